@@ -1,0 +1,95 @@
+# One command per thing a newcomer wants. Every target sets up what it needs; a second run is quick.
+#
+#   make demo        the seven stories on a development chain of its own; writes build/demo/report.json
+#   make test        lint, contract tests, Python tests          make test-heavy   what takes minutes
+#   make bench       the performance table                       make lint         only the linters
+#   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
+#
+# Needed: Python 3.11, Node 20 with npm, a C++ compiler. The npm packages of forge, anvil and cast are for x86-64 Linux;
+# elsewhere have those three on PATH (version 1.7.1), or name them: make test FORGE=/path/to/forge ANVIL=...
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# Test processes side by side. Each may start an anvil and runs torch.
+JOBS ?= 2
+PYTEST_ARGS ?=
+
+BIN := .venv/bin
+PYTHON_DIRS := protocol solver verifier assay tests
+# The native programs, never the launchers in node_modules/.bin: those exit 0 on every failure and leave the real
+# process running when they are killed.
+native = $(if $(wildcard node_modules/@foundry-rs/$(1)-linux-amd64/bin/$(1)),$(CURDIR)/node_modules/@foundry-rs/$(1)-linux-amd64/bin/$(1),$(1))
+FORGE ?= $(call native,forge)
+ANVIL ?= $(call native,anvil)
+CAST ?= $(call native,cast)
+export FORGE ANVIL CAST
+# Neither forge nor web3 may ask the network for anything here.
+export FOUNDRY_DISABLE_NIGHTLY_WARNING := 1
+
+PYTHON_READY := .venv/.installed
+NODE_READY := node_modules/.installed
+
+.DELETE_ON_ERROR:
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python bench clean
+
+help:
+	@sed -n '2,11s/^# \{0,1\}//p' Makefile
+
+setup: $(PYTHON_READY) $(NODE_READY)
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if v == (3, 11) else f"Python 3.11 is needed, this is {v}: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv
+
+# The lock first, at exact versions; then what must go in without its dependencies; then this repository.
+$(PYTHON_READY): requirements.lock requirements-nodeps.lock pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-nodeps.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+$(NODE_READY): package.json package-lock.json
+	npm ci --no-audit --no-fund --loglevel=error
+	touch $@
+
+contracts: $(NODE_READY)
+	$(FORGE) build --sizes contracts/src
+
+demo: setup
+	$(MAKE) --no-print-directory contracts
+	$(BIN)/assay demo
+
+lint: lint-python lint-contracts
+
+lint-python: $(PYTHON_READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lint-contracts: $(NODE_READY)
+	$(FORGE) fmt --check
+
+test-contracts: $(NODE_READY)
+	$(FORGE) build --sizes
+	$(FORGE) test
+
+test-python: setup
+	$(BIN)/pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+# In this order, one after the other: the Python tests deploy what forge has compiled.
+test:
+	$(MAKE) --no-print-directory setup
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory test-contracts
+	$(MAKE) --no-print-directory test-python
+
+test-heavy: setup
+	$(MAKE) --no-print-directory contracts
+	$(BIN)/pytest -m heavy $(PYTEST_ARGS)
+
+bench: setup
+	$(MAKE) --no-print-directory contracts
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf build .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

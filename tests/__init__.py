@@ -1,0 +1,1 @@
+"""The test suite, sorted by what must be running: see the folders."""

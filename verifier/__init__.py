@@ -1,0 +1,1 @@
+"""The party that stakes, replays drawn segments, attests and challenges."""
