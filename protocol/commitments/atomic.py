@@ -1,0 +1,52 @@
+"""Writing a file so that it is there whole or not at all.
+
+The bytes go to a temporary file in the target's own folder, reach the disk (fsync), and take the target's
+name in one rename; the folder is then synced so that the name survives a power cut. A reader never sees half
+a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from protocol.commitments.hashing import BytesLike
+
+TEMPORARY_PREFIX = ".partial-"
+_STALE_SECONDS = 24 * 3600  # no single write takes a day, so what is older was left by a killed process
+
+
+def write_atomically(path: Path, data: BytesLike) -> None:
+    """Make `path` hold exactly `data`; on any failure `path` is as before and the OSError is passed on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(memoryview(data).cast("B"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+    _sync_folder(path.parent)
+
+
+def remove_stale(folder: Path) -> None:
+    """Delete temporary files below `folder` that a process killed more than a day ago left behind."""
+    for path in folder.rglob(TEMPORARY_PREFIX + "*"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                path.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,171 @@
+"""Checkpoints: one state, its trees, and its form on disk.
+
+A checkpoint is the ordered list of a state's tensors. On disk it is one blob per tensor and a manifest (JSON)
+that names them with their types, shapes and roots; the manifest's blob id names the checkpoint. The manifest
+is written last, so a checkpoint that can be named is complete. Loading trusts nothing: every tensor root and
+the state root are recomputed. Not the commitment itself: that is the state root (docs/encoding.md section 2),
+which no file format touches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from protocol.commitments.chunks import tensor_tree
+from protocol.commitments.errors import BlobTooLarge, CheckpointError
+from protocol.commitments.merkle import Tree
+from protocol.commitments.roots import state_tree
+from protocol.commitments.store import BlobStore
+from protocol.commitments.tensors import CODES, DTYPES, Tensor, tensor_bytes
+
+VERSION: Final = 1
+MAX_MANIFEST_BYTES = 1 << 24  # about 300 bytes a tensor: room for 50,000 tensors
+DEFAULT_MAX_BYTES = 1 << 36  # 64 GiB of state
+
+_Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_DType = Literal["f32", "u8", "i32", "u32", "i64", "bool"]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    # Module paths as torch writes them; no spaces, no surrogates, nothing that a terminal would interpret.
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:\[\]-]{1,200}$")]
+    dtype: _DType
+    shape: list[int]
+    root: _Hash
+    blob: _Hash
+
+
+class _Manifest(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: Literal["assay-checkpoint"]
+    version: Literal[1]
+    state_root: _Hash
+    tensors: Annotated[list[_Entry], Field(min_length=1)]
+
+
+class Checkpoint:
+    """A state as ordered tensors with distinct names; its trees are built once, when first asked for."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        names = [tensor.name for tensor in tensors]
+        if not names or len(set(names)) != len(names):
+            raise CheckpointError(
+                "checkpoint",
+                expected="at least one tensor and distinct names",
+                got=f"{len(names)} tensors, {len(set(names))} names",
+                remedy="name every tensor of the state once",
+            )
+        self.tensors = tuple(tensors)
+
+    @cached_property
+    def trees(self) -> tuple[Tree, ...]:
+        """One chunk tree per tensor, in order: to open chunks."""
+        return tuple(tensor_tree(tensor.data) for tensor in self.tensors)
+
+    @cached_property
+    def state_tree(self) -> Tree:
+        """The tree whose leaf i is the root of tensor i."""
+        return state_tree([tree.root for tree in self.trees])
+
+    @property
+    def state_root(self) -> bytes:
+        """The 32 bytes that a solver commits for this state."""
+        return self.state_tree.root
+
+
+def save_checkpoint(store: BlobStore, checkpoint: Checkpoint) -> str:
+    """Write a checkpoint and return the id of its manifest; a failure leaves no manifest behind."""
+    manifest = _Manifest(
+        format="assay-checkpoint",
+        version=VERSION,
+        state_root=checkpoint.state_root.hex(),
+        tensors=[
+            _store_tensor(store, t, tree)
+            for t, tree in zip(checkpoint.tensors, checkpoint.trees, strict=True)
+        ],
+    )
+    text = json.dumps(manifest.model_dump(), sort_keys=True, separators=(",", ":"))
+    return store.put(text.encode())
+
+
+def load_checkpoint(
+    store: BlobStore, manifest_id: str, *, state_root: bytes | None = None, max_bytes: int = DEFAULT_MAX_BYTES
+) -> Checkpoint:
+    """Read a checkpoint back, all roots recomputed; with `state_root` it must also be that state.
+
+    Raises CheckpointError (malformed manifest, wrong length, type or root), MissingBlob, CorruptBlob, or
+    BlobTooLarge (before any tensor is read) when the tensors exceed `max_bytes` together.
+    """
+    manifest = _parse(manifest_id, store.get(manifest_id, max_bytes=MAX_MANIFEST_BYTES))
+    total = sum(tensor_bytes(CODES[entry.dtype], entry.shape) for entry in manifest.tensors)
+    if total > max_bytes:
+        raise BlobTooLarge(
+            f"checkpoint {manifest_id}",
+            expected=f"at most {max_bytes} bytes",
+            got=f"{total} bytes",
+            remedy="raise max_bytes if this size is legitimate",
+        )
+    if state_root is not None:
+        _require_root(f"state root of checkpoint {manifest_id}", state_root.hex(), manifest.state_root)
+    checkpoint = Checkpoint([_load_tensor(store, entry) for entry in manifest.tensors])
+    for entry, tree in zip(manifest.tensors, checkpoint.trees, strict=True):
+        _require_root(
+            f"root of tensor {entry.name!r} in checkpoint {manifest_id}", entry.root, tree.root.hex()
+        )
+    _require_root(f"state root of checkpoint {manifest_id}", manifest.state_root, checkpoint.state_root.hex())
+    return checkpoint
+
+
+def _store_tensor(store: BlobStore, tensor: Tensor, tree: Tree) -> _Entry:
+    try:
+        return _Entry.model_validate(
+            {
+                "name": tensor.name,
+                "dtype": DTYPES[tensor.dtype][0],
+                "shape": list(tensor.shape),
+                "root": tree.root.hex(),
+                "blob": store.put(tensor.data),
+            }
+        )
+    except ValidationError as error:
+        raise CheckpointError(
+            "tensor name",
+            expected="1 to 200 of A-Z a-z 0-9 _ . / : [ ] -",
+            got=repr(tensor.name[:200]),
+            remedy="rename the tensor",
+        ) from error
+
+
+def _load_tensor(store: BlobStore, entry: _Entry) -> Tensor:
+    dtype = CODES[entry.dtype]
+    data = store.get(entry.blob, max_bytes=tensor_bytes(dtype, entry.shape))
+    return Tensor(entry.name, dtype, tuple(entry.shape), data)
+
+
+def _parse(manifest_id: str, data: bytes) -> _Manifest:
+    try:
+        return _Manifest.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise CheckpointError(
+            f"manifest {manifest_id}",
+            expected=f"an assay-checkpoint of version {VERSION}",
+            got=f"{where}: {first['msg']}",
+            remedy="load a manifest that save_checkpoint wrote, with this or an older release",
+        ) from error
+
+
+def _require_root(what: str, expected: str, got: str) -> None:
+    if expected != got:
+        raise CheckpointError(
+            what, expected=expected, got=got, remedy="discard this checkpoint and fetch it from another party"
+        )

@@ -1,0 +1,123 @@
+"""Content-addressed blobs: a blob's name is the SHA-256 of its bytes.
+
+A folder by default, or any fsspec URL (`s3://bucket/prefix`). Names are checked on the way in and bytes on
+the way out, so whoever serves or damages a store cannot change what a reader gets. Not a tree and no chunk
+proofs: those are made from the bytes (`chunks.py`). Local writes are atomic and durable (`atomic.py`); an
+object store's own put is atomic.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from protocol.commitments.atomic import remove_stale, write_atomically
+from protocol.commitments.errors import BlobError, BlobTooLarge, CorruptBlob, MissingBlob
+from protocol.commitments.hashing import BytesLike
+
+DEFAULT_MAX_BYTES = 1 << 34  # 16 GiB: one f32 tensor of 4 billion elements
+
+_ID = re.compile(r"[0-9a-f]{64}")
+
+
+class BlobStore:
+    """Blobs under one folder or fsspec URL. Ids are 64 lower-case hexadecimal digits.
+
+    `max_bytes` bounds every blob that goes in or out (BlobTooLarge).
+    """
+
+    def __init__(self, url: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        # Here rather than above: importing fsspec costs 70 ms that `--help` should not pay.
+        from fsspec.core import url_to_fs
+        from fsspec.implementations.local import LocalFileSystem
+
+        self.max_bytes = max_bytes
+        self._fs: Any
+        self._fs, self._base = url_to_fs(str(url))
+        self._local = isinstance(self._fs, LocalFileSystem)
+        self._fs.makedirs(self._base, exist_ok=True)
+        if self._local:
+            remove_stale(Path(self._base))
+
+    def put(self, data: BytesLike) -> str:
+        """Store `data` and return its id. Storing it again is free; a damaged copy is replaced."""
+        nbytes = memoryview(data).nbytes
+        self._require_size("blob", nbytes, self.max_bytes)
+        blob_id = sha256(data).hexdigest()
+        if self._is_intact(blob_id, nbytes):
+            return blob_id
+        path = self._path(blob_id)
+        if self._local:
+            write_atomically(Path(path), data)
+        else:
+            self._fs.pipe_file(path, bytes(data))
+        return blob_id
+
+    def get(self, blob_id: str, *, max_bytes: int | None = None) -> bytes:
+        """Bytes of a blob, checked against its id.
+
+        Raises MissingBlob, CorruptBlob, or BlobTooLarge (before reading) beyond `max_bytes`.
+        """
+        path = self._path(blob_id)
+        limit = self.max_bytes if max_bytes is None else min(max_bytes, self.max_bytes)
+        self._require_size(path, self.size(blob_id), limit)
+        data = bytes(self._fs.cat_file(path))
+        found = sha256(data).hexdigest()
+        if found != blob_id:
+            raise CorruptBlob(
+                f"corrupt blob {path}",
+                expected=f"SHA-256 {blob_id}",
+                got=found,
+                remedy="delete this file and fetch or store the blob again",
+            )
+        return data
+
+    def has(self, blob_id: str) -> bool:
+        """Whether the store holds a blob of this id (its bytes are checked by `get`)."""
+        return bool(self._fs.isfile(self._path(blob_id)))
+
+    def size(self, blob_id: str) -> int:
+        """Length of a stored blob in bytes; MissingBlob if there is none."""
+        path = self._path(blob_id)
+        try:
+            return int(self._fs.size(path))
+        except FileNotFoundError:
+            raise MissingBlob(
+                f"no blob {blob_id}",
+                expected=f"a file at {path}",
+                got="none",
+                remedy="fetch it from a party that serves it",
+            ) from None
+
+    def _is_intact(self, blob_id: str, nbytes: int) -> bool:
+        try:
+            if self.size(blob_id) != nbytes:
+                return False
+            self.get(blob_id)
+        except (MissingBlob, CorruptBlob):
+            return False
+        return True
+
+    def _path(self, blob_id: str) -> str:
+        # The check also keeps an id from outside from naming a path of its own.
+        if not _ID.fullmatch(blob_id):
+            raise BlobError(
+                "blob id",
+                expected="64 lower-case hexadecimal digits",
+                got=repr(blob_id[:80]),
+                remedy="pass the id that put returned",
+            )
+        # 256 folders keep directory listings short at millions of blobs.
+        return f"{self._base}/{blob_id[:2]}/{blob_id}"
+
+    @staticmethod
+    def _require_size(what: str, nbytes: int, limit: int) -> None:
+        if nbytes > limit:
+            raise BlobTooLarge(
+                what,
+                expected=f"at most {limit} bytes",
+                got=f"{nbytes} bytes",
+                remedy="raise max_bytes if this size is legitimate",
+            )

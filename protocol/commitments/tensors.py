@@ -1,0 +1,98 @@
+"""A named tensor as canonical bytes (docs/encoding.md section 1), and its numpy form.
+
+The type codes are those of `protocol.numerics.types.DType`, taken as plain integers so that nothing heavy is
+imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocol.commitments.errors import CheckpointError
+
+# code -> (name, numpy's little-endian type), docs/encoding.md section 1
+DTYPES = {
+    0: ("f32", "<f4"),
+    1: ("u8", "u1"),
+    2: ("i32", "<i4"),
+    3: ("u32", "<u4"),
+    4: ("i64", "<i8"),
+    5: ("bool", "?"),
+}
+CODES = {name: code for code, (name, _) in DTYPES.items()}
+
+MAX_RANK = 8
+MAX_DIMENSION = (1 << 31) - 1
+MAX_BYTES = 1 << 40
+_CANONICAL_NAN = 0x7FC00000
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One tensor: `name`, type code, shape and the bytes of its elements, C order, little-endian.
+
+    Raises CheckpointError when the bytes do not have the length that type and shape ask for.
+    """
+
+    name: str
+    dtype: int
+    shape: tuple[int, ...]
+    data: bytes
+
+    def __post_init__(self) -> None:
+        due = tensor_bytes(self.dtype, self.shape)
+        if len(self.data) != due:
+            raise CheckpointError(
+                f"tensor {self.name!r}",
+                expected=f"{due} bytes for {DTYPES[self.dtype][0]} {list(self.shape)}",
+                got=f"{len(self.data)} bytes",
+                remedy="store the elements in C order without gaps",
+            )
+
+    @classmethod
+    def from_array(cls, name: str, array: NDArray[Any]) -> Tensor:
+        """Take a numpy array of a committed type; NaNs become canonical, all else is kept bit for bit."""
+        kind = array.dtype.newbyteorder("<")
+        code = next((code for code, (_, text) in DTYPES.items() if np.dtype(text) == kind), None)
+        if code is None:
+            raise CheckpointError(
+                f"tensor {name!r}",
+                expected=f"one of {', '.join(CODES)}",
+                got=f"numpy {array.dtype}",
+                remedy="convert it to a committed type first",
+            )
+        values = array.astype(DTYPES[code][1], order="C")
+        if code == CODES["f32"]:
+            values.view(np.uint32)[np.isnan(values)] = _CANONICAL_NAN
+        return cls(name, code, tuple(array.shape), values.tobytes())
+
+    def array(self) -> NDArray[Any]:
+        """The elements as a read-only numpy array of this shape (a bool is true where its byte is not 0)."""
+        if self.dtype == CODES["bool"]:
+            truth: NDArray[Any] = np.frombuffer(self.data, np.uint8).reshape(self.shape) != 0
+            truth.flags.writeable = False
+            return truth
+        return np.frombuffer(self.data, DTYPES[self.dtype][1]).reshape(self.shape)
+
+
+def tensor_bytes(dtype: int, shape: Sequence[int]) -> int:
+    """Length in bytes of a tensor's elements; CheckpointError beyond docs/encoding.md section 1's limits."""
+    if dtype not in DTYPES:
+        raise CheckpointError(
+            "type code", expected=f"one of {sorted(DTYPES)}", got=dtype, remedy="use a committed type"
+        )
+    total = prod(shape) * np.dtype(DTYPES[dtype][1]).itemsize
+    if len(shape) > MAX_RANK or any(not 1 <= n <= MAX_DIMENSION for n in shape) or total > MAX_BYTES:
+        raise CheckpointError(
+            "tensor shape",
+            expected=f"rank 0 to {MAX_RANK}, dimensions 1 to {MAX_DIMENSION}, at most {MAX_BYTES} bytes",
+            got=list(shape),
+            remedy="split or drop the tensor",
+        )
+    return total
