@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @title Registered verifiers, draws and attestations.
+interface IAuditBoard {
+    /// @notice One drawn duty: this verifier is to replay this segment.
+    struct Duty {
+        address verifier;
+        uint32 segment;
+        bool attested;
+    }
+
+    event Registered(address indexed verifier, uint32 firstSlot, uint32 slots);
+    event Resigned(address indexed verifier, uint64 until);
+    event Drawn(uint256 indexed task, bytes32 seed, address indexed drawer);
+    event DutyDrawn(uint256 indexed task, uint256 indexed duty, address indexed verifier, uint32 segment);
+    event Attested(uint256 indexed task, uint256 indexed duty, address indexed verifier, bytes32 stepsRoot);
+    event DrawMissed(uint256 indexed task, uint64 drawBlock, uint16 segmentsPerVerifier);
+
+    /// @notice Locks `slots` stake units of the caller and appends that many slots.
+    function register(uint32 slots) external;
+
+    /// @notice Takes the caller's slots out of later draws; the stake unbonds.
+    function resign() external;
+
+    /// @notice Slots at this moment; the market snapshots it when a task is posted.
+    function slots() external view returns (uint32);
+
+    /// @notice TaskMarket only: snapshot of the slots for a task.
+    function snapshot(uint256 task) external;
+
+    /// @notice Anyone: proves the draw block's header, draws verifiers and segments (encoding.md section 7).
+    /// @param header RLP of the block's header; its hash must be the chain's hash of the task's draw block.
+    function draw(uint256 task, bytes calldata header) external;
+
+    /// @notice Anyone: the draw block's hash is out of reach. Fixes a new block and raises q by half.
+    function missed(uint256 task) external;
+
+    /// @notice The duty's verifier: "I replayed this segment and it is as committed".
+    /// @param stepsRoot Root of the verifier's own step tree.
+    function attest(uint256 task, uint256 duty, bytes32 stepsRoot) external;
+
+    function dutiesOf(uint256 task) external view returns (Duty[] memory);
+
+    /// @notice Time of the draw, 0 before it.
+    function drawnAt(uint256 task) external view returns (uint64);
+
+    /// @notice Whether each drawn segment has the matches that the terms ask for.
+    function satisfied(uint256 task) external view returns (bool);
+}

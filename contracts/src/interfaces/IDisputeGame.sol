@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ChunkOpening, InstructionOpening, Leaf, Node} from "../types/Openings.sol";
+
+/// @title The game from a segment down to one element.
+/// @notice One challenger against the solver of a task; any number of games side by side. Claims (step trees, traces) belong
+/// to the task and are shared by all games that reach them; every claim is posted at most once.
+interface IDisputeGame {
+    /// @notice Where a game stands. In `Step` and `Frame` it is the solver's turn until the claim is posted, then the
+    /// challenger's; in `Split` it is the solver's; while a demand is open it is the solver's in any phase.
+    enum Phase {
+        None,
+        Segment,
+        Step,
+        Frame,
+        Split,
+        Block,
+        Closed
+    }
+
+    /// @notice Which tree a demand is about.
+    enum Tree {
+        Segment,
+        Step,
+        Trace,
+        State,
+        Value
+    }
+
+    enum Verdict {
+        None,
+        SolverFalse,
+        SolverSilent,
+        ChallengerSilent,
+        Moot
+    }
+
+    struct Game {
+        uint256 task;
+        address challenger;
+        Phase phase;
+        Verdict verdict;
+        uint8 depth;
+        uint16 demands;
+        uint16 demandOpen;
+        uint32 segment;
+        uint32 step;
+        uint32 segmentSize;
+        uint64 deadline;
+        bytes32 segmentRoot;
+        bytes32 claim;
+        bytes32 program;
+        bytes32 head;
+        bytes32 demandHash;
+        bytes32 selection;
+        uint256 bond;
+    }
+
+    struct Claim {
+        bytes32 root;
+        bytes32 program;
+        bytes32 context;
+        bytes32 parent;
+        uint32 size;
+        uint64 deadline;
+        uint64 postedAt;
+        uint256 task;
+    }
+
+    /// @notice What a demand names, kept as a hash between `demand` and `reveal`. `bytesTotal` is the length of the value for
+    /// a Value tree (leaf i then has min(1024, bytesTotal - 1024 i) bytes), 0 for trees of 32-byte leaves.
+    struct DemandedNode {
+        uint32 lo;
+        uint32 size;
+        bytes32 hash;
+    }
+
+    /// @notice The value whose tree a `Tree.Value` demand is about: result of the instruction; leave empty for other trees.
+    struct ValueOpening {
+        InstructionOpening instruction;
+        Leaf value;
+    }
+
+    /// @notice The selected element of a reduction that is being split: blocks [lo, hi) fold to `word`.
+    struct Selection {
+        bytes32 instruction;
+        uint64 element;
+        uint32 lo;
+        uint32 hi;
+        uint64 word;
+        bool top;
+        bytes32 words;
+    }
+
+    event Committed(bytes32 indexed commitment, address indexed challenger, uint256 bond);
+    event Challenged(uint256 indexed game, uint256 indexed task, address indexed challenger);
+    event SegmentSelected(uint256 indexed game, uint32 segment, bytes32 before, bytes32 afterwards);
+    event StepsPosted(bytes32 indexed claim, uint256 indexed task, uint32 segment, bytes32 root);
+    event StepSelected(uint256 indexed game, uint32 step, bytes32 before, bytes32 afterwards, bytes32 claim);
+    event TracePosted(bytes32 indexed claim, uint256 indexed task, bytes32 root);
+    event CallSelected(uint256 indexed game, uint32 n, bytes32 program, bytes32 claim);
+    event Demanded(
+        uint256 indexed game,
+        Tree tree,
+        bytes32 root,
+        uint32 treeSize,
+        uint64 bytesTotal,
+        DemandedNode[] nodes
+    );
+    event NodeRevealed(uint256 indexed game, uint8 index, bytes32[] descendants);
+    event LeafRevealed(uint256 indexed game, uint8 index, bytes data);
+    event ElementSelected(uint256 indexed game, uint32 n, uint64 element, uint64 claimed);
+    event Split(uint256 indexed game, uint64[] words);
+    event BlockSelected(uint256 indexed game, uint32 lo, uint32 hi, uint64 word);
+    event Judged(uint256 indexed game, uint32 n, uint64 element, uint64 claimed, uint64 computed);
+    event EdgeJudged(uint256 indexed game, uint32 n, bytes32 claimed, bytes32 due);
+    event Ended(uint256 indexed game, Verdict verdict, address winner);
+
+    /// @notice Priority: keccak256(abi.encode(chainid, this, task, segment, challenger, salt)), with segment 2^32 - 1 for "not yet
+    /// known". Locks the bond; void (and the bond reclaimable) after the opening period.
+    function commit(bytes32 commitment) external;
+    function reclaim(bytes32 commitment) external;
+
+    /// @notice Opens a game on segment i: `before` is leaf i - 1, `afterwards` leaf i of the task's current segment tree.
+    function challenge(
+        uint256 task,
+        uint32 segment,
+        bytes32 salt,
+        Leaf calldata before,
+        Leaf calldata afterwards
+    ) external returns (uint256 game);
+
+    /// @notice Opens a game before the segment is known; demands then find it.
+    function challengeBlind(uint256 task, bytes32 salt) external returns (uint256 game);
+
+    function selectSegment(
+        uint256 game,
+        bytes32 head,
+        uint32 segment,
+        Leaf calldata before,
+        Leaf calldata afterwards
+    ) external;
+
+    /// @notice Solver: the step tree of a requested segment; leaf 0 and leaf C are proved to be r_{i-1} and r_i.
+    function expandSteps(uint256 task, uint32 segment, bytes32 root, Leaf calldata first, Leaf calldata last)
+        external;
+
+    function selectStep(
+        uint256 game,
+        bytes32 head,
+        uint32 step,
+        Leaf calldata before,
+        Leaf calldata afterwards
+    ) external;
+
+    /// @notice Solver: the trace root of a requested frame.
+    function expandTrace(bytes32 claim, bytes32 root) external;
+
+    /// @notice Challenger: goes down into call instruction n of the current frame.
+    function selectCall(uint256 game, bytes32 head, InstructionOpening calldata call) external;
+
+    /// @notice Challenger: names up to 16 nodes of one tree of the game, each proved to be in it; the solver must answer each.
+    /// @param value Only for Tree.Value. @param before, afterwards Only for Tree.State: the states around the step (their
+    /// hash is the frame's context); the tree is that of `afterwards`.
+    function demand(
+        uint256 game,
+        bytes32 head,
+        Tree tree,
+        ValueOpening calldata value,
+        bytes32 before,
+        bytes32 afterwards,
+        Node[] calldata nodes
+    ) external;
+
+    /// @notice Solver: answers demanded node number `index` with its descendants (size > 1) or its leaf's bytes (size 1).
+    function revealNode(
+        uint256 game,
+        uint8 index,
+        uint64 bytesTotal,
+        DemandedNode[] calldata nodes,
+        bytes32[] calldata descendants
+    ) external;
+    function revealLeaf(
+        uint256 game,
+        uint8 index,
+        uint64 bytesTotal,
+        DemandedNode[] calldata nodes,
+        bytes calldata data
+    ) external;
+
+    /// @notice Challenger: names an element of a reduction over long rows; the solver must then state block results.
+    /// @param value Leaf `first` of the trace. @param claimed The chunk that holds the element.
+    function selectElement(
+        uint256 game,
+        bytes32 head,
+        InstructionOpening calldata instruction,
+        uint64 element,
+        Leaf calldata value,
+        ChunkOpening calldata claimed
+    ) external;
+
+    /// @notice Solver: the block results (at most 128; each covers 128^level blocks) that fold to the selected word.
+    function split(
+        uint256 game,
+        bytes32 head,
+        bytes calldata instruction,
+        Selection calldata selection,
+        uint64[] calldata words
+    ) external;
+
+    /// @notice Challenger: goes down into one part of a split that covers several blocks.
+    function selectBlock(
+        uint256 game,
+        bytes32 head,
+        bytes calldata instruction,
+        Selection calldata selection,
+        uint64[] calldata words,
+        uint8 part
+    ) external;
+
+    /// @notice Challenger: the part of the split that is one block is computed here; different words end the game.
+    function judgeBlock(
+        uint256 game,
+        bytes32 head,
+        InstructionOpening calldata instruction,
+        Selection calldata selection,
+        uint64[] calldata words,
+        uint8 part,
+        Leaf[] calldata operands,
+        ChunkOpening[] calldata chunks
+    ) external;
+
+    /// @notice Challenger: one element of a primitive is computed here; different bits end the game, equal bits revert.
+    function judge(
+        uint256 game,
+        bytes32 head,
+        InstructionOpening calldata instruction,
+        uint64 element,
+        Leaf[] calldata operands,
+        ChunkOpening[] calldata chunks,
+        Leaf calldata value,
+        ChunkOpening calldata claimed
+    ) external;
+
+    /// @notice Challenger: `input` instruction whose value is not the frame's input. `source` opens the input where it comes
+    /// from: the state tree of s_{j-1}, the constants tree, or the caller's trace at the call's operand.
+    function judgeInput(
+        uint256 game,
+        bytes32 head,
+        InstructionOpening calldata instruction,
+        Leaf calldata value,
+        Leaf calldata source,
+        bytes32 before,
+        bytes32 afterwards,
+        bytes calldata call
+    ) external;
+
+    /// @notice Challenger: `output` instruction whose operand is not the frame's output: the state tree of s_j, or the caller's
+    /// trace at the call's results.
+    function judgeOutput(
+        uint256 game,
+        bytes32 head,
+        InstructionOpening calldata instruction,
+        Leaf calldata value,
+        Leaf calldata target,
+        bytes32 before,
+        bytes32 afterwards,
+        bytes calldata call
+    ) external;
+
+    /// @notice Anyone: the side to move ran out of time.
+    function timeOut(uint256 game) external;
+
+    /// @notice Anyone: the task was slashed in another game; returns the bond.
+    function closeMoot(uint256 game) external;
+
+    function gameOf(uint256 game) external view returns (Game memory);
+    function claimOf(bytes32 claim) external view returns (Claim memory);
+    function games() external view returns (uint256);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @title The only contract that holds tokens.
+/// @notice An account's tokens are free, or in locks. A lock belongs to an owner and to the module that made it, and can
+/// never pay more than it holds. Everything an account is owed arrives as free balance and is pulled with `withdraw`.
+interface IStakeVault {
+    event Deposited(address indexed account, uint256 amount);
+    event Withdrawn(address indexed account, uint256 amount);
+    event Locked(uint256 indexed lock, address indexed owner, address indexed module, uint256 amount);
+    event Released(uint256 indexed lock, uint256 amount);
+    event Paid(uint256 indexed lock, address indexed to, uint256 amount);
+    event Burned(uint256 indexed lock, uint256 amount);
+    event Unbonding(uint256 indexed lock, uint64 until);
+
+    /// @notice Moves tokens from the caller, credits what arrived (fee-taking tokens credit less).
+    function deposit(uint256 amount) external;
+
+    /// @notice Sends free tokens to the caller.
+    function withdraw(uint256 amount) external;
+
+    /// @notice Free tokens of an account.
+    function free(address account) external view returns (uint256);
+
+    /// @notice Owner, module, remaining amount of a lock and the time its unbonding ends (0: not unbonding).
+    function lockOf(uint256 lock)
+        external
+        view
+        returns (address owner, address module, uint256 remaining, uint64 until);
+
+    /// @notice Tokens burned so far.
+    function burned() external view returns (uint256);
+
+    /// @notice Modules only: locks free tokens of `owner`. Reverts if there are not enough.
+    function lock(address owner, uint256 amount) external returns (uint256 id);
+
+    /// @notice The lock's module only: takes min(amount, remaining) back to the owner's free balance.
+    function release(uint256 lock, uint256 amount) external returns (uint256 taken);
+
+    /// @notice The lock's module only: moves min(amount, remaining) to the free balance of `to`.
+    function pay(uint256 lock, address to, uint256 amount) external returns (uint256 taken);
+
+    /// @notice The lock's module only: burns min(amount, remaining).
+    function burn(uint256 lock, uint256 amount) external returns (uint256 taken);
+
+    /// @notice The lock's module only: the owner may take what then remains after `until`; slashable up to then.
+    function unbond(uint256 lock, uint64 until) external;
+
+    /// @notice Anyone, once unbonding is over: returns what remains to the owner's free balance.
+    function finishUnbonding(uint256 lock) external;
+}

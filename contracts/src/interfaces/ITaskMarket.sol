@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Terms} from "../types/Terms.sol";
+
+/// @title Posting, bidding, progress, submission, settlement.
+/// @notice Every state has an exit that anyone may take after a deadline. Tokens stay in the StakeVault.
+interface ITaskMarket {
+    enum Status {
+        None,
+        Bidding,
+        Training,
+        Submitted,
+        Settled,
+        Refunded,
+        Void,
+        Slashed
+    }
+
+    /// @notice A task's moving parts. `root` and `size` are those of the latest progress; size is K + 1 once submitted.
+    struct Task {
+        address submitter;
+        address solver;
+        Status status;
+        uint32 size;
+        uint64 bidsUntil;
+        uint64 trainUntil;
+        uint64 challengeUntil;
+        uint64 drawBlock;
+        uint32 openGames;
+        uint128 price;
+        uint256 escrow;
+        uint256 stake;
+        bytes32 root;
+        bytes32 result;
+    }
+
+    event Posted(uint256 indexed task, address indexed submitter, bytes32 indexed programId, string bundle);
+    event BidPlaced(uint256 indexed task, address indexed bidder, uint128 price);
+    event Assigned(uint256 indexed task, address indexed solver, uint128 price);
+    event Progressed(uint256 indexed task, bytes32 root, uint32 size);
+    event Submitted(uint256 indexed task, bytes32 root, bytes32 result, uint64 drawBlock);
+    event DrawBlockFixed(uint256 indexed task, uint64 drawBlock);
+    event Settled(uint256 indexed task, address indexed solver, uint256 paid);
+    event Refunded(uint256 indexed task, uint256 refund, uint256 penalty);
+    event Voided(uint256 indexed task, uint256 refund);
+    event Slashed(
+        uint256 indexed task,
+        address indexed solver,
+        address indexed challenger,
+        uint256 stake,
+        uint256 reward
+    );
+
+    /// @notice Posts a task; locks budget + V q auditFee + drawFee from the caller's free balance. Bounds on every number.
+    function post(Terms calldata terms) external returns (uint256 task);
+
+    /// @notice Bids a price; locks the stake while the bid stands. A lower bid replaces the best one, whose stake is released;
+    /// the earlier of two equal bids wins.
+    function bid(uint256 task, uint128 price) external;
+
+    /// @notice Anyone, after bidding: the best bidder becomes the solver; without a bid the submitter is refunded.
+    function assign(uint256 task) external;
+
+    /// @notice Solver: extends the segment tree. The first progress proves leaf 0 = r_0 with `firstPath` in the new tree; a later
+    /// one proves consistency with the last root.
+    function progress(
+        uint256 task,
+        bytes32 root,
+        uint32 size,
+        bytes32[] calldata firstPath,
+        bytes32[] calldata consistency
+    ) external;
+
+    /// @notice Solver: as `progress`, with size K + 1 exactly, opening leaf K as the result. Fixes the draw's block.
+    function submit(
+        uint256 task,
+        bytes32 root,
+        bytes32[] calldata firstPath,
+        bytes32[] calldata consistency,
+        bytes32 result,
+        bytes32[] calldata resultPath
+    ) external;
+
+    /// @notice Anyone: the solver missed the deadline, no game is open. Burns the penalty, refunds the submitter.
+    function expire(uint256 task) external;
+
+    /// @notice Anyone: window over, no open game, every drawn segment attested. Pays solver and verifiers.
+    function settle(uint256 task) external;
+
+    /// @notice Anyone: window over, no open game, attestations missing for good. Refunds the submitter; nobody is slashed.
+    function voidTask(uint256 task) external;
+
+    /// @notice DisputeGame only: a game on the task opened or ended.
+    function gameOpened(uint256 task) external;
+    function gameClosed(uint256 task) external;
+
+    /// @notice DisputeGame only: the solver was found wrong; distributes the stake and refunds the escrow.
+    function convict(uint256 task, address challenger, uint256 reward) external;
+
+    /// @notice AuditBoard only: fixes a new draw block after a missed one; pays the drawer from the escrow.
+    function fixDrawBlock(uint256 task) external returns (uint64 drawBlock);
+    function payDrawer(uint256 task, address drawer) external;
+
+    function taskOf(uint256 task) external view returns (Task memory);
+    function termsOf(uint256 task) external view returns (Terms memory);
+
+    /// @notice Number of tasks; ids are 1 … tasks().
+    function tasks() external view returns (uint256);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @notice What a submitter asks for, fixed when the task is posted. Amounts are token units, periods are seconds.
+/// @dev Every root is kept with its size, because an RFC 9162 root does not bind the size by itself.
+struct Terms {
+    /// Step program (encoding.md section 4).
+    bytes32 programId;
+    /// Constants tree: dataset tensors, then constants.
+    bytes32 constantsRoot;
+    /// State root r_0.
+    bytes32 initialState;
+    /// SHA-256 of the bundle's manifest.
+    bytes32 bundleHash;
+    /// Leaves of the constants tree.
+    uint32 constants;
+    /// Leaves of a state tree.
+    uint32 stateTensors;
+    /// K, checkpoints after the initial one.
+    uint32 segments;
+    /// C, steps in a segment.
+    uint32 segmentSteps;
+    /// Scalar operations of one step, recomputed by every bidder.
+    uint64 stepOperations;
+    /// Canonical bytes of one state, recomputed by every bidder.
+    uint64 stateBytes;
+    /// Most that the solver may ask, held in escrow together with the audit fees.
+    uint128 budget;
+    /// Stake a bidder locks.
+    uint128 stake;
+    /// Most that a slash returns to the submitter on top of the escrow; at most the budget.
+    uint128 restitution;
+    /// Paid for each attested (verifier, segment) pair.
+    uint128 auditFee;
+    /// Burned from the stake when the deadline is missed.
+    uint128 delayPenalty;
+    /// Bidding ends this long after posting.
+    uint32 biddingPeriod;
+    /// Submission is due this long after bidding ends.
+    uint32 trainingPeriod;
+    /// Challenges are taken this long after submission.
+    uint32 challengePeriod;
+    /// Attestations are due this long after the draw.
+    uint32 attestPeriod;
+    /// The solver's time for one move.
+    uint32 solverClock;
+    /// The challenger's time for one move.
+    uint32 challengerClock;
+    /// V, verifiers drawn.
+    uint16 verifiers;
+    /// q, segments for each drawn verifier.
+    uint16 segmentsPerVerifier;
+    /// A, attestations that each drawn segment needs.
+    uint16 matches;
+    /// Version of the arithmetic; the Arbiter serves one.
+    uint16 arithmetic;
+    /// Where the bundle can be fetched.
+    string bundle;
+}
