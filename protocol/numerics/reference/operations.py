@@ -1,0 +1,57 @@
+"""The operation namespace of `elementary` on plain integers, so that `exp` and `log` have an oracle of their own."""
+
+from __future__ import annotations
+
+from protocol.numerics.reference import floats, integers
+from protocol.numerics.types import DType
+
+
+class IntegerOperations:
+    """`elementary.Operations` whose values are ints: f32 patterns, signed i32, bools."""
+
+    add = staticmethod(floats.add)
+    sub = staticmethod(floats.sub)
+    mul = staticmethod(floats.mul)
+    div = staticmethod(floats.div)
+    minimum = staticmethod(floats.minimum)
+    maximum = staticmethod(floats.maximum)
+    rint = staticmethod(floats.rint)
+    scale = staticmethod(floats.scale)
+    lt = staticmethod(floats.lt)
+    eq = staticmethod(floats.eq)
+
+    def f32(self, bits: int) -> int:
+        return bits
+
+    def i32(self, value: int) -> int:
+        return value
+
+    def select(self, condition: int, x: int, y: int) -> int:
+        return floats.canonical(x if condition else y)
+
+    def select_i32(self, condition: int, x: int, y: int) -> int:
+        return x if condition else y
+
+    def add_i32(self, x: int, y: int) -> int:
+        return integers.add(x, y, DType.I32)
+
+    def sub_i32(self, x: int, y: int) -> int:
+        return integers.sub(x, y, DType.I32)
+
+    def and_i32(self, x: int, y: int) -> int:
+        return x & y
+
+    def shr_i32(self, x: int, y: int) -> int:
+        return integers.shr(x, y, DType.I32)
+
+    def bits_i32(self, x: int) -> int:
+        return integers.wrap(floats.canonical(x), DType.I32)
+
+    def from_bits_i32(self, x: int) -> int:
+        return floats.canonical(integers.wrap(x, DType.U32))
+
+    def f32_to_i32(self, x: int) -> int:
+        return integers.cast(x, DType.F32, DType.I32)
+
+    def i32_to_f32(self, x: int) -> int:
+        return integers.cast(x, DType.I32, DType.F32)

@@ -1,0 +1,94 @@
+"""Row exponents, fixed point, contractions and reductions on sequences of elements: arithmetic.md sections 3 to 5.
+
+A row is a sequence of f32 patterns (or of ints, for `dot`, `sum_i64`, `prefix_sum`). One call gives one element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.numerics.reference import floats
+from protocol.numerics.reference.integers import nearest, wrap
+from protocol.numerics.types import DType
+
+SENTINEL = 32767
+MIN_EXPONENT = -95
+
+
+def exponent(row: Sequence[int]) -> int:
+    """Smallest e >= -95 with max|x| < 2^e; 32767 if the row holds a NaN or an infinity."""
+    field = max(x & floats.MAGNITUDE for x in row) >> 23
+    return SENTINEL if field == 255 else max(MIN_EXPONENT, field - 126)
+
+
+def quantise(x: int, e: int, p: int) -> int:
+    """i32 m_p(x): rint(x * 2^(p-e)), saturating; 0 under the sentinel or for NaN."""
+    return 0 if e == SENTINEL else nearest(floats.scale(x, p - e), DType.I32)
+
+
+def to_fixed(x: int, e: int, p: int) -> int:
+    """i64 m_p(x): rint(x * 2^(p-e)), saturating; 0 under the sentinel or for NaN."""
+    return 0 if e == SENTINEL else nearest(floats.scale(x, p - e), DType.I64)
+
+
+def round_scaled(acc: int, exponents: Sequence[int], p: int) -> int:
+    """f32 round(acc * 2^(sum of exponents - p)); NaN if one is the sentinel, +0 for acc = 0."""
+    if SENTINEL in exponents:
+        return floats.NAN
+    k = max(-1000, min(1000, sum(exponents) - p))  # an i64 spans 2^63: beyond this only zeros and infinities
+    return floats.rounded(int(acc < 0), abs(acc), k) if acc else 0
+
+
+def dot(x: Sequence[int], y: Sequence[int]) -> int:
+    """i64 sum of products, wrapping."""
+    return wrap(sum(a * b for a, b in zip(x, y, strict=True)), DType.I64)
+
+
+def sum_i64(row: Sequence[int]) -> int:
+    """i64 sum, wrapping."""
+    return wrap(sum(row), DType.I64)
+
+
+def prefix_sum(row: Sequence[int]) -> list[int]:
+    """All inclusive prefix sums of a row, wrapping."""
+    return [sum_i64(row[: end + 1]) for end in range(len(row))]
+
+
+def contract(x: Sequence[int], y: Sequence[int], px: int, py: int) -> int:
+    """f32 of the exact fixed-point product of two f32 rows, one rounding (section 4)."""
+    ex, ey = exponent(x), exponent(y)
+    acc = dot([quantise(v, ex, px) for v in x], [quantise(v, ey, py) for v in y])
+    return round_scaled(acc, (ex, ey), px + py)
+
+
+def sum_f32(row: Sequence[int]) -> int:
+    """f32 of the exact 30-bit fixed-point sum of an f32 row, one rounding (section 5)."""
+    e = exponent(row)
+    return round_scaled(sum_i64([to_fixed(x, e, 30) for x in row]), (e,), 30)
+
+
+def max_f32(row: Sequence[int]) -> int:
+    """f32 maximum of a row: NaN if any is; + (+0.0)."""
+    largest = floats.add(row[0], 0)
+    for x in row[1:]:
+        largest = floats.maximum(largest, x)
+    return largest
+
+
+def argmax(row: Sequence[int]) -> int:
+    """Index of the first NaN, else the lowest index of the maximum; the zeros are equal."""
+    for index, x in enumerate(row):
+        if floats.is_nan(x):
+            return index
+    largest = max_f32(row)
+    return next(index for index, x in enumerate(row) if floats.eq(x, largest))
+
+
+def scatter_sum(index: Sequence[int], column: Sequence[int], rows: int) -> list[int]:
+    """f32 sums of one column of contributions by target row; one exponent over the column, strays dropped."""
+    e = exponent(column)
+    fixed = [to_fixed(x, e, 30) for x in column]
+    return [
+        round_scaled(sum_i64([m for i, m in zip(index, fixed, strict=True) if i == row]), (e,), 30)
+        for row in range(rows)
+    ]

@@ -1,0 +1,116 @@
+"""The six value types and their canonical bytes: arithmetic.md section 1.
+
+A value is a torch tensor of the type's storage dtype. `u32` is held in `torch.int32` with the same bits, because
+torch's own uint32 lacks most operations; whoever holds a u32 therefore carries its `DType` beside the tensor.
+This module moves values to and from bytes. It computes nothing else.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+CANONICAL_NAN_BITS = 0x7FC00000
+"""The one NaN that a load or a store may leave (arithmetic.md section 1)."""
+
+
+class NumericsError(ValueError):
+    """A value does not have the type, shape or bytes that an operation needs. Says expected, got and what to do."""
+
+
+class DType(enum.IntEnum):
+    """Type of a committed value; the number is its code in encoded programs."""
+
+    F32 = 0
+    U8 = 1
+    I32 = 2
+    U32 = 3
+    I64 = 4
+    BOOL = 5
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return _ITEMSIZE[self]
+
+    @property
+    def storage(self) -> torch.dtype:
+        """The torch dtype that holds this type; `torch.int32` for U32."""
+        return _STORAGE[self]
+
+    @property
+    def width(self) -> int:
+        """Bits of one element; shifts are modulo this."""
+        return 8 * _ITEMSIZE[self]
+
+
+_ITEMSIZE = {DType.F32: 4, DType.U8: 1, DType.I32: 4, DType.U32: 4, DType.I64: 8, DType.BOOL: 1}
+_STORAGE = {
+    DType.F32: torch.float32,
+    DType.U8: torch.uint8,
+    DType.I32: torch.int32,
+    DType.U32: torch.int32,
+    DType.I64: torch.int64,
+    DType.BOOL: torch.bool,
+}
+_LITTLE_ENDIAN = {
+    DType.F32: np.dtype("<f4"),
+    DType.U8: np.dtype("u1"),
+    DType.I32: np.dtype("<i4"),
+    DType.U32: np.dtype("<i4"),
+    DType.I64: np.dtype("<i8"),
+    DType.BOOL: np.dtype("u1"),
+}
+
+
+def canonical(x: Tensor) -> Tensor:
+    """Replace every NaN of an f32 tensor by 0x7fc00000; other types pass unchanged. Never writes to `x`."""
+    if x.dtype != torch.float32:
+        return x
+    return torch.where(x == x, x, math.nan)
+
+
+def require_storage(x: Tensor, dtype: DType) -> None:
+    """Raise `NumericsError` unless `x` is stored as `dtype` and has at least one element."""
+    if x.dtype != dtype.storage:
+        raise NumericsError(
+            f"expected a tensor of {dtype.storage} for {dtype.name}, got {x.dtype}; cast it explicitly"
+        )
+    if x.numel() == 0:
+        raise NumericsError(
+            f"expected at least one element, got shape {tuple(x.shape)}; zero-size tensors do not exist"
+        )
+
+
+def to_bytes(x: Tensor, dtype: DType) -> bytes:
+    """Canonical bytes: little-endian, C order, last axis contiguous, NaN 0x7fc00000, bool 0 or 1.
+
+    `x` has any shape and any device; the result has `x.numel() * dtype.itemsize` bytes.
+    """
+    require_storage(x, dtype)
+    array = canonical(x.detach()).cpu().contiguous().numpy()
+    return array.astype(_LITTLE_ENDIAN[dtype], copy=False).tobytes()
+
+
+def from_bytes(data: bytes | bytearray | memoryview, dtype: DType, shape: Sequence[int]) -> Tensor:
+    """Load canonical or hostile bytes: every NaN becomes 0x7fc00000, a bool is byte != 0.
+
+    Returns a fresh, writable CPU tensor of `shape`. Raises `NumericsError` if the length is not the shape's.
+    """
+    count = math.prod(shape)
+    raw = np.frombuffer(data, dtype=np.uint8)
+    if count < 1 or min(shape, default=1) < 1 or raw.nbytes != count * dtype.itemsize:
+        raise NumericsError(
+            f"expected {count * dtype.itemsize} bytes for {dtype.name} of shape {tuple(shape)} (no axis of size 0), "
+            f"got {raw.nbytes}; fetch the value again or check its declared shape"
+        )
+    array = raw.view(_LITTLE_ENDIAN[dtype]).reshape(tuple(shape))
+    if dtype is DType.BOOL:
+        return torch.from_numpy(array != 0)
+    native = array.astype(array.dtype.newbyteorder("="), copy=True)
+    return canonical(torch.from_numpy(native))
