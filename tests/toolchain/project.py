@@ -6,6 +6,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SHARED = ("Makefile", "foundry.toml", "node_modules", "package.json", "package-lock.json", "scripts")
+EMPTY = "// SPDX-License-Identifier: MIT\npragma solidity 0.8.37;\n\ncontract Empty {}\n"
 
 
 def make_environment() -> dict[str, str]:
@@ -20,6 +21,7 @@ def contracts_project(root: Path, test_source: str) -> Path:
     (root / "tests" / "vectors").mkdir(parents=True)
     for folder in ("src", "script", "test"):
         (root / "contracts" / folder).mkdir(parents=True)
+    (root / "contracts" / "src" / "Empty.sol").write_text(EMPTY)
     (root / "contracts" / "test" / "Subject.t.sol").write_text(test_source)
     return root
 
