@@ -14,7 +14,7 @@ interface IArbiter {
     function blocks(bytes calldata instruction) external view returns (uint32);
 
     /// @notice Bits of the element with flat index `index`, zero-extended, of an instruction with `blocks == 1`.
-    /// @param chunks The operand chunks that the element needs, in any order; extra chunks are refused.
+    /// @param chunks The operand chunks that the element needs, in any order; others are not read.
     function element(bytes calldata instruction, uint64 index, OperandChunk[] calldata chunks)
         external
         view

@@ -68,7 +68,11 @@ library Fixed {
 
     /// @notice round_f32(value * 2^(exponentX + exponentY - fraction)); NaN if either exponent is the sentinel.
     /// @dev A sum has one exponent: give 0 as the other.
-    function roundScaled(int64 value, int32 exponentX, int32 exponentY, int32 fraction) internal pure returns (uint32) {
+    function roundScaled(int64 value, int32 exponentX, int32 exponentY, int32 fraction)
+        internal
+        pure
+        returns (uint32)
+    {
         if (exponentX == SENTINEL || exponentY == SENTINEL) return Float32.NAN;
         return Float32.roundScaled(value, int64(exponentX) + int64(exponentY) - int64(fraction));
     }

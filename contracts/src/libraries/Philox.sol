@@ -10,13 +10,21 @@ library Philox {
     uint256 private constant ROUNDS = 10;
 
     /// @notice Element i of a `philox` tensor: word i % 4 of the block with counter (i / 4 low, i / 4 high, step, stream).
-    function element(uint64 i, uint32 key0, uint32 key1, uint32 step, uint32 stream) internal pure returns (uint32) {
+    function element(uint64 i, uint32 key0, uint32 key1, uint32 step, uint32 stream)
+        internal
+        pure
+        returns (uint32)
+    {
         uint64 group = i / 4;
         return generate([uint32(group), uint32(group >> 32), step, stream], key0, key1)[i % 4];
     }
 
     /// @notice The four output words for a counter of four words (word 0 first) and a key of two.
-    function generate(uint32[4] memory counter, uint32 key0, uint32 key1) internal pure returns (uint32[4] memory) {
+    function generate(uint32[4] memory counter, uint32 key0, uint32 key1)
+        internal
+        pure
+        returns (uint32[4] memory)
+    {
         (uint256 c0, uint256 c1, uint256 c2, uint256 c3) = (counter[0], counter[1], counter[2], counter[3]);
         (uint256 k0, uint256 k1) = (key0, key1);
         // unchecked: 32-bit products and sums in 256 bits; uint32() takes them modulo 2^32, as Philox does.

@@ -79,7 +79,11 @@ library Rfc9162 {
     }
 
     /// @dev Walks from the root down to the node. `rights` holds the turns taken, the last one in bit 0.
-    function _descend(uint64 treeSize, uint64 lo, uint64 size) private pure returns (uint256 rights, uint256 depth) {
+    function _descend(uint64 treeSize, uint64 lo, uint64 size)
+        private
+        pure
+        returns (uint256 rights, uint256 depth)
+    {
         if (size == 0 || treeSize == 0) revert EmptyTree();
         // 64-bit numbers in 256 bits: no sum below overflows.
         (uint256 begin, uint256 length) = (0, treeSize);
@@ -187,7 +191,11 @@ library Rfc9162 {
     }
 
     /// @notice Hash of a node of `size` leaves from its maximal subtrees `levels` below, in order.
-    function foldDescendants(uint64 size, uint256 levels, bytes32[] calldata hashes) internal view returns (bytes32) {
+    function foldDescendants(uint64 size, uint256 levels, bytes32[] calldata hashes)
+        internal
+        view
+        returns (bytes32)
+    {
         uint256 expected = descendantCount(size, levels);
         if (hashes.length != expected) revert ProofLength(hashes.length, expected);
         (bytes32 node,) = _fold(size, levels, hashes, 0);

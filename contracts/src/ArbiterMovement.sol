@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {BigEndian} from "./libraries/BigEndian.sol";
+import {Chunks} from "./libraries/Chunks.sol";
+import {Shapes} from "./libraries/Shapes.sol";
+import {Words} from "./libraries/Words.sol";
+import {Instruction, OperandChunk, TensorType} from "./types/Instruction.sol";
+
+/// @title One element of a primitive that moves elements: encoding.md section 3, opcodes 0x0002 and 0x01xx.
+library ArbiterMovement {
+    /// @notice A `strided` instruction points at flat index `index`, before its operand.
+    error StridedOutside(int256 index);
+    /// @notice Axis `axis` is outside of rank `rank`.
+    error AxisOutside(uint256 axis, uint256 rank);
+
+    /// @notice `constant`: the literal, everywhere.
+    function constantOf(Instruction memory ins, bytes calldata attributes) internal pure returns (uint64) {
+        return _literal(ins, attributes, 0);
+    }
+
+    /// @notice `strided`: x at offset + sum of index times stride.
+    function strided(
+        Instruction memory ins,
+        bytes calldata attributes,
+        uint256 index,
+        OperandChunk[] calldata chunks
+    ) internal pure returns (uint64) {
+        uint256[] memory position = Shapes.unravel(ins.results[0].shape, index);
+        int256 source = BigEndian.i64At(attributes, 0);
+        // unchecked: at most eight products of a 31-bit and a 64-bit number.
+        unchecked {
+            for (uint256 k; k < position.length; ++k) {
+                source += int256(position[k]) * BigEndian.i64At(attributes, 8 * (k + 1));
+            }
+        }
+        if (source < 0) revert StridedOutside(source);
+        return Chunks.load(ins, 0, uint256(source), chunks);
+    }
+
+    /// @notice `concat`: the operand whose stretch of the axis holds the element.
+    function concat(
+        Instruction memory ins,
+        bytes calldata attributes,
+        uint256 index,
+        OperandChunk[] calldata chunks
+    ) internal pure returns (uint64) {
+        uint32[] memory shape = ins.results[0].shape;
+        uint256 axis = BigEndian.u8At(attributes, 0);
+        if (axis >= shape.length) revert AxisOutside(axis, shape.length);
+        uint256 inner = Shapes.volume(shape, axis + 1);
+        uint256 along = index / inner % shape[axis];
+        uint256 outer = index / inner / shape[axis];
+        uint256 piece;
+        uint256 extent = _extent(ins, piece, axis);
+        while (along >= extent) {
+            along -= extent;
+            extent = _extent(ins, ++piece, axis);
+        }
+        return Chunks.load(ins, piece, (outer * extent + along) * inner + index % inner, chunks);
+    }
+
+    /// @notice `pad`: x shifted by `low` along each axis, the literal outside of it.
+    function pad(
+        Instruction memory ins,
+        bytes calldata attributes,
+        uint256 index,
+        OperandChunk[] calldata chunks
+    ) internal pure returns (uint64) {
+        uint256[] memory position = Shapes.unravel(ins.results[0].shape, index);
+        uint32[] memory shape = Chunks.typeOf(ins, 0).shape;
+        if (shape.length != position.length) revert Shapes.RanksDisagree(shape.length, position.length);
+        uint256 source;
+        for (uint256 k; k < shape.length; ++k) {
+            uint256 low = BigEndian.u32At(attributes, 4 * k);
+            if (position[k] < low || position[k] - low >= shape[k]) {
+                return _literal(ins, attributes, 4 * shape.length);
+            }
+            source = source * shape[k] + (position[k] - low);
+        }
+        return Chunks.load(ins, 0, source, chunks);
+    }
+
+    /// @notice `gather`: x[index[n], c], zero bits where the index is outside of x's first axis.
+    function gather(Instruction memory ins, uint256 index, OperandChunk[] calldata chunks)
+        internal
+        pure
+        returns (uint64)
+    {
+        TensorType memory x = Chunks.typeOf(ins, 0);
+        if (x.shape.length == 0) revert AxisOutside(0, 0);
+        uint256 inner = Shapes.volume(x.shape, 1);
+        int256 row = int32(uint32(Chunks.load(ins, 1, index / inner, chunks)));
+        if (row < 0 || row >= int256(uint256(x.shape[0]))) return 0;
+        return Chunks.load(ins, 0, uint256(row) * inner + index % inner, chunks);
+    }
+
+    /// @dev Size of operand `piece` along `axis`.
+    function _extent(Instruction memory ins, uint256 piece, uint256 axis) private pure returns (uint256) {
+        uint32[] memory shape = Chunks.typeOf(ins, piece).shape;
+        if (axis >= shape.length) revert AxisOutside(axis, shape.length);
+        return shape[axis];
+    }
+
+    /// @dev The canonical literal of the result's type that stands at byte `offset` of the attributes.
+    function _literal(Instruction memory ins, bytes calldata attributes, uint256 offset)
+        private
+        pure
+        returns (uint64)
+    {
+        uint8 code = ins.results[0].code;
+        return Words.canonical(code, Words.raw(code, BigEndian.from(attributes, offset), 0));
+    }
+}

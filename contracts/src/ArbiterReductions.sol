@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Chunks} from "./libraries/Chunks.sol";
+import {Fixed} from "./libraries/Fixed.sol";
+import {Float32} from "./libraries/Float32.sol";
+import {Instructions} from "./libraries/Instructions.sol";
+import {Instruction, Opcode, OperandChunk, TensorType} from "./types/Instruction.sol";
+
+/// @title One block of a reduction, and the folding of blocks: encoding.md section 3, "Rows" and "Block results".
+library ArbiterReductions {
+    /// @notice A row of `rowBytes` bytes neither divides a chunk nor is a whole number of chunks.
+    error RowUnaligned(uint256 rowBytes);
+    /// @notice The row has `count` blocks; there is no block `blockIndex`.
+    error BlockOutside(uint256 blockIndex, uint256 count);
+    /// @notice Nothing to fold.
+    error NoBlocks();
+
+    /// @notice Whether the opcode names a reduction.
+    function isReduction(uint16 opcode) internal pure returns (bool) {
+        return opcode == Opcode.EXPONENT || (opcode >= Opcode.DOT && opcode <= Opcode.ARGMAX);
+    }
+
+    /// @notice Blocks of each row of a reduction.
+    function blockCount(Instruction memory ins) internal pure returns (uint32) {
+        uint256 rowBytes = _rowBytes(Chunks.typeOf(ins, 0));
+        // A row is shorter than 2^40 bytes.
+        if (rowBytes % Instructions.CHUNK_BYTES == 0) return uint32(rowBytes / Instructions.CHUNK_BYTES);
+        if (Instructions.CHUNK_BYTES % rowBytes != 0) revert RowUnaligned(rowBytes);
+        return 1;
+    }
+
+    /// @notice Result of one block, as a 64-bit word.
+    function blockResult(
+        Instruction memory ins,
+        uint256 index,
+        uint256 blockIndex,
+        OperandChunk[] calldata chunks
+    ) internal pure returns (uint64) {
+        uint256 count = blockCount(ins);
+        if (blockIndex >= count) revert BlockOutside(blockIndex, count);
+        if (ins.opcode == Opcode.DOT) return _dot(ins, index, blockIndex, chunks);
+        bytes calldata x = _block(ins, 0, index, blockIndex, chunks);
+        if (ins.opcode == Opcode.SUM) return uint64(Fixed.sumBlock(x));
+        if (ins.opcode == Opcode.EXPONENT) return uint32(Fixed.exponentBlock(x));
+        if (ins.opcode == Opcode.MAX) return Fixed.maxBlock(x);
+        (uint32 value, uint256 place) = Fixed.argmaxBlock(x);
+        // unchecked: rows are shorter than 2^31 elements.
+        unchecked {
+            return uint64(value) << 32 | uint64(blockIndex * (Instructions.CHUNK_BYTES / 4) + place);
+        }
+    }
+
+    /// @notice One word from the words of consecutive blocks.
+    function fold(uint16 opcode, uint64[] calldata words) internal pure returns (uint64 word) {
+        if (words.length == 0) revert NoBlocks();
+        word = words[0];
+        for (uint256 k = 1; k < words.length; ++k) {
+            word = _combine(opcode, word, words[k]);
+        }
+    }
+
+    /// @dev An earlier and a later word.
+    function _combine(uint16 opcode, uint64 a, uint64 b) private pure returns (uint64) {
+        if (opcode == Opcode.MAX) return Float32.max(uint32(a), uint32(b));
+        if (opcode == Opcode.ARGMAX) return Fixed.displaces(uint32(b >> 32), uint32(a >> 32)) ? b : a;
+        if (opcode == Opcode.EXPONENT) return int32(uint32(b)) > int32(uint32(a)) ? b : a;
+        // unchecked: sums wrap.
+        unchecked {
+            return a + b;
+        }
+    }
+
+    /// @dev out[..., m, n] = sum over k of x[..., m, k] * y[..., n, k].
+    function _dot(Instruction memory ins, uint256 index, uint256 blockIndex, OperandChunk[] calldata chunks)
+        private
+        pure
+        returns (uint64)
+    {
+        uint32[] memory shape = ins.results[0].shape;
+        if (shape.length < 2) revert Instructions.TypeOutOfBounds(ins.results[0].code, shape.length, 0);
+        uint256 n = shape[shape.length - 1];
+        uint256 m = shape[shape.length - 2];
+        bytes calldata x = _block(ins, 0, index / n, blockIndex, chunks);
+        bytes calldata y = _block(ins, 1, index / n / m * n + index % n, blockIndex, chunks);
+        return uint64(Fixed.dotBlock(x, y));
+    }
+
+    /// @dev Bytes of block `blockIndex` of row `row` of an operand: a whole chunk, or a short row within one.
+    function _block(
+        Instruction memory ins,
+        uint256 operand,
+        uint256 row,
+        uint256 blockIndex,
+        OperandChunk[] calldata chunks
+    ) private pure returns (bytes calldata) {
+        TensorType memory t = Chunks.typeOf(ins, operand);
+        uint256 rowBytes = _rowBytes(t);
+        uint256 size = rowBytes < Instructions.CHUNK_BYTES ? rowBytes : Instructions.CHUNK_BYTES;
+        uint256 begin = row * rowBytes + blockIndex * size;
+        uint256 place = begin % Instructions.CHUNK_BYTES;
+        return Chunks.find(t, operand, begin / Instructions.CHUNK_BYTES, chunks)[place:place + size];
+    }
+
+    function _rowBytes(TensorType memory t) private pure returns (uint256) {
+        if (t.shape.length == 0) revert Instructions.TypeOutOfBounds(t.code, 0, 0);
+        return uint256(t.shape[t.shape.length - 1]) * Instructions.width(t.code);
+    }
+}

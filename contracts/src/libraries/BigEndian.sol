@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @title Big-endian numbers inside calldata: the structure integers of encoding.md.
+library BigEndian {
+    /// @notice The bytes end after `length`, before byte `needed` that their own contents ask for.
+    error BytesTruncated(uint256 length, uint256 needed);
+
+    /// @notice The number in the `size` bytes (1 to 32) from `offset` on.
+    function read(bytes calldata data, uint256 offset, uint256 size) internal pure returns (uint256 value) {
+        if (offset + size > data.length) revert BytesTruncated(data.length, offset + size);
+        assembly ("memory-safe") {
+            value := shr(sub(256, mul(8, size)), calldataload(add(data.offset, offset)))
+        }
+    }
+
+    /// @notice The bytes from `offset` on.
+    function from(bytes calldata data, uint256 offset) internal pure returns (bytes calldata) {
+        if (offset > data.length) revert BytesTruncated(data.length, offset);
+        return data[offset:];
+    }
+
+    function u8At(bytes calldata data, uint256 offset) internal pure returns (uint8) {
+        return uint8(read(data, offset, 1));
+    }
+
+    function u32At(bytes calldata data, uint256 offset) internal pure returns (uint32) {
+        return uint32(read(data, offset, 4));
+    }
+
+    function i64At(bytes calldata data, uint256 offset) internal pure returns (int64) {
+        return int64(uint64(read(data, offset, 8)));
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Instruction, OperandChunk, TensorType} from "../types/Instruction.sol";
+import {Instructions} from "./Instructions.sol";
+import {Words} from "./Words.sol";
+
+/// @title Reading operands from the chunks that a judgment brings: encoding.md section 1.
+library Chunks {
+    /// @notice The judgment needs chunk `index` of operand `operand` and did not bring it.
+    error ChunkMissing(uint256 operand, uint256 index);
+    /// @notice Chunk `index` of operand `operand` has `given` bytes; its type says `due`.
+    error ChunkLength(uint256 operand, uint256 index, uint256 given, uint256 due);
+    /// @notice The instruction reads element `index` of operand `operand`, which has fewer.
+    error OperandOutside(uint256 operand, uint256 index);
+    /// @notice The instruction has no operand number `operand`.
+    error OperandMissing(uint256 operand);
+
+    /// @notice Canonical element `index` (flat) of operand number `operand`.
+    function load(Instruction memory ins, uint256 operand, uint256 index, OperandChunk[] calldata chunks)
+        internal
+        pure
+        returns (uint64)
+    {
+        TensorType memory t = typeOf(ins, operand);
+        if (index >= Instructions.elementCount(t)) revert OperandOutside(operand, index);
+        (uint64 chunk, uint256 place) = Instructions.locate(t, index);
+        return Words.canonical(t.code, Words.raw(t.code, find(t, operand, chunk, chunks), place));
+    }
+
+    /// @notice Bytes of chunk `index` of operand number `operand`, which has type `t`.
+    function find(TensorType memory t, uint256 operand, uint256 index, OperandChunk[] calldata chunks)
+        internal
+        pure
+        returns (bytes calldata)
+    {
+        for (uint256 k; k < chunks.length; ++k) {
+            if (chunks[k].operand != operand || chunks[k].index != index) continue;
+            uint256 due = Instructions.chunkLength(t, index);
+            if (chunks[k].data.length != due) revert ChunkLength(operand, index, chunks[k].data.length, due);
+            return chunks[k].data;
+        }
+        revert ChunkMissing(operand, index);
+    }
+
+    /// @notice Type of operand number `operand`.
+    function typeOf(Instruction memory ins, uint256 operand) internal pure returns (TensorType memory) {
+        if (operand >= ins.operands.length) revert OperandMissing(operand);
+        return ins.operands[operand];
+    }
+}

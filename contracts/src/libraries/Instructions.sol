@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Instruction, TensorType, TypeCode} from "../types/Instruction.sol";
+import {BigEndian} from "./BigEndian.sol";
+
+/// @title Decoding of instructions and the geometry of their types: encoding.md sections 1 and 3.
+/// @notice Not a full `check`: parties run that off-chain before they stake. This reads what a judgment needs and
+/// refuses bytes that end early or types outside of the bounds.
+library Instructions {
+    /// @notice Element code, rank, a dimension or the byte count of a type is outside of encoding.md section 1.
+    error TypeOutOfBounds(uint8 code, uint256 rank, uint256 byteCount);
+
+    uint256 internal constant CHUNK_BYTES = 1024;
+    uint256 internal constant MAX_RANK = 8;
+    uint256 internal constant MAX_BYTES = 1 << 40;
+
+    /// @notice Parts of an encoded instruction; `attributes` is the rest of the bytes.
+    function decode(bytes calldata raw)
+        internal
+        pure
+        returns (Instruction memory ins, bytes calldata attributes)
+    {
+        ins.opcode = uint16(BigEndian.read(raw, 0, 2));
+        ins.first = uint32(BigEndian.read(raw, 2, 4));
+        uint256 operands = BigEndian.read(raw, 6, 1);
+        uint256 offset = 7;
+        ins.leaves = new uint32[](operands);
+        ins.operands = new TensorType[](operands);
+        // unchecked: `offset` grows by less than 2^16 for each of at most 510 parts.
+        unchecked {
+            for (uint256 k; k < operands; ++k) {
+                ins.leaves[k] = uint32(BigEndian.read(raw, offset, 4));
+                (ins.operands[k], offset) = _type(raw, offset + 4);
+            }
+            uint256 results = BigEndian.read(raw, offset, 1);
+            ++offset;
+            ins.results = new TensorType[](results);
+            for (uint256 k; k < results; ++k) {
+                (ins.results[k], offset) = _type(raw, offset);
+            }
+        }
+        attributes = BigEndian.from(raw, offset);
+    }
+
+    /// @notice Opcode alone, without decoding the rest.
+    function opcodeOf(bytes calldata raw) internal pure returns (uint16) {
+        return uint16(BigEndian.read(raw, 0, 2));
+    }
+
+    // ------------------------------------------------------------------ geometry
+
+    /// @notice Bytes of one element.
+    function width(uint8 code) internal pure returns (uint256) {
+        if (code == TypeCode.I64) return 8;
+        return code == TypeCode.U8 || code == TypeCode.BOOL ? 1 : 4;
+    }
+
+    /// @notice Number of elements.
+    function elementCount(TensorType memory t) internal pure returns (uint256 n) {
+        n = 1;
+        // unchecked: `_type` bounded the product by 2^40.
+        unchecked {
+            for (uint256 k; k < t.shape.length; ++k) {
+                n *= t.shape[k];
+            }
+        }
+    }
+
+    /// @notice Number of canonical bytes.
+    function byteCount(TensorType memory t) internal pure returns (uint256) {
+        return elementCount(t) * width(t.code);
+    }
+
+    /// @notice Leaves of the tensor's tree.
+    function chunkCount(TensorType memory t) internal pure returns (uint64) {
+        return uint64((byteCount(t) + CHUNK_BYTES - 1) / CHUNK_BYTES);
+    }
+
+    /// @notice Bytes of chunk `index`; 0 behind the tensor's end.
+    function chunkLength(TensorType memory t, uint256 index) internal pure returns (uint256) {
+        uint256 begin = index * CHUNK_BYTES;
+        uint256 end = byteCount(t);
+        if (begin >= end) return 0;
+        return end - begin < CHUNK_BYTES ? end - begin : CHUNK_BYTES;
+    }
+
+    /// @notice The chunk that holds element `index`, and the element's place within it.
+    function locate(TensorType memory t, uint256 index) internal pure returns (uint64 chunk, uint256 place) {
+        uint256 perChunk = CHUNK_BYTES / width(t.code);
+        return (uint64(index / perChunk), index % perChunk);
+    }
+
+    // ------------------------------------------------------------------ reading
+
+    function _type(bytes calldata raw, uint256 offset)
+        private
+        pure
+        returns (TensorType memory t, uint256 next)
+    {
+        t.code = uint8(BigEndian.read(raw, offset, 1));
+        uint256 rank = BigEndian.read(raw, offset + 1, 1);
+        if (t.code > TypeCode.BOOL || rank > MAX_RANK) revert TypeOutOfBounds(t.code, rank, 0);
+        next = offset + 2;
+        t.shape = new uint32[](rank);
+        uint256 size = width(t.code);
+        // unchecked: at most eight 32-bit factors, refused as soon as the product passes 2^40.
+        unchecked {
+            for (uint256 k; k < rank; ++k) {
+                uint256 dimension = BigEndian.read(raw, next, 4);
+                size *= dimension;
+                if (dimension == 0 || dimension >> 31 != 0 || size > MAX_BYTES) {
+                    revert TypeOutOfBounds(t.code, rank, size);
+                }
+                t.shape[k] = uint32(dimension);
+                next += 4;
+            }
+        }
+    }
+}
