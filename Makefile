@@ -14,7 +14,7 @@ JOBS ?= 2
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
-PYTHON_DIRS := protocol solver verifier assay tests
+PYTHON_DIRS := $(wildcard protocol solver verifier assay benchmarks examples tests)
 # The native programs, never the launchers in node_modules/.bin: those exit 0 on every failure and leave the real
 # process running when they are killed.
 native = $(if $(wildcard node_modules/@foundry-rs/$(1)-linux-amd64/bin/$(1)),$(CURDIR)/node_modules/@foundry-rs/$(1)-linux-amd64/bin/$(1),$(1))
@@ -63,7 +63,7 @@ lint: lint-python lint-contracts
 lint-python: $(PYTHON_READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy $(PYTHON_DIRS)
 
 lint-contracts: $(NODE_READY)
 	$(FORGE) fmt --check
