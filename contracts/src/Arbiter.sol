@@ -27,7 +27,7 @@ contract Arbiter is IArbiter {
 
     /// @inheritdoc IArbiter
     function element(bytes calldata instruction, uint64 index, OperandChunk[] calldata chunks)
-        external
+        public
         pure
         override
         returns (uint64)
@@ -69,14 +69,14 @@ contract Arbiter is IArbiter {
         uint64 index,
         uint32 blockIndex,
         OperandChunk[] calldata chunks
-    ) external pure override returns (uint64) {
+    ) public pure override returns (uint64) {
         (Instruction memory ins,) = _decode(instruction, index);
         if (!ArbiterReductions.isReduction(ins.opcode)) revert NotAPrimitive(ins.opcode);
         return ArbiterReductions.blockResult(ins, index, blockIndex, chunks);
     }
 
     /// @inheritdoc IArbiter
-    function blocks(bytes calldata instruction) external pure override returns (uint32) {
+    function blocks(bytes calldata instruction) public pure override returns (uint32) {
         if (!ArbiterReductions.isReduction(Instructions.opcodeOf(instruction))) return 1;
         (Instruction memory ins,) = Instructions.decode(instruction);
         return ArbiterReductions.blockCount(ins);
