@@ -67,7 +67,7 @@ class Tensor:
                 got=f"numpy {array.dtype}",
                 remedy="convert it to a committed type first",
             )
-        values = array.astype(DTYPES[code][1], order="C")
+        values = np.array(array, DTYPES[code][1], order="C")  # a copy: NaNs are written to it
         if code == CODES["f32"]:
             values.view(np.uint32)[np.isnan(values)] = _CANONICAL_NAN
         return cls(name, code, tuple(array.shape), values.tobytes())

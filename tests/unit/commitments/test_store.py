@@ -1,0 +1,138 @@
+"""Blobs: verified both ways, bounded, and never there by half, whatever fails or kills the writer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from protocol.commitments import BlobError, BlobStore, BlobTooLarge, CorruptBlob, MissingBlob
+from protocol.commitments.atomic import write_atomically
+
+DATA = bytes(range(256)) * 100
+ID = sha256(DATA).hexdigest()
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_blob_comes_back_under_its_hash(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path / "blobs")
+    assert not store.has(ID)
+    assert store.put(DATA) == ID
+    assert store.has(ID)
+    assert store.size(ID) == len(DATA)
+    assert BlobStore(tmp_path / "blobs").get(ID) == DATA
+    assert store.put(bytearray(DATA)) == store.put(np.frombuffer(DATA, np.uint8).data) == ID
+    assert len(files(tmp_path)) == 1
+    assert store.get(store.put(b"")) == b""
+
+
+def test_any_fsspec_url_serves(tmp_path: Path) -> None:
+    store = BlobStore(f"memory://{tmp_path.name}/blobs")
+    assert store.get(store.put(DATA)) == DATA
+    with pytest.raises(MissingBlob):
+        store.get(sha256(b"other").hexdigest())
+
+
+def test_a_missing_blob_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(MissingBlob, match=f"no blob {ID}.*fetch it"):
+        BlobStore(tmp_path).get(ID)
+
+
+@pytest.mark.parametrize("damage", [DATA[:-1], DATA + b"\0", b"\1" + DATA[1:], b""])
+def test_a_damaged_blob_is_refused_by_name_and_healed_by_storing_again(tmp_path: Path, damage: bytes) -> None:
+    store = BlobStore(tmp_path)
+    store.put(DATA)
+    [path] = files(tmp_path)
+    path.write_bytes(damage)
+    with pytest.raises(CorruptBlob, match=f"{path}.*delete this file"):
+        store.get(ID)
+    store.put(DATA)
+    assert store.get(ID) == DATA
+
+
+@pytest.mark.parametrize("name", ["", "../" * 3 + "etc/passwd", ID.upper(), ID[:-1], ID + "0", "a/" + ID])
+def test_a_name_that_is_no_hash_never_becomes_a_path(tmp_path: Path, name: str) -> None:
+    store = BlobStore(tmp_path)
+    for use in (store.get, store.has, store.size):
+        with pytest.raises(BlobError, match="64 lower-case"):
+            use(name)
+
+
+def test_limits_hold_both_ways(tmp_path: Path) -> None:
+    BlobStore(tmp_path).put(DATA)
+    small = BlobStore(tmp_path, max_bytes=len(DATA) - 1)
+    with pytest.raises(BlobTooLarge, match=f"at most {len(DATA) - 1} bytes, got {len(DATA)} bytes"):
+        small.put(DATA)
+    with pytest.raises(BlobTooLarge):
+        small.get(ID)
+    with pytest.raises(BlobTooLarge):
+        BlobStore(tmp_path).get(ID, max_bytes=10)
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    store = BlobStore(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, _fail)
+        with pytest.raises(OSError, match="disk full"):
+            store.put(DATA)
+    assert not store.has(ID)
+    assert files(tmp_path) == []
+    assert store.get(store.put(DATA)) == DATA
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failed_rewrite_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, _fail)
+        with pytest.raises(OSError, match="disk full"):
+            write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert files(tmp_path) == [path]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_killed_writer_leaves_no_blob_and_its_leftover_is_swept(tmp_path: Path, call: str) -> None:
+    killed = (
+        "import os, sys; from protocol.commitments import BlobStore; store = BlobStore(sys.argv[1]);"
+        f"os.{call} = lambda *_: os.kill(os.getpid(), 9); store.put(bytes(range(256)) * 100)"
+    )
+    done = subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=False, timeout=60)
+    assert done.returncode == -9
+    store = BlobStore(tmp_path)
+    assert not store.has(ID)
+    with pytest.raises(MissingBlob):
+        store.get(ID)
+    [leftover] = files(tmp_path)
+    store.put(DATA)
+    assert store.get(ID) == DATA
+    two_days_ago = time.time() - 2 * 24 * 3600
+    os.utime(leftover, (two_days_ago, two_days_ago))
+    BlobStore(tmp_path)
+    assert [path.name for path in files(tmp_path)] == [ID]
+
+
+def test_a_write_under_way_survives_another_store_that_opens(tmp_path: Path) -> None:
+    """Two processes share a folder: only leftovers older than a day are swept."""
+    folder = tmp_path / ID[:2]
+    folder.mkdir()
+    (folder / ".partial-now").write_bytes(b"half")
+    BlobStore(tmp_path)
+    assert (folder / ".partial-now").exists()
+
+
+def _fail(*_: object) -> None:
+    raise OSError("disk full")
