@@ -1,0 +1,87 @@
+"""Attribute bytes of instructions: one encoder and one strict decoder per form (encoding.md section 3, table).
+
+A decoder raises `EncodingError` for any other length. Ranges that depend on operand types are checked by `primitives`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.program import codec
+from protocol.program.codec import Reader
+from protocol.program.errors import EncodingError
+
+PROGRAM_ID_BYTES = 32
+
+
+def decode_nothing(attributes: bytes) -> None:
+    """Most primitives have no attributes."""
+    Reader(attributes).end()
+
+
+def encode_index(k: int) -> bytes:
+    """`input`, `output`: number of the frame's input or output. `philox`: the stream."""
+    return codec.u32(k)
+
+
+def decode_index(attributes: bytes) -> int:
+    """Inverse of `encode_index`."""
+    reader = Reader(attributes)
+    k = reader.u32()
+    reader.end()
+    return k
+
+
+def encode_byte(value: int) -> bytes:
+    """`concat`: the axis. `quantise`, `to_fixed`, `round_scaled`: p."""
+    return codec.u8(value)
+
+
+def decode_byte(attributes: bytes) -> int:
+    """Inverse of `encode_byte`."""
+    reader = Reader(attributes)
+    value = reader.u8()
+    reader.end()
+    return value
+
+
+def decode_literal(attributes: bytes, itemsize: int) -> bytes:
+    """`constant`: one element, canonical little-endian bytes."""
+    if len(attributes) != itemsize:
+        raise EncodingError(f"a literal of {itemsize} bytes", f"{len(attributes)}")
+    return attributes
+
+
+def decode_program_id(attributes: bytes) -> bytes:
+    """`call`: the callee's id."""
+    if len(attributes) != PROGRAM_ID_BYTES:
+        raise EncodingError(f"a program id of {PROGRAM_ID_BYTES} bytes", f"{len(attributes)}")
+    return attributes
+
+
+def encode_strided(offset: int, strides: Sequence[int]) -> bytes:
+    """`strided`: flat offset and one stride per axis of the result, all in elements of the operand."""
+    return codec.i64(offset) + b"".join(map(codec.i64, strides))
+
+
+def decode_strided(attributes: bytes, rank: int) -> tuple[int, tuple[int, ...]]:
+    """Inverse of `encode_strided` for a result of this rank."""
+    reader = Reader(attributes)
+    offset = reader.i64()
+    strides = tuple(reader.i64() for _ in range(rank))
+    reader.end()
+    return offset, strides
+
+
+def encode_pad(low: Sequence[int], literal: bytes) -> bytes:
+    """`pad`: elements before the operand on every axis, and the element that fills."""
+    return b"".join(map(codec.u32, low)) + literal
+
+
+def decode_pad(attributes: bytes, rank: int, itemsize: int) -> tuple[tuple[int, ...], bytes]:
+    """Inverse of `encode_pad` for this rank and element size."""
+    reader = Reader(attributes)
+    low = tuple(reader.u32() for _ in range(rank))
+    literal = reader.take(itemsize)
+    reader.end()
+    return low, literal

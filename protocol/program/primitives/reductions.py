@@ -1,0 +1,198 @@
+"""Reductions along the last axis: `exponent`, `dot`, `sum`, `max`, `argmax`, by blocks of one chunk.
+
+encoding.md section 3 ("Rows", "Block results"); arithmetic.md sections 3 to 5; dispute.md section 5 (split).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from torch import Tensor
+
+from protocol.numerics import contract, rows, sums
+from protocol.numerics.reference import floats
+from protocol.numerics.reference import rows as reference
+from protocol.numerics.types import DType
+from protocol.program import attributes as attrs
+from protocol.program.instruction import Instruction
+from protocol.program.opcodes import Op
+from protocol.program.primitives.base import (
+    Load,
+    Read,
+    Reduction,
+    Types,
+    load_value,
+    require,
+    require_count,
+    require_dtype,
+    to_bits,
+)
+from protocol.program.types import CHUNK_BYTES, TensorType
+
+LOW_HALF = 0xFFFFFFFF
+WORD = (1 << 64) - 1
+
+Word = Callable[[Sequence[Sequence[int]], int], int]
+"""`word(block of each operand, index of its first element in the row)`: the 64-bit result of one block."""
+
+
+def require_rows(operand: TensorType) -> None:
+    """The last axis is a row: its bytes divide 1,024 or are a multiple, so blocks are chunks."""
+    require(operand.rank >= 1, "an operand of rank 1 or more", operand)
+    length = operand.shape[-1] * operand.dtype.itemsize
+    aligned = CHUNK_BYTES % length == 0 or length % CHUNK_BYTES == 0
+    require(
+        aligned, f"rows whose bytes divide or are a multiple of {CHUNK_BYTES}", f"{length} bytes in {operand}"
+    )
+
+
+def block_count(instruction: Instruction) -> int:
+    """Blocks of a row of the first operand; all operands have rows of the same length."""
+    row = instruction.operands[0].type
+    return max(1, row.shape[-1] * row.dtype.itemsize // CHUNK_BYTES)
+
+
+def block_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
+    """The block of each operand's row that this element of the result is made of."""
+    length = instruction.operands[0].type.shape[-1]
+    count = length // block_count(instruction)
+    for k, row in enumerate(_rows(instruction, element)):
+        yield Read(k, row * length + block * count, count)
+
+
+def _rows(instruction: Instruction, element: int) -> tuple[int, ...]:
+    """The row number in each operand: the element itself, or for `dot` (batch, m) and (batch, n)."""
+    if instruction.op is not Op.DOT:
+        return (element,)
+    m_size, n_size = instruction.result.shape[-2:]
+    outer, n = divmod(element, n_size)
+    return outer, outer // m_size * n_size + n
+
+
+def reduction(
+    op: Op,
+    infer: Callable[[Types, bytes, TensorType | None], TensorType],
+    evaluate: Callable[[Sequence[Tensor]], Tensor],
+    word: Word,
+    fold: Callable[[int, int], int],
+    operations_per_term: int = 1,
+) -> Reduction:
+    """An entry from the word of one block and the fold of two."""
+
+    def block_result(instruction: Instruction, element: int, block: int, load: Load) -> int:
+        reads = list(block_reads(instruction, element, block, load))
+        values = [
+            [load_value(instruction, read.operand, read.first + i, load) for i in range(read.count)]
+            for read in reads
+        ]
+        return word(values, block * reads[0].count)
+
+    def element_of(instruction: Instruction, element: int, load: Load) -> int:
+        total = block_result(instruction, element, 0, load)
+        for block in range(1, block_count(instruction)):
+            total = fold(total, block_result(instruction, element, block, load))
+        return finish(total)
+
+    def finish(total: int) -> int:
+        return total if op in (Op.DOT, Op.SUM) else total & LOW_HALF
+
+    def operations(instruction: Instruction) -> int:
+        return operations_per_term * instruction.result.elements * instruction.operands[0].type.shape[-1]
+
+    return Reduction(
+        op,
+        infer,
+        lambda _, operands: evaluate(operands),
+        element_of,
+        block_reads,
+        operations,
+        block_count,
+        block_result,
+        fold,
+        finish,
+    )
+
+
+def _infer_row(source: DType, result: DType) -> Callable[[Types, bytes, TensorType | None], TensorType]:
+    def infer(operands: Types, attributes: bytes, _declared: TensorType | None) -> TensorType:
+        attrs.decode_nothing(attributes)
+        require_count(operands, 1)
+        require_dtype(operands[0], (source,))
+        require_rows(operands[0])
+        return TensorType(result, (*operands[0].shape[:-1], 1))
+
+    return infer
+
+
+def _infer_dot(operands: Types, attributes: bytes, _declared: TensorType | None) -> TensorType:
+    attrs.decode_nothing(attributes)
+    require_count(operands, 2)
+    x, y = operands
+    for operand in operands:
+        require_dtype(operand, (DType.I32,))
+        require(operand.rank >= 2, "an operand of rank 2 or more", operand)
+        require_rows(operand)
+    agree = x.shape[:-2] == y.shape[:-2] and x.shape[-1] == y.shape[-1]
+    require(agree, f"leading dimensions and row length of {x}", y)
+    return TensorType(DType.I64, (*x.shape[:-1], y.shape[-2]))
+
+
+def _fold_sum(left: int, right: int) -> int:
+    return left + right & WORD
+
+
+def _signed(word: int) -> int:
+    return (word ^ 1 << 31) - (1 << 31)
+
+
+def _argmax_word(values: Sequence[Sequence[int]], start: int) -> int:
+    """Bits of the winning element as they stand, then its index in the whole row."""
+    index = reference.argmax(values[0])
+    return floats.canonical(values[0][index]) << 32 | start + index
+
+
+def _fold_argmax(left: int, right: int) -> int:
+    """First NaN, else the larger value, else the lower index; `left` stands before `right`."""
+    a, b = left >> 32, right >> 32
+    later_wins = not floats.is_nan(a) and (floats.is_nan(b) or floats.lt(a, b))
+    return right if later_wins else left
+
+
+REDUCTIONS = (
+    reduction(
+        Op.EXPONENT,
+        _infer_row(DType.F32, DType.I32),
+        lambda xs: rows.exponent(xs[0]),
+        lambda v, _: to_bits(reference.exponent(v[0]), DType.I32),
+        lambda left, right: max(left, right, key=_signed),
+    ),
+    reduction(
+        Op.DOT,
+        _infer_dot,
+        lambda xs: contract.dot(xs[0], xs[1]),
+        lambda v, _: to_bits(reference.dot(v[0], v[1]), DType.I64),
+        _fold_sum,
+        operations_per_term=2,
+    ),
+    reduction(
+        Op.SUM,
+        _infer_row(DType.I64, DType.I64),
+        lambda xs: sums.sum_i64(xs[0]),
+        lambda v, _: to_bits(reference.sum_i64(v[0]), DType.I64),
+        _fold_sum,
+    ),
+    reduction(
+        Op.MAX,
+        _infer_row(DType.F32, DType.F32),
+        lambda xs: sums.max_f32(xs[0]),
+        lambda v, _: reference.max_f32(v[0]),
+        floats.maximum,
+    ),
+    reduction(
+        Op.ARGMAX,
+        _infer_row(DType.F32, DType.I32),
+        lambda xs: sums.argmax(xs[0]),
+        _argmax_word,
+        _fold_argmax,
+    ),
+)

@@ -1,0 +1,160 @@
+"""Recording a program instruction by instruction: the structure half of `builder`.
+
+Every result type comes from the same rule that `check` applies, so what was recorded is well typed.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protocol.numerics.types import DType
+from protocol.program import attributes as attrs
+from protocol.program.errors import ProgramError, RuleError
+from protocol.program.instruction import Instruction, Operand
+from protocol.program.opcodes import Op
+from protocol.program.primitives import PRIMITIVES
+from protocol.program.program import Program
+from protocol.program.types import Shape, TensorType
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Value:
+    """A handle on one trace leaf of the program that `owner` records."""
+
+    owner: Recorder
+    leaf: int
+    type: TensorType
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the value."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        """Element type of the value."""
+        return self.type.dtype
+
+
+Literal = int | float | bool | bytes
+
+
+def literal(dtype: DType, value: Literal) -> bytes:
+    """Canonical bytes of one element. `bytes` pass unchanged; a float is rounded to f32; NaN becomes 0x7fc00000.
+
+    Raises `RuleError` for an integer outside the type's range or a float beyond f32.
+    """
+    if isinstance(value, bytes):
+        return value
+    if dtype is DType.F32:
+        if math.isnan(value):
+            return bytes.fromhex("0000c07f")
+        try:
+            return struct.pack("<f", value)
+        except OverflowError:
+            raise RuleError("a number that f32 can hold", str(value)) from None
+    signed = dtype in (DType.I32, DType.I64)
+    try:
+        whole = int(bool(value)) if dtype is DType.BOOL else int(value)
+        return whole.to_bytes(dtype.itemsize, "little", signed=signed)
+    except OverflowError:
+        raise RuleError(f"a number that {dtype.name.lower()} can hold", str(value)) from None
+
+
+class Recorder:
+    """Inputs, constants, calls and outputs. Use `Builder`, which adds the primitives.
+
+    `build` gives the program; instructions may be appended until then. Errors name the instruction they would have
+    been.
+    """
+
+    def __init__(self, name: str = "program") -> None:
+        self.name = name
+        self._inputs: list[TensorType] = []
+        self._outputs: list[TensorType] = []
+        self._instructions: list[Instruction] = []
+        self._callees: dict[bytes, Program] = {}
+        self._constants: dict[tuple[TensorType, bytes], Value] = {}
+        self._leaves = 0
+
+    def input(self, type_: TensorType) -> Value:
+        """The next input of the frame."""
+        self._inputs.append(type_)
+        return self._append(Op.INPUT, (), (type_,), attrs.encode_index(len(self._inputs) - 1))[0]
+
+    def constant(self, dtype: DType, shape: Sequence[int], value: Literal) -> Value:
+        """A tensor that is `value` everywhere; recorded once per type and value."""
+        type_ = TensorType(dtype, tuple(shape))
+        data = literal(dtype, value)
+        key = (type_, data)
+        if key not in self._constants:
+            self._constants[key] = self._primitive(Op.CONSTANT, (), data, type_)
+        return self._constants[key]
+
+    def f32(self, bits: int) -> Value:
+        """The rank-0 f32 with this bit pattern."""
+        return self.constant(DType.F32, (), bits.to_bytes(4, "little"))
+
+    def i32(self, value: int) -> Value:
+        """A rank-0 i32."""
+        return self.constant(DType.I32, (), value)
+
+    def output(self, value: Value) -> None:
+        """Make `value` the next output of the frame."""
+        self._outputs.append(value.type)
+        self._append(Op.OUTPUT, (value,), (), attrs.encode_index(len(self._outputs) - 1))
+
+    def call(self, program: Program, *operands: Value) -> tuple[Value, ...]:
+        """Run another program on these operands; one value for each of its outputs."""
+        given = tuple(operand.type for operand in operands)
+        if given != program.inputs:
+            expected = ", ".join(map(str, program.inputs))
+            raise RuleError(
+                f"operands {expected}",
+                ", ".join(map(str, given)) or "none",
+                instruction=len(self._instructions),
+                operation=f"call {program.name}",
+            )
+        self._callees[program.id] = program
+        return self._append(Op.CALL, operands, program.outputs, program.id)
+
+    def build(self) -> Program:
+        """The program recorded so far."""
+        return Program(
+            tuple(self._inputs),
+            tuple(self._outputs),
+            tuple(self._instructions),
+            dict(self._callees),
+            self.name,
+        )
+
+    def _primitive(
+        self, op: Op, operands: Sequence[Value], attributes: bytes = b"", declared: TensorType | None = None
+    ) -> Value:
+        """Record a primitive; its rule decides the result type."""
+        try:
+            result = PRIMITIVES[op].infer([operand.type for operand in operands], attributes, declared)
+        except ProgramError as error:
+            number = len(self._instructions)
+            raise RuleError(error.expected, error.got, instruction=number, operation=op.label) from error
+        return self._append(op, operands, (result,), attributes)[0]
+
+    def _append(
+        self, op: Op, operands: Sequence[Value], results: Sequence[TensorType], attributes: bytes
+    ) -> tuple[Value, ...]:
+        for operand in operands:
+            if operand.owner is not self:
+                raise RuleError(
+                    f"values of {self.name}",
+                    f"a value of {operand.owner.name}",
+                    instruction=len(self._instructions),
+                    operation=op.label,
+                )
+        read = tuple(Operand(operand.leaf, operand.type) for operand in operands)
+        self._instructions.append(Instruction(op, self._leaves, read, tuple(results), attributes))
+        values = tuple(Value(self, self._leaves + k, type_) for k, type_ in enumerate(results))
+        self._leaves += len(values)
+        return values

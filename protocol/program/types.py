@@ -1,0 +1,137 @@
+"""The type of a value: element type and shape, its chunks, its bytes (encoding.md section 1), and broadcasting.
+
+Nothing here touches elements; canonical bytes of a tensor are in `protocol.numerics.types`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from protocol.numerics.types import DType
+from protocol.program import codec
+from protocol.program.errors import EncodingError, RuleError
+
+CHUNK_BYTES = 1024
+MAX_RANK = 8
+MAX_DIMENSION = 2**31 - 1
+MAX_BYTES = 2**40
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Element type and shape. Rank 0 to 8, every dimension 1 to 2^31 - 1, at most 2^40 bytes (else `EncodingError`)."""
+
+    dtype: DType
+    shape: Shape
+
+    def __post_init__(self) -> None:
+        if len(self.shape) > MAX_RANK:
+            raise EncodingError(f"a rank of at most {MAX_RANK}", f"shape {self.shape}")
+        if not all(1 <= size <= MAX_DIMENSION for size in self.shape):
+            raise EncodingError(f"dimensions from 1 to {MAX_DIMENSION}", f"shape {self.shape}")
+        if self.nbytes > MAX_BYTES:
+            raise EncodingError(f"at most {MAX_BYTES} bytes in a tensor", f"{self.nbytes}")
+
+    @property
+    def rank(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def elements(self) -> int:
+        """Number of elements; 1 for rank 0."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Length of the canonical bytes."""
+        return self.elements * self.dtype.itemsize
+
+    @property
+    def chunks(self) -> int:
+        """Number of 1,024-byte chunks, the last one shorter."""
+        return -(-self.nbytes // CHUNK_BYTES)
+
+    def chunk_of(self, element: int) -> int:
+        """The chunk that holds the element with this flat index."""
+        return element * self.dtype.itemsize // CHUNK_BYTES
+
+    def encode(self) -> bytes:
+        """`u8 code ‖ u8 rank ‖ rank × u32 dimension`."""
+        return codec.u8(self.dtype) + codec.u8(self.rank) + b"".join(map(codec.u32, self.shape))
+
+    @classmethod
+    def read(cls, reader: codec.Reader) -> TensorType:
+        """Take one type off the front. Raises `EncodingError`."""
+        code = reader.u8()
+        if code not in _CODES:
+            raise EncodingError(f"a type code from {sorted(_CODES)}", str(code))
+        rank = reader.u8()
+        if rank > MAX_RANK:
+            raise EncodingError(f"a rank of at most {MAX_RANK}", str(rank))
+        return cls(DType(code), tuple(reader.u32() for _ in range(rank)))
+
+    @classmethod
+    def decode(cls, data: bytes) -> TensorType:
+        """Inverse of `encode`; refuses trailing and missing bytes."""
+        reader = codec.Reader(data)
+        result = cls.read(reader)
+        reader.end()
+        return result
+
+    def __str__(self) -> str:
+        return f"{self.dtype.name.lower()}{list(self.shape)}"
+
+
+_CODES = frozenset(int(dtype) for dtype in DType)
+
+
+def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
+    """The numpy broadcast of some shapes. Raises `RuleError` where they do not meet."""
+    shapes = tuple(shapes)
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    result = []
+    for sizes in zip(*padded, strict=True):
+        larger = {size for size in sizes if size != 1}
+        if len(larger) > 1:
+            raise RuleError("shapes that broadcast", " and ".join(map(str, shapes)))
+        result.append(larger.pop() if larger else 1)
+    return tuple(result)
+
+
+def broadcast_source(element: int, result: Shape, operand: Shape) -> int:
+    """Flat index in an operand of `operand` shape that element `element` of the broadcast `result` reads."""
+    index = unravel(element, result)[len(result) - len(operand) :]
+    return ravel([0 if size == 1 else i for i, size in zip(index, operand, strict=True)], operand)
+
+
+def unravel(element: int, shape: Shape) -> Shape:
+    """Flat C-order index to multi-index."""
+    index = []
+    for size in reversed(shape):
+        element, remainder = divmod(element, size)
+        index.append(remainder)
+    return tuple(reversed(index))
+
+
+def ravel(index: Sequence[int], shape: Shape) -> int:
+    """Multi-index to flat C-order index."""
+    flat = 0
+    for i, size in zip(index, shape, strict=True):
+        flat = flat * size + i
+    return flat
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """C-order strides in elements."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
