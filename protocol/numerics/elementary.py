@@ -1,8 +1,9 @@
 """`exp` and `log` as fixed lists of section-2 operations: arithmetic.md section 6.
 
 Each function is written once against `Operations`, a namespace of single-element operations on some kind of value.
-`elementary_torch` evaluates it on tensors, `reference.operations` on plain
-integers; a program builder passes a namespace that records the same operations as instructions, so fast and traced bits agree by construction. No platform exp, log, frexp, ldexp or pow is involved.
+`elementary_torch` evaluates it on tensors, `reference.operations` on plain integers; a program builder passes a
+namespace that records the same operations as instructions, so fast and traced bits agree by construction. No platform
+exp, log, frexp, ldexp or pow is involved.
 
 Coefficients are minimax polynomials (Remez exchange in 40 digits), then rounded to f32; the measured worst errors over
 all 2^32 inputs are asserted in `tests/unit/numerics/test_elementary.py`.

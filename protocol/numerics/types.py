@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,7 +59,7 @@ _STORAGE = {
     DType.I64: torch.int64,
     DType.BOOL: torch.bool,
 }
-_LITTLE_ENDIAN = {
+_LITTLE_ENDIAN: dict[DType, np.dtype[Any]] = {
     DType.F32: np.dtype("<f4"),
     DType.U8: np.dtype("u1"),
     DType.I32: np.dtype("<i4"),
@@ -94,7 +95,7 @@ def to_bytes(x: Tensor, dtype: DType) -> bytes:
     """
     require_storage(x, dtype)
     array = canonical(x.detach()).cpu().contiguous().numpy()
-    return array.astype(_LITTLE_ENDIAN[dtype], copy=False).tobytes()
+    return bytes(array.astype(_LITTLE_ENDIAN[dtype], copy=False).tobytes())
 
 
 def from_bytes(data: bytes | bytearray | memoryview, dtype: DType, shape: Sequence[int]) -> Tensor:

@@ -1,0 +1,67 @@
+"""Run-time self-test of the machine the process runs on: arithmetic.md section 8, last bullet.
+
+Each party calls `self_check(device)` once per process before it computes anything that it will be judged by. It tests
+what the other modules take for granted of torch: subnormals kept in every thread, IEEE division, square root and
+narrowing, and float64 products that are exact at their limit. It repairs nothing.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.contract import dot
+from protocol.numerics.elementary_torch import exp_f32
+from protocol.numerics.elementwise import sqrt
+
+LONG = 1 << 18
+"""Enough elements for torch to split an elementwise operation over all of its threads (grain size 2^15)."""
+
+
+class SelfCheckError(RuntimeError):
+    """This machine computes other bits than the arithmetic asks for; nothing it produces may be committed."""
+
+
+def self_check(device: torch.device | str = "cpu") -> None:
+    """Raise `SelfCheckError` if one bit is wrong on `device`."""
+    where = torch.device(device)
+    one = torch.ones(LONG, dtype=torch.float32, device=where)
+    smallest = _f32(0x00000001, where)
+    _expect("subnormals flushed to zero", one * smallest, 0x00000001)
+    _expect("subnormal operands read as zero", (one * smallest) / smallest, 0x3F800000)
+    _expect("subnormals lost on the way to float64", (one * smallest).double().float(), 0x00000001)
+    _expect(
+        "f32 addition is not rounded to nearest even", one + _f32(0x33800000, where), 0x3F800000
+    )  # 1 + 2^-24
+    _expect("f32 division is not IEEE", one / 3.0, 0x3EAAAAAB)
+    _expect("f32 square root is not IEEE", sqrt(one * _f32(0x3F7FFFFF, where)), 0x3F7FFFFF)
+    _expect("exp has other bits", exp_f32(one), 0x402DF854)
+    _check_products(where)
+
+
+def _check_products(where: torch.device) -> None:
+    """Extremes and alternating signs at K = 8192 (20 + 20 + 13 = 53 bits), one and a few rows: both BLAS paths."""
+    sign = torch.ones(8192, dtype=torch.int32, device=where)
+    sign[1::2] = -1
+    full = torch.full_like(sign, 1 << 20)
+    rows = torch.stack([full, full * sign, full - 1, full * sign - 1])
+    for x in (rows, rows[:1]):
+        wide = (x.to(torch.int64)[:, None, :] * rows.to(torch.int64)[None, :, :]).sum(dim=-1)
+        if not torch.equal(dot(x, rows, bits=40), wide):
+            raise SelfCheckError(
+                f"float64 products on {where} are not exact at 53 bits; use another torch build or another device"
+            )
+
+
+def _expect(failure: str, got: Tensor, bits: int) -> None:
+    wrong = got.contiguous().view(torch.int32) != bits
+    if bool(wrong.any()):
+        found = int(got.contiguous().view(torch.int32)[wrong][0]) & 0xFFFFFFFF
+        raise SelfCheckError(
+            f"{failure} on {got.device}: expected bits 0x{bits:08x}, got 0x{found:08x}; "
+            "do not compute commitments on this machine (is torch.set_flush_denormal on?)"
+        )
+
+
+def _f32(bits: int, where: torch.device) -> Tensor:
+    return torch.tensor(bits, dtype=torch.int32, device=where).view(torch.float32)

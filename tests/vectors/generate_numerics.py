@@ -1,0 +1,319 @@
+"""Writes `numerics.json` from the plain-integer reference; the format is described in this folder's README.
+
+    python -m tests.vectors.generate_numerics [--random N] [--seed S] [--out FILE]
+
+Deterministic: the random operands are Philox words. Torch is not involved, so the file is an oracle for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from pathlib import Path
+
+from protocol.numerics import elementary
+from protocol.numerics.reference import floats, integers, philox, rows
+from protocol.numerics.reference.operations import IntegerOperations
+from protocol.numerics.types import DType
+from tests.vectors import numerics_edges as edges
+
+F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.I64, DType.BOOL
+DEFAULT_RANDOM = 96
+DEFAULT_SEED = 2026
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor as type, shape and elements: ints as the reference takes them."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    elements: tuple[int, ...]
+
+    def data(self) -> bytes:
+        """Canonical little-endian bytes."""
+        mask = (1 << self.dtype.width) - 1
+        return b"".join((int(x) & mask).to_bytes(self.dtype.itemsize, "little") for x in self.elements)
+
+    def rows(self) -> list[tuple[int, ...]]:
+        """The elements cut along the last axis."""
+        length = self.shape[-1]
+        return [self.elements[i : i + length] for i in range(0, len(self.elements), length)]
+
+    def json(self) -> dict[str, object]:
+        """As it stands in the file."""
+        return {"data": "0x" + self.data().hex(), "shape": list(self.shape), "type": self.dtype.name.lower()}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One application of a primitive (opcode of encoding.md) or, with opcode 0, of a composed function."""
+
+    name: str
+    opcode: int
+    attributes: bytes
+    operands: tuple[Value, ...]
+    result: Value
+
+    def json(self) -> dict[str, object]:
+        """As it stands in the file."""
+        return {
+            "attributes": "0x" + self.attributes.hex(),
+            "name": self.name,
+            "opcode": self.opcode,
+            "operands": [operand.json() for operand in self.operands],
+            "result": self.result.json(),
+        }
+
+
+class Words:
+    """A seeded stream of random bits."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed, self._next = seed, 0
+
+    def bits(self, dtype: DType) -> int:
+        """Uniform bits of one element, as the reference holds it; half of all f32 lie in 2^-8..2^8."""
+        low, high, third = (philox.word((self._seed, 0), 0, 0, self._next + i) for i in range(3))
+        self._next += 3
+        if dtype is F32:
+            return low if third & 1 else (low & 0x807FFFFF) | (119 + high % 16) << 23
+        return integers.wrap(low | high << 32, dtype) if dtype is not BOOL else low & 1
+
+    def vector(self, dtype: DType, count: int) -> list[int]:
+        """`count` such elements."""
+        return [self.bits(dtype) for _ in range(count)]
+
+
+def vector(dtype: DType, elements: Sequence[int]) -> Value:
+    """A value of rank 1."""
+    return Value(dtype, (len(elements),), tuple(elements))
+
+
+def mapped(
+    name: str, opcode: int, meaning: Callable[..., int], out: DType, *operands: Value, attributes: bytes = b""
+) -> Case:
+    """A case whose result applies `meaning` element by element to operands of one shape."""
+    elements = tuple(int(meaning(*xs)) for xs in zip(*(o.elements for o in operands), strict=True))
+    return Case(name, opcode, attributes, operands, Value(out, operands[0].shape, elements))
+
+
+def pairs(dtype: DType, words: Words, count: int) -> tuple[Value, Value]:
+    """All pairs of edge patterns, then random pairs."""
+    xs, ys = zip(*product(edges.OF[dtype], edges.OF[dtype]), strict=True)
+    return (
+        vector(dtype, [*xs, *words.vector(dtype, count)]),
+        vector(dtype, [*ys, *words.vector(dtype, count)]),
+    )
+
+
+def f32_cases(words: Words, count: int) -> Iterator[Case]:
+    """Section 2 on f32."""
+    binary = (
+        ("add", 0x201),
+        ("sub", 0x202),
+        ("mul", 0x203),
+        ("div", 0x204),
+        ("minimum", 0x205),
+        ("maximum", 0x206),
+    )
+    for name, opcode in binary:
+        yield mapped(name, opcode, getattr(floats, name), F32, *pairs(F32, words, count))
+    for name, opcode in (("lt", 0x301), ("le", 0x302), ("eq", 0x303)):
+        yield mapped(name, opcode, getattr(floats, name), BOOL, *pairs(F32, words, count))
+    unary = (("sqrt", 0x207), ("neg", 0x208), ("abs", 0x209), ("floor", 0x20A), ("rint", 0x20B))
+    for name, opcode in unary:
+        meaning = floats.abs_ if name == "abs" else getattr(floats, name)
+        yield mapped(name, opcode, meaning, F32, vector(F32, [*edges.F32, *words.vector(F32, 2 * count)]))
+    xs, ks = zip(*product(edges.F32, edges.SHIFTS), strict=True)
+    xs += tuple(words.vector(F32, count))
+    ks += tuple(x % 600 - 300 for x in words.vector(U32, count))
+    yield mapped("scale", 0x20C, floats.scale, F32, vector(F32, xs), vector(I32, ks))
+
+
+def integer_cases(words: Words, count: int) -> Iterator[Case]:
+    """Section 2 on i32, u32, i64 and bool."""
+    for dtype in (I32, U32, I64):
+
+        def typed(
+            operation: Callable[[int, int, DType], int], dtype: DType = dtype
+        ) -> Callable[[int, int], int]:
+            return lambda x, y: operation(x, y, dtype)
+
+        for name, opcode in (("add", 0x201), ("sub", 0x202), ("mul", 0x203), ("shl", 0x404), ("shr", 0x405)):
+            yield mapped(name, opcode, typed(getattr(integers, name)), dtype, *pairs(dtype, words, count))
+        for name, opcode, relation in (
+            ("lt", 0x301, int.__lt__),
+            ("le", 0x302, int.__le__),
+            ("eq", 0x303, int.__eq__),
+        ):
+            yield mapped(name, opcode, relation, BOOL, *pairs(dtype, words, count))
+    for dtype in (I32, U32, I64, BOOL):
+        for name, opcode, operation in (
+            ("and", 0x401, int.__and__),
+            ("or", 0x402, int.__or__),
+            ("xor", 0x403, int.__xor__),
+        ):
+            yield mapped(name, opcode, operation, dtype, *pairs(dtype, words, count // 4))
+    yield mapped("mulhi", 0x406, integers.mulhi, U32, *pairs(U32, words, count))
+
+
+def conversion_cases(words: Words, count: int) -> Iterator[Case]:
+    """`select`, `cast`, `bits`."""
+    for dtype in DType:
+        xs, ys = pairs(dtype, words, count // 4)
+        condition = vector(BOOL, words.vector(BOOL, len(xs.elements)))
+        canonical = floats.canonical if dtype is F32 else int
+        yield mapped("select", 0x304, lambda c, x, y, f=canonical: f(x if c else y), dtype, condition, xs, ys)
+    for source, target in edges.CASTS:
+        special = edges.ROUNDING_TRAPS if (source, target) == (I64, F32) else ()
+        operand = vector(source, [*edges.OF[source], *special, *words.vector(source, count)])
+        yield mapped("cast", 0x501, lambda x, s=source, t=target: integers.cast(x, s, t), target, operand)
+    for source, target in ((F32, U32), (U32, F32)):
+        operand = vector(source, [*edges.F32, *words.vector(source, count)])
+        yield mapped("bits", 0x502, floats.canonical, target, operand)
+
+
+def row_cases(words: Words, count: int) -> Iterator[Case]:
+    """Sections 3 and 4: exponents, fixed point, rounding."""
+    for operand in f32_rows(words, count):
+        yield reduced("exponent", 0x601, rows.exponent, I32, operand)
+        yield reduced("max", 0x703, rows.max_f32, F32, operand)
+        yield reduced("argmax", 0x704, rows.argmax, I32, operand)
+    random_x = words.vector(F32, count)
+    random_e = [rows.exponent([x, y]) for x, y in zip(random_x, words.vector(F32, count), strict=True)]
+    xs, es = zip(*product(edges.F32, edges.EXPONENTS), strict=True)
+    x, e = vector(F32, [*xs, *random_x]), vector(I32, [*es, *random_e])
+    for name, opcode, out, p in (
+        ("quantise", 0x602, I32, 13),
+        ("quantise", 0x602, I32, 20),
+        ("quantise", 0x602, I32, 30),
+        ("to_fixed", 0x603, I64, 30),
+    ):
+        meaning = getattr(rows, name)
+        yield mapped(name, opcode, lambda x, e, m=meaning, p=p: m(x, e, p), out, x, e, attributes=bytes([p]))
+    accs, es = zip(*product((*edges.I64, *edges.ROUNDING_TRAPS[::19]), edges.EXPONENTS), strict=True)
+    acc = vector(I64, [*accs, *words.vector(I64, 2 * count)])
+    first = vector(I32, [*es, *(k % 224 - 95 for k in words.vector(U32, 2 * count))])
+    second = vector(I32, [k % 224 - 95 for k in words.vector(U32, len(acc.elements))])
+    yield mapped(
+        "round_scaled",
+        0x604,
+        lambda s, e: rows.round_scaled(s, (e,), 30),
+        F32,
+        acc,
+        first,
+        attributes=bytes([30]),
+    )
+    for bits in (26, 40):
+        yield mapped(
+            "round_scaled",
+            0x604,
+            lambda s, e, f, p=bits: rows.round_scaled(s, (e, f), p),
+            F32,
+            *(acc, first, second),
+            attributes=bytes([bits]),
+        )
+
+
+def f32_rows(words: Words, count: int) -> Iterator[Value]:
+    """Short rows of edge patterns, short random rows, one row of one chunk, one of two."""
+    order = words.vector(U32, 8 * 96)
+    yield Value(F32, (96, 8), tuple(edges.F32[k % (32 if i < 256 else 27)] for i, k in enumerate(order)))
+    yield Value(F32, (count // 8, 8), tuple(words.vector(F32, count // 8 * 8)))
+    for length in (256, 512):
+        yield Value(F32, (1, length), tuple(x & 0xBFFFFFFF for x in words.vector(F32, length)))
+
+
+def reduced(
+    name: str, opcode: int, meaning: Callable[[Sequence[int]], int], out: DType, operand: Value
+) -> Case:
+    """A case whose result has the last axis reduced to size 1."""
+    elements = tuple(meaning(row) for row in operand.rows())
+    return Case(name, opcode, b"", (operand,), Value(out, (*operand.shape[:-1], 1), elements))
+
+
+def reduction_cases(words: Words, count: int) -> Iterator[Case]:
+    """`dot`, integer `sum` and `philox`."""
+    for m, n, k in ((4, 4, 8), (2, 3, 256), (1, 2, 512)):
+        x = Value(I32, (m, k), tuple(words.vector(I32, m * k)))
+        y = Value(I32, (n, k), tuple(words.vector(I32, n * k)))
+        small = tuple(Value(I32, v.shape, tuple(e % 16385 - 8192 for e in v.elements)) for v in (x, y))
+        for a, b in ((x, y), small):
+            result = Value(I64, (m, n), tuple(rows.dot(r, s) for r, s in product(a.rows(), b.rows())))
+            yield Case("dot", 0x701, b"", (a, b), result)
+    for m, k in ((count // 8, 8), (2, 128), (1, 256)):
+        yield reduced("sum", 0x702, rows.sum_i64, I64, Value(I64, (m, k), tuple(words.vector(I64, m * k))))
+    for key, step, stream, length in (
+        ((0, 0), 0, 0, 7),
+        ((0xFFFFFFFF, 0xFFFFFFFF), 0xFFFFFFFF, 0xFFFFFFFF, 9),
+    ):
+        yield philox_case(key, step, stream, length)
+    yield philox_case((words.bits(U32), words.bits(U32)), 81, 3, 64)
+
+
+def philox_case(key: tuple[int, int], step: int, stream: int, length: int) -> Case:
+    """The first `length` words under a key, step and stream."""
+    result = vector(U32, [philox.word(key, step, stream, i) for i in range(length)])
+    return Case("philox", 0x901, stream.to_bytes(4, "big"), (vector(U32, key), vector(U32, [step])), result)
+
+
+def function_cases(words: Words, count: int) -> Iterator[Case]:
+    """Composed functions: `exp`, `log`, and the fused contraction and sum."""
+    o = IntegerOperations()
+    x = vector(F32, [*edges.F32, *edges.EXP, *words.vector(F32, 2 * count)])
+    yield mapped("exp", 0, lambda v: elementary.exp(o, v), F32, x)
+    yield mapped("log", 0, lambda v: elementary.log(o, v), F32, x)
+    for operand in f32_rows(words, count):
+        yield reduced("sum_f32", 0, rows.sum_f32, F32, operand)
+        x, y = first_rows(operand, 16), Value(F32, operand.shape, operand.elements[::-1])
+        y = first_rows(y, 4)
+        for px, py in ((13, 13), (20, 13), (20, 20)):
+            found = tuple(rows.contract(r, s, px, py) for r, s in product(x.rows(), y.rows()))
+            result = Value(F32, (x.shape[0], y.shape[0]), found)
+            yield Case("contract", 0, bytes([px, py]), (x, y), result)
+
+
+def first_rows(value: Value, count: int) -> Value:
+    """At most `count` rows of a matrix."""
+    kept = min(count, value.shape[0])
+    return Value(value.dtype, (kept, value.shape[1]), value.elements[: kept * value.shape[1]])
+
+
+FAMILIES = (f32_cases, integer_cases, conversion_cases, row_cases, reduction_cases, function_cases)
+
+
+def cases(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> list[Case]:
+    """Every case, `count` scaling the random part."""
+    words = Words(seed)
+    return [case for family in FAMILIES for case in family(words, count)]
+
+
+def document(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> str:
+    """The file's text: one case a line, so that a change shows as a short diff."""
+    lines = ",\n".join(
+        json.dumps(case.json(), sort_keys=True, separators=(",", ":")) for case in cases(count, seed)
+    )
+    return f'{{"format":1,"cases":[\n{lines}\n]}}\n'
+
+
+def main() -> None:
+    """Parse the arguments and write the file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--random", type=int, default=DEFAULT_RANDOM)
+    parser.add_argument("--seed", type=int, default=DEFAULT_SEED)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("numerics.json"))
+    arguments = parser.parse_args()
+    text = document(arguments.random, arguments.seed)
+    arguments.out.write_text(text)
+    found = cases(arguments.random, arguments.seed)
+    elements = sum(prod(case.result.shape) for case in found)
+    print(f"{arguments.out}: {len(found)} cases, {elements} result elements, {len(text)} bytes")
+
+
+if __name__ == "__main__":
+    main()

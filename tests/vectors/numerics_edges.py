@@ -1,0 +1,77 @@
+"""Edge operands for the numerics vectors: bit patterns where wrong arithmetic shows first."""
+
+from __future__ import annotations
+
+from protocol.numerics.types import DType
+
+F32 = (
+    *(0x00000000, 0x80000000, 0x00000001, 0x80000001),  # zeros, smallest subnormals
+    *(0x007FFFFF, 0x807FFFFF, 0x00800000, 0x80800000),  # largest subnormals, smallest normals
+    *(0x3F800000, 0xBF800000, 0x3F800001, 0x3F7FFFFF),  # +-1 and the neighbours of 1
+    *(0x3F000000, 0xBF000000, 0x3FC00000, 0x40200000, 0xC0200000),  # halves: 0.5, -0.5, 1.5, 2.5, -2.5
+    *(0x33800000, 0x4B7FFFFF, 0x4B000001),  # 2^-24, 2^24 - 1, 2^23 + 1
+    *(0x4EFFFFFF, 0x4F000000, 0xCF000000, 0xCF000001, 0x5F000000),  # around 2^31, 2^63
+    *(0x7F7FFFFF, 0xFF7FFFFF),  # largest finite
+    *(0x7F800000, 0xFF800000),  # infinities
+    *(0x7FC00000, 0x7F800001, 0xFFC12345),  # canonical, signalling and negative NaN with payload
+)
+EXP = (
+    *(0x42B17217, 0x42B17218, 0x42B20000),  # last finite result, first infinite one, the clamp at 89
+    *(
+        0xC2AEAC4F,
+        0xC2AEAC50,
+        0xC2CFF1B4,
+        0xC2CFF1B5,
+        0xC2D00000,
+        0xC2D00001,
+    ),  # subnormal results, last non-zero
+    *(0x3F3504F2, 0x3F3504F3, 0x3F3504F4, 0x3FB504F2, 0x3FB504F3, 0x3FB504F4),  # log's mantissa interval
+)
+I32 = (
+    *(0, 1, -1, 2, 31, 32, 33, -31),
+    *(2**31 - 1, -(2**31), -(2**31) + 1, 2**16, 2**24 + 1, -(2**24) - 1, 0x55555555, -0x55555556),
+)
+U32 = tuple(x % 2**32 for x in I32)
+I64 = (
+    *(0, 1, -1, 2, 63, 64, 65, -63),
+    *(2**63 - 1, -(2**63), 2**32 - 1, -(2**32), 2**53, 2**53 + 1, -(2**53) - 1, 0x5555555555555555),
+)
+OF = {
+    DType.F32: F32,
+    DType.U8: (0, 1, 2, 127, 128, 255),
+    DType.I32: I32,
+    DType.U32: U32,
+    DType.I64: I64,
+    DType.BOOL: (0, 1),
+}
+
+ROUNDING_TRAPS = tuple(
+    sign * (((2**24 + odd) << shift) + nudge)
+    for shift in (1, 2, 3, 5, 8, 13, 21, 28, 29, 30, 31, 32, 37, 38)
+    for odd in (1, 3)
+    for nudge in (
+        -(1 << shift - 1),
+        1 - (1 << shift - 1),
+        (1 << shift - 1),
+        (1 << shift - 1) - 1,
+        (1 << shift - 1) + 1,
+    )
+    for sign in (1, -1)
+)
+"""Integers at and beside the halfway points of f32: two roundings (through f64, say) go wrong here."""
+
+SHIFTS = (
+    *(0, 1, -1, 22, 23, 24, -23, -24, -25, -125, -126, -127, -148, -149, -150, -151),
+    *(126, 127, 128, 253, 254, 255, 276, 277, 278, -253, -276, -277, -278, -279, 2**31 - 1, -(2**31)),
+)
+"""Powers for `scale`: to and past the ends of normals, subnormals and everything."""
+
+EXPONENTS = (-95, -94, -1, 0, 1, 13, 24, 31, 33, 64, 127, 128, 32766, 32767, 2**31 - 1, -(2**31), -150, -127)
+"""Row exponents: all that `exponent` can give at its ends, the sentinel, and values it never gives."""
+
+CASTS = tuple(
+    (source, target)
+    for source in DType
+    for target in DType
+    if source is not target and not (source is DType.F32 and target in (DType.U8, DType.U32, DType.I64))
+)
