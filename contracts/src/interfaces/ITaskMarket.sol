@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {Parameters} from "../types/Parameters.sol";
 import {Terms} from "../types/Terms.sol";
 
 /// @title Posting, bidding, progress, submission, settlement.
@@ -18,6 +19,7 @@ interface ITaskMarket {
     }
 
     /// @notice A task's moving parts. `root` and `size` are those of the latest progress; size is K + 1 once submitted.
+    /// `escrow` and `stake` are locks of the StakeVault. While `Bidding`, solver, price and stake are the best bid's.
     struct Task {
         address submitter;
         address solver;
@@ -52,7 +54,14 @@ interface ITaskMarket {
         uint256 reward
     );
 
-    /// @notice Posts a task; locks budget + V q auditFee + drawFee from the caller's free balance. Bounds on every number.
+    event Announced(address indexed party, string url);
+
+    /// @notice Where the caller serves its data (at most 256 bytes); replaces what it announced before.
+    function announce(string calldata url) external;
+    function endpointOf(address party) external view returns (string memory);
+
+    /// @notice Posts a task; locks budget + V (q + 1) auditFee + drawFee from the caller's free balance (every drawn verifier
+    /// also replays segment K). Bounds on every number. Refused while paused, and while no verifier is registered.
     function post(Terms calldata terms) external returns (uint256 task);
 
     /// @notice Bids a price; locks the stake while the bid stands. A lower bid replaces the best one, whose stake is released;
@@ -85,25 +94,34 @@ interface ITaskMarket {
     /// @notice Anyone: the solver missed the deadline, no game is open. Burns the penalty, refunds the submitter.
     function expire(uint256 task) external;
 
-    /// @notice Anyone: window over, no open game, every drawn segment attested. Pays solver and verifiers.
+    /// @notice Anyone: window over, no open game, every drawn segment attested. Pays solver and verifiers, the rest goes back
+    /// to the submitter.
     function settle(uint256 task) external;
 
-    /// @notice Anyone: window over, no open game, attestations missing for good. Refunds the submitter; nobody is slashed.
+    /// @notice Anyone: no open game, and either the window is over and attestations are missing, or every draw was missed.
+    /// Refunds the submitter; nobody is slashed.
     function voidTask(uint256 task) external;
 
-    /// @notice DisputeGame only: a game on the task opened or ended.
+    /// @notice DisputeGame only: a game on the task opened or ended. Opening reverts unless the task has progress and is still
+    /// Training in time, or is Submitted within its challenge window. Every opened game is closed once, in any status.
     function gameOpened(uint256 task) external;
     function gameClosed(uint256 task) external;
 
-    /// @notice DisputeGame only: the solver was found wrong; distributes the stake and refunds the escrow.
+    /// @notice DisputeGame only: the solver was found wrong; distributes the stake and refunds the escrow. Reverts unless the
+    /// task is Training or Submitted, so it happens once. Does not close the game: `gameClosed` does.
     function convict(uint256 task, address challenger, uint256 reward) external;
 
-    /// @notice AuditBoard only: fixes a new draw block after a missed one; pays the drawer from the escrow.
+    /// @notice AuditBoard only: fixes a new draw block after a missed one; pays the drawer from the escrow. Both restart the
+    /// challenge window, so that it is never over before the draw, nor before the attestations are due (challengePeriod is
+    /// longer than attestPeriod).
     function fixDrawBlock(uint256 task) external returns (uint64 drawBlock);
     function payDrawer(uint256 task, address drawer) external;
 
     function taskOf(uint256 task) external view returns (Task memory);
     function termsOf(uint256 task) external view returns (Terms memory);
+
+    /// @notice What the deployment fixed for all tasks.
+    function parameters() external view returns (Parameters memory);
 
     /// @notice Number of tasks; ids are 1 … tasks().
     function tasks() external view returns (uint256);

@@ -1,0 +1,158 @@
+"""The challenger: from a differing segment down to the one number that is wrong (dispute.md sections 4 to 6).
+
+`next_move` is a function of the game, the challenger's own run and what it heard of the solver's; one rule
+serves both a solver that serves its trees and a silent one, whose missing nodes are demanded on-chain.
+"""
+
+from __future__ import annotations
+
+from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree
+from protocol.dispute.demands import demand
+from protocol.dispute.errors import NothingToChallenge
+from protocol.dispute.evidence import compare_value, edge_input, edge_output
+from protocol.dispute.heard import Heard
+from protocol.dispute.known import KnownTree
+from protocol.dispute.moves import Move
+from protocol.dispute.openings import Leaf, open_instruction
+from protocol.dispute.parties import Frame, Run, Words, frame_at
+from protocol.dispute.splitting import answer_split
+from protocol.dispute.view import GameView, Phase, TreeKind
+from protocol.program.opcodes import Op
+
+
+def next_move(game: GameView, run: Run, heard: Heard, words: Words) -> Move | None:
+    """The challenger's next move; None while the solver is to move or the game is over.
+
+    Raises NothingToChallenge if there is no difference where the game stands.
+    """
+    if game.phase in (Phase.NONE, Phase.CLOSED) or game.solver_to_move:
+        return None
+    return _Challenger(game, run, heard, words).move()
+
+
+class _Challenger:
+    """One move of one game: the arguments of `next_move`, kept together."""
+
+    def __init__(self, game: GameView, run: Run, heard: Heard, words: Words) -> None:
+        self.game, self.run, self.heard, self.words = game, run, heard, words
+
+    def move(self) -> Move:
+        """The move that the game's phase asks for."""
+        if self.game.phase is Phase.SEGMENT:
+            return self.select_segment()
+        if self.game.phase is Phase.STEP:
+            return self.select_step()
+        if self.game.phase is Phase.BLOCK:
+            return answer_split(self.game, self.frame(self.game.path), self.trace(self.game.path))
+        return self.in_frame()
+
+    def frame(self, path: tuple[int, ...]) -> Frame:
+        """One's own frame."""
+        return frame_at(self.run, self.game.segment, self.game.step, path)
+
+    def trace(self, path: tuple[int, ...]) -> KnownTree:
+        """The solver's trace of the same frame."""
+        root = self.game.frame_roots[len(path)]
+        assert root is not None
+        segment, step = self.game.segment, self.game.step
+        return self.heard.tree(
+            root, self.frame(path).tree, lambda: self.words.trace_roots(segment, step, path)
+        )
+
+    def select_segment(self) -> Move:
+        """Find the first checkpoint that differs from one's own run."""
+        game = self.game
+        roots = self.run.segment_roots()
+        if roots is None or len(roots) < game.segment_size:
+            raise NothingToChallenge("a game without a segment needs one's own run from the initial state on")
+        own = segment_tree(list(roots[: game.segment_size]))
+        tree = self.heard.tree(game.segment_root, own, self.words.segment_roots)
+        segment, after = _first_difference(tree, "the checkpoints")
+        if after is None:
+            return demand(game, TreeKind.SEGMENT, tree, segment)
+        i = segment[0]
+        before = Leaf(roots[i - 1], tree.path(i - 1))
+        return Move(
+            "selectSegment", (game.game, game.head, i, before, Leaf(after, tree.path(i))), f"segment {i}"
+        )
+
+    def select_step(self) -> Move:
+        """Find the first step of the segment that differs."""
+        game = self.game
+        assert game.steps_root is not None
+        roots = list(self.run.step_roots(game.segment))
+        tree = self.heard.tree(game.steps_root, step_tree(roots), lambda: self.words.step_roots(game.segment))
+        node, after = _first_difference(tree, f"the steps of segment {game.segment}")
+        if after is None:
+            return demand(game, TreeKind.STEP, tree, node)
+        j = node[0]
+        before = Leaf(roots[j - 1], tree.path(j - 1))
+        return Move("selectStep", (game.game, game.head, j, before, Leaf(after, tree.path(j))), f"step {j}")
+
+    def in_frame(self) -> Move:
+        """Find the first differing value of the frame and go down into it, or judge it."""
+        game = self.game
+        frame, trace = self.frame(game.path), self.trace(game.path)
+        if trace.first_difference() is None:
+            return self.false_output(frame, trace)
+        node, claimed = _first_difference(trace, "the trace")
+        if claimed is None:
+            return demand(game, TreeKind.TRACE, trace, node)
+        leaf = node[0]
+        value = Leaf(claimed, trace.path(leaf))
+        n = frame.program.producer(leaf)
+        instruction = frame.program.instructions[n]
+        opened = open_instruction(frame.program, n)
+        if instruction.op is Op.CALL:
+            return Move("selectCall", (game.game, game.head, opened), f"call {n}")
+        if instruction.op is Op.INPUT:
+            caller = None
+            if game.path:
+                outer = self.frame(game.path[:-1])
+                call = outer.program.instructions[game.path[-1]]
+                caller = call, outer, self.trace(game.path[:-1])
+            return edge_input(game, self.run, n, opened, instruction, value, caller)
+        segment, step, path, ask = game.segment, game.step, game.path, self.words.value
+        return compare_value(
+            game,
+            frame,
+            trace,
+            n,
+            value,
+            lambda own: self.heard.tree(claimed, own, lambda: _chunks(ask(segment, step, path, leaf))),
+        )
+
+    def false_output(self, frame: Frame, trace: KnownTree) -> Move:
+        """Every value of the frame agrees, so one of its outputs is not what the trace gave."""
+        game = self.game
+        if game.path:
+            caller = self.trace(game.path[:-1])
+            call = self.frame(game.path[:-1]).program.instructions[game.path[-1]]
+            node, claimed = _first_difference(caller, "the caller's trace")
+            assert claimed is not None, "the game came down through this leaf"
+            leaf = node[0]
+            target = Leaf(claimed, caller.path(leaf))
+            return edge_output(game, frame, trace, leaf - call.first, target, call.encode())
+        tensors = list(self.run.tensor_roots(game.segment, game.step))
+        state = self.heard.tree(
+            game.after, state_tree(tensors), lambda: self.words.tensor_roots(game.segment, game.step)
+        )
+        node, claimed = _first_difference(state, f"the state after step {game.step}")
+        if claimed is None:
+            return demand(game, TreeKind.STATE, state, node)
+        k = node[0]
+        return edge_output(game, frame, trace, k, Leaf(claimed, state.path(k)), b"")
+
+
+def _first_difference(tree: KnownTree, what: str) -> tuple[tuple[int, int], bytes | None]:
+    """The first differing node, and its data if it is a leaf whose data is known; otherwise it has to be demanded."""
+    node = tree.first_difference()
+    if node is None:
+        raise NothingToChallenge(f"{what} equal one's own")
+    return node, tree.data(node[0]) if node[1] == 1 else None
+
+
+def _chunks(value: bytes | None) -> list[bytes] | None:
+    if not value:
+        return None
+    return [value[at : at + CHUNK] for at in range(0, len(value), CHUNK)]

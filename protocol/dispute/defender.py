@@ -1,0 +1,102 @@
+"""The solver's side: answer every claim, demand and split from its own record of the run (dispute.md section 6).
+
+Pure: the record is replayed behind `Run`. An honest record always has an answer; where there is none,
+`NothingToReveal` says so.
+"""
+
+from __future__ import annotations
+
+from protocol.commitments import CHUNK, Tree, segment_tree, state_tree, step_tree, tensor_tree
+from protocol.dispute.errors import NothingToReveal
+from protocol.dispute.keys import frame_key
+from protocol.dispute.moves import Move
+from protocol.dispute.openings import open_leaf
+from protocol.dispute.parties import Run, frame_at
+from protocol.dispute.splitting import state_words
+from protocol.dispute.view import Demand, GameView, Phase, TreeKind
+
+
+def next_move(game: GameView, run: Run) -> Move | None:
+    """The solver's next move in a game; None while the challenger is to move or the game is over."""
+    if game.phase in (Phase.NONE, Phase.CLOSED) or not game.solver_to_move:
+        return None
+    if game.demand is not None:
+        return reveal(game, game.demand, run)
+    if game.phase is Phase.STEP:
+        return expand_steps(game, run)
+    if game.phase is Phase.SPLIT:
+        return state_words(game, frame_at(run, game.segment, game.step, game.path))
+    return expand_trace(game, run)
+
+
+def expand_steps(game: GameView, run: Run) -> Move:
+    """Post the step tree of the game's segment, its ends proved to be the two checkpoints."""
+    roots = list(run.step_roots(game.segment))
+    tree = step_tree(roots)
+    last = len(roots) - 1
+    return Move(
+        "expandSteps",
+        (
+            game.task,
+            game.segment,
+            tree.root,
+            open_leaf(tree, 0, roots[0]),
+            open_leaf(tree, last, roots[last]),
+        ),
+        f"step tree of segment {game.segment}",
+    )
+
+
+def expand_trace(game: GameView, run: Run) -> Move:
+    """Post the trace root of the frame that the game has reached."""
+    frame = frame_at(run, game.segment, game.step, game.path)
+    key = frame_key(game.task, game.segment, game.step, game.path)
+    where = "/".join(map(str, game.path)) or "top"
+    return Move("expandTrace", (key, frame.tree.root), f"trace of step {game.step}, frame {where}")
+
+
+def reveal(game: GameView, demand: Demand, run: Run) -> Move:
+    """Answer the first unanswered node of a demand with its descendants, or with its leaf's bytes."""
+    tree, leaves = _demanded_tree(game, demand, run)
+    index = demand.unanswered[0]
+    node = demand.nodes[index]
+    nodes = list(demand.nodes)
+    if node.size == 1:
+        return Move(
+            "revealLeaf",
+            (game.game, index, demand.bytes_total, nodes, leaves[node.lo]),
+            f"{demand.tree.name.lower()} leaf {node.lo}",
+        )
+    return Move(
+        "revealNode",
+        (game.game, index, demand.bytes_total, nodes, tree.descendants(node.lo, node.size)),
+        f"{demand.tree.name.lower()} node {node.lo}, {node.size} leaves",
+    )
+
+
+def _demanded_tree(game: GameView, demand: Demand, run: Run) -> tuple[Tree, list[bytes]]:
+    """The tree that a demand is about, and its leaves' data."""
+    kind = demand.tree
+    if kind is TreeKind.SEGMENT:
+        leaves = list(run.segment_roots() or [])[: demand.tree_size]
+        tree = segment_tree(leaves)
+    elif kind is TreeKind.STEP:
+        leaves = list(run.step_roots(game.segment))
+        tree = step_tree(leaves)
+    elif kind is TreeKind.STATE:
+        leaves = list(run.tensor_roots(game.segment, game.step))
+        tree = state_tree(leaves)
+    else:
+        frame = frame_at(run, game.segment, game.step, game.path)
+        leaves = [frame.root(leaf) for leaf in range(frame.tree.size)]
+        tree = frame.tree
+        if kind is TreeKind.VALUE and demand.root in leaves:
+            value = frame.value(leaves.index(demand.root))
+            leaves = [value[at : at + CHUNK] for at in range(0, len(value), CHUNK)]
+            tree = tensor_tree(value)
+    if tree.root != demand.root or tree.size != demand.tree_size:
+        raise NothingToReveal(
+            f"{kind.name.lower()} tree: expected the own root {tree.root.hex()} of {tree.size} leaves, "
+            f"got {demand.root.hex()} of {demand.tree_size}"
+        )
+    return tree, leaves

@@ -1,0 +1,29 @@
+"""The demand move: the solver must reveal a node of one of its trees on-chain, or lose on the clock.
+
+dispute.md section 6.
+"""
+
+from __future__ import annotations
+
+from protocol.dispute.known import KnownTree
+from protocol.dispute.moves import Move
+from protocol.dispute.openings import NO_INSTRUCTION, NO_LEAF, InstructionOpening, Leaf, Node
+from protocol.dispute.view import GameView, TreeKind
+
+
+def demand(
+    game: GameView,
+    kind: TreeKind,
+    tree: KnownTree,
+    node: tuple[int, int],
+    instruction: InstructionOpening = NO_INSTRUCTION,
+    value: Leaf = NO_LEAF,
+) -> Move:
+    """Ask for the descendants, or for a leaf's bytes, of one node. `instruction` and `value` only for a VALUE tree."""
+    lo, size = node
+    opening = Node(lo, size, tree.hash(node), tree.path(lo, size))
+    return Move(
+        "demand",
+        (game.game, game.head, int(kind), (instruction, value), game.before, game.after, [opening]),
+        f"demand {kind.name.lower()} tree, leaves {lo} to {lo + size - 1}",
+    )

@@ -1,0 +1,164 @@
+"""Evidence: the openings that end a game (dispute.md sections 4 and 5, encoding.md section 6).
+
+Operands are one's own values, for everything before the first differing leaf is equal on both sides; only
+the claimed value is the solver's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from protocol.commitments import CHUNK, Tree, constants_tree, state_tree, tensor_tree
+from protocol.dispute.demands import demand
+from protocol.dispute.known import KnownTree
+from protocol.dispute.moves import Move
+from protocol.dispute.openings import (
+    ChunkOpening,
+    InstructionOpening,
+    Leaf,
+    open_chunk,
+    open_instruction,
+    open_leaf,
+)
+from protocol.dispute.parties import Frame, Run
+from protocol.dispute.view import GameView, TreeKind
+from protocol.program.attributes import decode_index
+from protocol.program.instruction import Instruction
+from protocol.program.opcodes import Op
+from protocol.program.primitives import PRIMITIVES, Load, Reduction, chunks_needed
+from protocol.program.program import Program
+
+
+def loader(frame: Frame, instruction: Instruction) -> Load:
+    """`load(operand, flat index)` over the values of a frame: an element's canonical bits."""
+    values = [frame.value(operand.leaf) for operand in instruction.operands]
+
+    def load(operand: int, element: int) -> int:
+        size = instruction.operands[operand].type.dtype.itemsize
+        return int.from_bytes(values[operand][element * size : (element + 1) * size], "little")
+
+    return load
+
+
+def operand_openings(
+    frame: Frame, trace: KnownTree, instruction: Instruction, element: int, block: int
+) -> tuple[list[Leaf], list[ChunkOpening]]:
+    """The operands' roots under the solver's trace, and the chunks that one block of an element needs."""
+    operands = [Leaf(frame.root(operand.leaf), trace.path(operand.leaf)) for operand in instruction.operands]
+    chunks = [
+        open_chunk(k, index, frame.value(instruction.operands[k].leaf))
+        for k, index in chunks_needed(instruction, element, block, loader(frame, instruction))
+    ]
+    return operands, chunks
+
+
+def compare_value(
+    game: GameView,
+    frame: Frame,
+    trace: KnownTree,
+    n: int,
+    value: Leaf,
+    known: Callable[[Tree], KnownTree],
+) -> Move:
+    """The value of primitive n differs: find the first wrong element, demand its chunk if need be, and have it judged.
+
+    `known` gives the solver's tree of that value beside one's own.
+    """
+    instruction = frame.program.instructions[n]
+    opened = open_instruction(frame.program, n)
+    own = frame.value(instruction.first)
+    tree = known(tensor_tree(own))
+    node = tree.first_difference()
+    assert node is not None, "roots differ, so some chunk does"
+    index = node[0]
+    data = tree.data(index) if node[1] == 1 else None
+    if data is None:
+        return demand(game, TreeKind.VALUE, tree, node, opened, value)
+    size = instruction.result.dtype.itemsize
+    start = index * CHUNK
+    element = next(
+        (start + at) // size
+        for at in range(0, len(data), size)
+        if data[at : at + size] != own[start + at : start + at + size]
+    )
+    claimed = ChunkOpening(0, index, data, tree.path(index))
+    primitive = PRIMITIVES[instruction.op]
+    if isinstance(primitive, Reduction) and primitive.blocks(instruction) > 1:
+        return Move(
+            "selectElement",
+            (game.game, game.head, opened, element, value, claimed),
+            f"{instruction.op.name.lower()} {n}, element {element}: state its blocks",
+        )
+    operands, chunks = operand_openings(frame, trace, instruction, element, 0)
+    return Move(
+        "judge",
+        (game.game, game.head, opened, element, operands, chunks, value, claimed),
+        f"{instruction.op.name.lower()} {n}, element {element}",
+    )
+
+
+def edge_input(
+    game: GameView,
+    run: Run,
+    n: int,
+    opened: InstructionOpening,
+    instruction: Instruction,
+    value: Leaf,
+    caller: tuple[Instruction, Frame, KnownTree] | None,
+) -> Move:
+    """Input instruction n does not hold the frame's input: open where the input comes from."""
+    k = decode_index(instruction.attributes)
+    if caller is not None:
+        call, frame, trace = caller
+        leaf = call.operands[k].leaf
+        source, call_bytes = Leaf(frame.root(leaf), trace.path(leaf)), call.encode()
+    else:
+        call_bytes = b""
+        tensors = list(run.tensor_roots(game.segment, game.step - 1))
+        if k < len(tensors):
+            source = open_leaf(state_tree(tensors), k, tensors[k])
+        else:
+            constants = list(run.constant_roots())
+            k -= len(tensors)
+            source = open_leaf(constants_tree(constants), k, constants[k])
+    return Move(
+        "judgeInput",
+        (game.game, game.head, opened, value, source, game.before, game.after, call_bytes),
+        f"input {n}",
+    )
+
+
+def edge_output(
+    game: GameView,
+    frame: Frame,
+    trace: KnownTree,
+    k: int,
+    target: Leaf,
+    call: bytes,
+) -> Move:
+    """Output k of the frame is not the value that its trace gave: `target` opens what was claimed instead."""
+    n, leaf = _output(frame.program, k)
+    value = Leaf(frame.root(leaf), trace.path(leaf))
+    return Move(
+        "judgeOutput",
+        (
+            game.game,
+            game.head,
+            open_instruction(frame.program, n),
+            value,
+            target,
+            game.before,
+            game.after,
+            call,
+        ),
+        f"output {k}",
+    )
+
+
+def _output(program: Program, k: int) -> tuple[int, int]:
+    """Number of the instruction that gives output k, and the trace leaf that it reads."""
+    return next(
+        (n, instruction.operands[0].leaf)
+        for n, instruction in enumerate(program.instructions)
+        if instruction.op is Op.OUTPUT and decode_index(instruction.attributes) == k
+    )

@@ -1,0 +1,46 @@
+"""Names that both sides and the contract compute: claim keys, priority commitments (encoding.md section 5)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+SEGMENT_UNKNOWN: Final = 2**32 - 1
+"""Segment of a priority commitment made before the first wrong segment is known."""
+
+
+def steps_key(task: int, segment: int) -> bytes:
+    """Key of the claim "the step tree of this segment" (segments count from 1)."""
+    return keccak(encode(["uint8", "uint256", "uint32"], [1, task, segment]))
+
+
+def trace_key(task: int, segment: int, step: int) -> bytes:
+    """Key of the claim "the trace of this step" (steps count from 1)."""
+    return keccak(encode(["uint8", "uint256", "uint32", "uint32"], [2, task, segment, step]))
+
+
+def callee_key(caller: bytes, n: int) -> bytes:
+    """Key of the claim "the trace of call instruction n of the frame with key `caller`"."""
+    return keccak(encode(["uint8", "bytes32", "uint32"], [3, caller, n]))
+
+
+def frame_key(task: int, segment: int, step: int, path: tuple[int, ...]) -> bytes:
+    """Key of the frame reached from a step's top frame through the call instructions of `path`."""
+    key = trace_key(task, segment, step)
+    for n in path:
+        key = callee_key(key, n)
+    return key
+
+
+def priority_commitment(
+    chain_id: int, game: str, task: int, segment: int, challenger: str, salt: bytes
+) -> bytes:
+    """What a challenger commits to before it opens a game; `game` and `challenger` are addresses."""
+    return keccak(
+        encode(
+            ["uint256", "address", "uint256", "uint32", "address", "bytes32"],
+            [chain_id, game, task, segment, challenger, salt],
+        )
+    )

@@ -1,0 +1,64 @@
+"""The contract's opening structures, as tuples in ABI order (encoding.md section 6, Openings.sol)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from protocol.commitments import Tree, chunk, tensor_tree
+from protocol.program.program import Program
+
+
+class Node(NamedTuple):
+    """A node of a tree with its siblings up to the root, bottom first."""
+
+    lo: int
+    size: int
+    hash: bytes
+    path: list[bytes]
+
+
+class Leaf(NamedTuple):
+    """A 32-byte leaf at an index that the context fixes."""
+
+    value: bytes
+    path: list[bytes]
+
+
+class InstructionOpening(NamedTuple):
+    """Instruction n under a program id, whose preimage is (instruction root, instructions, trace leaves, signature)."""
+
+    program: tuple[bytes, int, int, bytes]
+    n: int
+    data: bytes
+    path: list[bytes]
+
+
+class ChunkOpening(NamedTuple):
+    """Chunk `number` of the value of operand `operand` (0 for a claimed result)."""
+
+    operand: int
+    number: int
+    data: bytes
+    path: list[bytes]
+
+
+NO_LEAF = Leaf(bytes(32), [])
+NO_INSTRUCTION = InstructionOpening((bytes(32), 0, 0, bytes(32)), 0, b"", [])
+
+
+def open_leaf(tree: Tree, index: int, value: bytes) -> Leaf:
+    """Leaf `index` of a tree of 32-byte leaves, whose data is `value`."""
+    return Leaf(value, tree.inclusion_path(index))
+
+
+def open_instruction(program: Program, n: int) -> InstructionOpening:
+    """Instruction n of a program that the opener holds."""
+    opened = program.open_instruction(n)
+    of = program.opening
+    preimage = (of.root, of.instructions, of.trace_leaves, of.signature)
+    return InstructionOpening(preimage, n, opened.data, list(opened.path))
+
+
+def open_chunk(operand: int, index: int, value: bytes) -> ChunkOpening:
+    """Chunk `index` of a value that the opener holds as canonical bytes."""
+    return ChunkOpening(operand, index, chunk(value, index), tensor_tree(value).inclusion_path(index))

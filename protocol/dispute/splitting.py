@@ -1,0 +1,105 @@
+"""Splitting a long row: the solver states block results, the challenger names the first wrong part.
+
+dispute.md section 5.
+
+A part covers 128^level blocks: with at most 128 words a row of up to 128 blocks needs one round, longer ones
+a few.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import cast
+
+from protocol.dispute.evidence import loader, operand_openings
+from protocol.dispute.known import KnownTree
+from protocol.dispute.moves import Move
+from protocol.dispute.openings import open_instruction
+from protocol.dispute.parties import Frame
+from protocol.dispute.view import GameView, Selection
+from protocol.program.instruction import Instruction
+from protocol.program.primitives import PRIMITIVES, Reduction
+
+MAX_WORDS = 128
+"""Words that one split states; 128 blocks of 256 four-byte elements are a row of 32,768."""
+
+
+def part_size(blocks: int) -> int:
+    """Blocks in one part of a split of `blocks` blocks: the least power of 128 that gives at most 128 parts."""
+    size = 1
+    while -(-blocks // size) > MAX_WORDS:
+        size *= MAX_WORDS
+    return size
+
+
+def parts(lo: int, hi: int) -> list[tuple[int, int]]:
+    """The block ranges [lo, hi) splits into."""
+    size = part_size(hi - lo)
+    return [(at, min(at + size, hi)) for at in range(lo, hi, size)]
+
+
+def block_words(frame: Frame, instruction: Instruction, element: int, lo: int, hi: int) -> list[int]:
+    """The word of each part of blocks [lo, hi) of an element's row, from the frame's own operands."""
+    primitive = cast(Reduction, PRIMITIVES[instruction.op])
+    load = loader(frame, instruction)
+    return [
+        reduce(
+            primitive.fold,
+            (primitive.block_result(instruction, element, block, load) for block in range(start, end)),
+        )
+        for start, end in parts(lo, hi)
+    ]
+
+
+def state_words(game: GameView, frame: Frame) -> Move:
+    """The solver's answer to a selected element or part."""
+    assert game.selection is not None
+    instruction = frame.program.instructions[game.instruction]
+    chosen = game.selection
+    words = block_words(frame, instruction, chosen.element, chosen.lo, chosen.hi)
+    return split_move(game, instruction, words)
+
+
+def split_move(game: GameView, instruction: Instruction, words: list[int]) -> Move:
+    """State these words for the current selection."""
+    return Move(
+        "split",
+        (game.game, game.head, instruction.encode(), game.selection, words),
+        f"{len(words)} block results",
+    )
+
+
+def answer_split(game: GameView, frame: Frame, trace: KnownTree) -> Move:
+    """The challenger's answer to stated words: the first part that differs from its own is judged, or split again."""
+    assert game.selection is not None
+    chosen = game.selection
+    instruction = frame.program.instructions[game.instruction]
+    own = block_words(frame, instruction, chosen.element, chosen.lo, chosen.hi)
+    part = next(k for k, (a, b) in enumerate(zip(own, game.words, strict=True)) if a != b)
+    start, end = parts(chosen.lo, chosen.hi)[part]
+    words = list(game.words)
+    if end - start > 1:
+        return Move(
+            "selectBlock",
+            (game.game, game.head, instruction.encode(), chosen, words, part),
+            f"part {part}: blocks {start} to {end - 1}",
+        )
+    operands, chunks = operand_openings(frame, trace, instruction, chosen.element, start)
+    opened = open_instruction(frame.program, game.instruction)
+    return Move(
+        "judgeBlock",
+        (game.game, game.head, opened, chosen, words, part, operands, chunks),
+        f"block {start} of element {chosen.element}",
+    )
+
+
+__all__ = [
+    "MAX_WORDS",
+    "Selection",
+    "answer_split",
+    "block_words",
+    "part_size",
+    "parts",
+    "split_move",
+    "state_words",
+]

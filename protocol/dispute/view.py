@@ -1,0 +1,119 @@
+"""A game as a party sees it: the contract's state, with what the events add (IDisputeGame.sol)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class Phase(IntEnum):
+    """Where a game stands."""
+
+    NONE = 0
+    SEGMENT = 1
+    STEP = 2
+    FRAME = 3
+    SPLIT = 4
+    BLOCK = 5
+    CLOSED = 6
+
+
+class TreeKind(IntEnum):
+    """Which tree a demand is about."""
+
+    SEGMENT = 0
+    STEP = 1
+    TRACE = 2
+    STATE = 3
+    VALUE = 4
+
+
+class Verdict(IntEnum):
+    """How a game ended."""
+
+    NONE = 0
+    SOLVER_FALSE = 1
+    SOLVER_SILENT = 2
+    CHALLENGER_SILENT = 3
+    MOOT = 4
+
+
+class DemandedNode(NamedTuple):
+    """A node that the solver has to reveal."""
+
+    lo: int
+    size: int
+    hash: bytes
+
+
+class Demand(NamedTuple):
+    """An open demand: a tree of the game and some of its nodes. `unanswered` holds the numbers of nodes still due."""
+
+    tree: TreeKind
+    root: bytes
+    tree_size: int
+    bytes_total: int
+    nodes: tuple[DemandedNode, ...]
+    unanswered: tuple[int, ...]
+
+
+class Selection(NamedTuple):
+    """The selected element of a split reduction: blocks [lo, hi) fold to `word` (ABI order).
+
+    `top` marks the whole row, whose `word` holds the claimed element's bits. `words` is keccak256 of the
+    stated words, packed as `abi.encode(uint64[])`, or zero while the solver is to move.
+    """
+
+    instruction: bytes
+    element: int
+    lo: int
+    hi: int
+    word: int
+    top: bool
+    words: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GameView:
+    """One game at one block.
+
+    `path` holds the call instructions selected so far; `claim_root` is the root that the solver posted for
+    the current claim (the step tree in phase STEP, the trace of the current frame from FRAME on), None while
+    it is due. `frame_roots` are the trace roots of the top frame and of each callee on the path, as far as
+    they are posted.
+    """
+
+    game: int
+    task: int
+    challenger: str
+    phase: Phase
+    head: bytes
+    segment_root: bytes
+    segment_size: int
+    segment: int = 0
+    step: int = 0
+    before: bytes = bytes(32)
+    after: bytes = bytes(32)
+    path: tuple[int, ...] = ()
+    steps_root: bytes | None = None
+    frame_roots: tuple[bytes | None, ...] = ()
+    demand: Demand | None = None
+    instruction: int = 0
+    selection: Selection | None = None
+    words: tuple[int, ...] = field(default=())
+    verdict: Verdict = Verdict.NONE
+
+    @property
+    def claim_root(self) -> bytes | None:
+        """The root posted for the claim that the game waits for or has reached."""
+        if self.phase is Phase.STEP:
+            return self.steps_root
+        return self.frame_roots[-1] if self.frame_roots else None
+
+    @property
+    def solver_to_move(self) -> bool:
+        """Whether the solver owes a claim, a reveal or block results."""
+        if self.demand is not None or self.phase is Phase.SPLIT:
+            return True
+        return self.phase in (Phase.STEP, Phase.FRAME) and self.claim_root is None
