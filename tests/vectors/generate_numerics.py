@@ -22,7 +22,7 @@ from protocol.numerics.types import DType
 from tests.vectors import numerics_edges as edges
 
 F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.I64, DType.BOOL
-DEFAULT_RANDOM = 96
+DEFAULT_RANDOM = 64
 DEFAULT_SEED = 2026
 
 
@@ -44,9 +44,10 @@ class Value:
         length = self.shape[-1]
         return [self.elements[i : i + length] for i in range(0, len(self.elements), length)]
 
-    def json(self) -> dict[str, object]:
-        """As it stands in the file."""
-        return {"data": "0x" + self.data().hex(), "shape": list(self.shape), "type": self.dtype.name.lower()}
+    def type(self) -> bytes:
+        """Type and shape as encoding.md section 1 writes them."""
+        sizes = b"".join(size.to_bytes(4, "big") for size in self.shape)
+        return bytes([self.dtype, len(self.shape)]) + sizes
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,22 @@ class Case:
     operands: tuple[Value, ...]
     result: Value
 
-    def json(self) -> dict[str, object]:
-        """As it stands in the file."""
-        return {
-            "attributes": "0x" + self.attributes.hex(),
-            "name": self.name,
-            "opcode": self.opcode,
-            "operands": [operand.json() for operand in self.operands],
-            "result": self.result.json(),
-        }
+    def instruction(self) -> bytes:
+        """The primitive as encoding.md section 3 writes it, operands in trace leaves 0, 1, ..."""
+        operands = b"".join(leaf.to_bytes(4, "big") + x.type() for leaf, x in enumerate(self.operands))
+        head = self.opcode.to_bytes(2, "big") + len(self.operands).to_bytes(4, "big")
+        return head + bytes([len(self.operands)]) + operands + b"\x01" + self.result.type() + self.attributes
+
+    def row(self) -> dict[str, str]:
+        """As it stands in the file's table."""
+        values: dict[str, bytes] = {"attributes": self.attributes, "out": self.result.data()}
+        values["out_type"] = self.result.type()
+        values["instruction"] = self.instruction() if self.opcode else b""
+        for index, column in enumerate("xyz"):
+            present = index < len(self.operands)
+            values[column] = self.operands[index].data() if present else b""
+            values[f"{column}_type"] = self.operands[index].type() if present else b""
+        return {"name": self.name, **{key: "0x" + value.hex() for key, value in values.items()}}
 
 
 class Words:
@@ -97,9 +105,27 @@ def vector(dtype: DType, elements: Sequence[int]) -> Value:
 def mapped(
     name: str, opcode: int, meaning: Callable[..., int], out: DType, *operands: Value, attributes: bytes = b""
 ) -> Case:
-    """A case whose result applies `meaning` element by element to operands of one shape."""
-    elements = tuple(int(meaning(*xs)) for xs in zip(*(o.elements for o in operands), strict=True))
-    return Case(name, opcode, attributes, operands, Value(out, operands[0].shape, elements))
+    """A case whose result applies `meaning` element by element to operands that broadcast."""
+    shape = broadcast([operand.shape for operand in operands])
+    columns = [[operand.elements[at] for at in flat_indices(operand.shape, shape)] for operand in operands]
+    elements = tuple(int(meaning(*xs)) for xs in zip(*columns, strict=True))
+    return Case(name, opcode, attributes, operands, Value(out, shape, elements))
+
+
+def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The common shape, aligned at the right (encoding.md section 3, "Broadcasting")."""
+    rank = max(map(len, shapes))
+    return tuple(max(axis) for axis in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True))
+
+
+def flat_indices(shape: tuple[int, ...], out: tuple[int, ...]) -> list[int]:
+    """For each element of `out` in C order, the flat index it reads in a tensor of `shape`."""
+    indices = [0]
+    for axis, size in enumerate(out):
+        own = axis - (len(out) - len(shape))
+        step = prod(shape[own + 1 :]) if own >= 0 and shape[own] > 1 else 0
+        indices = [at + step * i for at in indices for i in range(size)]
+    return indices
 
 
 def pairs(dtype: DType, words: Words, count: int) -> tuple[Value, Value]:
@@ -262,6 +288,44 @@ def philox_case(key: tuple[int, int], step: int, stream: int, length: int) -> Ca
     return Case("philox", 0x901, stream.to_bytes(4, "big"), (vector(U32, key), vector(U32, [step])), result)
 
 
+def movement_cases(words: Words, _: int) -> Iterator[Case]:
+    """`gather` with indices outside the table, and operands that broadcast."""
+    for dtype, width in ((F32, 8), (U8, 3), (I64, 1)):
+        table = Value(dtype, (5, width), tuple(words.vector(dtype, 5 * width)))
+        canonical = floats.canonical if dtype is F32 else int
+        index = Value(I32, (2, 5), (0, 4, 2, 2, 5, -1, 2**31 - 1, -(2**31), 1, 3))
+        taken = [row for at in index.elements for row in (table.rows()[at] if 0 <= at < 5 else (0,) * width)]
+        yield Case("gather", 0x104, b"", (table, index), Value(dtype, (2, 5, width), tuple(map(canonical, taken))))
+
+    def random(dtype: DType, *shape: int) -> Value:
+        return Value(dtype, shape, tuple(words.vector(dtype, prod(shape))))
+
+    yield mapped("add", 0x201, floats.add, F32, random(F32, 3, 4, 8), random(F32, 4, 1))
+    yield mapped("mul", 0x203, floats.mul, F32, random(F32, 1), random(F32, 2, 8))
+    yield mapped(
+        "select",
+        0x304,
+        lambda c, x, y: x if c else y,
+        I32,
+        *(random(BOOL, 4, 1), random(I32, 8), random(I32, 4, 8)),
+    )
+    x = random(F32, 4, 8)
+    e = Value(I32, (4, 1), tuple(rows.exponent(row) for row in x.rows()))
+    yield mapped("quantise", 0x602, lambda v, k: rows.quantise(v, k, 13), I32, x, e, attributes=bytes([13]))
+    f = Value(I32, (1, 6), tuple(k % 60 - 30 for k in words.vector(U32, 6)))
+    acc = Value(I64, (4, 6), tuple(k >> 20 for k in words.vector(I64, 24)))
+    yield mapped(
+        "round_scaled",
+        0x604,
+        lambda s, a, b: rows.round_scaled(s, (a, b), 26),
+        F32,
+        acc,
+        e,
+        f,
+        attributes=bytes([26]),
+    )
+
+
 def function_cases(words: Words, count: int) -> Iterator[Case]:
     """Composed functions: `exp`, `log`, and the fused contraction and sum."""
     o = IntegerOperations()
@@ -284,7 +348,15 @@ def first_rows(value: Value, count: int) -> Value:
     return Value(value.dtype, (kept, value.shape[1]), value.elements[: kept * value.shape[1]])
 
 
-FAMILIES = (f32_cases, integer_cases, conversion_cases, row_cases, reduction_cases, function_cases)
+FAMILIES = (
+    f32_cases,
+    integer_cases,
+    conversion_cases,
+    row_cases,
+    reduction_cases,
+    movement_cases,
+    function_cases,
+)
 
 
 def cases(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> list[Case]:
@@ -294,11 +366,16 @@ def cases(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> list[Case]:
 
 
 def document(count: int = DEFAULT_RANDOM, seed: int = DEFAULT_SEED) -> str:
-    """The file's text: one case a line, so that a change shows as a short diff."""
-    lines = ",\n".join(
-        json.dumps(case.json(), sort_keys=True, separators=(",", ":")) for case in cases(count, seed)
-    )
-    return f'{{"format":1,"cases":[\n{lines}\n]}}\n'
+    """The file's text: two tables held as columns, one entry a line, so that a change shows as a short diff."""
+    found = cases(count, seed)
+    tables = {
+        "functions": [case.row() for case in found if not case.opcode],
+        "primitives": [case.row() for case in found if case.opcode],
+    }
+    columns = {
+        name: {key: [row[key] for row in table] for key in sorted(table[0])} for name, table in tables.items()
+    }
+    return json.dumps(columns, indent=0) + "\n"
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ SHIFTS = (
 )
 """Powers for `scale`: to and past the ends of normals, subnormals and everything."""
 
-EXPONENTS = (-95, -94, -1, 0, 1, 13, 24, 31, 33, 64, 127, 128, 32766, 32767, 2**31 - 1, -(2**31), -150, -127)
+EXPONENTS = (-95, -94, 0, 1, 13, 24, 31, 33, 127, 128, 32766, 32767, 2**31 - 1, -(2**31), -150, -127)
 """Row exponents: all that `exponent` can give at its ends, the sentinel, and values it never gives."""
 
 CASTS = tuple(

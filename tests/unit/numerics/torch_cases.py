@@ -1,9 +1,9 @@
-"""Replays one case of `tests/vectors/numerics.json` on torch: the name of each operation to the function that does it."""
+"""Replays one row of `tests/vectors/numerics.json` on torch: the name of an operation to the function that does it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -12,51 +12,90 @@ from protocol.numerics import indexing, rows, sums
 from protocol.numerics.contract import contract, dot
 from protocol.numerics.elementary_torch import exp_f32, log_f32
 from protocol.numerics.philox import philox
-from protocol.numerics.types import DType
-
-Operation = Callable[[list[Tensor], list[DType], DType, bytes], Tensor]
+from protocol.numerics.types import DType, from_bytes, to_bytes
 
 
-def _plain(function: Callable[..., Tensor]) -> Operation:
-    return lambda xs, types, out, attributes: function(*xs)
+@dataclass(frozen=True)
+class Call:
+    """Operands with their types, the result's type and shape, and the encoded attributes."""
 
-
-def _typed(function: Callable[..., Tensor]) -> Operation:
-    return lambda xs, types, out, attributes: function(*xs, types[0])
-
-
-def _with_p(function: Callable[..., Tensor]) -> Operation:
-    return lambda xs, types, out, attributes: function(*xs, attributes[0])
+    xs: list[Tensor]
+    types: list[DType]
+    out: DType
+    shape: list[int]
+    attributes: bytes
 
 
 PLAIN: dict[str, Callable[..., Tensor]] = {
-    **{"add": ew.add, "sub": ew.sub, "mul": ew.mul, "div": ew.div, "sqrt": ew.sqrt, "neg": ew.neg, "abs": ew.abs_},
-    **{"minimum": ew.minimum, "maximum": ew.maximum, "floor": ew.floor, "rint": ew.rint, "scale": ew.scale},
-    **{"eq": ew.eq, "select": ew.select, "and": ew.and_, "or": ew.or_, "xor": ew.xor, "shl": ew.shl},
-    **{"mulhi": ew.mulhi, "exponent": rows.exponent, "dot": dot, "sum": sums.sum_i64, "max": sums.max_f32},
-    **{"argmax": sums.argmax, "exp": exp_f32, "log": log_f32, "sum_f32": sums.sum_f32, "gather": indexing.gather},
+    "add": ew.add,
+    "sub": ew.sub,
+    "mul": ew.mul,
+    "div": ew.div,
+    "sqrt": ew.sqrt,
+    "neg": ew.neg,
+    "abs": ew.abs_,
+    "minimum": ew.minimum,
+    "maximum": ew.maximum,
+    "floor": ew.floor,
+    "rint": ew.rint,
+    "scale": ew.scale,
+    "eq": ew.eq,
+    "select": ew.select,
+    "and": ew.and_,
+    "or": ew.or_,
+    "xor": ew.xor,
+    "shl": ew.shl,
+    "mulhi": ew.mulhi,
+    "exponent": rows.exponent,
+    "dot": dot,
+    "sum": sums.sum_i64,
+    "max": sums.max_f32,
+    "argmax": sums.argmax,
+    "exp": exp_f32,
+    "log": log_f32,
+    "sum_f32": sums.sum_f32,
+    "gather": indexing.gather,
 }
-OPERATIONS: dict[str, Operation] = {
-    **{name: _plain(function) for name, function in PLAIN.items()},
-    **{name: _typed(function) for name, function in (("lt", ew.lt), ("le", ew.le), ("shr", ew.shr))},
-    **{name: _with_p(function) for name, function in (("quantise", rows.quantise), ("to_fixed", rows.to_fixed))},
-    "cast": lambda xs, types, out, attributes: ew.cast(xs[0], types[0], out),
-    "bits": lambda xs, types, out, attributes: (ew.bits if types[0] is DType.F32 else ew.from_bits)(xs[0]),
-    "round_scaled": lambda xs, types, out, attributes: rows.round_scaled(
-        xs[0], (xs[1], xs[2]) if len(xs) == 3 else xs[1], attributes[0]
+SPECIAL: dict[str, Callable[[Call], Tensor]] = {
+    "lt": lambda c: ew.lt(c.xs[0], c.xs[1], c.types[0]),
+    "le": lambda c: ew.le(c.xs[0], c.xs[1], c.types[0]),
+    "shr": lambda c: ew.shr(c.xs[0], c.xs[1], c.types[0]),
+    "cast": lambda c: ew.cast(c.xs[0], c.types[0], c.out),
+    "bits": lambda c: (ew.bits if c.types[0] is DType.F32 else ew.from_bits)(c.xs[0]),
+    "quantise": lambda c: rows.quantise(c.xs[0], c.xs[1], c.attributes[0]),
+    "to_fixed": lambda c: rows.to_fixed(c.xs[0], c.xs[1], c.attributes[0]),
+    "round_scaled": lambda c: rows.round_scaled(
+        c.xs[0], (c.xs[1], c.xs[2]) if len(c.xs) == 3 else c.xs[1], c.attributes[0]
     ),
-    "contract": lambda xs, types, out, attributes: contract(xs[0], xs[1], attributes[0], attributes[1]),
+    "contract": lambda c: contract(c.xs[0], c.xs[1], c.attributes[0], c.attributes[1]),
+    "philox": lambda c: philox(c.xs[0], c.xs[1], int.from_bytes(c.attributes, "big"), c.shape),
 }
 
 
-def replay(name: str, attributes: bytes, operands: list[tuple[Tensor, DType]], out: DType, shape: list[int]) -> Tensor:
-    """The result of one case on torch tensors."""
-    if name == "philox":
-        return philox(operands[0][0], operands[1][0], int.from_bytes(attributes, "big"), shape)
-    xs, types = [x for x, _ in operands], [dtype for _, dtype in operands]
-    return OPERATIONS[name](xs, types, out, attributes)
+def replay(name: str, call: Call) -> Tensor:
+    """The result of one operation on torch tensors."""
+    return SPECIAL[name](call) if name in SPECIAL else PLAIN[name](*call.xs)
 
 
-def parse(value: dict[str, Any]) -> tuple[bytes, DType, list[int]]:
-    """Bytes, type and shape of a value in the file."""
-    return bytes.fromhex(value["data"][2:]), DType[value["type"].upper()], value["shape"]
+def parse_type(encoded: str) -> tuple[DType, list[int]]:
+    """Type and shape from their encoding (encoding.md section 1)."""
+    raw = bytes.fromhex(encoded[2:])
+    return DType(raw[0]), [int.from_bytes(raw[2 + 4 * i : 6 + 4 * i], "big") for i in range(raw[1])]
+
+
+def mismatches(row: dict[str, str]) -> list[str]:
+    """Elements where torch's bits are not those of one row of the file, as readable lines."""
+    xs, types = [], []
+    for column in "xyz":
+        if row[column] != "0x":
+            dtype, shape = parse_type(row[f"{column}_type"])
+            xs.append(from_bytes(bytes.fromhex(row[column][2:]), dtype, shape))
+            types.append(dtype)
+    out, shape = parse_type(row["out_type"])
+    result = replay(row["name"], Call(xs, types, out, shape, bytes.fromhex(row["attributes"][2:])))
+    assert list(result.shape) == shape
+    expected, got = bytes.fromhex(row["out"][2:]), to_bytes(result, out)
+    pairs = [
+        (expected[i : i + out.itemsize], got[i : i + out.itemsize]) for i in range(0, len(got), out.itemsize)
+    ]
+    return [f"element {i}: expected {e.hex()}, got {g.hex()}" for i, (e, g) in enumerate(pairs) if e != g]
