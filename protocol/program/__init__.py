@@ -1,1 +1,54 @@
-"""Programs as data: instructions, their bytes, checking, running, tracing (encoding.md sections 3 to 5)."""
+"""Programs as data: instructions, their bytes, checking, running, tracing (encoding.md sections 3 to 5).
+
+Not here: a torch module made into a program (`capture`), functions over primitives (`library`), games (`dispute`).
+"""
+
+from protocol.program.builder import Builder, Value
+from protocol.program.check import check
+from protocol.program.cost import Cost, cost
+from protocol.program.errors import CheckError, EncodingError, ProgramError, RuleError, ValueMismatch
+from protocol.program.execute import Evaluator, Interpreter, Kernel, Path, Site
+from protocol.program.instruction import Instruction, Operand
+from protocol.program.opcodes import Op
+from protocol.program.primitives import PRIMITIVES, Reduction, chunks_needed
+from protocol.program.program import (
+    InstructionOpening,
+    Program,
+    ProgramOpening,
+    decode_closure,
+)
+from protocol.program.step import StepProgram
+from protocol.program.trace import Trace, trace
+from protocol.program.types import TensorType
+
+__all__ = [
+    "PRIMITIVES",
+    "Builder",
+    "CheckError",
+    "Cost",
+    "EncodingError",
+    "Evaluator",
+    "Instruction",
+    "InstructionOpening",
+    "Interpreter",
+    "Kernel",
+    "Op",
+    "Operand",
+    "Path",
+    "Program",
+    "ProgramError",
+    "ProgramOpening",
+    "Reduction",
+    "RuleError",
+    "Site",
+    "StepProgram",
+    "TensorType",
+    "Trace",
+    "Value",
+    "ValueMismatch",
+    "check",
+    "chunks_needed",
+    "cost",
+    "decode_closure",
+    "trace",
+]

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from protocol.commitments.merkle import Tree
 from protocol.commitments.roots import program_tree
 from protocol.program import codec
-from protocol.program.attributes import decode_program_id
+from protocol.program.attributes import decode_index, decode_program_id
 from protocol.program.codec import Reader
 from protocol.program.errors import EncodingError
 from protocol.program.instruction import MAX_INSTRUCTION_BYTES, Instruction
@@ -77,7 +77,7 @@ class Program:
         return tuple(instruction.encode() for instruction in self.instructions)
 
     @cached_property
-    def tree(self) -> Tree:
+    def instruction_tree(self) -> Tree:
         """The instruction tree; a program has at least one instruction."""
         return program_tree(self.encoded)
 
@@ -94,7 +94,9 @@ class Program:
     @cached_property
     def opening(self) -> ProgramOpening:
         """What opens the program id."""
-        return ProgramOpening(self.tree.root, len(self.instructions), self.trace_leaves, self.signature)
+        return ProgramOpening(
+            self.instruction_tree.root, len(self.instructions), self.trace_leaves, self.signature
+        )
 
     @cached_property
     def id(self) -> bytes:
@@ -103,7 +105,9 @@ class Program:
 
     def open_instruction(self, number: int) -> InstructionOpening:
         """Instruction `number` with its path."""
-        return InstructionOpening(number, self.encoded[number], tuple(self.tree.inclusion_path(number)))
+        return InstructionOpening(
+            number, self.encoded[number], tuple(self.instruction_tree.inclusion_path(number))
+        )
 
     def callee(self, number: int) -> Program:
         """The program that the `call` instruction `number` runs. Raises `EncodingError` when it is not at hand."""
@@ -131,6 +135,13 @@ class Program:
         """The type of trace leaf `leaf`."""
         instruction = self.instructions[self.producer(leaf)]
         return instruction.results[leaf - instruction.first]
+
+    def output(self, k: int) -> tuple[int, Instruction]:
+        """Number and instruction of output k of the frame."""
+        for number, instruction in enumerate(self.instructions):
+            if instruction.op is Op.OUTPUT and decode_index(instruction.attributes) == k:
+                return number, instruction
+        raise IndexError(f"expected an output from 0 to {len(self.outputs) - 1}, got {k}")
 
     def calls(self) -> Iterator[int]:
         """Numbers of the `call` instructions, in order."""

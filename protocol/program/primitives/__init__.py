@@ -25,7 +25,7 @@ PRIMITIVES: Mapping[Op, Primitive] = MappingProxyType(
 def chunks_needed(instruction: Instruction, element: int, block: int, load: Load) -> list[tuple[int, int]]:
     """(operand, chunk index) for one element of the result, in operand order; for a reduction, for one of its blocks.
 
-    `load` is asked only by `gather`, for the index that decides which chunk of the table is read.
+    `load` is asked only where a value decides what is read: `gather` for the index, `select` for the condition.
     """
     return [
         (read.operand, instruction.operands[read.operand].type.chunk_of(read.first))

@@ -97,6 +97,19 @@ def _infer_select(operands: Types, attributes: bytes, _declared: TensorType | No
     return TensorType(operands[1].dtype, broadcast_shape(operand.shape for operand in operands))
 
 
+def _select_reads(instruction: Instruction, index: int, _block: int, load: Load) -> Iterator[Read]:
+    """The condition and the branch that is taken: a proof opens no more."""
+    sources = _sources(instruction, index)
+    yield Read(0, sources[0])
+    taken = 1 if load(0, sources[0]) else 2
+    yield Read(taken, sources[taken])
+
+
+def _select_element(instruction: Instruction, index: int, load: Load) -> int:
+    _, taken = _select_reads(instruction, index, 0, load)
+    return load(taken.operand, taken.first)
+
+
 CASTS = frozenset(
     {(F32, I32), (F32, BOOL)}
     | {(source, F32) for source in (*INTEGERS, BOOL)}
@@ -235,11 +248,12 @@ BROADCAST = (
         _binary(elementwise.eq),
         _float_or(floats.eq, lambda x, y, _: x == y),
     ),
-    single(
+    Primitive(
         Op.SELECT,
         _infer_select,
         lambda _, xs: elementwise.select(xs[0], xs[1], xs[2]),
-        lambda _, v: v[1] if v[0] else v[2],
+        _select_element,
+        _select_reads,
     ),
     single(Op.AND, _same(2, BITWISE), _binary(elementwise.and_), _on_integers(lambda x, y, _: x & y)),
     single(Op.OR, _same(2, BITWISE), _binary(elementwise.or_), _on_integers(lambda x, y, _: x | y)),

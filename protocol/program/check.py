@@ -1,0 +1,157 @@
+"""`check`: everything that encoding.md demands of a program, before anybody bids, posts, runs or replays it.
+
+Normative (dispute.md section 4). Checks the callees too. It reads the program alone; no tensor is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from protocol.program import attributes as attrs
+from protocol.program.errors import CheckError, ProgramError
+from protocol.program.instruction import MAX_OPERANDS, Instruction
+from protocol.program.opcodes import Op
+from protocol.program.primitives import PRIMITIVES
+from protocol.program.program import MAX_INSTRUCTIONS, Program
+from protocol.program.types import TensorType
+
+T = TypeVar("T")
+
+MAX_TRACE_LEAVES = 2**20
+MAX_CALL_DEPTH = 8
+"""Calls below the top frame: a program without calls has depth 0."""
+MAX_RESULTS = 255
+MAX_SIGNATURE = 65_535
+
+
+def check(program: Program, max_depth: int = MAX_CALL_DEPTH) -> None:
+    """Raise `CheckError`, naming the program, the instruction, what was expected and what is there."""
+    _Checker().visit(program, max_depth)
+
+
+class _Checker:
+    """One walk over a program and its callees; every program is checked once."""
+
+    def __init__(self) -> None:
+        self._depths: dict[bytes, int] = {}
+
+    def visit(self, program: Program, depth_left: int) -> int:
+        """Depth of the calls below `program`, at most `depth_left`."""
+        if depth_left < 0:
+            raise CheckError("calls at most 8 deep", "more", operation=program.name)
+        _check_counts(program)
+        if program.id not in self._depths:
+            below = [self._callee(program, number, depth_left) for number in program.calls()]
+            _check_instructions(program)
+            self._depths[program.id] = 1 + max(below) if below else 0
+        depth = self._depths[program.id]
+        if depth > depth_left:
+            raise CheckError("calls at most 8 deep", "more", operation=program.name)
+        return depth
+
+    def _callee(self, program: Program, number: int, depth_left: int) -> int:
+        callee = _at(program, number, lambda: program.callee(number))
+        # Ids are hashes of the callers' bytes: with equal ids a cycle of calls would be a cycle of SHA-256.
+        stated = program.instructions[number].attributes
+        if callee.id != stated:
+            raise _refuse(program, number, f"the body of {stated.hex()}", callee.id.hex())
+        return self.visit(callee, depth_left - 1)
+
+
+def _check_counts(program: Program) -> None:
+    counts = (
+        ("instructions", len(program.instructions), 1, MAX_INSTRUCTIONS),
+        ("trace leaves", program.trace_leaves, 1, MAX_TRACE_LEAVES),
+        ("inputs", len(program.inputs), 0, MAX_SIGNATURE),
+        ("outputs", len(program.outputs), 1, MAX_SIGNATURE),
+    )
+    for what, count, least, most in counts:
+        if not least <= count <= most:
+            raise CheckError(f"{least} to {most} {what}", str(count), operation=program.name)
+    for number, instruction in enumerate(program.instructions):
+        if len(instruction.operands) > MAX_OPERANDS or len(instruction.results) > MAX_RESULTS:
+            got = f"{len(instruction.operands)} and {len(instruction.results)}"
+            raise _refuse(program, number, f"at most {MAX_OPERANDS} operands and {MAX_RESULTS} results", got)
+        _at(program, number, instruction.encode)
+
+
+def _check_instructions(program: Program) -> None:
+    leaves: list[TensorType] = []
+    outputs: set[int] = set()
+    for number, instruction in enumerate(program.instructions):
+        if instruction.first != len(leaves):
+            raise _refuse(program, number, f"first trace leaf {len(leaves)}", str(instruction.first))
+        for operand in instruction.operands:
+            if operand.leaf >= len(leaves):
+                raise _refuse(program, number, f"an operand below leaf {len(leaves)}", str(operand.leaf))
+            if operand.type != leaves[operand.leaf]:
+                expected = f"operand {operand.leaf} of type {leaves[operand.leaf]}"
+                raise _refuse(program, number, expected, str(operand.type))
+        results = _at(program, number, partial(_results, program, number, outputs))
+        if instruction.results != results:
+            raise _refuse(program, number, f"results {_show(results)}", _show(instruction.results))
+        leaves.extend(instruction.results)
+    missing = sorted(set(range(len(program.outputs))) - outputs)
+    if missing:
+        raise CheckError(f"every output once, output {missing[0]} too", "none", operation=program.name)
+
+
+def _results(program: Program, number: int, outputs: set[int]) -> tuple[TensorType, ...]:
+    """The result types that an instruction must have; notes which output it sets."""
+    instruction = program.instructions[number]
+    operands = instruction.operand_types
+    match instruction.op:
+        case Op.INPUT:
+            _count(operands, 0)
+            return (_signature(instruction, program.inputs, "input"),)
+        case Op.OUTPUT:
+            _count(operands, 1)
+            type_ = _signature(instruction, program.outputs, "output")
+            k = attrs.decode_index(instruction.attributes)
+            if k in outputs:
+                raise ProgramError("every output once", f"output {k} again")
+            if type_ != operands[0]:
+                raise ProgramError(f"output {k} of type {type_}", str(operands[0]))
+            outputs.add(k)
+            return ()
+        case Op.CALL:
+            callee = program.callee(number)
+            if operands != callee.inputs:
+                raise ProgramError(f"operands {_show(callee.inputs)} of {callee.name}", _show(operands))
+            return callee.outputs
+        case _:
+            declared = instruction.results[0] if instruction.results else None
+            return (PRIMITIVES[instruction.op].infer(operands, instruction.attributes, declared),)
+
+
+def _signature(instruction: Instruction, types: tuple[TensorType, ...], what: str) -> TensorType:
+    k = attrs.decode_index(instruction.attributes)
+    if k >= len(types):
+        raise ProgramError(f"an {what} below {len(types)}", str(k))
+    return types[k]
+
+
+def _count(operands: tuple[TensorType, ...], count: int) -> None:
+    if len(operands) != count:
+        raise ProgramError(f"{count} operands", str(len(operands)))
+
+
+def _at(program: Program, number: int, action: Callable[[], T]) -> T:
+    """Run `action`; its error becomes one that names the instruction."""
+    try:
+        return action()
+    except CheckError:
+        raise
+    except ProgramError as error:
+        raise _refuse(program, number, error.expected, error.got) from error
+
+
+def _refuse(program: Program, number: int, expected: str, got: str) -> CheckError:
+    operation = f"{program.name}, {program.instructions[number].op.label}"
+    return CheckError(expected, got, instruction=number, operation=operation)
+
+
+def _show(types: tuple[TensorType, ...]) -> str:
+    return ", ".join(map(str, types)) or "none"

@@ -1,0 +1,121 @@
+"""Running a program on torch tensors: primitives one by one, calls by a fused kernel or by their body.
+
+A kernel is chosen by the callee's program id, never by a name (dispute.md section 4). Values are freed at their
+last use; `trace` keeps and hashes them instead, with the same evaluator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from protocol.program.attributes import decode_index
+from protocol.program.errors import ValueMismatch
+from protocol.program.instruction import Instruction
+from protocol.program.liveness import releases
+from protocol.program.opcodes import Op
+from protocol.program.primitives import PRIMITIVES
+from protocol.program.program import Program
+from protocol.program.types import TensorType
+
+Path = tuple[int, ...]
+"""Numbers of the `call` instructions from the top frame down; () is the top frame."""
+
+Kernel = Callable[[Sequence[Tensor]], tuple[Tensor, ...]]
+"""From the operands of a call to its results, with the bits of the callee's body. Never writes to its operands."""
+
+NO_KERNELS: Mapping[bytes, Kernel] = MappingProxyType({})
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One instruction of one frame."""
+
+    path: Path
+    program: Program
+    number: int
+
+    @property
+    def instruction(self) -> Instruction:
+        """The instruction there."""
+        return self.program.instructions[self.number]
+
+
+class Evaluator(Protocol):
+    """What gives the values of a trace, one instruction at a time."""
+
+    def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The results of the instruction at `site`. The operand of an `input` is the frame's input."""
+
+
+class Interpreter:
+    """The honest evaluator. `kernels` maps program ids to kernels; constants are made on `device`."""
+
+    def __init__(self, kernels: Mapping[bytes, Kernel] = NO_KERNELS, device: torch.device = CPU) -> None:
+        self._kernels = kernels
+        self._device = device
+
+    def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The results of one instruction; a call runs its kernel or its body. Raises `ValueMismatch`."""
+        instruction = site.instruction
+        if instruction.op is Op.INPUT:
+            return (operands[0],)
+        if instruction.op is Op.CALL:
+            return self._call(site, operands)
+        value = PRIMITIVES[instruction.op].evaluate(instruction, operands)
+        return (value.to(self._device),) if instruction.op is Op.CONSTANT else (value,)
+
+    def run(self, program: Program, inputs: Sequence[Tensor], path: Path = ()) -> tuple[Tensor, ...]:
+        """The outputs of a checked program. Outputs are contiguous; one may be an input itself, so write to none.
+
+        Raises `ValueMismatch` when the inputs are not of the program's types.
+        """
+        require_types(program.inputs, inputs, f"inputs of {program.name}")
+        values: dict[int, Tensor] = {}
+        outputs: dict[int, Tensor] = {}
+        for number, freed in enumerate(releases(program)):
+            instruction = program.instructions[number]
+            operands = gather_operands(instruction, values, inputs)
+            if instruction.op is Op.OUTPUT:
+                outputs[decode_index(instruction.attributes)] = operands[0].contiguous()
+            else:
+                results = self.results(Site(path, program, number), operands)
+                values.update(zip(instruction.leaves, results, strict=True))
+            for leaf in freed:
+                del values[leaf]
+        return tuple(outputs[k] for k in range(len(program.outputs)))
+
+    def _call(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        callee = site.program.callee(site.number)
+        kernel = self._kernels.get(callee.id)
+        if kernel is None:
+            return self.run(callee, operands, (*site.path, site.number))
+        results = kernel(operands)
+        require_types(callee.outputs, results, f"results of the kernel of {callee.name}")
+        return results
+
+
+def gather_operands(
+    instruction: Instruction, values: Mapping[int, Tensor], inputs: Sequence[Tensor]
+) -> list[Tensor]:
+    """The tensors that an instruction reads, by trace leaf; for an `input` the frame's input."""
+    if instruction.op is Op.INPUT:
+        return [inputs[decode_index(instruction.attributes)]]
+    return [values[operand.leaf] for operand in instruction.operands]
+
+
+def require_types(types: Sequence[TensorType], tensors: Sequence[Tensor], what: str) -> None:
+    """Raise `ValueMismatch` unless there is one tensor of each type's storage and shape."""
+    if len(types) != len(tensors):
+        raise ValueMismatch(f"{len(types)} {what}", str(len(tensors)))
+    for k, (type_, tensor) in enumerate(zip(types, tensors, strict=True)):
+        if tensor.dtype != type_.dtype.storage or tuple(tensor.shape) != type_.shape:
+            raise ValueMismatch(
+                f"{type_} as number {k} of the {what}", f"{tensor.dtype} {list(tensor.shape)}"
+            )

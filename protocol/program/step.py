@@ -1,0 +1,96 @@
+"""A step program: the program whose outputs are the next state (encoding.md section 4), with the names of its tensors.
+
+Inputs are the state's tensors, then the dataset's, then the constants'; outputs the state's, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from protocol.commitments.chunks import tensor_root
+from protocol.commitments.roots import constants_tree, state_root
+from protocol.numerics.types import to_bytes
+from protocol.program.check import check
+from protocol.program.errors import CheckError, ValueMismatch
+from protocol.program.execute import Evaluator, Interpreter, require_types
+from protocol.program.program import Program
+from protocol.program.trace import Trace, trace
+from protocol.program.types import TensorType
+
+State = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class StepProgram:
+    """`state` names the state's tensors in the program's order; then come `datasets` and `constants` inputs."""
+
+    program: Program
+    state: tuple[str, ...]
+    datasets: int
+    constants: int
+
+    @property
+    def state_types(self) -> tuple[TensorType, ...]:
+        """Types of the state's tensors."""
+        return self.program.inputs[: len(self.state)]
+
+    @property
+    def fixed_types(self) -> tuple[TensorType, ...]:
+        """Types of the dataset's tensors, then of the constants."""
+        return self.program.inputs[len(self.state) :]
+
+    @property
+    def state_bytes(self) -> int:
+        """Canonical bytes of one state."""
+        return sum(type_.nbytes for type_ in self.state_types)
+
+    def check(self) -> None:
+        """`check` the program, and that it maps a state to a state. Raises `CheckError`."""
+        check(self.program)
+        name = self.program.name
+        if len(set(self.state)) != len(self.state) or not self.state:
+            raise CheckError("distinct names of at least one state tensor", str(self.state), operation=name)
+        inputs = len(self.state) + self.datasets + self.constants
+        if min(self.datasets, self.constants) < 0 or len(self.program.inputs) != inputs:
+            raise CheckError(f"{inputs} inputs", str(len(self.program.inputs)), operation=name)
+        if self.program.outputs != self.state_types:
+            expected = ", ".join(map(str, self.state_types))
+            got = ", ".join(map(str, self.program.outputs))
+            raise CheckError(f"outputs of the state's types {expected}", got, operation=name)
+
+    def order(self, state: State) -> tuple[Tensor, ...]:
+        """The state's tensors in the program's order. Raises `ValueMismatch` for other names or types."""
+        if set(state) != set(self.state):
+            raise ValueMismatch(f"state tensors {sorted(self.state)}", str(sorted(state)))
+        tensors = tuple(state[name] for name in self.state)
+        require_types(self.state_types, tensors, "state tensors")
+        return tensors
+
+    def step(self, state: State, fixed: Sequence[Tensor], interpreter: Interpreter) -> dict[str, Tensor]:
+        """The next state. `fixed` are the dataset's tensors, then the constants."""
+        outputs = interpreter.run(self.program, (*self.order(state), *fixed))
+        return dict(zip(self.state, outputs, strict=True))
+
+    def trace(self, state: State, fixed: Sequence[Tensor], evaluator: Evaluator | None = None) -> Trace:
+        """The traced run of one step."""
+        return trace(self.program, (*self.order(state), *fixed), evaluator)
+
+    def tensor_roots(self, state: State) -> tuple[bytes, ...]:
+        """Tensor roots of a state: the leaves of its state tree."""
+        return _roots(self.state_types, self.order(state))
+
+    def state_root(self, state: State) -> bytes:
+        """The root that stands for a state."""
+        return state_root(self.tensor_roots(state))
+
+    def constants_root(self, fixed: Sequence[Tensor]) -> bytes:
+        """Root of the constants tree: the dataset's tensors, then the constants; there must be at least one."""
+        require_types(self.fixed_types, fixed, "dataset tensors and constants")
+        return constants_tree(_roots(self.fixed_types, fixed)).root
+
+
+def _roots(types: Sequence[TensorType], tensors: Sequence[Tensor]) -> tuple[bytes, ...]:
+    return tuple(tensor_root(to_bytes(x, type_.dtype)) for type_, x in zip(types, tensors, strict=True))
