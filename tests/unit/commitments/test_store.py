@@ -78,6 +78,15 @@ def test_limits_hold_both_ways(tmp_path: Path) -> None:
         BlobStore(tmp_path).get(ID, max_bytes=10)
 
 
+def test_a_damaged_blob_that_grew_past_the_limit_is_healed_too(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path, max_bytes=len(DATA))
+    store.put(DATA)
+    [path] = files(tmp_path)
+    path.write_bytes(DATA * 2)
+    store.put(DATA)
+    assert store.get(ID) == DATA
+
+
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     store = BlobStore(tmp_path)

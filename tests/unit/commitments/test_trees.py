@@ -13,6 +13,7 @@ from protocol.commitments import (
     ProofError,
     Tree,
     fold_descendants,
+    leaf_hash,
     node_hash,
     root_from_path,
     verify_consistency,
@@ -155,6 +156,47 @@ def test_a_consistency_proof_with_any_single_change_is_refused(a: int, b: int, d
     for case in bad:
         with pytest.raises(ProofError):
             verify_consistency(*case)
+
+
+def test_a_byte_moved_between_neighbouring_hashes_is_refused() -> None:
+    """SHA-256(0x01 || left || right) alone cannot tell where left ends, so every length is checked."""
+    a, b, c, d = (TREES[4].node(i, 1) for i in range(4))
+    with pytest.raises(ProofError, match="expected 32 bytes"):
+        root_from_path(2, 0, 1, a + b[:1], [b[1:]])
+    with pytest.raises(ProofError, match="expected 32 bytes"):
+        root_from_path(2, 0, 1, a[:-1], [a[-1:] + b])
+    with pytest.raises(ProofError, match="expected 32 bytes"):
+        root_from_path(1, 0, 1, a + b[:1], [])
+    with pytest.raises(ProofError, match="expected 32 bytes"):
+        fold_descendants(2, 4, [a + b[:1], b[1:]])
+    with pytest.raises(ProofError, match="expected 32 bytes"):
+        verify_path(leaf_hash(b"") + b"!", 1, 0, 1, leaf_hash(b"") + b"!", [])
+    left = TREES[2].root
+    verify_consistency(3, 4, TREES[3].root, TREES[4].root, [c, d, left])
+    old = node_hash(left, c[:-1])
+    with pytest.raises(ProofError, match="expected 32 bytes"):
+        verify_consistency(3, 4, old, TREES[4].root, [c[:-1], c[-1:] + d, left])
+
+
+def test_a_consistency_proof_of_a_taller_tree_is_refused() -> None:
+    """Roots and proof agree with each other, but on two trees that are one level higher than the sizes say."""
+    c, d, left, above = (TREES[4].node(lo, size) for lo, size in ((2, 1), (3, 1), (0, 2), (0, 4)))
+    old, new = node_hash(above, TREES[3].root), node_hash(above, TREES[4].root)
+    verify_consistency(7, 8, old, new, [c, d, left, above])
+    with pytest.raises(ProofError, match="no hashes beyond the root"):
+        verify_consistency(3, 4, old, new, [c, d, left, above])
+
+
+def test_a_tree_proves_nothing_about_leaves_it_does_not_have() -> None:
+    tree = TREES[5]
+    for ask in (
+        lambda: tree.consistency_proof(2, 6),
+        lambda: tree.inclusion_path(5),
+        lambda: tree.node(4, 2),
+        lambda: tree.descendants(3, 2),
+    ):
+        with pytest.raises(ProofError):
+            ask()
 
 
 @given(st.integers(2, MAX), st.data())
