@@ -1,0 +1,43 @@
+"""What a command prints: prose on stderr; with `--json` one versioned envelope on stdout and nothing else there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+ENVELOPE_VERSION = 1
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: bytes as 0x-hex, dataclasses as objects, integers beyond 2^53 as strings."""
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 1 << 53:
+        return str(value)
+    return value
+
+
+class Output:
+    """One command's output."""
+
+    def __init__(self, command: str, as_json: bool) -> None:
+        self.command = command
+        self.as_json = as_json
+
+    def say(self, text: str) -> None:
+        """Prose for the person at the terminal."""
+        print(text, file=sys.stderr if self.as_json else sys.stdout, flush=True)
+
+    def result(self, data: Any) -> None:
+        """The command's result, for programs; printed only with `--json`."""
+        if self.as_json:
+            envelope = {"version": ENVELOPE_VERSION, "command": self.command, "data": plain(data)}
+            print(json.dumps(envelope, indent=2), flush=True)
