@@ -24,9 +24,7 @@ from protocol.dispute.parties import Frame, Run
 from protocol.dispute.view import GameView, TreeKind
 from protocol.program.attributes import decode_index
 from protocol.program.instruction import Instruction
-from protocol.program.opcodes import Op
 from protocol.program.primitives import PRIMITIVES, Load, Reduction, chunks_needed
-from protocol.program.program import Program
 
 
 def loader(frame: Frame, instruction: Instruction) -> Load:
@@ -137,7 +135,8 @@ def edge_output(
     call: bytes,
 ) -> Move:
     """Output k of the frame is not the value that its trace gave: `target` opens what was claimed instead."""
-    n, leaf = _output(frame.program, k)
+    n, instruction = frame.program.output(k)
+    leaf = instruction.operands[0].leaf
     value = Leaf(frame.root(leaf), trace.path(leaf))
     return Move(
         "judgeOutput",
@@ -152,13 +151,4 @@ def edge_output(
             call,
         ),
         f"output {k}",
-    )
-
-
-def _output(program: Program, k: int) -> tuple[int, int]:
-    """Number of the instruction that gives output k, and the trace leaf that it reads."""
-    return next(
-        (n, instruction.operands[0].leaf)
-        for n, instruction in enumerate(program.instructions)
-        if instruction.op is Op.OUTPUT and decode_index(instruction.attributes) == k
     )

@@ -1,0 +1,122 @@
+"""Running a task again: the states of a segment, their roots, and the trace of a step (dispute.md sections 4 to 6).
+
+The solver answers challenges with it, the verifier audits with it. Only checkpoints are kept; what lies
+between two of them is computed again, one segment at a time. Both sides give it an `Executor`; the honest
+one runs the committed program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from torch import Tensor
+
+from protocol.commitments import state_root, tensor_root
+from protocol.dispute.parties import Frame
+from protocol.numerics.types import to_bytes
+from protocol.program.execute import Interpreter
+from protocol.program.step import State, StepProgram
+
+
+class Executor(Protocol):
+    """What runs a step. `number` counts the task's steps from 1; the honest executor needs no number."""
+
+    def step(self, state: State, number: int) -> State:
+        """The state after the step."""
+
+    def trace(self, state: State, number: int) -> Frame:
+        """The same step with all its values."""
+
+
+class HonestExecutor:
+    """Runs a step program on its dataset tensors and constants (`fixed`)."""
+
+    def __init__(self, program: StepProgram, fixed: Sequence[Tensor], interpreter: Interpreter) -> None:
+        self._program = program
+        self._fixed = tuple(fixed)
+        self._interpreter = interpreter
+
+    def step(self, state: State, number: int) -> State:
+        """The next state, by fused kernels where the interpreter has them."""
+        return self._program.step(state, self._fixed, self._interpreter)
+
+    def trace(self, state: State, number: int) -> Frame:
+        """The traced step, primitive by primitive."""
+        return self._program.trace(state, self._fixed)
+
+
+class Replay:
+    """A `protocol.dispute.parties.Run` by re-execution from checkpoints.
+
+    `checkpoint(i)` gives the state at the end of segment i (0: the initial state); `roots()` the state roots
+    r_0, r_1, … as far as this side has them from the start, or None. Segments and steps count from 1, C =
+    `segment_steps`.
+    """
+
+    def __init__(
+        self,
+        program: StepProgram,
+        fixed: Sequence[Tensor],
+        executor: Executor,
+        segment_steps: int,
+        checkpoint: Callable[[int], State],
+        roots: Callable[[], Sequence[bytes] | None],
+    ) -> None:
+        self._program = program
+        self._fixed = tuple(fixed)
+        self._executor = executor
+        self._segment_steps = segment_steps
+        self._checkpoint = checkpoint
+        self._roots = roots
+        # Two segments' roots and two frames: a game walks one segment, its neighbours are asked for again at
+        times.self._tensor_roots = lru_cache(maxsize=2)(self._run_segment)
+        self._frame = lru_cache(maxsize=2)(self._trace)
+        self._constants: tuple[bytes, ...] | None = None
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        """State roots of the checkpoints from the initial state on, or None."""
+        return self._roots()
+
+    def step_roots(self, segment: int) -> Sequence[bytes]:
+        """State roots s_0 … s_C."""
+        return [state_root(roots) for roots in self._tensor_roots(segment)]
+
+    def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
+        """Tensor roots of state s_step (0 … C)."""
+        return self._tensor_roots(segment)[step]
+
+    def constant_roots(self) -> Sequence[bytes]:
+        """Tensor roots of the dataset's tensors, then of the constants."""
+        if self._constants is None:
+            types = self._program.fixed_types
+            self._constants = tuple(
+                tensor_root(to_bytes(x, type_.dtype)) for type_, x in zip(types, self._fixed, strict=True)
+            )
+        return self._constants
+
+    def frame(self, segment: int, step: int) -> Frame:
+        """The top frame of a step (1 … C)."""
+        return self._frame(segment, step)
+
+    def state(self, segment: int, step: int) -> State:
+        """State s_step of a segment (0 … C)."""
+        *_, state = self._states(segment, step)
+        return state
+
+    def _states(self, segment: int, last: int) -> Iterator[State]:
+        """States s_0 … s_last."""
+        state = self._checkpoint(segment - 1)
+        yield state
+        first = (segment - 1) * self._segment_steps
+        for step in range(1, last + 1):
+            state = self._executor.step(state, first + step)
+            yield state
+
+    def _run_segment(self, segment: int) -> list[tuple[bytes, ...]]:
+        return [self._program.tensor_roots(state) for state in self._states(segment, self._segment_steps)]
+
+    def _trace(self, segment: int, step: int) -> Frame:
+        number = (segment - 1) * self._segment_steps + step
+        return self._executor.trace(self.state(segment, step - 1), number)
