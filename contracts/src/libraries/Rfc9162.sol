@@ -232,8 +232,10 @@ library Rfc9162 {
     function _sha256(uint256 input, uint256 length) private view returns (bytes32 digest) {
         bool done;
         assembly ("memory-safe") {
-            // Address 2. A call that runs out of gas fails; an address without code gives no data.
-            done := and(staticcall(gas(), 2, input, length, 0x00, 0x20), eq(returndatasize(), 0x20))
+            // Address 2. A call that runs out of gas fails; an address without code gives no data. Two statements,
+            // because Yul evaluates arguments from the last to the first.
+            done := staticcall(gas(), 2, input, length, 0x00, 0x20)
+            done := and(done, eq(returndatasize(), 0x20))
             digest := mload(0x00)
         }
         if (!done) revert Sha256Failed();
