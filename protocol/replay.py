@@ -23,10 +23,10 @@ from protocol.program.step import State, StepProgram
 class Executor(Protocol):
     """What runs a step. `number` counts the task's steps from 1; the honest executor needs no number."""
 
-    def step(self, state: State, number: int) -> State:
+    def step(self, state: State, number: int, /) -> State:
         """The state after the step."""
 
-    def trace(self, state: State, number: int) -> Frame:
+    def trace(self, state: State, number: int, /) -> Frame:
         """The same step with all its values."""
 
 
@@ -38,11 +38,11 @@ class HonestExecutor:
         self._fixed = tuple(fixed)
         self._interpreter = interpreter
 
-    def step(self, state: State, number: int) -> State:
+    def step(self, state: State, _number: int, /) -> State:
         """The next state, by fused kernels where the interpreter has them."""
         return self._program.step(state, self._fixed, self._interpreter)
 
-    def trace(self, state: State, number: int) -> Frame:
+    def trace(self, state: State, _number: int, /) -> Frame:
         """The traced step, primitive by primitive."""
         return self._program.trace(state, self._fixed)
 
