@@ -1,4 +1,4 @@
-"""Imports point one way: parties -> chain -> dispute -> commitments -> program -> numerics; nobody imports assay.
+"""Imports point one way: parties -> chain -> dispute -> program -> commitments -> numerics; nobody imports assay.
 
 Read from the sources' syntax trees, so an import inside a function counts too. TYPE_CHECKING imports count as well.
 """
@@ -14,8 +14,8 @@ from tests.toolchain.project import REPOSITORY
 # From the innermost layer out; a module may import its own layer and those before it.
 LAYERS = (
     "protocol.numerics",
-    "protocol.program",
     "protocol.commitments",
+    "protocol.program",
     "protocol.dispute",
     "protocol.chain",
 )
