@@ -70,8 +70,8 @@ class Replay:
         self._segment_steps = segment_steps
         self._checkpoint = checkpoint
         self._roots = roots
-        # Two segments' roots and two frames: a game walks one segment, its neighbours are asked for again at
-        times.self._tensor_roots = lru_cache(maxsize=2)(self._run_segment)
+        # Two of each: a game walks one segment, and asks for a neighbour at times.
+        self._tensor_roots = lru_cache(maxsize=2)(self._run_segment)
         self._frame = lru_cache(maxsize=2)(self._trace)
         self._constants: tuple[bytes, ...] | None = None
 
