@@ -17,14 +17,17 @@ interface IAuditBoard {
     event Attested(uint256 indexed task, uint256 indexed duty, address indexed verifier, bytes32 stepsRoot);
     event DrawMissed(uint256 indexed task, uint64 drawBlock, uint16 segmentsPerVerifier);
 
-    /// @notice Locks `slots` stake units of the caller and appends that many slots.
-    function register(uint32 slots) external;
+    /// @notice Locks `count` stake units of the caller and appends that many slots. One registration per account at a time.
+    function register(uint32 count) external;
 
-    /// @notice Takes the caller's slots out of later draws; the stake unbonds.
+    /// @notice Takes the caller's slots out of later draws; the stake unbonds. Duties already drawn stay.
     function resign() external;
 
-    /// @notice Slots at this moment; the market snapshots it when a task is posted.
+    /// @notice Slots ever numbered; the market snapshots it when a task is posted.
     function slots() external view returns (uint32);
+
+    /// @notice Slots whose verifiers have not resigned.
+    function liveSlots() external view returns (uint32);
 
     /// @notice TaskMarket only: snapshot of the slots for a task.
     function snapshot(uint256 task) external;
@@ -33,7 +36,8 @@ interface IAuditBoard {
     /// @param header RLP of the block's header; its hash must be the chain's hash of the task's draw block.
     function draw(uint256 task, bytes calldata header) external;
 
-    /// @notice Anyone: the draw block's hash is out of reach. Fixes a new block and raises q by half.
+    /// @notice Anyone: the draw block's hash is out of reach. Fixes a new block and raises q by half (rounded up; V q stays
+    /// within 64). Possible `Parameters.maxMisses` times, then the task can only be voided.
     function missed(uint256 task) external;
 
     /// @notice The duty's verifier: "I replayed this segment and it is as committed".
@@ -45,6 +49,14 @@ interface IAuditBoard {
     /// @notice Time of the draw, 0 before it.
     function drawnAt(uint256 task) external view returns (uint64);
 
-    /// @notice Whether each drawn segment has the matches that the terms ask for.
+    /// @notice Whether each drawn segment has the matches that the terms ask for: segment K, which every drawn verifier
+    /// replays, A attestations; another one A, or all if fewer verifiers have drawn it. False before the draw, and for good
+    /// when a draw found no live slot.
     function satisfied(uint256 task) external view returns (bool);
+
+    /// @notice Whether the task was not drawn and never will be: all misses are used up and the last block is out of reach.
+    function drawLost(uint256 task) external view returns (bool);
+
+    /// @notice Draws of the task that were missed.
+    function missesOf(uint256 task) external view returns (uint8);
 }

@@ -19,33 +19,37 @@ interface IStakeVault {
     /// @notice Sends free tokens to the caller.
     function withdraw(uint256 amount) external;
 
+    /// @notice The ERC-20 whose units all amounts are.
+    function token() external view returns (address);
+
     /// @notice Free tokens of an account.
     function free(address account) external view returns (uint256);
 
     /// @notice Owner, module, remaining amount of a lock and the time its unbonding ends (0: not unbonding).
-    function lockOf(uint256 lock)
+    function lockOf(uint256 id)
         external
         view
         returns (address owner, address module, uint256 remaining, uint64 until);
 
-    /// @notice Tokens burned so far.
+    /// @notice Tokens burned so far. They stay in the vault, out of everybody's reach: sending them away could fail, and a
+    /// slash must not. The vault's token balance is free + locked + burned (and gifts that never passed `deposit`).
     function burned() external view returns (uint256);
 
     /// @notice Modules only: locks free tokens of `owner`. Reverts if there are not enough.
     function lock(address owner, uint256 amount) external returns (uint256 id);
 
     /// @notice The lock's module only: takes min(amount, remaining) back to the owner's free balance.
-    function release(uint256 lock, uint256 amount) external returns (uint256 taken);
+    function release(uint256 id, uint256 amount) external returns (uint256 taken);
 
     /// @notice The lock's module only: moves min(amount, remaining) to the free balance of `to`.
-    function pay(uint256 lock, address to, uint256 amount) external returns (uint256 taken);
+    function pay(uint256 id, address to, uint256 amount) external returns (uint256 taken);
 
     /// @notice The lock's module only: burns min(amount, remaining).
-    function burn(uint256 lock, uint256 amount) external returns (uint256 taken);
+    function burn(uint256 id, uint256 amount) external returns (uint256 taken);
 
     /// @notice The lock's module only: the owner may take what then remains after `until`; slashable up to then.
-    function unbond(uint256 lock, uint64 until) external;
+    function unbond(uint256 id, uint64 until) external;
 
     /// @notice Anyone, once unbonding is over: returns what remains to the owner's free balance.
-    function finishUnbonding(uint256 lock) external;
+    function finishUnbonding(uint256 id) external;
 }

@@ -98,8 +98,8 @@ interface ITaskMarket {
     /// to the submitter.
     function settle(uint256 task) external;
 
-    /// @notice Anyone: no open game, and either the window is over and attestations are missing, or every draw was missed.
-    /// Refunds the submitter; nobody is slashed.
+    /// @notice Anyone: window over, no open game, and either attestations are missing or every draw was missed. Refunds the
+    /// submitter; nobody is slashed.
     function voidTask(uint256 task) external;
 
     /// @notice DisputeGame only: a game on the task opened or ended. Opening reverts unless the task has progress and is still

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {BlockHeader} from "@openzeppelin/contracts/utils/BlockHeader.sol";
+import {Blockhash} from "@openzeppelin/contracts/utils/Blockhash.sol";
+
+import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
+import {IStakeVault} from "./interfaces/IStakeVault.sol";
+import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
+import {DrawWords} from "./libraries/DrawWords.sol";
+import {Errors} from "./libraries/Errors.sol";
+import {TermsCheck} from "./libraries/TermsCheck.sol";
+import {Parameters} from "./types/Parameters.sol";
+import {Terms} from "./types/Terms.sol";
+
+/// @title AuditBoard: registered verifiers, draws from a proved block header, plain attestations (dispute.md section 3).
+/// @notice A draw cannot be chosen: its block is fixed before it exists, and its header is proved by the chain's own hash
+/// (BLOCKHASH for 256 blocks, the EIP-2935 history contract for 8,191).
+contract AuditBoard is IAuditBoard {
+    using DrawWords for DrawWords.Stream;
+
+    /// @dev Slots [end of the one before, end) of one account.
+    struct Registration {
+        address verifier;
+        uint32 end;
+        bool resigned;
+        uint256 lock;
+    }
+
+    struct Audit {
+        /// Slots when the task was posted.
+        uint32 slots;
+        uint8 misses;
+        /// Every draw found a live slot.
+        bool complete;
+        uint16 matches;
+        uint32 segments;
+        uint64 drawnAt;
+        uint64 attestUntil;
+    }
+
+    /// @dev Words tried for one draw before it stays unfilled. With nine of ten slots resigned 64 tries fail once in a
+    /// thousand times (0.9^64).
+    uint256 private constant MAX_TRIES = 64;
+
+    IStakeVault private immutable VAULT;
+    ITaskMarket private immutable MARKET;
+    uint256 private immutable STAKE_UNIT;
+    uint64 private immutable UNBONDING_PERIOD;
+    uint8 private immutable MAX_MISSES;
+
+    Registration[] private _registrations;
+    /// @dev Number of an account's registration, counted from 1; 0 without live slots.
+    mapping(address verifier => uint256) private _registrationOf;
+    mapping(uint256 task => Audit) private _audits;
+    mapping(uint256 task => Duty[]) private _duties;
+
+    /// @inheritdoc IAuditBoard
+    uint32 public slots;
+    /// @inheritdoc IAuditBoard
+    uint32 public liveSlots;
+
+    constructor(IStakeVault vault, ITaskMarket market) {
+        (VAULT, MARKET) = (vault, market);
+        Parameters memory parameters = market.parameters();
+        STAKE_UNIT = parameters.stakeUnit;
+        UNBONDING_PERIOD = parameters.unbondingPeriod;
+        MAX_MISSES = parameters.maxMisses;
+    }
+
+    // ------------------------------------------------------------------ verifiers
+
+    /// @inheritdoc IAuditBoard
+    function register(uint32 count) external {
+        if (_registrationOf[msg.sender] != 0) revert Errors.AlreadyRegistered(msg.sender);
+        uint32 first = slots;
+        if (count == 0 || count > type(uint32).max - first) {
+            revert Errors.OutOfBounds("count", count, 1, type(uint32).max - first);
+        }
+        slots = first + count;
+        liveSlots += count;
+        uint256 lock = VAULT.lock(msg.sender, count * STAKE_UNIT);
+        _registrations.push(Registration(msg.sender, first + count, false, lock));
+        _registrationOf[msg.sender] = _registrations.length;
+        emit Registered(msg.sender, first, count);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function resign() external {
+        uint256 number = _registrationOf[msg.sender];
+        if (number == 0) revert Errors.NotRegistered(msg.sender);
+        Registration storage registration = _registrations[number - 1];
+        uint32 first = number == 1 ? 0 : _registrations[number - 2].end;
+        registration.resigned = true;
+        delete _registrationOf[msg.sender];
+        liveSlots -= registration.end - first;
+        uint64 until = uint64(block.timestamp) + UNBONDING_PERIOD;
+        VAULT.unbond(registration.lock, until);
+        emit Resigned(msg.sender, until);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function snapshot(uint256 task) external {
+        if (msg.sender != address(MARKET)) revert Errors.NotAllowed(msg.sender, address(MARKET));
+        _audits[task].slots = slots;
+    }
+
+    // ------------------------------------------------------------------ draws
+
+    /// @inheritdoc IAuditBoard
+    function draw(uint256 task, bytes calldata header) external {
+        (Audit storage audit, ITaskMarket.Task memory entry) = _undrawn(task);
+        bytes32 due = Blockhash.blockHash(entry.drawBlock);
+        bytes32 given = keccak256(header);
+        if (given != due) revert Errors.WrongHeader(entry.drawBlock, given, due);
+        bytes32 seed = keccak256(
+            abi.encode(
+                block.chainid,
+                address(this),
+                task,
+                entry.root,
+                entry.drawBlock,
+                BlockHeader.getPrevRandao(header)
+            )
+        );
+        Terms memory terms = MARKET.termsOf(task);
+        audit.segments = terms.segments;
+        audit.matches = terms.matches;
+        audit.drawnAt = uint64(block.timestamp);
+        audit.attestUntil = uint64(block.timestamp) + terms.attestPeriod;
+        emit Drawn(task, seed, msg.sender);
+        audit.complete = _drawDuties(task, audit, seed, terms);
+        MARKET.payDrawer(task, msg.sender);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function missed(uint256 task) external {
+        (Audit storage audit, ITaskMarket.Task memory entry) = _undrawn(task);
+        if (!_outOfReach(entry.drawBlock)) revert Errors.DrawStillPossible(task, entry.drawBlock);
+        if (audit.misses == MAX_MISSES) revert Errors.DrawLost(task);
+        ++audit.misses;
+        MARKET.fixDrawBlock(task);
+        Terms memory terms = MARKET.termsOf(task);
+        emit DrawMissed(task, entry.drawBlock, _segmentsPerVerifier(terms, audit.misses));
+    }
+
+    /// @inheritdoc IAuditBoard
+    function attest(uint256 task, uint256 duty, bytes32 stepsRoot) external {
+        Duty[] storage duties = _duties[task];
+        if (duty >= duties.length) revert Errors.UnknownDuty(task, duty, duties.length);
+        Duty storage entry = duties[duty];
+        if (msg.sender != entry.verifier) revert Errors.NotAllowed(msg.sender, entry.verifier);
+        if (entry.attested) revert Errors.AlreadyAttested(task, duty);
+        uint64 until = _audits[task].attestUntil;
+        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        ITaskMarket.Status status = MARKET.taskOf(task).status;
+        if (status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
+        entry.attested = true;
+        emit Attested(task, duty, msg.sender, stepsRoot);
+    }
+
+    // ------------------------------------------------------------------ views
+
+    /// @inheritdoc IAuditBoard
+    function dutiesOf(uint256 task) external view returns (Duty[] memory) {
+        return _duties[task];
+    }
+
+    /// @inheritdoc IAuditBoard
+    function drawnAt(uint256 task) external view returns (uint64) {
+        return _audits[task].drawnAt;
+    }
+
+    /// @inheritdoc IAuditBoard
+    function missesOf(uint256 task) external view returns (uint8) {
+        return _audits[task].misses;
+    }
+
+    /// @inheritdoc IAuditBoard
+    function drawLost(uint256 task) external view returns (bool) {
+        Audit storage audit = _audits[task];
+        return audit.drawnAt == 0 && audit.misses == MAX_MISSES && _outOfReach(MARKET.taskOf(task).drawBlock);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function satisfied(uint256 task) external view returns (bool) {
+        Audit memory audit = _audits[task];
+        if (!audit.complete) return false;
+        Duty[] memory duties = _duties[task];
+        for (uint256 i; i < duties.length; ++i) {
+            uint32 segment = duties[i].segment;
+            (uint256 drawn, uint256 attested) = _count(duties, segment);
+            bool all = segment != audit.segments && drawn < audit.matches;
+            if (attested < (all ? drawn : audit.matches)) return false;
+        }
+        return true;
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _undrawn(uint256 task)
+        private
+        view
+        returns (Audit storage audit, ITaskMarket.Task memory entry)
+    {
+        entry = MARKET.taskOf(task);
+        if (entry.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, entry.status);
+        audit = _audits[task];
+        if (audit.drawnAt != 0) revert Errors.AlreadyDrawn(task);
+    }
+
+    function _outOfReach(uint64 number) private view returns (bool) {
+        return block.number > number && Blockhash.blockHash(number) == 0;
+    }
+
+    /// @dev q of the terms, raised by half for each miss, as long as V q stays within its bound.
+    function _segmentsPerVerifier(Terms memory terms, uint8 misses) private pure returns (uint16 q) {
+        q = terms.segmentsPerVerifier;
+        uint256 most = TermsCheck.MAX_DRAWS / terms.verifiers;
+        for (uint256 i; i < misses; ++i) {
+            uint256 raised = uint256(q) + (q + 1) / 2;
+            q = uint16(raised < most ? raised : most);
+        }
+    }
+
+    /// @dev V draws of a slot and q segments each; every drawn verifier also replays segment K, as its first duty. While
+    /// fewer than A verifiers were drawn, further slots are drawn for segment K alone.
+    /// @return complete False if a draw stayed unfilled because too few slots are live.
+    function _drawDuties(uint256 task, Audit storage audit, bytes32 seed, Terms memory terms)
+        private
+        returns (bool complete)
+    {
+        DrawWords.Stream memory stream = DrawWords.start(seed);
+        uint32 slots_ = audit.slots;
+        uint256 q = _segmentsPerVerifier(terms, audit.misses);
+        Duty[] memory drawn = new Duty[](terms.verifiers * (q + 1));
+        uint256 count;
+        uint256 verifiers;
+        complete = true;
+        for (uint256 i; i < terms.verifiers; ++i) {
+            address verifier = _drawVerifier(stream, slots_);
+            if (verifier == address(0)) return false;
+            uint256 before = count;
+            count = _add(task, drawn, count, verifier, terms.segments);
+            if (count != before) ++verifiers;
+            for (uint256 j; j < q; ++j) {
+                count = _add(task, drawn, count, verifier, stream.below(terms.segments) + 1);
+            }
+        }
+        for (uint256 tries; verifiers < terms.matches && tries < MAX_TRIES; ++tries) {
+            address verifier = _drawVerifier(stream, slots_);
+            if (verifier == address(0)) return false;
+            uint256 before = count;
+            count = _add(task, drawn, count, verifier, terms.segments);
+            if (count != before) ++verifiers;
+        }
+    }
+
+    /// @dev The verifier of a uniform slot; the slots of who has resigned are passed over with the next word.
+    function _drawVerifier(DrawWords.Stream memory stream, uint32 slots_) private view returns (address) {
+        for (uint256 tries; tries < MAX_TRIES; ++tries) {
+            Registration storage registration = _registrations[_find(stream.below(slots_))];
+            if (!registration.resigned) return registration.verifier;
+        }
+        return address(0);
+    }
+
+    /// @dev The first registration that ends behind the slot: ends grow, so halving finds it.
+    function _find(uint32 slot) private view returns (uint256 low) {
+        uint256 high = _registrations.length - 1;
+        while (low < high) {
+            uint256 middle = (low + high) / 2;
+            if (_registrations[middle].end > slot) high = middle;
+            else low = middle + 1;
+        }
+    }
+
+    /// @dev Adds a duty unless this verifier has it already.
+    function _add(uint256 task, Duty[] memory drawn, uint256 count, address verifier, uint32 segment)
+        private
+        returns (uint256)
+    {
+        for (uint256 i; i < count; ++i) {
+            if (drawn[i].verifier == verifier && drawn[i].segment == segment) return count;
+        }
+        drawn[count] = Duty(verifier, segment, false);
+        _duties[task].push(drawn[count]);
+        emit DutyDrawn(task, count, verifier, segment);
+        return count + 1;
+    }
+
+    function _count(Duty[] memory duties, uint32 segment)
+        private
+        pure
+        returns (uint256 drawn, uint256 attested)
+    {
+        for (uint256 i; i < duties.length; ++i) {
+            if (duties[i].segment != segment) continue;
+            ++drawn;
+            if (duties[i].attested) ++attested;
+        }
+    }
+}

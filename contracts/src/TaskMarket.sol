@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
+
+import {IArbiter} from "./interfaces/IArbiter.sol";
+import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
+import {IStakeVault} from "./interfaces/IStakeVault.sol";
+import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
+import {Errors} from "./libraries/Errors.sol";
+import {Rfc9162} from "./libraries/Rfc9162.sol";
+import {Shares} from "./libraries/Shares.sol";
+import {TermsCheck} from "./libraries/TermsCheck.sol";
+import {Parameters} from "./types/Parameters.sol";
+import {Terms} from "./types/Terms.sol";
+
+/// @title TaskMarket: the life of a task (dispute.md section 2), with open first-price bids.
+/// @notice Exits that anyone may take: Bidding by `assign`, Training by `expire`, Submitted by `settle` or `voidTask` (before
+/// that the board's `draw` or `missed`); an open game delays them, and its clocks end it. The pauser stops new tasks
+/// and nothing else.
+/// @dev Calls only contracts of its own deployment, none of which calls back in here but as documented; so no guard.
+contract TaskMarket is ITaskMarket, Pausable {
+    uint256 private constant MAX_URL_LENGTH = 256;
+
+    IStakeVault private immutable VAULT;
+    uint16 private immutable ARITHMETIC;
+    address private immutable DEPLOYER;
+    address private immutable PAUSER;
+
+    Parameters private _parameters;
+    /// @notice The audit board and the dispute game, whose calls the hooks take.
+    IAuditBoard public board;
+    address public game;
+    Task[] private _tasks;
+    mapping(uint256 task => Terms) private _terms;
+    /// @inheritdoc ITaskMarket
+    mapping(address party => string) public endpointOf;
+
+    modifier only(address due) {
+        _only(due);
+        _;
+    }
+
+    constructor(IStakeVault vault, IArbiter arbiter, address pauser, Parameters memory parameters_) {
+        VAULT = vault;
+        ARITHMETIC = arbiter.arithmetic();
+        DEPLOYER = msg.sender;
+        PAUSER = pauser;
+        TermsCheck.checkParameters(parameters_);
+        _parameters = parameters_;
+        _tasks.push(); // Ids begin at 1.
+    }
+
+    /// @notice The deployer names the audit board and the game, once.
+    function initialise(IAuditBoard board_, address game_) external only(DEPLOYER) {
+        if (game != address(0)) revert Errors.AlreadyInitialised();
+        if (address(board_).code.length == 0) revert Errors.NoCode(address(board_));
+        if (game_.code.length == 0) revert Errors.NoCode(game_);
+        (board, game) = (board_, game_);
+    }
+
+    /// @notice The pauser: stops new tasks. Running tasks, games and funds are out of its reach.
+    function pause() external only(PAUSER) {
+        _pause();
+    }
+
+    /// @notice The pauser: takes new tasks again.
+    function unpause() external only(PAUSER) {
+        _unpause();
+    }
+
+    /// @inheritdoc ITaskMarket
+    function announce(string calldata url) external {
+        uint256 length = bytes(url).length;
+        if (length > MAX_URL_LENGTH) revert Errors.OutOfBounds("url length", length, 0, MAX_URL_LENGTH);
+        endpointOf[msg.sender] = url;
+        emit Announced(msg.sender, url);
+    }
+
+    // ------------------------------------------------------------------ from posting to submission
+
+    /// @inheritdoc ITaskMarket
+    function post(Terms calldata terms) external whenNotPaused returns (uint256 task) {
+        TermsCheck.check(terms, _parameters, ARITHMETIC);
+        if (board.liveSlots() == 0) revert Errors.OutOfBounds("live slots", 0, 1, type(uint32).max);
+        task = _tasks.length;
+        Task storage entry = _tasks.push();
+        _terms[task] = terms;
+        entry.submitter = msg.sender;
+        entry.status = Status.Bidding;
+        entry.bidsUntil = uint64(block.timestamp) + terms.biddingPeriod;
+        uint256 fees = _feeReserve(terms.auditFee, terms.verifiers, terms.segmentsPerVerifier);
+        entry.escrow = VAULT.lock(msg.sender, terms.budget + fees + _parameters.drawFee);
+        board.snapshot(task);
+        emit Posted(task, msg.sender, terms.programId, terms.bundle);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function bid(uint256 task, uint128 price) external {
+        Task storage entry = _at(task, Status.Bidding);
+        if (block.timestamp > entry.bidsUntil) revert Errors.TooLate(entry.bidsUntil, block.timestamp);
+        Terms storage terms = _terms[task];
+        if (price > terms.budget) revert Errors.OutOfBounds("price", price, 0, terms.budget);
+        if (entry.solver != address(0)) {
+            if (price >= entry.price) revert Errors.BidNotLower(price, entry.price);
+            _releaseAll(entry.stake);
+        }
+        (entry.solver, entry.price) = (msg.sender, price);
+        entry.stake = VAULT.lock(msg.sender, terms.stake);
+        emit BidPlaced(task, msg.sender, price);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function assign(uint256 task) external {
+        Task storage entry = _at(task, Status.Bidding);
+        if (block.timestamp <= entry.bidsUntil) revert Errors.TooEarly(entry.bidsUntil, block.timestamp);
+        if (entry.solver == address(0)) {
+            entry.status = Status.Refunded;
+            emit Refunded(task, _releaseAll(entry.escrow), 0);
+            return;
+        }
+        entry.status = Status.Training;
+        entry.trainUntil = entry.bidsUntil + _terms[task].trainingPeriod;
+        emit Assigned(task, entry.solver, entry.price);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function progress(
+        uint256 task,
+        bytes32 root,
+        uint32 size,
+        bytes32[] calldata firstPath,
+        bytes32[] calldata consistency
+    ) external {
+        Task storage entry = _training(task);
+        uint32 most = _terms[task].segments;
+        if (size <= entry.size || size > most) revert Errors.TreeSize(size, entry.size + 1, most);
+        _extend(task, entry, root, size, firstPath, consistency);
+        emit Progressed(task, root, size);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function submit(
+        uint256 task,
+        bytes32 root,
+        bytes32[] calldata firstPath,
+        bytes32[] calldata consistency,
+        bytes32 result,
+        bytes32[] calldata resultPath
+    ) external {
+        Task storage entry = _training(task);
+        uint32 segments = _terms[task].segments;
+        _extend(task, entry, root, segments + 1, firstPath, consistency);
+        _requireLeaf(segments + 1, segments, result, root, resultPath);
+        entry.status = Status.Submitted;
+        entry.result = result;
+        uint64 drawBlock = _restartWindow(task, entry);
+        entry.drawBlock = drawBlock;
+        emit Submitted(task, root, result, drawBlock);
+    }
+
+    // ------------------------------------------------------------------ exits
+
+    /// @inheritdoc ITaskMarket
+    function expire(uint256 task) external {
+        Task storage entry = _at(task, Status.Training);
+        if (block.timestamp <= entry.trainUntil) revert Errors.TooEarly(entry.trainUntil, block.timestamp);
+        _requireNoGames(task, entry);
+        entry.status = Status.Refunded;
+        uint256 penalty = VAULT.burn(entry.stake, _terms[task].delayPenalty);
+        _releaseAll(entry.stake);
+        emit Refunded(task, _releaseAll(entry.escrow), penalty);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function settle(uint256 task) external {
+        Task storage entry = _at(task, Status.Submitted);
+        _requireWindowOver(entry);
+        _requireNoGames(task, entry);
+        if (!board.satisfied(task)) revert Errors.NotSatisfied(task);
+        entry.status = Status.Settled;
+        IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
+        Terms storage terms = _terms[task];
+        uint256 fee = terms.auditFee;
+        uint256 reserve = _feeReserve(fee, terms.verifiers, terms.segmentsPerVerifier);
+        (uint256 each, uint256 toSolver) = Shares.settle(entry.price, reserve, fee, _attested(duties));
+        uint256 escrow = entry.escrow;
+        _payVerifiers(escrow, duties, each);
+        uint256 paid = VAULT.pay(escrow, entry.solver, toSolver);
+        _releaseAll(escrow);
+        _releaseAll(entry.stake);
+        emit Settled(task, entry.solver, paid);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function voidTask(uint256 task) external {
+        Task storage entry = _at(task, Status.Submitted);
+        _requireWindowOver(entry);
+        _requireNoGames(task, entry);
+        // Before the draw the task waits: anyone may draw or, when the block's hash is gone, report the draw missed.
+        bool hopeless = board.drawnAt(task) == 0 ? board.drawLost(task) : !board.satisfied(task);
+        if (!hopeless) revert Errors.NotVoidable(task);
+        entry.status = Status.Void;
+        _releaseAll(entry.stake);
+        emit Voided(task, _releaseAll(entry.escrow));
+    }
+
+    // ------------------------------------------------------------------ hooks of the game
+
+    /// @inheritdoc ITaskMarket
+    function gameOpened(uint256 task) external only(game) {
+        Task storage entry = _existing(task);
+        bool submitted = entry.status == Status.Submitted;
+        if (!submitted && (entry.status != Status.Training || entry.size == 0)) {
+            revert Errors.WrongStatus(task, entry.status);
+        }
+        uint64 until = submitted ? entry.challengeUntil : entry.trainUntil;
+        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        ++entry.openGames;
+    }
+
+    /// @inheritdoc ITaskMarket
+    function gameClosed(uint256 task) external only(game) {
+        --_existing(task).openGames;
+    }
+
+    /// @inheritdoc ITaskMarket
+    function convict(uint256 task, address challenger, uint256 reward) external only(game) {
+        Task storage entry = _existing(task);
+        if (entry.status != Status.Training && entry.status != Status.Submitted) {
+            revert Errors.WrongStatus(task, entry.status);
+        }
+        entry.status = Status.Slashed;
+        uint256 stake = entry.stake;
+        (,, uint256 remaining,) = VAULT.lockOf(stake);
+        (uint256 burned, uint256 rewarded, uint256 restored, uint256 rest) =
+            Shares.slash(remaining, reward, _terms[task].restitution);
+        VAULT.burn(stake, burned + rest);
+        VAULT.pay(stake, challenger, rewarded);
+        VAULT.pay(stake, entry.submitter, restored);
+        _releaseAll(entry.escrow);
+        emit Slashed(task, entry.solver, challenger, remaining, rewarded);
+    }
+
+    // ------------------------------------------------------------------ hooks of the audit board
+
+    /// @inheritdoc ITaskMarket
+    function fixDrawBlock(uint256 task) external only(address(board)) returns (uint64 drawBlock) {
+        Task storage entry = _at(task, Status.Submitted);
+        drawBlock = _restartWindow(task, entry);
+        entry.drawBlock = drawBlock;
+        emit DrawBlockFixed(task, drawBlock);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function payDrawer(uint256 task, address drawer) external only(address(board)) {
+        Task storage entry = _at(task, Status.Submitted);
+        _restartWindow(task, entry);
+        VAULT.pay(entry.escrow, drawer, _parameters.drawFee);
+    }
+
+    // ------------------------------------------------------------------ views
+
+    /// @inheritdoc ITaskMarket
+    function taskOf(uint256 task) external view returns (Task memory) {
+        return _existing(task);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function termsOf(uint256 task) external view returns (Terms memory) {
+        _existing(task);
+        return _terms[task];
+    }
+
+    /// @inheritdoc ITaskMarket
+    function parameters() external view returns (Parameters memory) {
+        return _parameters;
+    }
+
+    /// @inheritdoc ITaskMarket
+    function tasks() external view returns (uint256) {
+        return _tasks.length - 1;
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _only(address due) private view {
+        if (msg.sender != due) revert Errors.NotAllowed(msg.sender, due);
+    }
+
+    function _existing(uint256 task) private view returns (Task storage) {
+        if (task == 0 || task >= _tasks.length) revert Errors.UnknownTask(task);
+        return _tasks[task];
+    }
+
+    function _at(uint256 task, Status status) private view returns (Task storage entry) {
+        entry = _existing(task);
+        if (entry.status != status) revert Errors.WrongStatus(task, entry.status);
+    }
+
+    /// @dev The task, if the caller is its solver and in time.
+    function _training(uint256 task) private view returns (Task storage entry) {
+        entry = _at(task, Status.Training);
+        _only(entry.solver);
+        if (block.timestamp > entry.trainUntil) revert Errors.TooLate(entry.trainUntil, block.timestamp);
+    }
+
+    function _requireWindowOver(Task storage entry) private view {
+        if (block.timestamp <= entry.challengeUntil) {
+            revert Errors.TooEarly(entry.challengeUntil, block.timestamp);
+        }
+    }
+
+    function _requireNoGames(uint256 task, Task storage entry) private view {
+        if (entry.openGames != 0) revert Errors.GamesOpen(task, entry.openGames);
+    }
+
+    function _requireLeaf(uint32 size, uint32 index, bytes32 leaf, bytes32 root, bytes32[] calldata path)
+        private
+        view
+    {
+        bytes32 computed = Rfc9162.rootFromPath(size, index, 1, Rfc9162.leafHash32(leaf), path);
+        if (computed != root) revert Errors.LeafNotInTree(index, leaf, root, computed);
+    }
+
+    /// @dev The first tree must begin with the initial state, a later one with the tree before it. So leaf 0 is bound for
+    /// good, and a checkpoint that was once challengeable stays so.
+    function _extend(
+        uint256 task,
+        Task storage entry,
+        bytes32 root,
+        uint32 size,
+        bytes32[] calldata firstPath,
+        bytes32[] calldata consistency
+    ) private {
+        if (entry.size == 0) {
+            if (consistency.length != 0) revert Errors.UnexpectedProof();
+            _requireLeaf(size, 0, _terms[task].initialState, root, firstPath);
+        } else {
+            if (firstPath.length != 0) revert Errors.UnexpectedProof();
+            Rfc9162.verifyConsistency(entry.size, size, entry.root, root, consistency);
+        }
+        (entry.root, entry.size) = (root, size);
+    }
+
+    /// @dev Returns the block that seeds a draw if it is fixed now.
+    function _restartWindow(uint256 task, Task storage entry) private returns (uint64 drawBlock) {
+        entry.challengeUntil = uint64(block.timestamp) + _terms[task].challengePeriod;
+        return uint64(block.number) + _parameters.drawDelay;
+    }
+
+    function _releaseAll(uint256 lock) private returns (uint256) {
+        return VAULT.release(lock, type(uint256).max);
+    }
+
+    /// @dev Audit fees in the escrow: q segments and segment K for each of V verifiers.
+    function _feeReserve(uint256 auditFee, uint256 verifiers, uint256 segmentsPerVerifier)
+        private
+        pure
+        returns (uint256)
+    {
+        return auditFee * verifiers * (segmentsPerVerifier + 1);
+    }
+
+    function _attested(IAuditBoard.Duty[] memory duties) private pure returns (uint256 count) {
+        for (uint256 i; i < duties.length; ++i) {
+            if (duties[i].attested) ++count;
+        }
+    }
+
+    /// @dev The board lists the duties of one draw side by side, so a verifier is paid once for each time it was drawn.
+    function _payVerifiers(uint256 escrow, IAuditBoard.Duty[] memory duties, uint256 each) private {
+        uint256 due;
+        for (uint256 i; i < duties.length; ++i) {
+            if (duties[i].attested) due += each;
+            bool last = i + 1 == duties.length || duties[i + 1].verifier != duties[i].verifier;
+            if (last && due != 0) {
+                VAULT.pay(escrow, duties[i].verifier, due);
+                due = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Parameters} from "../types/Parameters.sol";
+import {Terms} from "../types/Terms.sol";
+import {Errors} from "./Errors.sol";
+
+/// @title Bounds on every number of a task's terms: dispute.md section 2, "post".
+/// @notice What a client can recompute from the bundle (operations, bytes) is not judged here; bidders do that.
+library TermsCheck {
+    /// @notice K: segments after the initial state.
+    uint256 internal constant MAX_SEGMENTS = 1 << 20;
+    /// @notice C: steps of a segment.
+    uint256 internal constant MAX_SEGMENT_STEPS = 1 << 16;
+    /// @notice Tensors of a state, leaves of the constants tree.
+    uint256 internal constant MAX_TENSORS = 65_535;
+    /// @notice V q. With segment K added for each verifier a task has at most 128 duties, which bounds every loop over
+    /// them.
+    uint256 internal constant MAX_DRAWS = 64;
+    /// @notice Longest address of a bundle.
+    uint256 internal constant MAX_BUNDLE_LENGTH = 1_024;
+
+    /// @notice Reverts with the first field that breaks its bounds.
+    /// @param arithmetic The version that the deployment's Arbiter serves.
+    function check(Terms calldata terms, Parameters memory parameters, uint16 arithmetic) internal pure {
+        _checkProgram(terms, arithmetic);
+        _checkAmounts(terms, parameters);
+        _checkTimes(terms, parameters);
+        _within("verifiers", terms.verifiers, 1, MAX_DRAWS);
+        _within("segmentsPerVerifier", terms.segmentsPerVerifier, 1, MAX_DRAWS / terms.verifiers);
+        _within("matches", terms.matches, 1, terms.verifiers);
+        _within("bundle length", bytes(terms.bundle).length, 1, MAX_BUNDLE_LENGTH);
+    }
+
+    /// @notice Reverts where a deployment's parameters would leave no terms to post, or a draw without a block to wait for.
+    function checkParameters(Parameters memory parameters) internal pure {
+        _within("minPeriod", parameters.minPeriod, 1, type(uint32).max - 1);
+        _within("maxPeriod", parameters.maxPeriod, uint256(parameters.minPeriod) + 1, type(uint32).max);
+        _within("minClock", parameters.minClock, 1, type(uint32).max);
+        _within("maxClock", parameters.maxClock, parameters.minClock, type(uint32).max);
+        _within("drawDelay", parameters.drawDelay, 1, type(uint32).max);
+        _within("stakeUnit", parameters.stakeUnit, 1, type(uint128).max);
+    }
+
+    function _checkProgram(Terms calldata terms, uint16 arithmetic) private pure {
+        _set("programId", terms.programId);
+        _set("constantsRoot", terms.constantsRoot);
+        _set("initialState", terms.initialState);
+        _set("bundleHash", terms.bundleHash);
+        _within("constants", terms.constants, 1, MAX_TENSORS);
+        _within("stateTensors", terms.stateTensors, 1, MAX_TENSORS);
+        _within("segments", terms.segments, 1, MAX_SEGMENTS);
+        _within("segmentSteps", terms.segmentSteps, 1, MAX_SEGMENT_STEPS);
+        _within("stepOperations", terms.stepOperations, 1, type(uint64).max);
+        _within("stateBytes", terms.stateBytes, 1, type(uint64).max);
+        _within("arithmetic", terms.arithmetic, arithmetic, arithmetic);
+    }
+
+    function _checkAmounts(Terms calldata terms, Parameters memory parameters) private pure {
+        _within("budget", terms.budget, 1, type(uint128).max);
+        // A slash burns ceil(S / 4) first; the challenger's reward must fit into what is left: S - ceil(S / 4) >= R is
+        // S >= ceil(4 R / 3).
+        _within("stake", terms.stake, (4 * uint256(parameters.rewardCap) + 2) / 3, type(uint128).max);
+        _within("delayPenalty", terms.delayPenalty, 0, terms.stake);
+        _within("restitution", terms.restitution, 0, terms.budget);
+    }
+
+    function _checkTimes(Terms calldata terms, Parameters memory parameters) private pure {
+        (uint256 least, uint256 most) = (parameters.minPeriod, parameters.maxPeriod);
+        _within("biddingPeriod", terms.biddingPeriod, least, most);
+        _within("trainingPeriod", terms.trainingPeriod, least, most);
+        _within("attestPeriod", terms.attestPeriod, least, most);
+        // A verifier that finds a difference at the end of the attestation period can still challenge.
+        _within("challengePeriod", terms.challengePeriod, uint256(terms.attestPeriod) + 1, most);
+        _within("solverClock", terms.solverClock, parameters.minClock, parameters.maxClock);
+        _within("challengerClock", terms.challengerClock, parameters.minClock, parameters.maxClock);
+    }
+
+    function _within(string memory field, uint256 value, uint256 least, uint256 most) private pure {
+        if (value < least || value > most) revert Errors.OutOfBounds(field, value, least, most);
+    }
+
+    function _set(string memory field, bytes32 value) private pure {
+        if (value == 0) revert Errors.Zero(field);
+    }
+}
