@@ -112,6 +112,6 @@ def from_bytes(data: bytes | bytearray | memoryview, dtype: DType, shape: Sequen
         )
     array = raw.view(_LITTLE_ENDIAN[dtype]).reshape(tuple(shape))
     if dtype is DType.BOOL:
-        return torch.from_numpy(array != 0)
+        return torch.from_numpy(np.asarray(array != 0))  # of rank 0 numpy makes a scalar
     native = array.astype(array.dtype.newbyteorder("="), copy=True)
     return canonical(torch.from_numpy(native))
