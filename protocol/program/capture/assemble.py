@@ -1,0 +1,124 @@
+"""The step program: draw a batch, run the traced graph on it, update every parameter, count the step.
+
+Inputs are the state, the dataset, the constants, in this order; outputs are the state (encoding.md section 4):
+parameters, the optimiser's slots, `step` (u32), `key` (u32 [2]), then `metric.loss` and the objective's other metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder
+from protocol.program.capture import ops  # noqa: F401 - registers the rules
+from protocol.program.capture.datasets import draw
+from protocol.program.capture.graph import TracedStep
+from protocol.program.capture.lowering import Lowering, lower, outputs_of
+from protocol.program.capture.optimisers import ParameterUpdate
+from protocol.program.capture.views import View
+from protocol.program.program import Program
+from protocol.program.types import TensorType
+
+aten = torch.ops.aten
+STEP = "step"
+KEY = "key"
+METRIC = "metric."
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """The program with the names of its inputs; `state` are also its outputs. `coverage` counts (ATen op, rule)."""
+
+    program: Program
+    state: Mapping[str, TensorType]
+    coverage: Mapping[tuple[str, str], int]
+
+
+def assemble(
+    traced: TracedStep,
+    updates: Mapping[str, ParameterUpdate],
+    parameters: Mapping[str, Tensor],
+    dataset: Mapping[str, Tensor],
+    constants: Mapping[str, Tensor],
+    rates: Sequence[str],
+    batch_size: int,
+) -> Assembled:
+    """Write the program. `constants` holds the traced buffers by name and, under the names `rates`, one learning-rate
+    table per parameter group. Raises `CaptureError` with all unsupported operations."""
+    b = Builder("step")
+    types = _state_types(traced, updates, parameters)
+    state = {name: b.input(type_) for name, type_ in types.items()}
+    data = {name: b.input(_type_of(t)) for name, t in dataset.items()}
+    fixed = {name: b.input(_type_of(t)) for name, t in constants.items()}
+
+    batch = draw(b, data, state[KEY], state[STEP], batch_size)
+    lowering = Lowering(b, weight_gradients(traced))
+    names = [*(state[name] for name in traced.parameters), *(fixed[name] for name in traced.buffers), *batch]
+    results = lower(lowering, traced.graph, [View.of(value) for value in names])
+    values = [lowering.elements(result) for result in results]
+    count = len(traced.parameters)
+
+    after = dict(zip(traced.parameters, values[:count]))
+    index = b.cast(state[STEP], DType.I32)
+    rate = [b.gather(fixed[name], index) for name in rates]
+    for name, update in updates.items():
+        slots = tuple(state[slot] for slot in _slots(name, update))
+        new = update.update(b, state[name], after[name], slots, rate[update.group])
+        after.update(zip((name, *_slots(name, update)), new))
+    after[STEP] = b.add(state[STEP], b.constant(DType.U32, (), 1))
+    after[KEY] = state[KEY]
+    after.update((name, b.reshape(value, ())) for name, value in zip(_metrics(traced), values[count:]))
+    for name in types:
+        b.output(after[name])
+    return Assembled(b.build(), types, lowering.coverage)
+
+
+def weight_gradients(traced: TracedStep) -> frozenset[torch.fx.Node]:
+    """The matrix products whose result is a parameter's gradient, through views and additions."""
+    found: set[torch.fx.Node] = set()
+    open_: list[Any] = list(outputs_of(traced.graph)[: len(traced.parameters)])
+    passing = {aten.t.default, aten.transpose.int, aten.view.default, aten.detach.default, aten.add.Tensor}
+    while open_:
+        node = open_.pop()
+        if not isinstance(node, torch.fx.Node) or node in found:
+            continue
+        found.add(node)
+        if node.target in passing:
+            open_.extend(node.all_input_nodes)
+    return frozenset(found)
+
+
+def initial_tensors(assembled: Assembled, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The state before the first step: the model's weights, and zeros."""
+    tensors = {
+        name: torch.zeros(type_.shape, dtype=type_.dtype.storage) for name, type_ in assembled.state.items()
+    }
+    return tensors | {name: p.clone() for name, p in parameters.items()}
+
+
+def _state_types(
+    traced: TracedStep, updates: Mapping[str, ParameterUpdate], parameters: Mapping[str, Tensor]
+) -> dict[str, TensorType]:
+    types = {name: _type_of(p) for name, p in parameters.items()}
+    for name, update in updates.items():
+        types |= dict.fromkeys(_slots(name, update), types[name])
+    types |= {STEP: TensorType(DType.U32, ()), KEY: TensorType(DType.U32, (2,))}
+    return types | {name: TensorType(DType.F32, ()) for name in _metrics(traced)}
+
+
+def _slots(name: str, update: ParameterUpdate) -> list[str]:
+    return [f"{name}.{slot}" for slot in update.slots]
+
+
+def _metrics(traced: TracedStep) -> list[str]:
+    return [METRIC + name for name in ("loss", *traced.metrics)]
+
+
+def _type_of(t: Tensor) -> TensorType:
+    kinds = {torch.float32: DType.F32, torch.uint8: DType.U8, torch.int32: DType.I32, torch.bool: DType.BOOL}
+    return TensorType(kinds[t.dtype], tuple(t.shape))

@@ -1,0 +1,132 @@
+"""Run the submitter's torch code once and keep what it did as a graph of ATen operations.
+
+`make_fx` on fake tensors: forward, backward, metrics. Nothing is computed, nothing is lowered (see `lowering`), and
+the optimiser's update is not part of the graph (see `optimisers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+from torch.func import functional_call
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+from protocol.program.capture.datasets import as_committed
+from protocol.program.capture.errors import CaptureError, Problem
+from protocol.program.capture.sources import SourceRecorder
+
+Batch = Mapping[str, Tensor]
+Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Tensor]]"]
+"""From the model and a batch to the scalar loss, or to the loss and named scalar metrics."""
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """One training step as ATen operations.
+
+    Placeholders of `graph` are the trainable parameters, then `buffers`, then the batch's tensors, each in order.
+    `buffers` holds what the step reads and does not train: frozen parameters and buffers. The outputs are the
+    gradients in the parameters' order, the loss, then `metrics` in order.
+    """
+
+    graph: torch.fx.Graph
+    parameters: tuple[str, ...]
+    buffers: Mapping[str, Tensor]
+    metrics: tuple[str, ...]
+
+
+class _Step(nn.Module):
+    """Model and objective as one module, so that `functional_call` can put traced parameters into the model."""
+
+    def __init__(self, model: nn.Module, objective: Objective) -> None:
+        super().__init__()
+        self.model = model
+        self._objective = objective
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Loss and metrics of one batch."""
+        result = self._objective(self.model, batch)
+        loss, metrics = result if isinstance(result, tuple) else (result, {})
+        return loss, dict(metrics)
+
+
+def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedStep:
+    """Trace loss, metrics and gradients of `model` on a batch like `batch` (only types and shapes matter).
+
+    Raises `CaptureError` for parameters that are not f32, control flow or shapes that depend on data, and a loss or
+    metric that is no f32 scalar.
+    """
+    step = _Step(model, objective)
+    parameters = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+    frozen = {name: p.detach() for name, p in model.named_parameters() if not p.requires_grad}
+    buffers = frozen | {name: b.detach() for name, b in model.named_buffers()}
+    _require_f32(parameters | {name: t for name, t in buffers.items() if t.is_floating_point()})
+    metric_names: list[str] = []
+    recorder = SourceRecorder()
+
+    def run(p: list[Tensor], b: list[Tensor], x: list[Tensor]) -> list[Tensor]:
+        leaves = [value.detach().requires_grad_() for value in p]
+        with recorder, recorder.names_of(model):
+            tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
+            named = {f"model.{name}": value for name, value in tensors.items()}
+            loss, metrics = functional_call(step, named, (dict(zip(batch, x)),))
+            _require_scalars({"loss": loss} | metrics)
+            metric_names.extend(metrics)
+            gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
+        unused = [name for name, gradient in zip(parameters, gradients) if gradient is None]
+        if unused:
+            raise CaptureError(
+                Problem(
+                    f"parameter {name} does not reach the loss",
+                    "freeze it (requires_grad_(False)) or remove it",
+                )
+                for name in unused
+            )
+        return [*(g for g in gradients if g is not None), loss, *metrics.values()]
+
+    try:
+        traced = make_fx(run, tracing_mode="fake")(
+            list(parameters.values()), list(buffers.values()), list(batch.values())
+        )
+    except (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
+        raise CaptureError([_data_dependent(error)]) from error
+    fixed = {name: as_committed(b) for name, b in buffers.items()}
+    return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names))
+
+
+def _require_f32(tensors: Mapping[str, Tensor]) -> None:
+    wrong = {name: t for name, t in tensors.items() if t.dtype != torch.float32}
+    if wrong:
+        raise CaptureError(
+            Problem(
+                f"{name} is {str(t.dtype).removeprefix('torch.')}",
+                "train in float32: call model.float() first; other types are chosen by the arithmetic, not the model",
+            )
+            for name, t in wrong.items()
+        )
+
+
+def _require_scalars(values: Mapping[str, Tensor]) -> None:
+    wrong = {name: v for name, v in values.items() if v.dtype != torch.float32 or v.numel() != 1}
+    if wrong:
+        raise CaptureError(
+            Problem(
+                f"{name} is {str(v.dtype).removeprefix('torch.')} of shape {tuple(v.shape)}, not one float32",
+                "reduce it with .mean(), or convert it with .float()",
+            )
+            for name, v in wrong.items()
+        )
+
+
+def _data_dependent(error: Exception) -> Problem:
+    source = next(iter(getattr(error, "__notes__", ())), "")
+    return Problem(
+        f"a decision or a shape depends on the data ({error})",
+        "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`",
+        source,
+    )

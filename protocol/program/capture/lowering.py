@@ -1,0 +1,202 @@
+"""From a graph of ATen operations to instructions: every node by the rule for its operation, nothing by default.
+
+Rules live in `ops`, one file per family, and register themselves with `lowers`. A node without a rule, or one whose
+rule raises `Unsupported`, is a `Problem`; all of them are collected and raised together.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.fx.node import map_arg
+
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.capture.errors import CaptureError, Problem
+from protocol.program.capture.sources import BACKWARD_KEY, source_of
+from protocol.program.capture.views import View
+
+Lowered = View | tuple["Lowered", ...] | None
+Scalar = bool | int | float
+Rule = Callable[..., Lowered]
+
+RULES: dict[OpOverload, Rule] = {}
+"""The rule of every supported overload: `rule(lowering, node, *args, **kwargs)` with nodes replaced by their views."""
+
+DTYPES = {
+    torch.float32: DType.F32,
+    torch.uint8: DType.U8,
+    torch.int32: DType.I32,
+    torch.int64: DType.I32,  # labels and indices; torch insists on int64, 31 bits are enough for both
+    torch.bool: DType.BOOL,
+}
+
+DEFAULT_REMEDY = (
+    "rewrite it with supported operations, or add a rule for it under protocol/program/capture/ops"
+)
+REMEDIES = {
+    "native_dropout": "remove the dropout layer or set p=0: its random mask is not part of the program",
+    "bernoulli": "remove the dropout layer or set p=0: its random mask is not part of the program",
+    "native_batch_norm": "use a normalisation without running statistics",
+    "copy_": "do not assign into tensors inside the model; make new ones",
+}
+
+
+class Unsupported(Exception):
+    """Raised by a rule: this use of the operation has no exact form here. `remedy` says what to do instead."""
+
+    def __init__(self, what: str, remedy: str = DEFAULT_REMEDY) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+
+
+def lowers(*overloads: OpOverload) -> Callable[[Rule], Rule]:
+    """Make a function the rule of some overloads."""
+
+    def register(rule: Rule) -> Rule:
+        RULES.update(dict.fromkeys(overloads, rule))
+        return rule
+
+    return register
+
+
+class Lowering:
+    """What rules work with: the builder, values as elements of a type, constants, and facts about the graph."""
+
+    def __init__(self, builder: Builder, weight_gradients: frozenset[torch.fx.Node]) -> None:
+        self.builder = builder
+        self.weight_gradients = weight_gradients
+        self.coverage: Counter[tuple[str, str]] = Counter()
+
+    def constant(self, value: Scalar, dtype: DType) -> View:
+        """One element of a type; f32 literals are rounded to f32."""
+        return View.of(self.builder.constant(dtype, (), value))
+
+    def elements(self, x: View, dtype: DType | None = None) -> Value:
+        """All elements in order, cast if need be."""
+        return self._cast(x.elements(self.builder), dtype)
+
+    def operand(self, x: View | Scalar, dtype: DType) -> Value:
+        """An operand of a broadcasting primitive: a view without its repetitions, or a Python number."""
+        if isinstance(x, View):
+            return self._cast(x.broadcast(self.builder), dtype)
+        return self.constant(x, dtype).value
+
+    def _cast(self, x: Value, dtype: DType | None) -> Value:
+        if dtype is None or x.dtype is dtype:
+            return x
+        if x.dtype is DType.F32 and dtype is not DType.BOOL:
+            raise Unsupported(
+                "a conversion from float to integer", "round where the data are made, not in the model"
+            )
+        return self.builder.cast(x, dtype)
+
+    @staticmethod
+    def dtype_of(node: torch.fx.Node) -> DType:
+        """The type of a node's (first) result."""
+        value = node.meta["val"]
+        return dtype_of(value if isinstance(value, Tensor) else value[0])
+
+    @staticmethod
+    def is_gradient(x: Any) -> bool:
+        """Whether the backward pass made this node."""
+        return isinstance(x, torch.fx.Node) and bool(x.meta.get(BACKWARD_KEY))
+
+
+def dtype_of(value: Tensor) -> DType:
+    """The program's type for a torch type. Raises `Unsupported` for float64, bfloat16 and the like."""
+    if value.dtype not in DTYPES:
+        raise Unsupported(f"a tensor of {value.dtype}", "keep the model and the objective in float32")
+    return DTYPES[value.dtype]
+
+
+def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> list[View]:
+    """Lower every node of `graph` that its outputs need; its placeholders are `inputs`, in order.
+
+    Returns the outputs. Raises one `CaptureError` with all unsupported nodes.
+    """
+    graph.eliminate_dead_code()
+    known: dict[torch.fx.Node, Lowered] = {}
+    problems: dict[Problem, None] = {}
+    remaining = iter(inputs)
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            known[node] = next(remaining)
+        elif node.op == "call_function":
+            try:
+                rule = _rule_of(node)
+                if all(
+                    operand in known for operand in node.all_input_nodes
+                ):  # else a problem above explains it
+                    known[node] = _apply(lowering, node, rule, known)
+            except Unsupported as error:
+                problems[Problem(f"{node.target}: {error}", error.remedy, source_of(node))] = None
+    if problems:
+        raise CaptureError(problems)
+    return [_single(known[node]) for node in outputs_of(graph)]
+
+
+def outputs_of(graph: torch.fx.Graph) -> tuple[torch.fx.Node, ...]:
+    """The nodes that the graph returns."""
+    (outputs,) = graph.output_node().args
+    return tuple(outputs)  # type: ignore[arg-type]
+
+
+def _apply(
+    lowering: Lowering, node: torch.fx.Node, rule: Rule, known: Mapping[torch.fx.Node, Lowered]
+) -> Lowered:
+    with_values: Any = map_arg((node.args, node.kwargs), known.__getitem__)  # type: ignore[arg-type]
+    args, kwargs = with_values
+    if node.target is not operator.getitem:
+        lowering.dtype_of(node)
+        lowering.coverage[str(node.target), rule.__name__.strip("_")] += 1
+    return rule(lowering, node, *args, **kwargs)
+
+
+def _rule_of(node: torch.fx.Node) -> Rule:
+    if node.target is operator.getitem:
+        return _item
+    if not isinstance(node.target, OpOverload):
+        raise Unsupported("not an ATen operation")
+    overload = node.target
+    name = overload.overloadpacket.__name__
+    if overload._schema.is_mutable:
+        overload = _out_of_place(node, overload)
+    if overload not in RULES:
+        raise Unsupported("not supported", REMEDIES.get(name, DEFAULT_REMEDY))
+    return RULES[overload]
+
+
+def _out_of_place(node: torch.fx.Node, overload: OpOverload) -> OpOverload:
+    """`relu_` is `relu` where nobody else sees the tensor that it overwrites."""
+    target = node.args[0]
+    packet = getattr(torch.ops.aten, overload.overloadpacket.__name__.removesuffix("_"), None)
+    alone = isinstance(target, torch.fx.Node) and list(target.users) == [node] and not _aliases(target)
+    if packet is None or not alone or not hasattr(packet, overload._overloadname):
+        raise Unsupported("changes a tensor in place that is still in use", REMEDIES["copy_"])
+    functional = getattr(packet, overload._overloadname)
+    assert isinstance(functional, OpOverload)
+    return functional
+
+
+def _aliases(node: torch.fx.Node) -> bool:
+    """Whether the node is an input of the graph or shares memory with another one."""
+    if not isinstance(node.target, OpOverload):
+        return True
+    return any(result.alias_info is not None for result in node.target._schema.returns)
+
+
+def _item(_: Lowering, __: torch.fx.Node, results: tuple[Lowered, ...], index: int) -> Lowered:
+    return results[index]
+
+
+def _single(lowered: Lowered) -> View:
+    if not isinstance(lowered, View):
+        raise TypeError(f"expected one tensor as a result of the step, got {type(lowered).__name__}")
+    return lowered

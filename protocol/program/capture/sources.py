@@ -1,0 +1,102 @@
+"""Which line of the submitter's code, in which module, caused a node of the captured graph.
+
+Forward operations are seen as they are dispatched, with the Python stack at hand. A backward operation is run by the
+autograd engine without one; it is looked up by the sequence number that it shares with its forward operation.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+HIDDEN = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
+SOURCE_KEY = "source"
+"""Where `node.meta` keeps the line."""
+BACKWARD_KEY = "backward"
+"""Whether the autograd engine made the node."""
+
+
+class SourceRecorder(TorchDispatchMode):
+    """Notes the source line of every node that is made while it is active inside `make_fx`."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._by_sequence: dict[int, str] = {}
+        self._modules: list[str] = []
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        proxy_mode = get_proxy_mode()
+        nodes = None if proxy_mode is None else proxy_mode.tracer.graph.nodes
+        before = 0 if nodes is None else len(nodes)
+        source = self._source()
+        try:
+            result = func(*args, **(kwargs or {}))
+        except Exception as error:
+            error.add_note(source)
+            raise
+        if nodes is not None:
+            for _, node in zip(range(len(nodes) - before), reversed(nodes)):
+                node.meta[SOURCE_KEY] = source
+                node.meta[BACKWARD_KEY] = torch._C._current_autograd_node() is not None
+        return result
+
+    def _source(self) -> str:
+        backward: Any = torch._C._current_autograd_node()
+        if backward is not None:
+            return self._by_sequence.get(backward._sequence_nr(), "")
+        source = _line(sys._getframe(1))
+        if self._modules and self._modules[-1]:
+            source += f" (module {self._modules[-1]})"
+        # Of several operations under one number the first is the differentiable one.
+        self._by_sequence.setdefault(torch._C._autograd._get_sequence_nr() - 1, source)
+        return source
+
+    @contextmanager
+    def names_of(self, model: nn.Module) -> Iterator[None]:
+        """Follow which submodule is running, by its name in `model`."""
+        handles = []
+
+        def entering(name: str) -> Any:
+            return lambda *_: self._modules.append(name)
+
+        def leaving(*_: Any) -> None:
+            self._modules.pop()
+
+        for name, module in model.named_modules():
+            handles.append(module.register_forward_pre_hook(entering(name)))
+            handles.append(module.register_forward_hook(leaving, always_call=True))
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+def source_of(node: torch.fx.Node) -> str:
+    """`file:line: text (module name)`, or nothing where torch made the node by itself."""
+    return str(node.meta.get(SOURCE_KEY, ""))
+
+
+def _line(innermost: FrameType) -> str:
+    for frame, number in traceback.walk_stack(innermost):
+        path = frame.f_code.co_filename
+        if not path.startswith(HIDDEN):
+            return f"{os.path.relpath(path)}:{number}: {linecache.getline(path, number).strip()}"
+    return ""

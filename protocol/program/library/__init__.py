@@ -1,0 +1,24 @@
+"""Functions that steps are made of: a body over primitives and a fused kernel each, with the same bits.
+
+A program's call of one is an ordinary call: what it computes is fixed by its body. `hints` and `kernels` let whoever
+loads a program find the kernels again, by program id (see `function`).
+"""
+
+from protocol.program.library import contractions, elementary, loss, sampling, sgd, softmax, sums
+from protocol.program.library.function import CATALOGUE, Hint, LibraryFunction, hints, kernels, recognise
+
+__all__ = [
+    "CATALOGUE",
+    "Hint",
+    "LibraryFunction",
+    "contractions",
+    "elementary",
+    "hints",
+    "kernels",
+    "loss",
+    "recognise",
+    "sampling",
+    "sgd",
+    "softmax",
+    "sums",
+]

@@ -1,0 +1,115 @@
+"""A library function: a body over primitives for any operand types, and a fused torch kernel with the same bits.
+
+`define` puts a body and its kernel into the catalogue. A kernel is only ever found by the id of the program that the
+body gives: names and attributes in a bundle are hints, and `recognise` builds the body from them and compares ids
+(dispute.md section 4). An unknown id runs the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from torch import Tensor
+
+from protocol.program.builder import Builder, Value
+from protocol.program.execute import Kernel
+from protocol.program.program import Program
+from protocol.program.types import TensorType
+
+Attribute = bool | int | float
+Attributes = Mapping[str, Attribute]
+
+
+class LibraryFunction:
+    """A named body and kernel; calling it in a program is `call`, its program for given types is `program`."""
+
+    def __init__(self, name: str, body: Callable[..., Any], kernel: Callable[..., Any]) -> None:
+        self.name = name
+        self.__doc__ = body.__doc__
+        self._body = body
+        self._kernel = kernel
+
+    def program(self, operands: Sequence[TensorType], attributes: Attributes) -> Program:
+        """The body's program for these operand types. Raises `ProgramError` for types that it does not take."""
+        return _build(self, tuple(operands), tuple(sorted(attributes.items())))
+
+    def kernel(self, attributes: Attributes) -> Kernel:
+        """The fused kernel with the bits of `program` for the same attributes."""
+
+        def run(operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+            result = self._kernel(*operands, **attributes)
+            return result if isinstance(result, tuple) else (result,)
+
+        return run
+
+    def call(self, b: Builder, *operands: Value, **attributes: Attribute) -> Any:
+        """Call it in the program under construction: one `Value`, or a tuple of them where there are several."""
+        results = b.call(self.program([x.type for x in operands], attributes), *operands)
+        return results[0] if len(results) == 1 else results
+
+
+CATALOGUE: dict[str, LibraryFunction] = {}
+"""Every library function by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Where a program may come from: a library function's name and attributes. Checked, never trusted."""
+
+    name: str
+    attributes: Attributes
+
+
+_MADE: dict[bytes, Hint] = {}
+"""The programs that this process made, by id."""
+
+
+def define(name: str, *, kernel: Callable[..., Any]) -> Callable[[Callable[..., Any]], LibraryFunction]:
+    """Make a body (a function of the builder, the operands and keyword attributes) a library function."""
+
+    def add(body: Callable[..., Any]) -> LibraryFunction:
+        CATALOGUE[name] = LibraryFunction(name, body, kernel)
+        return CATALOGUE[name]
+
+    return add
+
+
+def hints(program: Program) -> dict[bytes, Hint]:
+    """The hints that a bundle should carry: for every program that `program` reaches and the library made here."""
+    return {callee.id: _MADE[callee.id] for callee in program.closure() if callee.id in _MADE}
+
+
+def kernels(program: Program, hints: Mapping[bytes, Hint]) -> dict[bytes, Kernel]:
+    """Kernels by program id, for `Interpreter`: one for every program that `program` reaches and a hint explains."""
+    found = (
+        (callee.id, recognise(callee, hints[callee.id])) for callee in program.closure() if callee.id in hints
+    )
+    return {id_: kernel for id_, kernel in found if kernel is not None}
+
+
+def recognise(program: Program, hint: Hint) -> Kernel | None:
+    """The kernel for `program` if the named function with these attributes has exactly this program, else None."""
+    function = CATALOGUE.get(hint.name)
+    if function is None:
+        return None
+    try:
+        same = function.program(program.inputs, hint.attributes).id == program.id
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None  # the body cannot be built for these types or attributes: a hint that explains nothing
+    return function.kernel(hint.attributes) if same else None
+
+
+@lru_cache(maxsize=4096)
+def _build(
+    function: LibraryFunction, operands: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]
+) -> Program:
+    b = Builder(function.name)
+    results = function._body(b, *map(b.input, operands), **dict(attributes))
+    for result in results if isinstance(results, tuple) else (results,):
+        b.output(result)
+    program = b.build()
+    _MADE.setdefault(program.id, Hint(function.name, dict(attributes)))
+    return program

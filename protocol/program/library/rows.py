@@ -1,0 +1,29 @@
+"""Pieces that several bodies share: sums along rows of any length, the first elements of rows, counting up.
+
+Only builders of instructions. A reduction's row is padded as encoding.md section 3 ("Rows") demands.
+"""
+
+from __future__ import annotations
+
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+
+
+def cut_rows(b: Builder, x: Value, length: int) -> Value:
+    """The first `length` elements of every row of [..., K]."""
+    return x if x.shape[-1] == length else b.slice(x, -1, 0, length)
+
+
+def sum_last(b: Builder, x: Value) -> Value:
+    """f32 [..., K] to [..., 1], K any length: arithmetic.md section 5. Aligned as f32 is aligned as i64."""
+    rows = b.pad_rows(x, 0.0)
+    e = b.exponent(rows)
+    return b.round_scaled(b.sum(b.to_fixed(rows, e)), e, p=30)
+
+
+def count_up(b: Builder, length: int) -> Value:
+    """i32 [length]: 0, 1, 2, … built by doubling, as no primitive counts."""
+    value = b.constant(DType.I32, (1,), 0)
+    while value.shape[0] < length:
+        value = b.concat([value, b.add(value, b.i32(value.shape[0]))], 0)
+    return cut_rows(b, value, length)

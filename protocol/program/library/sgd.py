@@ -1,0 +1,72 @@
+"""One update of `torch.optim.SGD`, with plain multiplications and additions only (arithmetic.md section 9, trap 5)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import add, mul, sub
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.library.function import define
+
+
+def _sgd(p: Tensor, g: Tensor, rate: Tensor, *, weight_decay: float) -> Tensor:
+    return sub(p, mul(rate, _decayed(p, g, weight_decay)))
+
+
+@define("sgd", kernel=_sgd)
+def sgd(b: Builder, p: Value, g: Value, rate: Value, *, weight_decay: float) -> Value:
+    """Parameter, gradient and f32 [] rate to the next parameter: p - rate (g + weight_decay p)."""
+    return b.sub(p, b.mul(rate, _decay(b, p, g, weight_decay)))
+
+
+def _sgd_momentum(
+    p: Tensor,
+    g: Tensor,
+    buffer: Tensor,
+    rate: Tensor,
+    *,
+    momentum: float,
+    weight_decay: float,
+    nesterov: bool,
+) -> tuple[Tensor, Tensor]:
+    m = torch.tensor(momentum, dtype=torch.float32, device=p.device)
+    decayed = _decayed(p, g, weight_decay)
+    new_buffer = add(mul(m, buffer), decayed)
+    direction = add(decayed, mul(m, new_buffer)) if nesterov else new_buffer
+    return sub(p, mul(rate, direction)), new_buffer
+
+
+@define("sgd_momentum", kernel=_sgd_momentum)
+def sgd_momentum(
+    b: Builder,
+    p: Value,
+    g: Value,
+    buffer: Value,
+    rate: Value,
+    *,
+    momentum: float,
+    weight_decay: float,
+    nesterov: bool,
+) -> tuple[Value, Value]:
+    """Parameter, gradient, momentum buffer and f32 [] rate to the next parameter and buffer.
+
+    d = g + weight_decay p; buffer' = momentum buffer + d; p' = p - rate buffer', or with `nesterov` p - rate (d +
+    momentum buffer'). A zero buffer makes the first step torch's. All hyperparameters are rounded to f32.
+    """
+    m = b.constant(DType.F32, (), momentum)
+    decayed = _decay(b, p, g, weight_decay)
+    new_buffer = b.add(b.mul(m, buffer), decayed)
+    direction = b.add(decayed, b.mul(m, new_buffer)) if nesterov else new_buffer
+    return b.sub(p, b.mul(rate, direction)), new_buffer
+
+
+def _decayed(p: Tensor, g: Tensor, weight_decay: float) -> Tensor:
+    if weight_decay == 0:
+        return g
+    return add(g, mul(torch.tensor(weight_decay, dtype=torch.float32, device=p.device), p))
+
+
+def _decay(b: Builder, p: Value, g: Value, weight_decay: float) -> Value:
+    return g if weight_decay == 0 else b.add(g, b.mul(b.constant(DType.F32, (), weight_decay), p))

@@ -1,0 +1,42 @@
+"""Sums and the position of the maximum: arithmetic.md section 5."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+from protocol.numerics import sums
+from protocol.program.builder import Builder, Value
+from protocol.program.library.function import define
+from protocol.program.library.rows import sum_last
+
+
+def _sum_rows(x: Tensor) -> Tensor:
+    return sums.sum_f32(x).squeeze(-1)
+
+
+@define("sum_rows", kernel=_sum_rows)
+def sum_rows(b: Builder, x: Value) -> Value:
+    """f32 [M, K] to [M]: the sum of every row."""
+    return b.reshape(sum_last(b, x), x.shape[:-1])
+
+
+def _sum_columns(x: Tensor) -> Tensor:
+    return sums.sum_f32(x, axis=0).squeeze(0)
+
+
+@define("sum_columns", kernel=_sum_columns)
+def sum_columns(b: Builder, x: Value) -> Value:
+    """f32 [K, N] to [N]: the sum of every column, as a bias gradient needs it."""
+    return b.reshape(sum_last(b, b.transpose(x, 0, 1)), x.shape[1:])
+
+
+def _argmax_rows(x: Tensor) -> Tensor:
+    return sums.argmax(x).squeeze(-1)
+
+
+@define("argmax_rows", kernel=_argmax_rows)
+def argmax_rows(b: Builder, x: Value) -> Value:
+    """f32 [M, K] to i32 [M]: first NaN, else the lowest index of the row's maximum."""
+    return b.reshape(b.argmax(b.pad_rows(x, -math.inf)), x.shape[:-1])
