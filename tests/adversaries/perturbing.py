@@ -1,0 +1,154 @@
+"""An executor that is honest but for chosen values: the cheats that walk down to one number.
+
+A perturbation names an instruction by its call path, an element of its result, and what becomes of the
+element's bits. All that follows is computed honestly from the changed value, in fast and in traced execution
+alike, so the trees are consistent but for that one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from protocol.dispute.parties import Frame
+from protocol.numerics.types import from_bytes, to_bytes
+from protocol.program.execute import Interpreter, Kernel, Path, Site
+from protocol.program.opcodes import Op
+from protocol.program.program import Program
+from protocol.program.step import State, StepProgram
+
+
+def one_ulp(bits: int) -> int:
+    """The next representable number away from zero."""
+    return bits + 1
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """From step `first` to step `last` (counted from 1, both included) one element of one result is changed."""
+
+    path: Path
+    number: int
+    element: int
+    change: Callable[[int], int]
+    first: int = 1
+    last: int = 2**32
+
+
+class PerturbingInterpreter(Interpreter):
+    """Evaluates honestly, then changes the named elements. Calls that contain one run their body, not a kernel."""
+
+    def __init__(self, kernels: dict[bytes, Kernel], perturbations: Sequence[Perturbation]) -> None:
+        super().__init__(kernels)
+        self._perturbations = tuple(perturbations)
+
+    def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The instruction's results with the perturbations of this site applied."""
+        inner = (*site.path, site.number)
+        if site.instruction.op is Op.CALL and any(p.path[: len(inner)] == inner for p in self._perturbations):
+            results = self.run(site.program.callee(site.number), operands, inner)
+        else:
+            results = super().results(site, operands)
+        for p in self._perturbations:
+            if p.path == site.path and p.number == site.number:
+                results = (changed(results[0], site, p), *results[1:])
+        return results
+
+
+def changed(value: Tensor, site: Site, perturbation: Perturbation) -> Tensor:
+    """A copy of the value with one element's bits changed."""
+    type_ = site.instruction.result
+    size = type_.dtype.itemsize
+    data = bytearray(to_bytes(value, type_.dtype))
+    at = perturbation.element * size
+    bits = int.from_bytes(data[at : at + size], "little")
+    data[at : at + size] = (perturbation.change(bits) % (1 << 8 * size)).to_bytes(size, "little")
+    return from_bytes(bytes(data), type_.dtype, type_.shape)
+
+
+class PerturbedExecutor:
+    """A `protocol.replay.Executor` that is honest outside the perturbed steps."""
+
+    def __init__(
+        self,
+        program: StepProgram,
+        fixed: Sequence[Tensor],
+        kernels: dict[bytes, Kernel],
+        perturbations: Sequence[Perturbation],
+    ) -> None:
+        self._program = program
+        self._fixed = tuple(fixed)
+        self._kernels = kernels
+        self._perturbations = tuple(perturbations)
+
+    def step(self, state: State, number: int, /) -> State:
+        """The state after the step."""
+        return self._program.step(state, self._fixed, self._interpreter(number, self._kernels))
+
+    def trace(self, state: State, number: int, /) -> Frame:
+        """The step with all its values."""
+        return self._program.trace(state, self._fixed, self._interpreter(number, {}))
+
+    def _interpreter(self, number: int, kernels: dict[bytes, Kernel]) -> Interpreter:
+        active = [p for p in self._perturbations if p.first <= number <= p.last]
+        return PerturbingInterpreter(kernels, active)
+
+
+class SkippingExecutor:
+    """Does nothing in the steps `first` to `last`: hands in the old state as the new one, with an honest trace."""
+
+    def __init__(
+        self,
+        program: StepProgram,
+        fixed: Sequence[Tensor],
+        kernels: dict[bytes, Kernel],
+        first: int,
+        last: int,
+    ) -> None:
+        self._program = program
+        self._fixed = tuple(fixed)
+        self._interpreter = Interpreter(kernels)
+        self._skipped = range(first, last + 1)
+
+    def step(self, state: State, number: int, /) -> State:
+        """The state after the step."""
+        if number in self._skipped:
+            return state
+        return self._program.step(state, self._fixed, self._interpreter)
+
+    def trace(self, state: State, _number: int, /) -> Frame:
+        """The honest trace of the step."""
+        return self._program.trace(state, self._fixed)
+
+
+def producer_of_output(program: Program, output: int) -> tuple[Path, int]:
+    """Call path and number of the primitive that computes output k of a program, through the calls that pass it on."""
+    path: Path = ()
+    while True:
+        leaf = program.output(output)[1].operands[0].leaf
+        number = program.producer(leaf)
+        instruction = program.instructions[number]
+        if instruction.op is not Op.CALL:
+            return path, number
+        path, output, program = (*path, number), leaf - instruction.first, program.callee(number)
+
+
+def find(program: Program, op: Op, callee: str | None = None, which: int = 0) -> tuple[Path, int]:
+    """Call path and number of the `which`-th primitive `op` in order, inside callees of one name if given."""
+    found: list[tuple[Path, int]] = []
+
+    def visit(inner: Program, path: Path, inside: bool) -> None:
+        for number, instruction in enumerate(inner.instructions):
+            if instruction.op is Op.CALL:
+                body = inner.callee(number)
+                visit(body, (*path, number), inside or body.name == callee)
+            elif instruction.op is op and inside:
+                found.append((path, number))
+
+    visit(program, (), callee is None)
+    if which >= len(found):
+        where = callee or "the program"
+        raise LookupError(f"expected more than {which} {op.label} in {where}, found {len(found)}")
+    return found[which]
