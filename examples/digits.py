@@ -1,0 +1,89 @@
+"""The digits task: an MLP on scikit-learn's 8 x 8 handwritten digits, in plain torch.
+
+Everything here runs on the submitter's machine only, once, to be captured. Solvers and verifiers get a program, tensors
+and terms; none of them imports this file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from protocol.program.capture import CapturedStep, capture
+
+TRAINING_ROWS = 1_500
+"""Of 1,797 images; the others are held out."""
+HIDDEN = 512
+BATCH = 64
+PEAK_RATE = 0.2
+WARM_UP = 20
+"""Steps on which the learning rate rises; then it falls as a half cosine."""
+PIXEL_MAXIMUM = 16.0
+"""Pixels are whole numbers from 0 to 16, so that the division is exact."""
+
+
+def build(steps: int) -> CapturedStep:
+    """The captured training step, with learning rates for `steps` steps."""
+    training, _ = split()
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=PEAK_RATE, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warm_up_and_cosine(step, steps))
+    return capture(
+        model,
+        objective,
+        optimizer,
+        training,
+        batch_size=BATCH,
+        steps=steps,
+        scheduler=scheduler,
+        name="digits",
+    )
+
+
+def make_model() -> nn.Module:
+    """64 pixels, one hidden layer, 10 digits; the same initial weights every time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(64, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10))
+
+
+def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+    """Cross-entropy, and the accuracy on the batch."""
+    logits = model(batch["pixels"])
+    labels = batch["labels"]
+    return F.cross_entropy(logits, labels), {"accuracy": (logits.argmax(1) == labels).float().mean()}
+
+
+def warm_up_and_cosine(step: int, steps: int) -> float:
+    """Factor of the peak rate at a step, counted from 0."""
+    return min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * step / steps))
+
+
+def split() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Training and held-out images: pixels f32 [N, 64] from 0 to 1, labels int64 [N]."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    pixels = torch.tensor(digits.data, dtype=torch.float32) / PIXEL_MAXIMUM
+    labels = torch.tensor(digits.target, dtype=torch.int64)
+    # Neighbours in the file come from the same writers; a fixed permutation mixes them.
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(1))
+    training, held_out = order[:TRAINING_ROWS], order[TRAINING_ROWS:]
+    return (
+        {"pixels": pixels[training], "labels": labels[training]},
+        {"pixels": pixels[held_out], "labels": labels[held_out]},
+    )
+
+
+def held_out_accuracy(state: Mapping[str, Tensor]) -> float:
+    """Accuracy of a trained state on the held-out images; what the submitter does with the result."""
+    model = make_model()
+    model.load_state_dict({name: state[name] for name in model.state_dict()})
+    _, held_out = split()
+    with torch.no_grad():
+        _, metrics = objective(model, held_out)
+    return float(metrics["accuracy"])
