@@ -32,16 +32,7 @@ def build(steps: int) -> CapturedStep:
     model = make_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=PEAK_RATE, momentum=0.9)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warm_up_and_cosine(step, steps))
-    return capture(
-        model,
-        objective,
-        optimizer,
-        training,
-        batch_size=BATCH,
-        steps=steps,
-        scheduler=scheduler,
-        name="digits",
-    )
+    return capture(model, objective, optimizer, training, batch_size=BATCH, steps=steps, scheduler=scheduler)
 
 
 def make_model() -> nn.Module:
