@@ -35,10 +35,12 @@ library Chunks {
         returns (bytes calldata)
     {
         for (uint256 k; k < chunks.length; ++k) {
-            if (chunks[k].operand != operand || chunks[k].index != index) continue;
+            OperandChunk calldata chunk = chunks[k];
+            if (chunk.operand != operand || chunk.index != index) continue;
+            bytes calldata data = chunk.data;
             uint256 due = Instructions.chunkLength(t, index);
-            if (chunks[k].data.length != due) revert ChunkLength(operand, index, chunks[k].data.length, due);
-            return chunks[k].data;
+            if (data.length != due) revert ChunkLength(operand, index, data.length, due);
+            return data;
         }
         revert ChunkMissing(operand, index);
     }
