@@ -17,7 +17,8 @@ from protocol.program.types import TensorType
 from tests.vectors.numerics_edges import OF as EDGES
 
 F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.I64, DType.BOOL
-EXPONENTS = (0, 1, -1, 13, 30, -95, -96, 128, 32767, -32767, 400, -400, 2**31 - 1, -(2**31))
+INDICES: tuple[int, ...] = (*range(-2, 9), 2**31 - 1, -(2**31))
+EXPONENTS: tuple[int, ...] = (0, 1, -1, 13, 30, -95, -96, 128, 32767, -32767, 400, -400, 2**31 - 1, -(2**31))
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,15 @@ def _one(dtype: DType, how: str, draw: random.Random) -> int:
     if how == "exponent":
         return draw.choice(EXPONENTS) if draw.random() < 0.5 else draw.randint(-150, 150)
     if how == "index":
-        return draw.choice((*range(-2, 9), 2**31 - 1, -(2**31)))
+        return draw.choice(INDICES)
     if how == "ties":
         return draw.choice((0x00000000, 0x80000000, 0x3F800000, 0xBF800000))
     if how == "finite":
         return draw.getrandbits(1) << 31 | draw.randrange(0x7F800000)
     if dtype is BOOL:
         return draw.getrandbits(1)
-    return draw.choice(EDGES[dtype]) if draw.random() < 0.4 else draw.getrandbits(dtype.width)
+    edges: Sequence[int] = EDGES[dtype]
+    return draw.choice(edges) if draw.random() < 0.4 else draw.getrandbits(dtype.width)
 
 
 def sample(

@@ -15,7 +15,6 @@ from protocol.program import (
     Op,
     Operand,
     Program,
-    StepProgram,
     TensorType,
     check,
 )
@@ -207,21 +206,3 @@ def test_a_broken_callee_is_refused_in_its_caller() -> None:
     b.output(b.call(broken, b.input(ROW))[0])
     with pytest.raises(CheckError, match="callee, neg"):
         check(b.build())
-
-
-def step_of(*outputs: int) -> StepProgram:
-    b = Builder("step")
-    values = [b.input(ROW), b.input(HALF), b.input(HALF)]
-    for k in outputs:
-        b.output(values[k])
-    return StepProgram(b.build(), ("w", "v"), 1, 0)
-
-
-def test_a_step_maps_a_state_to_a_state() -> None:
-    step_of(0, 2).check()
-    for wrong in (step_of(1, 0), step_of(0), step_of(0, 1, 2)):
-        with pytest.raises(CheckError):
-            wrong.check()
-    for fields in ({"state": ("w", "w")}, {"state": ()}, {"datasets": 0}, {"constants": 1}):
-        with pytest.raises(CheckError):
-            replace(step_of(0, 1), **fields).check()  # type: ignore[arg-type]

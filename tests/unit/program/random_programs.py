@@ -1,0 +1,105 @@
+"""Small random programs for property tests: instructions picked one by one over a pool of values."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from protocol.numerics.types import DType
+from protocol.program import Builder, Program, RuleError, TensorType, Value
+from tests.unit.program.samples import fill
+
+SHAPES = ((), (1,), (4,), (3, 4), (3, 1), (2, 3, 4), (1, 256), (300,))
+
+
+@dataclass
+class Pool:
+    """The builder and the values recorded so far."""
+
+    b: Builder
+    r: random.Random
+    values: list[Value]
+
+    @property
+    def v(self) -> Value:
+        """Any value."""
+        return self.r.choice(self.values)
+
+    @property
+    def ranked(self) -> Value:
+        """Any value of rank 1 or more."""
+        return self.r.choice([value for value in self.values if value.shape])
+
+
+MOVES: tuple[Callable[[Pool], Value], ...] = (
+    lambda p: p.b.constant(p.r.choice(list(DType)), p.r.choice(SHAPES), p.r.getrandbits(1)),
+    lambda p: p.b.add(p.v, p.v),
+    lambda p: p.b.sub(p.v, p.v),
+    lambda p: p.b.mul(p.v, p.v),
+    lambda p: p.b.div(p.v, p.v),
+    lambda p: p.b.minimum(p.v, p.v),
+    lambda p: p.b.maximum(p.v, p.v),
+    lambda p: p.b.sqrt(p.v),
+    lambda p: p.b.rint(p.v),
+    lambda p: p.b.scale(p.v, p.v),
+    lambda p: p.b.lt(p.v, p.v),
+    lambda p: p.b.eq(p.v, p.v),
+    lambda p: p.b.select(p.v, p.v, p.v),
+    lambda p: p.b.xor(p.v, p.v),
+    lambda p: p.b.shr(p.v, p.v),
+    lambda p: p.b.mulhi(p.v, p.v),
+    lambda p: p.b.cast(p.v, p.r.choice(list(DType))),
+    lambda p: p.b.bits(p.v),
+    lambda p: p.b.exponent(p.v),
+    lambda p: p.b.quantise(p.v, p.v, p.r.choice((13, 20, 30))),
+    lambda p: p.b.to_fixed(p.v, p.v),
+    lambda p: p.b.round_scaled(p.v, p.v, p=30),
+    lambda p: p.b.dot(p.v, p.v),
+    lambda p: p.b.sum(p.v),
+    lambda p: p.b.max(p.v),
+    lambda p: p.b.argmax(p.v),
+    lambda p: p.b.gather(p.v, p.v),
+    lambda p: p.b.pad_rows(p.ranked, p.r.getrandbits(1)),
+    lambda p: p.b.flip(p.ranked, 0),
+    lambda p: p.b.transpose(p.ranked, 0, -1),
+    lambda p: p.b.concat([x := p.ranked, x], 0),
+    lambda p: p.b.reshape(x := p.v, (x.type.elements,)),
+    lambda p: p.b.expand(p.v, p.r.choice(SHAPES)),
+    lambda p: p.b.philox(p.v, p.v, p.r.getrandbits(32), p.r.choice(SHAPES)),
+)
+
+
+def _try(move: Callable[[Pool], Value], pool: Pool) -> list[Value]:
+    """The value of a move, with operands that fit if a few draws find any."""
+    for _ in range(10):
+        with suppress(RuleError):
+            return [move(pool)]
+    return []
+
+
+def random_program(r: random.Random, callees: list[Program], moves: int = 35) -> Program:
+    """A checked program of the instructions that happened to fit, over two to five inputs, with calls of `callees`."""
+    b = Builder("random")
+    pool = Pool(b, r, [b.input(TensorType(DType.U32, (2,)))])
+    pool.values.extend(
+        b.input(TensorType(r.choice(list(DType)), r.choice(SHAPES))) for _ in range(r.randint(2, 5))
+    )
+    for _ in range(moves):
+        pool.values.extend(_try(r.choice(MOVES), pool))
+    for callee in callees:
+        by_type = {value.type: value for value in pool.values}
+        operands = [by_type.get(type_) or b.constant(type_.dtype, type_.shape, 1) for type_ in callee.inputs]
+        pool.values.extend(b.call(callee, *operands))
+    for _ in range(3):
+        b.output(pool.v)
+    b.output(pool.values[-1])
+    return b.build()
+
+
+def random_inputs(program: Program, r: random.Random) -> list[Tensor]:
+    """Edge patterns and random bits."""
+    return [fill(type_, "bits", r) for type_ in program.inputs]
