@@ -1,0 +1,54 @@
+"""The audit board: verifiers, draws, attestations (contracts/src/interfaces/IAuditBoard.sol)."""
+
+from __future__ import annotations
+
+from eth_utils.address import to_checksum_address
+
+from protocol.chain.header import encoded_header
+from protocol.chain.receipts import Receipt
+from protocol.chain.room import Room
+from protocol.chain.views import Duty
+
+
+class Audit(Room):
+    """Slots, draws and duties."""
+
+    def register(self, slots: int) -> Receipt:
+        """Lock the stake of `slots` units and take part in later draws."""
+        return self.write("register", slots)
+
+    def resign(self) -> Receipt:
+        """Leave later draws; the stake unbonds."""
+        return self.write("resign")
+
+    def slots(self) -> int:
+        """Slots registered so far."""
+        return int(self.read("slots"))
+
+    def draw(self, task: int, block: int) -> Receipt:
+        """Prove the header of the task's draw block and draw its verifiers. The block must exist."""
+        return self.write_once("draw", task, encoded_header(self.connection, block))
+
+    def missed(self, task: int) -> Receipt:
+        """The draw block's hash is out of reach: fix another."""
+        return self.write("missed", task)
+
+    def attest(self, task: int, duty: int, steps_root: bytes) -> Receipt:
+        """State that the duty's segment is as committed, with the root of one's own step tree."""
+        return self.write_once("attest", task, duty, steps_root)
+
+    def duties(self, task: int) -> list[Duty]:
+        """Duties of a drawn task, in order; empty before the draw."""
+        found = self.read("dutiesOf", task)
+        return [
+            Duty(number, to_checksum_address(verifier), segment, attested)
+            for number, (verifier, segment, attested) in enumerate(found)
+        ]
+
+    def drawn_at(self, task: int) -> int:
+        """Time of the draw in seconds since 1970, 0 before it."""
+        return int(self.read("drawnAt", task))
+
+    def satisfied(self, task: int) -> bool:
+        """Whether each drawn segment has the attestations that the terms ask for."""
+        return bool(self.read("satisfied", task))

@@ -1,0 +1,109 @@
+"""The door to the contracts: one client, a typed room per contract.
+
+with connect("http://127.0.0.1:8545", account="dev:0") as client:
+    client.market.task(1)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from eth_account.signers.local import LocalAccount
+
+from protocol.chain.abi import Contract, contract
+from protocol.chain.accounts import open_account
+from protocol.chain.audit import Audit
+from protocol.chain.connection import Connection
+from protocol.chain.deployment import Deployment, load_deployment, require_alive
+from protocol.chain.game import Game
+from protocol.chain.market import Market
+from protocol.chain.receipts import Receipt
+from protocol.chain.token import Token
+from protocol.chain.transactions import Sender, Sending
+from protocol.chain.vault import Vault
+
+
+class Client:
+    """The contracts of one deployment, seen from one account, or from none (then it only reads)."""
+
+    def __init__(self, connection: Connection, deployment: Deployment, sender: Sender | None) -> None:
+        self.connection = connection
+        self.deployment = deployment
+        self.sender = sender
+        at = deployment.addresses
+        self.token = Token(contract("TestToken"), at.token, connection, sender)
+        self.vault = Vault(contract("StakeVault"), at.vault, connection, sender)
+        self.market = Market(contract("TaskMarket"), at.market, connection, sender)
+        self.audit = Audit(contract("AuditBoard"), at.audit, connection, sender)
+        self.game = Game(contract("DisputeGame"), at.game, connection, sender)
+
+    @property
+    def address(self) -> str:
+        """The account that sends; the zero address without one."""
+        return self.sender.address if self.sender is not None else "0x" + "00" * 20
+
+    @property
+    def contracts(self) -> dict[str, Contract]:
+        """The contracts by address, as `events.Follower` takes them."""
+        rooms = (self.vault, self.market, self.audit, self.game)
+        return {room.address: room.contract for room in rooms}
+
+    def now(self) -> int:
+        """The chain's clock: time of the newest block in seconds since 1970."""
+        return self.connection.block().time
+
+    def fund(self, amount: int) -> list[Receipt]:
+        """Bring the account's free balance in the vault to at least `amount`, from its tokens; receipts of
+        what was sent.
+        """
+        missing = amount - self.vault.free(self.address)
+        if missing <= 0:
+            return []
+        sent = []
+        if self.token.allowance(self.address, self.vault.address) < missing:
+            sent.append(self.token.approve(self.vault.address, missing))
+        return [*sent, self.vault.deposit(missing)]
+
+    def close(self) -> None:
+        """Give the account's lock back."""
+        if self.sender is not None:
+            self.sender.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def connect(
+    url: str,
+    deployment: Deployment | Path | None = None,
+    account: str | LocalAccount | None = None,
+    *,
+    password_file: Path | None = None,
+    sending: Sending | None = None,
+) -> Client:
+    """A client of the node at `url`. `deployment` is by default the file of the node's chain; `account` as
+    `open_account` takes it.
+
+    Transactions that an earlier process left in the journal are handed over again first. Raises
+    RpcUnavailable, WrongChain, DeploymentError, AccountError.
+    """
+    connection = Connection(url)
+    if not isinstance(deployment, Deployment):
+        deployment = load_deployment(connection.chain_id if deployment is None else deployment)
+    connection.require_chain(deployment.chain_id)
+    require_alive(deployment, connection)
+    sender = None
+    if account is not None:
+        key = (
+            open_account(account, connection.chain_id, password_file) if isinstance(account, str) else account
+        )
+        sender = Sender(connection, key, sending)
+        sender.recover()
+    return Client(connection, deployment, sender)

@@ -1,0 +1,162 @@
+"""A development chain: the native anvil program as a child of this process, on loopback, gone when this
+process closes it.
+
+Prague's rules (EIP-2935 is needed), the well-known development accounts, a block each `block_time` seconds,
+or one per transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, MNEMONIC
+from protocol.chain.connection import Connection
+from protocol.chain.errors import AnvilMissing, DevnetError, PortInUse, RpcError
+
+HOST: Final = "127.0.0.1"
+VARIABLE: Final = "ANVIL"
+READY_SECONDS: Final = 20.0
+_NATIVE = Path(__file__).parents[2] / "node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
+
+
+def anvil_program() -> str:
+    """Path of anvil: what `ANVIL` names, else the npm package's native program, else the one on PATH.
+
+    Never npm's launcher, which exits 0 on failure and orphans the real process. Raises AnvilMissing.
+    """
+    chosen = os.environ.get(VARIABLE)
+    for candidate in (chosen,) if chosen else (str(_NATIVE), "anvil"):
+        found = shutil.which(candidate)
+        if found is not None:
+            return found
+    raise AnvilMissing(
+        "anvil",
+        expected="an executable program",
+        got=f"{VARIABLE}={chosen}" if chosen else f"none at {_NATIVE} or on PATH",
+        remedy="run `make setup`, or install Foundry 1.7.1 and name its anvil in ANVIL",
+    )
+
+
+class Devnet:
+    """A running anvil. `port` 0 takes a free one; `block_time` None makes a block for each transaction.
+
+    Raises AnvilMissing, PortInUse, or DevnetError with the program's last words.
+    """
+
+    def __init__(
+        self,
+        port: int = 0,
+        block_time: int | None = 1,
+        chain_id: int = DEVELOPMENT_CHAIN,
+        log: Path | None = None,
+    ) -> None:
+        program = anvil_program()
+        self.port = port or _free_port()
+        self.chain_id = chain_id
+        self.url = f"http://{HOST}:{self.port}"
+        if _listens(self.port):
+            raise PortInUse(
+                f"port {self.port}",
+                expected=f"a free port on {HOST}",
+                got="another server",
+                remedy="stop it, or choose another port",
+            )
+        command = [program, "--host", HOST, "--port", str(self.port), "--chain-id", str(chain_id)]
+        command += ["--mnemonic", MNEMONIC, "--accounts", str(DEVELOPMENT_ACCOUNTS), "--hardfork", "prague"]
+        # Transactions in the order of arrival: a development chain has no fee market.
+        command += ["--order", "fifo"]
+        if block_time is not None:
+            command += ["--block-time", str(block_time)]
+        self._log = (log or Path(os.devnull)).open("ab")
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT
+        )
+        try:
+            self.connection = self._wait_ready()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """Process id of anvil."""
+        return self._process.pid
+
+    @property
+    def client(self) -> str:
+        """Name and version as anvil says them, such as `anvil/v1.7.1`."""
+        return str(self.connection.request("web3_clientVersion"))
+
+    def mine(self, blocks: int = 1) -> None:
+        """Make blocks now."""
+        self.connection.request("anvil_mine", hex(blocks), attempts=1)
+
+    def skip(self, seconds: int) -> None:
+        """Let the chain's clock run ahead by some seconds, and make a block there."""
+        self.connection.request("evm_increaseTime", hex(seconds), attempts=1)
+        self.mine()
+
+    def wait(self) -> int:
+        """Until anvil ends by itself; its exit status."""
+        return self._process.wait()
+
+    def close(self) -> None:
+        """End anvil, this process's own child and no other."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _wait_ready(self) -> Connection:
+        connection = Connection(self.url)
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            status = self._process.poll()
+            if status is not None:
+                raise DevnetError(
+                    "anvil",
+                    expected="to run",
+                    got=f"exit status {status}",
+                    remedy="run it by hand to see why",
+                )
+            try:
+                connection.request("eth_chainId", attempts=1)
+                break
+            except RpcError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+        # The probe of a fresh chain asks for the hashes of earlier blocks: let there be some.
+        connection.request("anvil_mine", "0x2", attempts=1)
+        return connection
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,67 @@
+"""The dispute game: games, claims and moves (contracts/src/interfaces/IDisputeGame.sol).
+
+Moves are decided by `protocol.dispute` and sent here as they are; only what opens and closes a game has a
+method of its own.
+"""
+
+from __future__ import annotations
+
+from protocol.chain.connection import BlockId
+from protocol.chain.receipts import Receipt
+from protocol.chain.room import Room
+from protocol.chain.views import Claim, GameState
+from protocol.dispute.moves import Move
+from protocol.dispute.openings import Leaf
+
+
+class Game(Room):
+    """Every move raises Reverted with the game's own error when it is out of turn, late or proves nothing."""
+
+    def commit(self, commitment: bytes) -> Receipt:
+        """Commit to a challenge (`protocol.dispute.keys.priority_commitment`) and lock the bond."""
+        return self.write_once("commit", commitment)
+
+    def reclaim(self, commitment: bytes) -> Receipt:
+        """Take back the bond of a commitment that was not opened in time."""
+        return self.write_once("reclaim", commitment)
+
+    def challenge(
+        self, task: int, segment: int, salt: bytes, before: Leaf, after: Leaf
+    ) -> tuple[int, Receipt]:
+        """Open a game on a segment; the game's number."""
+        receipt = self.write_once("challenge", task, segment, salt, before, after)
+        return self._number(receipt), receipt
+
+    def challenge_blind(self, task: int, salt: bytes) -> tuple[int, Receipt]:
+        """Open a game before the wrong segment is known; the game's number."""
+        receipt = self.write_once("challengeBlind", task, salt)
+        return self._number(receipt), receipt
+
+    def send_move(self, move: Move, head: bytes) -> Receipt:
+        """Make a move in a game whose head is `head`. The same move on the same head is made once, whatever
+        is restarted.
+        """
+        return self.write_once(move.function, *move.arguments, about=head.hex())
+
+    def time_out(self, game: int) -> Receipt:
+        """The side to move ran out of time."""
+        return self.write_once("timeOut", game)
+
+    def close_moot(self, game: int) -> Receipt:
+        """The task was slashed in another game."""
+        return self.write_once("closeMoot", game)
+
+    def game(self, game: int, block: BlockId = "latest") -> GameState:
+        """A game as the contract keeps it."""
+        return GameState.from_abi(game, self.read("gameOf", game, block=block))
+
+    def claim(self, key: bytes, block: BlockId = "latest") -> Claim:
+        """A claim by its key (`protocol.dispute.keys`)."""
+        return Claim(*self.read("claimOf", key, block=block))
+
+    def games(self) -> int:
+        """Number of games; ids are 1 to this."""
+        return int(self.read("games"))
+
+    def _number(self, receipt: Receipt) -> int:
+        return int(self.event(receipt, "Challenged").arguments["game"])

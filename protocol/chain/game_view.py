@@ -1,0 +1,194 @@
+"""One game as `protocol.dispute` sees it, built from the chain alone: the contract's state, and what its
+events add.
+
+Nothing is kept that a restart would lose. The events of a game are read once and followed from then on; state
+and events are taken at the same block, and a re-organisation makes the reader start over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from protocol.chain.errors import UnstableChain
+from protocol.chain.events import Follower
+from protocol.chain.game import Game
+from protocol.chain.receipts import Event
+from protocol.chain.views import GameState
+from protocol.dispute.heard import Heard
+from protocol.dispute.keys import frame_key, steps_key
+from protocol.dispute.view import Demand, DemandedNode, GameView, Phase, Selection, TreeKind
+from protocol.program.instruction import Instruction
+from protocol.program.opcodes import Op
+from protocol.program.primitives import PRIMITIVES, Reduction
+from protocol.program.program import Program
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Reveal:
+    """An answer that the contract accepted: descendants of a node, or a leaf's bytes."""
+
+    root: bytes
+    node: DemandedNode
+    answer: tuple[bytes, ...] | bytes
+
+
+class GameReader:
+    """Reads game `number` again and again. `program` is the step program of its task; `first` a block before
+    the game opened.
+    """
+
+    def __init__(self, game: Game, number: int, program: Program, first: int) -> None:
+        self.game = game
+        self.number = number
+        self._program = program
+        self._first = first
+        self._told: set[Reveal] = set()
+        self._start()
+
+    def view(self) -> GameView:
+        """The game at the newest block. Raises UnstableChain when blocks change faster than they are read."""
+        for _ in range(_TRIES):
+            block = self.game.connection.block()
+            batch = self._follower.poll(block.number)
+            if batch.rewound is not None:
+                self._start()
+                continue
+            self._events += batch.events
+            view = self._build(self.game.game(self.number, block.number), block.number)
+            if self.game.connection.block(block.number).hash == block.hash:
+                return view
+        raise UnstableChain(
+            f"game {self.number}",
+            expected=f"a block that stays for one reading within {_TRIES} tries",
+            got="another hash each time",
+            remedy="follow the game with a node nearer to the chain's end",
+        )
+
+    def tell(self, heard: Heard) -> None:
+        """Pass on the reveals that were not passed on before; they stay true whatever is re-organised."""
+        for reveal in reveals(self._events):
+            if reveal not in self._told:
+                self._told.add(reveal)
+                heard.reveal(reveal.root, reveal.node, reveal.answer)
+
+    def _start(self) -> None:
+        self._events: list[Event] = []
+        # All of the contract's events about one game carry its number as their first indexed argument.
+        self._follower = Follower(
+            self.game.connection,
+            {self.game.address: self.game.contract},
+            self._first,
+            topics=[None, self.number.to_bytes(32, "big")],
+        )
+
+    def _build(self, state: GameState, block: int) -> GameView:
+        path = tuple(int(event.arguments["n"]) for event in self._of("CallSelected"))
+        steps = self._of("StepSelected")
+        chosen = steps[-1].arguments if steps else None
+        elements = self._of("ElementSelected")
+        instruction = int(elements[-1].arguments["n"]) if elements else 0
+        splitting = state.phase in (Phase.SPLIT, Phase.BLOCK)
+        return GameView(
+            game=self.number,
+            task=state.task,
+            challenger=state.challenger,
+            phase=state.phase,
+            head=state.head,
+            segment_root=state.segment_root,
+            segment_size=state.segment_size,
+            segment=state.segment,
+            step=state.step,
+            before=chosen["before"] if chosen else bytes(32),
+            after=chosen["afterwards"] if chosen else bytes(32),
+            path=path,
+            steps_root=self._claimed(steps_key(state.task, state.segment), block) if state.segment else None,
+            frame_roots=self._frame_roots(state, path, block),
+            demand=open_demand(self._events, state.demand_open),
+            instruction=instruction,
+            selection=self._selection(state, path, instruction) if splitting else None,
+            words=self._words() if splitting else (),
+            verdict=state.verdict,
+        )
+
+    def _of(self, name: str) -> list[Event]:
+        return [event for event in self._events if event.name == name]
+
+    def _claimed(self, key: bytes, block: int) -> bytes | None:
+        return self.game.claim(key, block).posted
+
+    def _frame_roots(self, state: GameState, path: tuple[int, ...], block: int) -> tuple[bytes | None, ...]:
+        if not state.step:
+            return ()
+        keys = (
+            frame_key(state.task, state.segment, state.step, path[:depth]) for depth in range(len(path) + 1)
+        )
+        return tuple(self._claimed(key, block) for key in keys)
+
+    def _words(self) -> tuple[int, ...]:
+        """The words that the solver stated for the current selection: none while it is to move."""
+        last = [e for e in self._events if e.name in ("ElementSelected", "BlockSelected", "Split")][-1]
+        return tuple(last.arguments["words"]) if last.name == "Split" else ()
+
+    def _selection(self, state: GameState, path: tuple[int, ...], number: int) -> Selection:
+        """The preimage of the contract's selection; which element, from its event, how many blocks, from the
+        program.
+        """
+        program = self._program
+        for n in path:
+            program = program.callee(n)
+        instruction = program.instructions[number]
+        element = self._of("ElementSelected")[-1]
+        later = [e for e in self._of("BlockSelected") if _place(e) > _place(element)]
+        if later:
+            lo, hi, word, top = (*(int(later[-1].arguments[k]) for k in ("lo", "hi", "word")), False)
+        else:
+            lo, hi, word, top = 0, _blocks(instruction), int(element.arguments["claimed"]), True
+        words = self._words()
+        stated = keccak(encode(["uint64[]"], [words])) if state.phase is Phase.BLOCK else bytes(32)
+        index = int(element.arguments["element"])
+        return Selection(keccak(instruction.encode()), index, lo, hi, word, top, stated)
+
+
+def open_demand(events: list[Event], unanswered: int) -> Demand | None:
+    """The newest demand, if bits of `unanswered` (bit k for node k) say that some of it is due."""
+    if not unanswered:
+        return None
+    asked = [event for event in events if event.name == "Demanded"][-1].arguments
+    nodes = tuple(DemandedNode(*node) for node in asked["nodes"])
+    due = tuple(k for k in range(len(nodes)) if unanswered >> k & 1)
+    return Demand(TreeKind(asked["tree"]), asked["root"], asked["treeSize"], asked["bytesTotal"], nodes, due)
+
+
+def reveals(events: list[Event]) -> list[Reveal]:
+    """The accepted answers among a game's events, in order, each with the node and tree that its demand
+    named.
+    """
+    answers: dict[str, Callable[[Event], tuple[bytes, ...] | bytes]] = {
+        "NodeRevealed": lambda event: tuple(event.arguments["descendants"]),
+        "LeafRevealed": lambda event: bytes(event.arguments["data"]),
+    }
+    found: list[Reveal] = []
+    asked: Event | None = None
+    for event in events:
+        if event.name == "Demanded":
+            asked = event
+        elif event.name in answers and asked is not None:
+            node = DemandedNode(*asked.arguments["nodes"][event.arguments["index"]])
+            found.append(Reveal(asked.arguments["root"], node, answers[event.name](event)))
+    return found
+
+
+def _blocks(instruction: Instruction) -> int:
+    primitive = PRIMITIVES[Op(instruction.op)]
+    assert isinstance(primitive, Reduction), "only reductions are split"
+    return primitive.blocks(instruction)
+
+
+def _place(event: Event) -> tuple[int, int]:
+    return event.log.block, event.log.index

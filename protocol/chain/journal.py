@@ -1,0 +1,156 @@
+"""The journal of one account's transactions: every signed transaction is on disk before the node sees it.
+
+SQLite in WAL mode, one file per account and chain (the chain is told by id and genesis block). A row is one
+signed transaction; an *intent* is what it was sent for, and an intent that has a live row is never signed a
+second time with another nonce.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from protocol.chain.errors import JournalError
+
+VERSION: Final = 1
+_SCHEMA = """
+CREATE TABLE transactions (
+    hash TEXT PRIMARY KEY,
+    intent TEXT NOT NULL,
+    label TEXT NOT NULL,
+    nonce INTEGER NOT NULL,
+    raw BLOB NOT NULL,
+    status TEXT NOT NULL,
+    block INTEGER,
+    written REAL NOT NULL
+) STRICT;
+CREATE INDEX by_intent ON transactions (intent);
+CREATE INDEX by_status ON transactions (status, nonce);
+"""
+
+
+class Status(StrEnum):
+    """What is known of a signed transaction."""
+
+    PENDING = "pending"
+    """Signed; perhaps broadcast, perhaps mined."""
+    MINED = "mined"
+    """Mined and successful."""
+    FAILED = "failed"
+    """Mined and reverted: the intent may be tried again."""
+    DROPPED = "dropped"
+    """Never mined, its nonce free or taken by another: the intent may be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One signed transaction."""
+
+    hash: str
+    intent: str
+    label: str
+    nonce: int
+    raw: bytes
+    status: Status
+    block: int | None
+
+
+class Journal:
+    """The journal at `path`, made if it is not there. Raises JournalError for a damaged file or another
+    version.
+
+    Safe to use from several threads; SQLite serialises them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._open() as database:
+                database.execute("PRAGMA journal_mode = WAL")
+                (version,) = database.execute("PRAGMA user_version").fetchone()
+                if version == 0:
+                    database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+                elif version != VERSION:
+                    raise JournalError(
+                        f"journal {path}",
+                        expected=f"version {VERSION}",
+                        got=version,
+                        remedy="use the release that wrote it, until nothing is pending in it",
+                    )
+        except sqlite3.DatabaseError as error:
+            raise JournalError(
+                f"journal {path}",
+                expected="an SQLite file of this program",
+                got=str(error),
+                remedy="move the file away; pending transactions will not be known any more",
+            ) from error
+
+    def write(self, entry: Entry) -> None:
+        """Add a signed transaction; on return it is on disk."""
+        with self._open() as database:
+            database.execute(
+                "INSERT INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    entry.hash,
+                    entry.intent,
+                    entry.label,
+                    entry.nonce,
+                    entry.raw,
+                    entry.status.value,
+                    entry.block,
+                    time.time(),
+                ),
+            )
+
+    def mark(self, transaction: str, status: Status, block: int | None = None) -> None:
+        """Note what became of a transaction."""
+        with self._open() as database:
+            database.execute(
+                "UPDATE transactions SET status = ?, block = ? WHERE hash = ?",
+                (status.value, block, transaction),
+            )
+
+    def of_intent(self, intent: str) -> list[Entry]:
+        """Transactions signed for an intent that are pending or mined, oldest first."""
+        return self._select("intent = ? AND status IN ('pending', 'mined')", (intent,))
+
+    def of_nonce(self, nonce: int) -> list[Entry]:
+        """Pending or mined transactions of a nonce: more than one when the fee was raised."""
+        return self._select("nonce = ? AND status IN ('pending', 'mined')", (nonce,))
+
+    def pending(self) -> list[Entry]:
+        """Transactions that may or may not be mined, by nonce."""
+        return self._select("status = 'pending'", ())
+
+    def mined_since(self, block: int) -> list[Entry]:
+        """Transactions mined at `block` or later, which a re-organisation may have taken away."""
+        return self._select("status IN ('mined', 'failed') AND block >= ?", (block,))
+
+    def _select(self, condition: str, values: tuple[object, ...]) -> list[Entry]:
+        # `condition` is one of the constants above; values are bound.
+        query = (
+            "SELECT hash, intent, label, nonce, raw, status, block FROM transactions "
+            f"WHERE {condition} ORDER BY nonce, written"
+        )
+        with self._open() as database:
+            rows = database.execute(query, values).fetchall()
+        return [Entry(row[0], row[1], row[2], row[3], row[4], Status(row[5]), row[6]) for row in rows]
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        # A connection per use: SQLite's objects do not cross threads, and opening costs far less than a
+        # signature.
+        database = sqlite3.connect(self.path, timeout=10.0)
+        try:
+            database.execute("PRAGMA synchronous = FULL")
+            with database:
+                yield database
+        finally:
+            database.close()

@@ -1,0 +1,79 @@
+"""The market: posting, bidding, progress, submission, settlement (contracts/src/interfaces/ITaskMarket.sol)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.chain.connection import BlockId
+from protocol.chain.parameters import Parameters
+from protocol.chain.receipts import Receipt
+from protocol.chain.room import Room
+from protocol.chain.views import TaskView
+from protocol.task import Terms
+
+
+class Market(Room):
+    """Every write raises Reverted with the market's own error when it is out of order, late or unpaid."""
+
+    def post(self, terms: Terms, intent: str | None = None) -> tuple[int, Receipt]:
+        """Post a task and lock its escrow; the task's id. With an `intent` it is posted once, whatever is
+        restarted.
+        """
+        receipt = self.write("post", terms.abi(), intent=intent)
+        return int(self.event(receipt, "Posted").arguments["task"]), receipt
+
+    def bid(self, task: int, price: int) -> Receipt:
+        """Bid a price and lock the stake."""
+        return self.write_once("bid", task, price)
+
+    def assign(self, task: int) -> Receipt:
+        """After bidding: make the best bidder the solver, or refund."""
+        return self.write_once("assign", task)
+
+    def progress(
+        self, task: int, root: bytes, size: int, first_path: Sequence[bytes], consistency: Sequence[bytes]
+    ) -> Receipt:
+        """Commit a longer segment tree."""
+        return self.write_once("progress", task, root, size, list(first_path), list(consistency))
+
+    def submit(
+        self,
+        task: int,
+        root: bytes,
+        first_path: Sequence[bytes],
+        consistency: Sequence[bytes],
+        result: bytes,
+        result_path: Sequence[bytes],
+    ) -> Receipt:
+        """Commit the whole segment tree and open its last leaf as the result."""
+        return self.write_once(
+            "submit", task, root, list(first_path), list(consistency), result, list(result_path)
+        )
+
+    def expire(self, task: int) -> Receipt:
+        """The solver missed the deadline."""
+        return self.write_once("expire", task)
+
+    def settle(self, task: int) -> Receipt:
+        """Pay solver and verifiers, once the window is over and every drawn segment is attested."""
+        return self.write_once("settle", task)
+
+    def void(self, task: int) -> Receipt:
+        """Refund a task whose attestations are missing for good."""
+        return self.write_once("voidTask", task)
+
+    def task(self, task: int, block: BlockId = "latest") -> TaskView:
+        """Where a task stands."""
+        return TaskView.from_abi(task, self.read("taskOf", task, block=block))
+
+    def terms(self, task: int) -> Terms:
+        """The terms it was posted with."""
+        return Terms.from_abi(self.read("termsOf", task))
+
+    def tasks(self) -> int:
+        """Number of tasks; ids are 1 to this."""
+        return int(self.read("tasks"))
+
+    def parameters(self) -> Parameters:
+        """What the deployment fixed."""
+        return Parameters.from_abi(self.read("parameters"))

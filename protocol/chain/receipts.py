@@ -1,0 +1,108 @@
+"""Receipts and logs as values: what a transaction did, what it cost, which events it left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eth_abi.abi import decode
+from eth_utils.abi import collapse_if_tuple
+from eth_utils.address import to_checksum_address
+
+from protocol.chain.abi import Contract
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log as the chain keeps it."""
+
+    address: str
+    topics: tuple[bytes, ...]
+    data: bytes
+    block: int
+    block_hash: str
+    transaction: str
+    index: int
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> Log:
+        """From the node's JSON."""
+        return cls(
+            to_checksum_address(fields["address"]),
+            tuple(_bytes(topic) for topic in fields["topics"]),
+            _bytes(fields["data"]),
+            int(fields["blockNumber"], 16),
+            fields["blockHash"],
+            fields["transactionHash"],
+            int(fields["logIndex"], 16),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A decoded log. `arguments` are by their Solidity names, decoded as eth-abi does; addresses are
+    checksummed.
+    """
+
+    contract: str
+    name: str
+    arguments: Mapping[str, Any]
+    log: Log
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A mined transaction. `contract` is the address that a creation made."""
+
+    transaction: str
+    label: str
+    block: int
+    block_hash: str
+    success: bool
+    gas_used: int
+    contract: str | None
+    logs: tuple[Log, ...]
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any], label: str) -> Receipt:
+        """From the node's JSON."""
+        made = fields.get("contractAddress")
+        return cls(
+            fields["transactionHash"],
+            label,
+            int(fields["blockNumber"], 16),
+            fields["blockHash"],
+            int(fields["status"], 16) == 1,
+            int(fields["gasUsed"], 16),
+            None if made is None else to_checksum_address(made),
+            tuple(Log.read(log) for log in fields["logs"]),
+        )
+
+    def events(self, contract: Contract, address: str) -> list[Event]:
+        """Events that one contract left."""
+        return decode_logs(self.logs, {address: contract})
+
+
+def decode_logs(logs: Sequence[Log], contracts: Mapping[str, Contract]) -> list[Event]:
+    """The events among logs, by the ABI of the contract at each address; others are left out."""
+    events = []
+    for log in logs:
+        contract = contracts.get(log.address)
+        entry = contract.events.get(log.topics[0]) if contract is not None and log.topics else None
+        if contract is None or entry is None:
+            continue
+        topics = iter(log.topics[1:])
+        plain = [item for item in entry["inputs"] if not item["indexed"]]
+        values = iter(decode([collapse_if_tuple(dict(item)) for item in plain], log.data))
+        arguments = {}
+        for item in entry["inputs"]:
+            kind = collapse_if_tuple(dict(item))
+            value = decode([kind], next(topics))[0] if item["indexed"] else next(values)
+            arguments[item["name"]] = to_checksum_address(value) if kind == "address" else value
+        events.append(Event(contract.name, entry["name"], arguments, log))
+    return events
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))

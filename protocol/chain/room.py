@@ -1,0 +1,63 @@
+"""What the typed rooms share: a contract at an address, read through a connection, written through a sender."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eth_utils.crypto import keccak
+
+from protocol.chain.abi import Contract
+from protocol.chain.connection import BlockId, Connection
+from protocol.chain.errors import AccountError
+from protocol.chain.receipts import Event, Receipt
+from protocol.chain.transactions import Call, Sender
+
+
+class Room:
+    """One contract. Without a sender it can only be read."""
+
+    def __init__(
+        self, contract: Contract, address: str, connection: Connection, sender: Sender | None
+    ) -> None:
+        self.contract = contract
+        self.address = address
+        self.connection = connection
+        self.sender = sender
+
+    def read(self, function: str, *arguments: Any, block: BlockId = "latest") -> Any:
+        """The single value (or struct, as a tuple) that a view returns."""
+        values = self.read_all(function, *arguments, block=block)
+        return values[0]
+
+    def read_all(self, function: str, *arguments: Any, block: BlockId = "latest") -> tuple[Any, ...]:
+        """All values that a view returns."""
+        return self.connection.call(self.contract, self.address, function, *arguments, block=block)
+
+    def write(self, function: str, *arguments: Any, intent: str | None = None) -> Receipt:
+        """Send a call and wait for its receipt. Raises AccountError without a sender, and what `Sender.send`
+        raises.
+        """
+        if self.sender is None:
+            raise AccountError(
+                f"{self.contract.name}.{function}",
+                expected="an account to send from",
+                got="none",
+                remedy="connect with an account",
+            )
+        data = self.contract.encode(function, arguments)
+        return self.sender.send(Call(self.address, data, f"{self.contract.name}.{function}"), intent)
+
+    def write_once(self, function: str, *arguments: Any, about: str = "") -> Receipt:
+        """As `write`, but the same call (with the same `about`) is never carried out twice, whatever is
+        restarted.
+        """
+        digest = keccak(self.contract.encode(function, arguments)).hex()
+        return self.write(function, *arguments, intent=f"{self.address}:{function}:{about}:{digest}")
+
+    def events(self, receipt: Receipt) -> list[Event]:
+        """The events that this contract left in a receipt."""
+        return receipt.events(self.contract, self.address)
+
+    def event(self, receipt: Receipt, name: str) -> Event:
+        """The first event of this name in a receipt."""
+        return next(event for event in self.events(receipt) if event.name == name)

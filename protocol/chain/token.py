@@ -1,0 +1,26 @@
+"""The ERC-20 that tasks are paid in; `mint` only for the test token of a development chain."""
+
+from __future__ import annotations
+
+from protocol.chain.receipts import Receipt
+from protocol.chain.room import Room
+
+
+class Token(Room):
+    """Amounts are units of the token."""
+
+    def balance_of(self, account: str) -> int:
+        """Tokens of an account outside the vault."""
+        return int(self.read("balanceOf", account))
+
+    def allowance(self, owner: str, spender: str) -> int:
+        """What `spender` may still take from `owner`."""
+        return int(self.read("allowance", owner, spender))
+
+    def approve(self, spender: str, amount: int) -> Receipt:
+        """Let `spender` take up to `amount`."""
+        return self.write("approve", spender, amount)
+
+    def mint(self, account: str, amount: int) -> Receipt:
+        """Make tokens: the test token lets anyone."""
+        return self.write("mint", account, amount)

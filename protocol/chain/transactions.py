@@ -1,0 +1,299 @@
+"""Sending: nonces, fees, gas, the journal before the broadcast, and the wait for a receipt.
+
+One process sends from an account at a time (a file lock says so). A transaction is signed, written to the
+journal, and only then handed to the node; whatever happens in between, the same bytes are looked up or handed
+over again, so an intent is never carried out twice. A transaction that is not mined for a while is replaced
+by one with the same nonce and a higher fee.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from eth_account.signers.local import LocalAccount
+
+from protocol.chain.connection import Connection
+from protocol.chain.errors import (
+    AccountInUse,
+    InsufficientFunds,
+    NonceTaken,
+    NotMined,
+    Reverted,
+    RpcRefused,
+    RpcUnavailable,
+)
+from protocol.chain.journal import Entry, Journal, Status
+from protocol.chain.receipts import Receipt
+from protocol.home import home
+
+REORG_DEPTH: Final = 64
+"""Two epochs on Ethereum: what lies deeper is final, so `recover` looks no further back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What to send: `to` is None for a contract's creation; `label` names it in errors and reports."""
+
+    to: str | None
+    data: bytes
+    label: str
+    value: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How patiently to send. Seconds, but for the fees."""
+
+    timeout: float = 300.0
+    """Then NotMined is raised; the transaction stays in the journal."""
+    poll: float = 0.2
+    replace_after: float = 60.0
+    """Without a receipt for this long the fee is raised."""
+    confirmations: int = 0
+    """Blocks on top of the receipt's before it counts."""
+    gas_margin: float = 1.25
+    """Estimates are exact for the state of one block; a game moves on in between."""
+
+
+class Sender:
+    """Sends from one account. Close it, or use it as a context manager: it holds the account's lock.
+
+    Raises AccountInUse while another process holds it. Safe to use from several threads.
+    """
+
+    def __init__(self, connection: Connection, account: LocalAccount, sending: Sending | None = None) -> None:
+        self.connection = connection
+        self.account = account
+        self.address = str(account.address)
+        self.sending = sending or Sending()
+        # The genesis block tells a fresh development chain, whose nonces begin at 0, from the last one.
+        chain = f"{connection.chain_id}-{connection.genesis[2:10]}"
+        folder = home() / "journals" / chain
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock_file = _lock(folder / f"{self.address}.lock", self.address)
+        self.journal = Journal(folder / f"{self.address}.sqlite")
+        self._nonces = threading.Lock()
+
+    def send(self, call: Call, intent: str | None = None) -> Receipt:
+        """Carry out an intent once, and return its receipt, also when an earlier process began it.
+
+        Without an `intent` the call is one of its own. Raises Reverted (before or after mining),
+        InsufficientFunds, NotMined, NonceTaken, RpcUnavailable, RpcRefused.
+        """
+        intent = intent or f"once:{uuid.uuid4()}"
+        with self._nonces:
+            entries = self.journal.of_intent(intent)
+            if entries and self._is_lost(entries):
+                entries = []
+            if not entries:
+                entries = [self._sign(call, intent)]
+            self._hand_over(entries[-1])
+        return self._wait(entries[0].nonce, call)
+
+    def recover(self) -> int:
+        """After a restart: hand over again what the journal holds and the chain does not; how many there
+        were.
+
+        Also transactions that a re-organisation took away. Does not wait for receipts.
+        """
+        recent = self.connection.block().number - REORG_DEPTH
+        count = 0
+        with self._nonces:
+            for entry in [*self.journal.pending(), *self.journal.mined_since(recent)]:
+                if self.connection.receipt(entry.hash) is None and not self._is_lost([entry]):
+                    self.journal.mark(entry.hash, Status.PENDING)
+                    self._hand_over(entry)
+                    count += 1
+        return count
+
+    def close(self) -> None:
+        """Give the account's lock back."""
+        self._lock_file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ signing
+
+    def _sign(self, call: Call, intent: str) -> Entry:
+        """Sign and journal the next transaction; the caller holds the lock."""
+        query: dict[str, Any] = {
+            "from": self.address,
+            "data": "0x" + call.data.hex(),
+            "value": hex(call.value),
+        }
+        if call.to is not None:
+            query["to"] = call.to
+        estimate = int(self.connection.request("eth_estimateGas", query, label=call.label), 16)
+        block = self.connection.block()
+        gas = min(int(estimate * self.sending.gas_margin) + 10_000, block.gas_limit)
+        tip = int(self.connection.request("eth_maxPriorityFeePerGas"), 16)
+        fields: dict[str, Any] = {
+            "type": 2,
+            "chainId": self.connection.chain_id,
+            "nonce": self._next_nonce(),
+            "gas": gas,
+            "maxPriorityFeePerGas": tip,
+            # Twice the base fee outlasts six full blocks in a row, each of which raises it by an eighth.
+            "maxFeePerGas": 2 * block.base_fee + tip,
+            "value": call.value,
+            "data": call.data,
+            "to": call.to if call.to is not None else b"",
+        }
+        self._check_balance(fields)
+        return self._write(fields, intent, call.label)
+
+    def _write(self, fields: dict[str, Any], intent: str, label: str) -> Entry:
+        signed = self.account.sign_transaction(fields)
+        entry = Entry(
+            "0x" + signed.hash.hex(),
+            intent,
+            label,
+            fields["nonce"],
+            bytes(signed.raw_transaction),
+            Status.PENDING,
+            None,
+        )
+        self.journal.write(entry)
+        return entry
+
+    def _check_balance(self, fields: dict[str, Any]) -> None:
+        needed = fields["gas"] * fields["maxFeePerGas"] + fields["value"]
+        available = self.connection.balance(self.address)
+        if available < needed:
+            raise InsufficientFunds(self.address, needed, available)
+
+    def _next_nonce(self) -> int:
+        """The first nonce that neither the node nor the journal holds a transaction for; fills gaps, so
+        nothing jams.
+        """
+        nonce = self.connection.transaction_count(self.address, "pending")
+        taken = {entry.nonce for entry in self.journal.pending()}
+        while nonce in taken:
+            nonce += 1
+        return nonce
+
+    # ------------------------------------------------------------------ after signing
+
+    def _hand_over(self, entry: Entry) -> None:
+        """Give the node a journalled transaction. Harmless to repeat: the bytes, hence the hash, are the
+        same.
+        """
+        try:
+            self.connection.broadcast(entry.raw)
+        except RpcUnavailable:
+            return  # it may have arrived; the wait looks for it and hands it over again
+        except RpcRefused as error:
+            message = error.message.lower()
+            if "already" in message or "nonce too low" in message or "underpriced" in message:
+                return  # known to the node, mined, or a replacement of ours is
+            self.journal.mark(entry.hash, Status.DROPPED)
+            raise
+
+    def _is_lost(self, entries: list[Entry]) -> bool:
+        """Whether none of these can be mined any more, for another transaction has the nonce; marks them if
+        so.
+        """
+        if self.connection.transaction_count(self.address) <= entries[0].nonce:
+            return False
+        if any(self.connection.receipt(entry.hash) is not None for entry in entries):
+            return False
+        for entry in entries:
+            self.journal.mark(entry.hash, Status.DROPPED)
+        return True
+
+    def _wait(self, nonce: int, call: Call) -> Receipt:
+        """Until one of the nonce's transactions is mined and confirmed."""
+        started = raised = time.monotonic()
+        while True:
+            entries = self.journal.of_nonce(nonce)
+            receipt = self._mined(entries, call)
+            if receipt is not None:
+                return receipt
+            now = time.monotonic()
+            if now - started > self.sending.timeout:
+                raise NotMined(
+                    call.label,
+                    expected=f"a receipt of {entries[-1].hash} within {self.sending.timeout:.0f} s",
+                    got="none",
+                    remedy="see whether the chain makes blocks; repeating the command waits for the same transaction",
+                )
+            if now - raised > self.sending.replace_after:
+                raised = now
+                self._replace(entries[-1])
+            time.sleep(self.sending.poll)
+
+    def _mined(self, entries: list[Entry], call: Call) -> Receipt | None:
+        for entry in entries:
+            found = self.connection.receipt(entry.hash)
+            if found is None:
+                continue
+            receipt = Receipt.read(found, call.label)
+            if self.connection.block().number < receipt.block + self.sending.confirmations:
+                return None
+            self.journal.mark(entry.hash, Status.MINED if receipt.success else Status.FAILED, receipt.block)
+            if not receipt.success:
+                raise self._why(call, receipt)
+            return receipt
+        with self._nonces:
+            if self._is_lost(entries):
+                raise NonceTaken(
+                    call.label,
+                    expected=f"nonce {entries[0].nonce} of {self.address} for this transaction",
+                    got="another transaction",
+                    remedy="send from this account with one program only, then repeat the command",
+                )
+        return None
+
+    def _why(self, call: Call, receipt: Receipt) -> Reverted:
+        """The reason of a transaction that was mined and reverted, found by running it on the block it met."""
+        try:
+            self.connection.call_data(
+                call.to, call.data, block=receipt.block, sender=self.address, label=call.label
+            )
+        except Reverted as error:
+            return Reverted(call.label, error.name, error.arguments, receipt.gas_used)
+        return Reverted(call.label, "NoReason", {"transaction": receipt.transaction}, receipt.gas_used)
+
+    def _replace(self, entry: Entry) -> None:
+        """The same call with the same nonce and a fee that nodes accept as a replacement (an eighth more)."""
+        from eth_account.typed_transactions.typed_transaction import TypedTransaction
+        from hexbytes import HexBytes
+
+        fields = dict(TypedTransaction.from_bytes(HexBytes(entry.raw)).as_dict())
+        for signature in ("v", "r", "s", "yParity"):
+            fields.pop(signature, None)
+        block = self.connection.block()
+        tip = -(-fields["maxPriorityFeePerGas"] * 9 // 8) + 1
+        fields["maxPriorityFeePerGas"] = tip
+        fields["maxFeePerGas"] = max(-(-fields["maxFeePerGas"] * 9 // 8) + 1, 2 * block.base_fee + tip)
+        with self._nonces:
+            self._check_balance(fields)
+            self._hand_over(self._write(fields, entry.intent, entry.label))
+
+
+def _lock(path: Path, address: str) -> Any:
+    file = path.open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise AccountInUse(
+            f"account {address}",
+            expected="to be the only process that sends from it",
+            got=f"a lock on {path}",
+            remedy="stop the other process, or use another account",
+        ) from error
+    return file

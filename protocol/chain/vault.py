@@ -1,0 +1,35 @@
+"""The vault: free balances and locks (contracts/src/interfaces/IStakeVault.sol)."""
+
+from __future__ import annotations
+
+from protocol.chain.receipts import Receipt
+from protocol.chain.room import Room
+from protocol.chain.views import Lock
+
+
+class Vault(Room):
+    """Amounts are units of the token."""
+
+    def deposit(self, amount: int) -> Receipt:
+        """Move tokens into the vault; the token must have approved it."""
+        return self.write("deposit", amount)
+
+    def withdraw(self, amount: int) -> Receipt:
+        """Take free tokens out."""
+        return self.write("withdraw", amount)
+
+    def finish_unbonding(self, lock: int) -> Receipt:
+        """Return what remains in a lock whose unbonding is over."""
+        return self.write_once("finishUnbonding", lock)
+
+    def free(self, account: str) -> int:
+        """Tokens that an account may lock or withdraw."""
+        return int(self.read("free", account))
+
+    def burned(self) -> int:
+        """Tokens burned so far."""
+        return int(self.read("burned"))
+
+    def lock_of(self, lock: int) -> Lock:
+        """A lock by its number."""
+        return Lock.from_abi(self.read_all("lockOf", lock))

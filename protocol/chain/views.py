@@ -1,0 +1,141 @@
+"""What the contracts return, as values: one dataclass per struct, fields in ABI order, enums and addresses
+typed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from eth_utils.address import to_checksum_address
+
+from protocol.dispute.view import Phase, Verdict
+
+NOBODY = "0x" + "00" * 20
+"""The zero address: no solver yet."""
+
+
+class TaskStatus(IntEnum):
+    """Where a task stands (ITaskMarket.Status)."""
+
+    NONE = 0
+    BIDDING = 1
+    TRAINING = 2
+    SUBMITTED = 3
+    SETTLED = 4
+    REFUNDED = 5
+    VOID = 6
+    SLASHED = 7
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can happen to the task."""
+        return self >= TaskStatus.SETTLED
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """A task's moving parts (ITaskMarket.Task). Times are seconds since 1970; escrow and stake are lock
+    numbers.
+    """
+
+    task: int
+    submitter: str
+    solver: str
+    status: TaskStatus
+    size: int
+    bids_until: int
+    train_until: int
+    challenge_until: int
+    draw_block: int
+    open_games: int
+    price: int
+    escrow: int
+    stake: int
+    root: bytes
+    result: bytes
+
+    @classmethod
+    def from_abi(cls, task: int, values: tuple[Any, ...]) -> TaskView:
+        """From what `taskOf(task)` returned."""
+        submitter, solver, status, *rest = values
+        return cls(
+            task, to_checksum_address(submitter), to_checksum_address(solver), TaskStatus(status), *rest
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """Duty number `number` of a task: this verifier is to replay this segment (IAuditBoard.Duty)."""
+
+    number: int
+    verifier: str
+    segment: int
+    attested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock of the vault; `until` is 0 while it is not unbonding."""
+
+    owner: str
+    module: str
+    remaining: int
+    until: int
+
+    @classmethod
+    def from_abi(cls, values: tuple[Any, ...]) -> Lock:
+        """From what `lockOf` returned."""
+        owner, module, remaining, until = values
+        return cls(to_checksum_address(owner), to_checksum_address(module), remaining, until)
+
+
+@dataclass(frozen=True, slots=True)
+class GameState:
+    """A game as the contract keeps it (IDisputeGame.Game); `game_view` adds what the events tell."""
+
+    game: int
+    task: int
+    challenger: str
+    phase: Phase
+    verdict: Verdict
+    depth: int
+    demands: int
+    demand_open: int
+    segment: int
+    step: int
+    segment_size: int
+    deadline: int
+    segment_root: bytes
+    claim: bytes
+    program: bytes
+    head: bytes
+    demand_hash: bytes
+    selection: bytes
+    bond: int
+
+    @classmethod
+    def from_abi(cls, game: int, values: tuple[Any, ...]) -> GameState:
+        """From what `gameOf(game)` returned."""
+        task, challenger, phase, verdict, *rest = values
+        return cls(game, task, to_checksum_address(challenger), Phase(phase), Verdict(verdict), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim of a task (IDisputeGame.Claim). `posted_at` is 0 while the solver owes it."""
+
+    root: bytes
+    program: bytes
+    context: bytes
+    parent: bytes
+    size: int
+    deadline: int
+    posted_at: int
+    task: int
+
+    @property
+    def posted(self) -> bytes | None:
+        """The root, None while it is due."""
+        return self.root if self.posted_at else None
