@@ -5,7 +5,9 @@ import {ChunkOpening, InstructionOpening, Leaf, Node} from "../types/Openings.so
 
 /// @title The game from a segment down to one element.
 /// @notice One challenger against the solver of a task; any number of games side by side. Claims (step trees, traces) belong
-/// to the task and are shared by all games that reach them; every claim is posted at most once.
+/// to the task and are shared by all games that reach them; every claim is posted at most once. A game starts with head
+/// keccak256(abi.encode(game, task, challenger, segment)), segment 0 if unknown; moves that take a head are numbered from 1,
+/// their move data is the call's data.
 interface IDisputeGame {
     /// @notice Where a game stands. In `Step` and `Frame` it is the solver's turn until the claim is posted, then the
     /// challenger's; in `Split` it is the solver's; while a demand is open it is the solver's in any phase.
@@ -68,21 +70,25 @@ interface IDisputeGame {
         uint256 task;
     }
 
-    /// @notice What a demand names, kept as a hash between `demand` and `reveal`. `bytesTotal` is the length of the value for
-    /// a Value tree (leaf i then has min(1024, bytesTotal - 1024 i) bytes), 0 for trees of 32-byte leaves.
+    /// @notice What a demand names, kept between `demand` and `reveal` as keccak256(abi.encode(bytesTotal, nodes)).
+    /// `bytesTotal` is the length of the value for a Value tree (leaf i then has min(1024, bytesTotal - 1024 i) bytes), 0 for
+    /// trees of 32-byte leaves.
     struct DemandedNode {
         uint32 lo;
         uint32 size;
         bytes32 hash;
     }
 
-    /// @notice The value whose tree a `Tree.Value` demand is about: result of the instruction; leave empty for other trees.
+    /// @notice The value whose tree a `Tree.Value` demand is about: result of the instruction. A `Tree.Trace` demand fills
+    /// `instruction.program` alone (the chain learns the tree's size from it); leave all empty for other trees.
     struct ValueOpening {
         InstructionOpening instruction;
         Leaf value;
     }
 
-    /// @notice The selected element of a reduction that is being split: blocks [lo, hi) fold to `word`.
+    /// @notice The selected element of a reduction that is being split: blocks [lo, hi) fold to `word` (the claimed bits at
+    /// the `top`). `instruction` is keccak256(instruction bytes); `words` is keccak256(abi.encode(words)), 0 while the solver
+    /// is to move. Kept as keccak256(abi.encode(selection)).
     struct Selection {
         bytes32 instruction;
         uint64 element;
@@ -118,7 +124,7 @@ interface IDisputeGame {
     event Ended(uint256 indexed game, Verdict verdict, address winner);
 
     /// @notice Priority: keccak256(abi.encode(chainid, this, task, segment, challenger, salt)), with segment 2^32 - 1 for "not yet
-    /// known". Locks the bond; void (and the bond reclaimable) after the opening period.
+    /// known". Locks the bond; void (and the bond reclaimable) after the opening period. Opened in a later block.
     function commit(bytes32 commitment) external;
     function reclaim(bytes32 commitment) external;
 
@@ -161,7 +167,8 @@ interface IDisputeGame {
     function selectCall(uint256 game, bytes32 head, InstructionOpening calldata call) external;
 
     /// @notice Challenger: names up to 16 nodes of one tree of the game, each proved to be in it; the solver must answer each.
-    /// @param value Only for Tree.Value. @param before, afterwards Only for Tree.State: the states around the step (their
+    /// Tree.Segment belongs to phase Segment, Tree.Step to Step, the others to Frame.
+    /// @param value For Tree.Value and Tree.Trace. @param before, afterwards Only for Tree.State: the states around the step (their
     /// hash is the frame's context); the tree is that of `afterwards`.
     function demand(
         uint256 game,
@@ -173,7 +180,8 @@ interface IDisputeGame {
         Node[] calldata nodes
     ) external;
 
-    /// @notice Solver: answers demanded node number `index` with its descendants (size > 1) or its leaf's bytes (size 1).
+    /// @notice Solver (or anyone who can): answers demanded node number `index` with its descendants (size > 1) or its leaf's
+    /// bytes (size 1).
     function revealNode(
         uint256 game,
         uint8 index,
@@ -232,6 +240,7 @@ interface IDisputeGame {
     ) external;
 
     /// @notice Challenger: one element of a primitive is computed here; different bits end the game, equal bits revert.
+    /// @param operands One entry for each operand; those that no chunk refers to are not looked at and may be empty.
     function judge(
         uint256 game,
         bytes32 head,

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Evidence} from "../Evidence.sol";
+import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
+import {DisputeErrors} from "../libraries/DisputeErrors.sol";
+import {Instructions} from "../libraries/Instructions.sol";
+import {Proofs} from "../libraries/Proofs.sol";
+import {Rfc9162} from "../libraries/Rfc9162.sol";
+import {Node} from "../types/Openings.sol";
+import {GameState} from "./GameState.sol";
+
+/// @title Demand and reveal: a solver that withholds a tree shows its nodes here, or loses: dispute.md section 6.
+/// @notice One demand is open at a time. Demands belong to the phases in which the challenger looks for a difference:
+/// the segment tree in Segment, the step tree in Step, traces, values and the state after the step in Frame.
+abstract contract Demands is GameState {
+    uint256 internal constant MAX_NODES = 16;
+    /// @notice Four levels a demand: 8 for a segment and a step tree of 2^16 leaves, 5 for each of nine traces of 2^20,
+    /// 8 for a value of 2^30 chunks are 61; the rest is for a challenger that asks twice.
+    uint16 internal constant MAX_DEMANDS = 96;
+    /// @notice Levels that one reveal goes down.
+    uint256 internal constant LEVELS = 4;
+
+    /// @inheritdoc IDisputeGame
+    function demand(
+        uint256 game,
+        bytes32 head,
+        Tree tree,
+        ValueOpening calldata,
+        bytes32 before,
+        bytes32 afterwards,
+        Node[] calldata nodes
+    ) external override {
+        Phase phase = tree == Tree.Segment ? Phase.Segment : tree == Tree.Step ? Phase.Step : Phase.Frame;
+        Record storage g = _challengerMove(game, head, phase);
+        (bytes32 root, uint32 size, uint64 bytesTotal) = _treeOf(g, tree, before, afterwards);
+        DemandedNode[] memory named = _named(root, size, nodes);
+        uint16 demands = g.demands + 1;
+        if (demands > MAX_DEMANDS) revert DisputeErrors.LimitReached(MAX_DEMANDS, demands);
+        g.demands = demands;
+        g.demandOpen = uint16((1 << named.length) - 1);
+        g.demandHash = keccak256(abi.encode(bytesTotal, named));
+        g.deadline = _now() + _dockets[g.task].solverClock;
+        emit Demanded(game, tree, root, size, bytesTotal, named);
+    }
+
+    /// @inheritdoc IDisputeGame
+    function revealNode(
+        uint256 game,
+        uint8 index,
+        uint64 bytesTotal,
+        DemandedNode[] calldata nodes,
+        bytes32[] calldata descendants
+    ) external override {
+        (Record storage g, DemandedNode calldata node) = _demanded(game, index, bytesTotal, nodes);
+        if (node.size == 1) revert DisputeErrors.WrongKind(node.size);
+        bytes32 hash = Rfc9162.foldDescendants(node.size, LEVELS, descendants);
+        _answer(g, index, node.hash, hash);
+        emit NodeRevealed(game, index, descendants);
+    }
+
+    /// @inheritdoc IDisputeGame
+    function revealLeaf(
+        uint256 game,
+        uint8 index,
+        uint64 bytesTotal,
+        DemandedNode[] calldata nodes,
+        bytes calldata data
+    ) external override {
+        (Record storage g, DemandedNode calldata node) = _demanded(game, index, bytesTotal, nodes);
+        if (node.size != 1) revert DisputeErrors.WrongKind(node.size);
+        uint256 due = 32;
+        if (bytesTotal != 0) {
+            // The node was proved to be in a tree of ceil(bytesTotal / 1024) leaves, so something is left.
+            due = bytesTotal - Instructions.CHUNK_BYTES * node.lo;
+            if (due > Instructions.CHUNK_BYTES) due = Instructions.CHUNK_BYTES;
+        }
+        if (data.length != due) revert DisputeErrors.WrongLength(node.lo, due, data.length);
+        _answer(g, index, node.hash, Rfc9162.leafHash(data));
+        emit LeafRevealed(game, index, data);
+    }
+
+    /// @dev The tree that is demanded: its root, its size, and a value's number of bytes.
+    function _treeOf(Record storage g, Tree tree, bytes32 before, bytes32 afterwards)
+        private
+        view
+        returns (bytes32 root, uint32 size, uint64 bytesTotal)
+    {
+        if (tree == Tree.Segment) return (g.segmentRoot, g.segmentSize, 0);
+        ClaimRecord storage c = _claims[_claimKey(g)];
+        if (tree == Tree.Step) return (c.root, c.size, 0);
+        if (tree == Tree.State) {
+            Proofs.requireContext(c.context, Proofs.between(before, afterwards));
+            return (afterwards, _dockets[g.task].stateTensors, 0);
+        }
+        return abi.decode(_proved(Evidence.demand.selector, c), (bytes32, uint32, uint64));
+    }
+
+    function _named(bytes32 root, uint32 size, Node[] calldata nodes)
+        private
+        view
+        returns (DemandedNode[] memory named)
+    {
+        uint256 count = nodes.length;
+        if (count == 0 || count > MAX_NODES) revert DisputeErrors.LimitReached(MAX_NODES, count);
+        named = new DemandedNode[](count);
+        for (uint256 k; k < count; ++k) {
+            Node calldata node = nodes[k];
+            Proofs.requireNode(root, size, node.lo, node.size, node.hash, node.path);
+            named[k] = DemandedNode(node.lo, node.size, node.hash);
+        }
+    }
+
+    /// @dev A node that is still to be answered. Anyone may answer: the hash decides.
+    function _demanded(uint256 game, uint8 index, uint64 bytesTotal, DemandedNode[] calldata nodes)
+        private
+        view
+        returns (Record storage g, DemandedNode calldata node)
+    {
+        g = _live(game);
+        if (g.demandOpen >> index & 1 == 0) revert DisputeErrors.NotDemanded(index);
+        _requireInTime(g.deadline);
+        bytes32 hash = keccak256(abi.encode(bytesTotal, nodes));
+        if (hash != g.demandHash) revert DisputeErrors.WrongPreimage(g.demandHash, hash);
+        node = nodes[index];
+    }
+
+    /// @dev Ticks the node off. After the last one it is the challenger's turn, with a fresh clock.
+    function _answer(Record storage g, uint8 index, bytes32 due, bytes32 given) private {
+        if (given != due) revert DisputeErrors.WrongRoot(due, given);
+        uint16 open = g.demandOpen & ~uint16(1 << index);
+        g.demandOpen = open;
+        if (open == 0) g.deadline = _now() + _dockets[g.task].challengerClock;
+    }
+}

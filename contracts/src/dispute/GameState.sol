@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Address} from "@openzeppelin/contracts/utils/Address.sol";
+
+import {Evidence} from "../Evidence.sol";
+import {IArbiter} from "../interfaces/IArbiter.sol";
+import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
+import {IStakeVault} from "../interfaces/IStakeVault.sol";
+import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
+import {DisputeErrors} from "../libraries/DisputeErrors.sol";
+import {Proofs} from "../libraries/Proofs.sol";
+import {Parameters} from "../types/Parameters.sol";
+
+/// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
+/// @dev Records are packed: a game opens with two storage slots, the others are written when they are first needed.
+abstract contract GameState is IDisputeGame {
+    /// @notice One game. `head` is 0 until the first move, `claim` until the first call, `segmentRoot` unless blind.
+    struct Record {
+        address challenger;
+        Phase phase;
+        Verdict verdict;
+        uint8 depth;
+        uint8 moves;
+        uint16 demands;
+        uint16 demandOpen;
+        uint32 segment;
+        uint64 task;
+        uint64 deadline;
+        uint64 lock;
+        uint32 step;
+        uint32 segmentSize;
+        bytes32 segmentRoot;
+        bytes32 head;
+        bytes32 claim;
+        bytes32 demandHash;
+        bytes32 selection;
+    }
+
+    enum Kind {
+        None,
+        Steps,
+        Trace
+    }
+
+    /// @notice One claim. `program` is 0 in a top frame: the task's; `size` of a trace is 0 until it has callees.
+    struct ClaimRecord {
+        uint64 task;
+        uint64 deadline;
+        uint64 postedAt;
+        uint32 size;
+        Kind kind;
+        bytes32 root;
+        bytes32 program;
+        bytes32 context;
+        bytes32 parent;
+    }
+
+    /// @notice What all games on a task share: figures of its terms, and the queue of claims that the solver owes.
+    struct Docket {
+        uint32 solverClock;
+        uint32 challengerClock;
+        uint32 segmentSteps;
+        uint32 stateTensors;
+        uint32 pending;
+        uint64 queueEnd;
+        bool convicted;
+        bytes32 program;
+    }
+
+    ITaskMarket internal immutable MARKET;
+    IStakeVault internal immutable VAULT;
+    IArbiter internal immutable ARBITER;
+    /// @notice Proves openings; made by this contract, which alone relies on it.
+    Evidence internal immutable EVIDENCE;
+    /// @notice Bond of one game.
+    uint128 internal immutable BOND;
+    /// @notice Most that a challenger earns on top of its bond.
+    uint128 internal immutable REWARD_CAP;
+    /// @notice Seconds in which a commitment may be opened.
+    uint32 internal immutable OPENING_PERIOD;
+
+    /// @notice Of a lost bond 1 / SOLVER_SHARE pays the solver's gas and re-execution; the rest burns, so that
+    /// challenging oneself always costs.
+    uint256 internal constant SOLVER_SHARE = 2;
+
+    uint256 internal _games;
+    mapping(uint256 game => Record) internal _records;
+    mapping(bytes32 key => ClaimRecord) internal _claims;
+    mapping(uint256 task => Docket) internal _dockets;
+
+    constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_) {
+        (MARKET, VAULT, ARBITER) = (market_, vault_, arbiter_);
+        EVIDENCE = new Evidence(arbiter_);
+        Parameters memory parameters = market_.parameters();
+        BOND = parameters.challengeBond;
+        REWARD_CAP = parameters.rewardCap;
+        OPENING_PERIOD = parameters.openingPeriod;
+    }
+
+    // ------------------------------------------------------------------ whose turn
+
+    /// @dev A game that goes on.
+    function _live(uint256 id) internal view returns (Record storage g) {
+        g = _records[id];
+        if (g.phase == Phase.None) revert DisputeErrors.NoSuchGame(id);
+        if (g.phase == Phase.Closed) revert DisputeErrors.GameIsClosed(id, g.verdict);
+        _requireOpen(g.task);
+    }
+
+    function _requireOpen(uint256 task) internal view {
+        if (_dockets[task].convicted) revert DisputeErrors.TaskConvicted(task);
+    }
+
+    /// @dev The side to move and its last second. The challenger's clock starts at its own last move or, when that is
+    /// later, at the claim it waited for.
+    function _turn(Record storage g) internal view returns (bool solver, uint64 deadline) {
+        deadline = g.deadline;
+        if (g.demandOpen != 0 || g.phase == Phase.Split) return (true, deadline);
+        if (g.phase == Phase.Step || g.phase == Phase.Frame) {
+            ClaimRecord storage c = _claims[_claimKey(g)];
+            if (c.postedAt == 0) return (true, c.deadline);
+            uint64 fromClaim = c.postedAt + _dockets[g.task].challengerClock;
+            if (fromClaim > deadline) deadline = fromClaim;
+        }
+    }
+
+    /// @dev The claim that the game waits for or has reached.
+    function _claimKey(Record storage g) internal view returns (bytes32) {
+        if (g.depth != 0) return g.claim;
+        if (g.step != 0) return Proofs.traceKey(g.task, g.segment, g.step);
+        return g.segment == 0 ? bytes32(0) : Proofs.stepsKey(g.task, g.segment);
+    }
+
+    function _programOf(ClaimRecord storage c) internal view returns (bytes32) {
+        return c.kind == Kind.Trace && c.parent == 0 ? _dockets[c.task].program : c.program;
+    }
+
+    // ------------------------------------------------------------------ moves
+
+    /// @dev Begins a move of the challenger: its turn, in time, in this phase, for this state of the game.
+    function _challengerMove(uint256 id, bytes32 head, Phase phase) internal returns (Record storage g) {
+        g = _live(id);
+        if (msg.sender != g.challenger) revert DisputeErrors.NotAllowed(g.challenger, msg.sender);
+        (bool solver, uint64 deadline) = _turn(g);
+        if (solver) revert DisputeErrors.NotYourTurn(solver);
+        _requireInTime(deadline);
+        _requirePhase(g, phase);
+        _advance(id, g, head);
+        g.deadline = _now() + _dockets[g.task].challengerClock;
+    }
+
+    /// @dev A move of the challenger inside a frame whose trace is posted.
+    function _frameMove(uint256 id, bytes32 head) internal returns (Record storage g, ClaimRecord storage c) {
+        g = _challengerMove(id, head, Phase.Frame);
+        c = _claims[_claimKey(g)];
+    }
+
+    /// @dev Checks and renews the head: encoding.md section 6. Moves are numbered from 1, the move data is msg.data.
+    function _advance(uint256 id, Record storage g, bytes32 head) internal {
+        bytes32 due = _headOf(id, g);
+        if (head != due) revert DisputeErrors.WrongHead(due, head);
+        uint8 number = g.moves + 1;
+        g.moves = number;
+        g.head = keccak256(abi.encode(head, uint256(number), keccak256(msg.data)));
+    }
+
+    function _headOf(uint256 id, Record storage g) internal view returns (bytes32) {
+        bytes32 head = g.head;
+        if (head != 0) return head;
+        return keccak256(abi.encode(id, uint256(g.task), g.challenger, g.segment));
+    }
+
+    function _requirePhase(Record storage g, Phase due) internal view {
+        if (g.phase != due) revert DisputeErrors.WrongPhase(due, g.phase);
+    }
+
+    function _requireInTime(uint64 deadline) internal view {
+        if (block.timestamp > deadline) revert DisputeErrors.TooLate(deadline, block.timestamp);
+    }
+
+    function _requireSolver(uint256 task) internal view {
+        address solver = MARKET.taskOf(task).solver;
+        if (msg.sender != solver) revert DisputeErrors.NotAllowed(solver, msg.sender);
+    }
+
+    function _now() internal view returns (uint64) {
+        return uint64(block.timestamp);
+    }
+
+    // ------------------------------------------------------------------ evidence
+
+    /// @dev Passes the present call on to EVIDENCE, whose functions have the game's layout, with
+    /// (program, trace root) in the place of (game, head). What it reverts with, the move reverts with.
+    function _proved(bytes4 selector, ClaimRecord storage c) internal view returns (bytes memory) {
+        return Address.functionStaticCall(
+            address(EVIDENCE), bytes.concat(selector, _programOf(c), c.root, msg.data[68:])
+        );
+    }
+
+    // ------------------------------------------------------------------ ends
+
+    /// @dev The solver is wrong or silent. Ends every game on the task: the others are moot.
+    function _convict(uint256 id, Record storage g, Verdict verdict) internal {
+        (uint256 task, address challenger) = (g.task, g.challenger);
+        _dockets[task].convicted = true;
+        _close(id, g, verdict, challenger);
+        VAULT.release(g.lock, type(uint256).max);
+        MARKET.convict(task, challenger, REWARD_CAP);
+        MARKET.gameClosed(task);
+    }
+
+    /// @dev The challenger is silent: its bond is lost.
+    function _dismiss(uint256 id, Record storage g) internal {
+        address solver = MARKET.taskOf(g.task).solver;
+        _close(id, g, Verdict.ChallengerSilent, solver);
+        (,, uint256 remaining,) = VAULT.lockOf(g.lock);
+        VAULT.pay(g.lock, solver, remaining / SOLVER_SHARE);
+        VAULT.burn(g.lock, type(uint256).max);
+        MARKET.gameClosed(g.task);
+    }
+
+    function _close(uint256 id, Record storage g, Verdict verdict, address winner) internal {
+        g.phase = Phase.Closed;
+        g.verdict = verdict;
+        g.demandOpen = 0;
+        emit Ended(id, verdict, winner);
+    }
+}

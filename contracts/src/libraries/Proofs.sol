@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {TensorType} from "../types/Instruction.sol";
+import {ChunkOpening, InstructionOpening, Leaf, Node, ProgramOpening} from "../types/Openings.sol";
+import {DisputeErrors} from "./DisputeErrors.sol";
+import {Instructions} from "./Instructions.sol";
+import {Rfc9162} from "./Rfc9162.sol";
+
+/// @title Openings and the names of claims: encoding.md sections 4 to 6.
+/// @notice Each function returns only if the opening holds.
+library Proofs {
+    // ------------------------------------------------------------------ names
+
+    function stepsKey(uint256 task, uint32 segment) internal pure returns (bytes32) {
+        return keccak256(abi.encode(uint8(1), task, segment));
+    }
+
+    function traceKey(uint256 task, uint32 segment, uint32 step) internal pure returns (bytes32) {
+        return keccak256(abi.encode(uint8(2), task, segment, step));
+    }
+
+    function calleeKey(bytes32 caller, uint32 n) internal pure returns (bytes32) {
+        return keccak256(abi.encode(uint8(3), caller, n));
+    }
+
+    /// @notice Context of what lies between two states.
+    function between(bytes32 before, bytes32 afterwards) internal pure returns (bytes32) {
+        return keccak256(abi.encode(before, afterwards));
+    }
+
+    function requireContext(bytes32 context, bytes32 given) internal pure {
+        if (context != given) revert DisputeErrors.WrongContext(context, given);
+    }
+
+    // ------------------------------------------------------------------ trees
+
+    /// @notice The 32-byte leaf `index` of a tree.
+    function requireLeaf(bytes32 root, uint64 size, uint64 index, Leaf calldata leaf) internal view {
+        requireNode(root, size, index, 1, Rfc9162.leafHash32(leaf.value), leaf.path);
+    }
+
+    /// @notice The node over the leaves [lo, lo + count) of a tree of `size` leaves.
+    function requireNode(
+        bytes32 root,
+        uint64 size,
+        uint64 lo,
+        uint64 count,
+        bytes32 hash,
+        bytes32[] calldata path
+    ) internal view {
+        bytes32 computed = Rfc9162.rootFromPath(size, lo, count, hash, path);
+        if (computed != root) revert DisputeErrors.WrongRoot(root, computed);
+    }
+
+    // ------------------------------------------------------------------ programs and values
+
+    /// @notice The preimage of a program id.
+    function requireProgram(bytes32 program, ProgramOpening calldata opening) internal pure {
+        bytes32 given = sha256(
+            abi.encodePacked(
+                uint8(2), opening.instructionRoot, opening.instructions, opening.leaves, opening.signature
+            )
+        );
+        if (given != program) revert DisputeErrors.WrongProgram(program, given);
+    }
+
+    /// @notice An instruction of a program.
+    function requireInstruction(bytes32 program, InstructionOpening calldata opening) internal view {
+        requireProgram(program, opening.program);
+        requireNode(
+            opening.program.instructionRoot,
+            opening.program.instructions,
+            opening.n,
+            1,
+            Rfc9162.leafHash(opening.data),
+            opening.path
+        );
+    }
+
+    /// @notice A chunk of a value of type `t`, of exactly the length that its place asks for.
+    function requireChunk(bytes32 value, TensorType memory t, ChunkOpening calldata opening) internal view {
+        uint256 due = Instructions.chunkLength(t, opening.index);
+        if (due == 0 || opening.data.length != due) {
+            revert DisputeErrors.WrongLength(opening.index, due, opening.data.length);
+        }
+        requireNode(
+            value, Instructions.chunkCount(t), opening.index, 1, Rfc9162.leafHash(opening.data), opening.path
+        );
+    }
+}
