@@ -88,6 +88,6 @@ def test_error_on_a_sample_is_below_the_measured_worst(name: str) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_error_on_every_input_is_the_measured_worst(name: str) -> None:
-    step = 2**24
+    step = 2**20  # larger blocks spend their time in page faults
     worst = max(worst_ulp(name, floats_of(np.arange(start, start + step))) for start in range(0, 2**32, step))
     assert worst == pytest.approx(MEASURED[name], abs=1e-3)

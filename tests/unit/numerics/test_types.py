@@ -1,0 +1,74 @@
+"""Canonical bytes: what is stored, what is loaded from hostile bytes, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from protocol.numerics.elementwise import bits
+from protocol.numerics.types import DType, NumericsError, from_bytes, to_bytes
+
+
+def test_codes_are_those_of_the_encoding() -> None:
+    assert {dtype.name: (int(dtype), dtype.itemsize) for dtype in DType} == {
+        "F32": (0, 4),
+        "U8": (1, 1),
+        "I32": (2, 4),
+        "U32": (3, 4),
+        "I64": (4, 8),
+        "BOOL": (5, 1),
+    }
+
+
+@pytest.mark.parametrize("dtype", list(DType))
+def test_bytes_survive_a_round_trip(dtype: DType) -> None:
+    data = (bytes([0, 1, 1, 0, 1, 0, 0, 1]) if dtype is DType.BOOL else bytes(range(1, 9))) * 6
+    shape = (2, len(data) // dtype.itemsize // 2)
+    assert to_bytes(from_bytes(data, dtype, shape), dtype) == data
+
+
+def test_every_nan_is_stored_and_loaded_canonical() -> None:
+    payloads = torch.tensor([0x7F800001, 0x7FFFFFFF, -1, -0x3FEDCC], dtype=torch.int32)
+    assert to_bytes(payloads.view(torch.float32), DType.F32) == bytes.fromhex("0000c07f") * 4
+    loaded = from_bytes(payloads.numpy().tobytes(), DType.F32, (4,))
+    assert loaded.view(torch.int32).tolist() == [0x7FC00000] * 4
+
+
+def test_subnormals_and_negative_zero_are_kept() -> None:
+    data = bytes.fromhex("01000000 00000080 ffff7f80")
+    assert to_bytes(from_bytes(data, DType.F32, (3,)), DType.F32) == data
+
+
+def test_any_non_zero_byte_loads_as_true_and_is_stored_as_one() -> None:
+    assert to_bytes(from_bytes(bytes([0, 1, 2, 255]), DType.BOOL, (4,)), DType.BOOL) == bytes([0, 1, 1, 1])
+
+
+def test_order_is_c_order_whatever_the_strides() -> None:
+    x = torch.arange(6, dtype=torch.int32).reshape(2, 3)
+    assert to_bytes(x.T, DType.I32) == to_bytes(x.T.contiguous(), DType.I32)
+
+
+def test_loaded_tensor_does_not_share_the_bytes() -> None:
+    data = bytearray(4)
+    x = from_bytes(data, DType.I32, (1,))
+    data[0] = 7
+    assert int(x) == 0
+
+
+def test_bits_of_a_transposed_tensor_keep_its_shape() -> None:
+    x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert bits(x.T).shape == (3, 2)
+    assert int(bits(x.T)[0, 1]) == 0x40800000
+
+
+@pytest.mark.parametrize(("size", "shape"), [(7, (2,)), (0, (0,)), (9, (2,)), (0, (2, 0)), (4, (-1, -1))])
+def test_wrong_length_or_empty_shape_is_refused(size: int, shape: tuple[int, ...]) -> None:
+    with pytest.raises(NumericsError, match=r"expected .* bytes"):
+        from_bytes(bytes(size), DType.F32, shape)
+
+
+def test_wrong_storage_and_empty_tensors_are_refused() -> None:
+    with pytest.raises(NumericsError, match="cast it explicitly"):
+        to_bytes(torch.zeros(2, dtype=torch.float64), DType.F32)
+    with pytest.raises(NumericsError, match="at least one element"):
+        to_bytes(torch.zeros(0), DType.F32)
