@@ -1,0 +1,79 @@
+"""Forms of an HTTP answer: canonical bytes whole or by chunk range, roots side by side, manifests.
+
+Parameters are types, so what does not fit never reaches a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from fastapi import HTTPException, Path, Query
+from fastapi.responses import Response, StreamingResponse
+
+from protocol.commitments import CHUNK
+from solver.record import Record
+
+PIECE = 1 << 20  # bytes sent at a time
+
+TaskId = Annotated[int, Path(ge=1, lt=1 << 63)]
+Number = Annotated[int, Path(ge=0, lt=1 << 32)]
+Positive = Annotated[int, Path(ge=1, lt=1 << 32)]
+CallPath = Annotated[str, Query(pattern=r"^$|^[0-9]{1,5}(,[0-9]{1,5}){0,7}$")]
+ChunkRange = Annotated[str, Query(pattern=r"^$|^[0-9]{1,10}:[0-9]{1,10}$")]
+Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
+FileName = Annotated[str, Path(pattern=r"^[A-Za-z0-9._-]{1,128}(/[A-Za-z0-9._-]{1,128}){0,3}$")]
+
+
+def missing(what: str) -> HTTPException:
+    """The answer for what this solver does not have."""
+    return HTTPException(404, f"{what}: not here")
+
+
+def binary(data: bytes, chunks: str = "") -> Response:
+    """Canonical bytes; with `lo:hi` only the chunks lo … hi - 1. 416 for an empty range or one beyond the end."""
+    if chunks:
+        lo, hi = map(int, chunks.split(":"))
+        count = -(-len(data) // CHUNK)
+        if not lo < hi <= count:
+            raise HTTPException(416, f"expected chunks inside 0:{count}, got {chunks}")
+        data = data[lo * CHUNK : hi * CHUNK]
+    return StreamingResponse(
+        _pieces(data), media_type="application/octet-stream", headers={"content-length": str(len(data))}
+    )
+
+
+def hashes(roots: Sequence[bytes]) -> Response:
+    """32-byte roots side by side."""
+    return binary(b"".join(roots))
+
+
+def manifest(record: Record, number: int) -> dict[str, Any]:
+    """A checkpoint's tensors with their roots, as JSON holds them."""
+    return {
+        "version": 1,
+        "task": record.task,
+        "checkpoint": number,
+        "state_root": "0x" + record.roots()[number].hex(),
+        "tensors": [
+            {
+                "name": entry.name,
+                "dtype": entry.dtype,
+                "shape": list(entry.shape),
+                "root": "0x" + entry.root.hex(),
+                "bytes": entry.bytes,
+            }
+            for entry in record.manifest(number)
+        ],
+    }
+
+
+def call_path(text: str) -> tuple[int, ...]:
+    """Call instructions from the top frame down."""
+    return tuple(map(int, text.split(","))) if text else ()
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    view = memoryview(data)
+    for at in range(0, len(data), PIECE):
+        yield bytes(view[at : at + PIECE])

@@ -1,0 +1,76 @@
+"""Whether to bid on a task, and at which price.
+
+Pure: terms, the solver's own figures and the best bid go in, a price or a reason comes out.
+
+The auction is open and the lowest price wins (dispute.md section 2, "bid"): so ask for a share of the budget first,
+undercut a lower bid by a twentieth, and stop at one's own costs plus margin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protocol.task import ARITHMETIC, Terms
+
+UNDERCUT = 20  # a bid that answers another is one part in 20 lower
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The bidder's own: amounts in token units. `free` is what it may lock. `operations_a_second` is its measured or
+    assumed speed, `cost_a_second` what an hour of the machine costs it divided by 3,600; `fixed_cost` covers gas.
+    `margin` and `opening` are fractions: profit over costs, and the share of the budget that a first bid asks for.
+    """
+
+    free: int
+    operations_a_second: float
+    cost_a_second: float
+    fixed_cost: int
+    margin: float
+    opening: float
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A bid worth making."""
+
+    price: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no bid."""
+
+    reason: str
+
+
+def seconds_needed(terms: Terms, figures: Figures) -> float:
+    """Time that the training takes."""
+    return terms.steps * terms.step_operations / figures.operations_a_second
+
+
+def least_price(terms: Terms, figures: Figures) -> int:
+    """Costs and margin, rounded up: no bid is lower."""
+    costs = seconds_needed(terms, figures) * figures.cost_a_second + figures.fixed_cost
+    return -int(-costs * (1 + figures.margin) // 1)
+
+
+def decide(terms: Terms, figures: Figures, best: int | None = None, locked: bool = False) -> Offer | Refusal:
+    """A first bid, or an answer to the best bid `best` of somebody else. `locked`: the stake is not needed anew."""
+    if terms.arithmetic != ARITHMETIC:
+        return Refusal(f"arithmetic version {terms.arithmetic}, this release computes {ARITHMETIC}")
+    needed = seconds_needed(terms, figures)
+    if needed > terms.training_period:
+        return Refusal(f"{needed:.0f} s of training do not fit into {terms.training_period} s")
+    if terms.stake > figures.free and not locked:
+        return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free")
+    least = least_price(terms, figures)
+    if best is None:
+        price = max(least, int(terms.budget * figures.opening))
+        most = terms.budget
+    else:
+        price = max(least, best - max(1, best // UNDERCUT))
+        most = best - 1
+    if price > most:
+        return Refusal(f"it would pay at most {most} units, costs with margin are {least}")
+    return Offer(price)

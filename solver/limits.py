@@ -1,0 +1,65 @@
+"""Limits on every HTTP exchange, whatever the app behind: no bodies, short targets, no client that reads for ever.
+
+An ASGI middleware. How many connections there may be is uvicorn's limit (`serving`), how many replays the gate's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from solver.metrics import Metrics
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+MAX_TARGET = 1_024
+"""Bytes of path and query: the longest due one names eight call instructions of five digits."""
+SEND_SECONDS = 30.0
+"""For one piece of an answer (at most 1 MiB): a reader slower than 35 KB/s is cut off."""
+
+
+class Limits:
+    """Wraps an app; refuses with a line of plain text."""
+
+    def __init__(self, app: App, metrics: Metrics, send_seconds: float = SEND_SECONDS) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._send_seconds = send_seconds
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """One connection of any kind; only HTTP is limited, and websockets are not taken."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1003})
+            return
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def bounded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._metrics.requests.labels(str(message["status"])).inc()
+            await asyncio.wait_for(send(message), self._send_seconds)
+
+        refusal = _refusal(scope)
+        if refusal is None:
+            await self._app(scope, receive, bounded)
+            return
+        status, text = refusal
+        headers = [(b"content-type", b"text/plain"), (b"connection", b"close")]
+        await bounded({"type": "http.response.start", "status": status, "headers": headers})
+        await bounded({"type": "http.response.body", "body": text.encode() + b"\n"})
+
+
+def _refusal(scope: Message) -> tuple[int, str] | None:
+    headers = dict(scope["headers"])
+    if scope["method"] not in ("GET", "HEAD"):
+        return 405, "expected GET"
+    if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
+        return 413, "expected no body"
+    if len(scope.get("raw_path") or b"") + len(scope.get("query_string", b"")) > MAX_TARGET:
+        return 414, f"expected a path and query of at most {MAX_TARGET} bytes"
+    return None

@@ -1,0 +1,156 @@
+"""A task's run as the solver keeps it: every checkpoint on disk, all that lies between two of them by replay.
+
+What is served, defended and committed is read from here. A damaged checkpoint is computed again from the one before it.
+Not the training (`training`) and not the chain's view of the task (`node`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from protocol.commitments import BlobStore, CommitmentError, ProgressTree, state_root
+from protocol.commitments.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from protocol.commitments.tensors import Tensor as StoredTensor
+from protocol.numerics.types import from_bytes, to_bytes
+from protocol.program.step import State, StepProgram
+from protocol.replay import Executor, Replay
+from solver.database import CheckpointRow, Database
+from solver.errors import RecordError
+
+
+@dataclass(frozen=True, slots=True)
+class TensorEntry:
+    """One tensor of a checkpoint's manifest; `root` is its tensor root, `bytes` its canonical length."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    root: bytes
+    bytes: int
+
+
+class Record:
+    """The checkpoints 0 … K of one task. Written by one thread (`append`), read by any.
+
+    `fixed` are the dataset's tensors, then the constants. `executor` is what ran, and runs again, every step.
+    """
+
+    def __init__(
+        self,
+        task: int,
+        program: StepProgram,
+        fixed: Sequence[Tensor],
+        executor: Executor,
+        segments: int,
+        segment_steps: int,
+        database: Database,
+        store: BlobStore,
+    ) -> None:
+        self.task = task
+        self.program = program
+        self.fixed = tuple(fixed)
+        self.executor = executor
+        self.segments = segments
+        self.segment_steps = segment_steps
+        self._database = database
+        self._store = store
+        self._rows = database.checkpoints(task)
+        self._mending = threading.RLock()
+        self.tree = ProgressTree(row.root for row in self._rows)
+        row = database.task(task)
+        self._committed = 0 if row is None else row.sent
+
+    @property
+    def size(self) -> int:
+        """Checkpoints kept, the initial state included; K + 1 when training is over."""
+        return len(self._rows)
+
+    @property
+    def committed(self) -> int:
+        """Leaves of the largest segment tree sent to the chain; 0 before the first."""
+        return self._committed
+
+    def commit(self, size: int) -> None:
+        """Note, before sending it, that the tree of the first `size` checkpoints becomes public."""
+        self._database.put_sent(self.task, size)
+        self._committed = max(self._committed, size)
+
+    def roots(self, size: int | None = None) -> list[bytes]:
+        """State roots r_0, r_1, … of the first `size` checkpoints, by default of all."""
+        return [row.root for row in self._rows[:size]]
+
+    def append(self, state: State) -> bytes:
+        """Keep the next checkpoint, blobs first; its state root."""
+        checkpoint = self._checkpoint(state)
+        row = CheckpointRow(self.size, save_checkpoint(self._store, checkpoint), checkpoint.state_root)
+        self._database.add_checkpoint(self.task, row)
+        self.tree.append(row.root)
+        self._rows.append(row)
+        return row.root
+
+    def state(self, number: int) -> dict[str, Tensor]:
+        """The state of a kept checkpoint. Raises RecordError if it is lost and cannot be computed again."""
+        types = self.program.state_types
+        tensors = self.checkpoint(number).tensors
+        return {t.name: from_bytes(t.data, type_.dtype, type_.shape) for t, type_ in zip(tensors, types)}
+
+    def checkpoint(self, number: int) -> Checkpoint:
+        """A kept checkpoint, every root recomputed."""
+        row = self._rows[number]
+        try:
+            return load_checkpoint(self._store, row.manifest, state_root=row.root)
+        except (CommitmentError, OSError) as error:
+            return self._mend(number, error)
+
+    def manifest(self, number: int) -> list[TensorEntry]:
+        """Names, types, shapes and roots of a checkpoint's tensors, in the program's order."""
+        checkpoint = self.checkpoint(number)
+        return [
+            TensorEntry(t.name, type_.dtype.name.lower(), t.shape, tree.root, len(t.data))
+            for t, type_, tree in zip(checkpoint.tensors, self.program.state_types, checkpoint.trees)
+        ]
+
+    def tensor(self, number: int, tensor: int) -> bytes:
+        """Canonical bytes of a checkpoint's tensor."""
+        return self.checkpoint(number).tensors[tensor].data
+
+    def replay(self) -> Replay:
+        """The run below the checkpoints. Each thread that replays takes its own: a replay is not thread-safe."""
+        return Replay(
+            self.program, self.fixed, self.executor, self.segment_steps, self.state, lambda: self.roots()
+        )
+
+    def _checkpoint(self, state: State) -> Checkpoint:
+        ordered = self.program.order(state)
+        return Checkpoint(
+            [
+                StoredTensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
+                for name, type_, x in zip(self.program.state, self.program.state_types, ordered)
+            ]
+        )
+
+    def _mend(self, number: int, error: Exception) -> Checkpoint:
+        """Compute a damaged checkpoint again from the one before it, and store it anew."""
+        row = self._rows[number]
+        if number == 0:
+            raise self._lost(number, str(error)) from error
+        with self._mending:
+            state: State = self.state(number - 1)
+            first = (number - 1) * self.segment_steps
+            for step in range(first + 1, first + self.segment_steps + 1):
+                state = self.executor.step(state, step)
+            checkpoint = self._checkpoint(state)
+            if state_root([tree.root for tree in checkpoint.trees]) != row.root:
+                raise self._lost(number, "another state when computed again") from error
+            save_checkpoint(self._store, checkpoint)
+        return checkpoint
+
+    def _lost(self, number: int, got: str) -> RecordError:
+        return RecordError(
+            f"task {self.task}, checkpoint {number}: expected the state {self._rows[number].root.hex()}, got {got}; "
+            "restore the blobs folder from a backup"
+        )

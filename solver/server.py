@@ -1,0 +1,169 @@
+"""The solver's HTTP service: checkpoints, trees and values of its tasks, as far as they are committed on-chain.
+
+Clients believe nothing they read here; every answer is checked against an on-chain root. What is not served can be
+demanded on-chain (dispute.md section 6), so a busy server may refuse without losing anything but a little gas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from anyio import to_thread
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+
+from protocol.commitments import segment_tree
+from protocol.dispute.parties import Frame, frame_at
+from protocol.program.errors import ProgramError
+from protocol.replay import Replay
+from solver.answers import (
+    CallPath,
+    ChunkRange,
+    Digest,
+    FileName,
+    Number,
+    Positive,
+    TaskId,
+    binary,
+    call_path,
+    hashes,
+    manifest,
+    missing,
+)
+from solver.gate import Busy, Gate
+from solver.limits import App, Limits
+from solver.record import Record
+from solver.shelf import Shelf
+
+Answer = TypeVar("Answer")
+
+
+def application(shelf: Shelf, gate: Gate | None = None) -> App:
+    """The service over a shelf, as an ASGI app. `gate` bounds the replays (by default its own defaults)."""
+    api = FastAPI(title="Assay solver", openapi_url=None, docs_url=None, redoc_url=None)
+    _general(api, shelf)
+    _checkpoints(api, shelf)
+    _insides(api, shelf, gate or Gate())
+    return Limits(api, shelf.metrics)
+
+
+def _general(api: FastAPI, shelf: Shelf) -> None:
+    @api.exception_handler(Busy)
+    async def busy(_request: Request, _error: Exception) -> Response:
+        detail = "too many questions that need a replay; ask again later"
+        return JSONResponse({"detail": detail}, 503, headers={"retry-after": "5"})
+
+    @api.get("/healthz")
+    async def healthz() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @api.get("/readyz")
+    async def readyz() -> JSONResponse:
+        return JSONResponse({"ready": shelf.ready}, 200 if shelf.ready else 503)
+
+    @api.get("/metrics")
+    async def metrics() -> PlainTextResponse:
+        return PlainTextResponse(shelf.metrics.render())
+
+    @api.get("/bundles/{bundle}/{name:path}")
+    def bundle(bundle: Digest, name: FileName) -> FileResponse:
+        path = shelf.bundle_file(bundle, name)
+        if path is None:
+            raise missing("file of a bundle")
+        return FileResponse(path, media_type="application/octet-stream")
+
+
+def _checkpoints(api: FastAPI, shelf: Shelf) -> None:
+    @api.get("/tasks/{task}")
+    def overview(task: TaskId) -> dict[str, Any]:
+        record = _record(shelf, task)
+        root = segment_tree(record.roots(record.committed)).root if record.committed else b""
+        return {
+            "version": 1,
+            "task": task,
+            "segments": record.segments,
+            "segment_steps": record.segment_steps,
+            "committed_segments": max(0, record.committed - 1),
+            "size": record.committed,
+            "root": "0x" + root.hex(),
+        }
+
+    @api.get("/tasks/{task}/segments")
+    def segments(task: TaskId) -> Response:
+        record = _record(shelf, task)
+        return hashes(record.roots(record.committed))
+
+    @api.get("/tasks/{task}/checkpoints/{i}")
+    def checkpoint(task: TaskId, i: Number) -> dict[str, Any]:
+        return manifest(_with_checkpoint(shelf, task, i), i)
+
+    @api.get("/tasks/{task}/checkpoints/{i}/tensors/{k}")
+    def tensor(task: TaskId, i: Number, k: Number, chunk: ChunkRange = "") -> Response:
+        record = _with_checkpoint(shelf, task, i)
+        if k >= len(record.program.state):
+            raise missing(f"tensor {k}")
+        return binary(record.tensor(i, k), chunk)
+
+    @api.get("/tasks/{task}/result")
+    def result(task: TaskId) -> dict[str, Any]:
+        record = _record(shelf, task)
+        return manifest(_with_checkpoint(shelf, task, record.segments), record.segments)
+
+
+def _insides(api: FastAPI, shelf: Shelf, gate: Gate) -> None:
+    async def by_replay(task: int, i: int, j: int, ask: Callable[[Replay], Answer]) -> Answer:
+        record = _record(shelf, task)
+        if not (1 <= i < record.committed and j <= record.segment_steps):
+            raise missing(f"segment {i}, step {j}")
+        async with gate.turn(task):
+            return await to_thread.run_sync(ask, shelf.replay(task))
+
+    async def in_frame(task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]) -> Answer:
+        def answer(run: Replay) -> Answer:
+            try:
+                return ask(frame_at(run, i, j, call_path(path)))
+            except (ProgramError, IndexError) as error:  # a path that is no calls, a leaf that is none
+                raise HTTPException(404, str(error)) from error
+
+        return await by_replay(task, i, j, answer)
+
+    @api.get("/tasks/{task}/segments/{i}/steps")
+    async def steps(task: TaskId, i: Positive) -> Response:
+        return hashes(await by_replay(task, i, 0, lambda run: run.step_roots(i)))
+
+    @api.get("/tasks/{task}/segments/{i}/steps/{j}/state")
+    async def state(task: TaskId, i: Positive, j: Number) -> Response:
+        return hashes(await by_replay(task, i, j, lambda run: run.tensor_roots(i, j)))
+
+    @api.get("/tasks/{task}/segments/{i}/steps/{j}/trace")
+    async def trace(task: TaskId, i: Positive, j: Positive, path: CallPath = "") -> Response:
+        def roots(frame: Frame) -> list[bytes]:
+            return [frame.root(leaf) for leaf in range(frame.tree.size)]
+
+        return hashes(await in_frame(task, i, j, path, roots))
+
+    @api.get("/tasks/{task}/segments/{i}/steps/{j}/values/{leaf}")
+    async def value(
+        task: TaskId, i: Positive, j: Positive, leaf: Number, path: CallPath = "", chunk: ChunkRange = ""
+    ) -> Response:
+        def data(frame: Frame) -> bytes:
+            if leaf >= frame.tree.size:
+                raise missing(f"trace leaf {leaf}")
+            return frame.value(leaf)
+
+        return binary(await in_frame(task, i, j, path, data), chunk)
+
+
+def _record(shelf: Shelf, task: int) -> Record:
+    record = shelf.record(task)
+    if record is None:
+        raise missing(f"task {task}")
+    return record
+
+
+def _with_checkpoint(shelf: Shelf, task: int, number: int) -> Record:
+    record = _record(shelf, task)
+    if number >= record.committed:
+        raise missing(f"checkpoint {number}")
+    return record

@@ -1,0 +1,300 @@
+"""Every endpoint against the run itself, and questions that no honest client asks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
+from protocol.replay import Replay
+from solver.errors import PortTaken
+from solver.gate import Gate
+from solver.limits import App
+from solver.metrics import Metrics
+from solver.record import Record
+from solver.server import application
+from solver.serving import Serving
+from solver.shelf import Shelf
+from solver.training import Training
+from tests.unit.solver import tiny
+
+T = tiny.TASK
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    return tiny.trained(tmp_path_factory.mktemp("solver"))
+
+
+@pytest.fixture
+def shelf(record: Record, tmp_path: Path) -> Shelf:
+    shelf = Shelf(tmp_path / "bundles", Metrics())
+    shelf.put(record)
+    return shelf
+
+
+def get(app: App, *targets: str, **extra: Any) -> list[httpx.Response]:
+    """Answers to some GETs, one after the other."""
+
+    async def ask() -> list[httpx.Response]:
+        async with client(app) as session:
+            return [await session.request(extra.pop("method", "GET"), path, **extra) for path in targets]
+
+    return asyncio.run(ask())
+
+
+@asynccontextmanager
+async def client(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the app without a network."""
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://solver") as session:
+        yield session
+
+
+def roots(answer: httpx.Response) -> list[bytes]:
+    """The hashes of a binary answer."""
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert len(answer.content) % 32 == 0
+    return [answer.content[at : at + 32] for at in range(0, len(answer.content), 32)]
+
+
+def test_overview_and_segments_are_the_committed_tree(record: Record, shelf: Shelf) -> None:
+    overview, segments = get(application(shelf), f"/tasks/{T}", f"/tasks/{T}/segments")
+    assert roots(segments) == record.roots()
+    assert overview.json() == {
+        "version": 1,
+        "task": T,
+        "segments": tiny.SEGMENTS,
+        "segment_steps": tiny.STEPS,
+        "committed_segments": tiny.SEGMENTS,
+        "size": tiny.SEGMENTS + 1,
+        "root": "0x" + segment_tree(record.roots()).root.hex(),
+    }
+
+
+@pytest.mark.parametrize("number", range(tiny.SEGMENTS + 1))
+def test_checkpoints_fold_to_their_roots(record: Record, shelf: Shelf, number: int) -> None:
+    base = f"/tasks/{T}/checkpoints/{number}"
+    manifest, *tensors = get(application(shelf), base, f"{base}/tensors/0", f"{base}/tensors/1")
+    found = [tensor_root(answer.content) for answer in tensors]
+    assert state_tree(found).root == record.roots()[number]
+    entries = manifest.json()["tensors"]
+    assert [entry["root"] for entry in entries] == ["0x" + root.hex() for root in found]
+    assert [(e["name"], e["dtype"], e["shape"], e["bytes"]) for e in entries] == [
+        ("weights", "f32", [300], 1200),
+        ("count", "i32", [], 4),
+    ]
+
+
+def test_result_is_the_last_checkpoint(record: Record, shelf: Shelf) -> None:
+    result, last = get(application(shelf), f"/tasks/{T}/result", f"/tasks/{T}/checkpoints/{tiny.SEGMENTS}")
+    assert result.json() == last.json()
+    assert result.json()["state_root"] == "0x" + record.roots()[-1].hex()
+
+
+def test_insides_of_every_segment_fold_to_their_roots(record: Record, shelf: Shelf) -> None:
+    for i in range(1, tiny.SEGMENTS + 1):
+        base = f"/tasks/{T}/segments/{i}/steps"
+        steps, *states = get(application(shelf), base, *(f"{base}/{j}/state" for j in range(tiny.STEPS + 1)))
+        found = roots(steps)
+        assert (found[0], found[-1]) == (record.roots()[i - 1], record.roots()[i])
+        assert step_tree(found).root == step_tree(list(record.replay().step_roots(i))).root
+        assert [state_tree(roots(state)).root for state in states] == found
+
+
+def test_traces_and_values_of_every_frame(record: Record, shelf: Shelf) -> None:
+    frame = record.replay().frame(2, 3)
+    call = next(iter(record.program.program.calls()))
+    for path, expected in (("", frame), (str(call), frame.callee(call))):
+        base = f"/tasks/{T}/segments/2/steps/3"
+        (trace,) = get(application(shelf), f"{base}/trace?path={path}")
+        assert trace_tree(roots(trace)).root == expected.tree.root
+        values = get(
+            application(shelf), *(f"{base}/values/{leaf}?path={path}" for leaf in range(expected.tree.size))
+        )
+        assert [tensor_root(value.content) for value in values] == roots(trace)
+
+
+def test_chunk_ranges(record: Record, shelf: Shelf) -> None:
+    base = f"/tasks/{T}/checkpoints/3/tensors/0?chunk="
+    data = record.tensor(3, 0)
+    answers = get(application(shelf), base + "0:1", base + "1:2", base + "0:2", base + "1:3", base + "1:1")
+    assert [a.content for a in answers[:3]] == [data[:CHUNK], data[CHUNK:], data]
+    assert [a.status_code for a in answers] == [200, 200, 200, 416, 416]
+
+
+HOSTILE = [
+    "/tasks/0",
+    "/tasks/8",
+    "/tasks/-1",
+    "/tasks/9223372036854775808",
+    f"/tasks/{'9' * 900}",
+    "/tasks/seven",
+    "/tasks/7/checkpoints/4",
+    "/tasks/7/checkpoints/-1",
+    "/tasks/7/checkpoints/4294967296",
+    "/tasks/7/checkpoints/1/tensors/2",
+    "/tasks/7/checkpoints/1/tensors/0?chunk=0",
+    "/tasks/7/checkpoints/1/tensors/0?chunk=-1:2",
+    "/tasks/7/segments/0/steps",
+    "/tasks/7/segments/4/steps",
+    "/tasks/7/segments/1/steps/5/state",
+    "/tasks/7/segments/1/steps/0/trace",
+    "/tasks/7/segments/1/steps/5/trace",
+    "/tasks/7/segments/1/steps/1/trace?path=0",
+    "/tasks/7/segments/1/steps/1/trace?path=99999",
+    "/tasks/7/segments/1/steps/1/trace?path=3,3",
+    "/tasks/7/segments/1/steps/1/trace?path=-3",
+    "/tasks/7/segments/1/steps/1/trace?path=1,2,3,4,5,6,7,8,9",
+    "/tasks/7/segments/1/steps/1/trace?path=%D9%A3",
+    "/tasks/7/segments/1/steps/1/values/999",
+    "/tasks/7/segments/1/steps/1/values/-1",
+    "/bundles/../solver.sqlite",
+    "/bundles/" + "0" * 64 + "/manifest.json",
+    "/bundles/" + "a" * 64 + "/../../secret",
+    "/bundles/" + "a" * 64 + "/%2e%2e/%2e%2e/secret",
+    "/bundles/" + "a" * 64 + "//etc/passwd",
+    "/bundles/" + "a" * 64 + "/%00",
+    "/bundles/" + "a" * 64 + "/..",
+    "/nothing",
+]
+
+
+@pytest.mark.parametrize("target", HOSTILE)
+def test_hostile_questions_are_refused_without_an_error_inside(
+    shelf: Shelf, tmp_path: Path, target: str
+) -> None:
+    (tmp_path / "bundles" / ("a" * 64)).mkdir(parents=True)
+    (tmp_path / "secret").write_text("not yours")
+    (answer,) = get(application(shelf), target)
+    assert 400 <= answer.status_code < 500
+    assert b"not yours" not in answer.content
+
+
+def test_bodies_methods_and_long_targets_are_refused(shelf: Shelf) -> None:
+    app = application(shelf)
+    assert get(app, f"/tasks/{T}", content=b"x" * 10)[0].status_code == 413
+    assert get(app, f"/tasks/{T}", method="POST")[0].status_code == 405
+    assert get(app, f"/tasks/{T}?" + "x" * 2000)[0].status_code == 414
+
+
+def test_uncommitted_checkpoints_are_not_shown(tmp_path: Path) -> None:
+    kept = tiny.record(tmp_path, tiny.database(tmp_path))
+    training = Training(kept, tiny.initial)
+    training.segment(lambda _number, _state: None)
+    training.segment(lambda _number, _state: None)
+    kept.commit(2)
+    shelf = Shelf(tmp_path / "bundles", Metrics())
+    shelf.put(kept)
+    targets = ["segments", "checkpoints/1", "checkpoints/2", "segments/1/steps", "segments/2/steps", "result"]
+    answers = get(application(shelf), *(f"/tasks/{T}/{target}" for target in targets))
+    assert roots(answers[0]) == kept.roots(2)
+    assert [a.status_code for a in answers] == [200, 200, 404, 200, 404, 404]
+
+
+def test_health_readiness_metrics_and_bundles(shelf: Shelf, tmp_path: Path) -> None:
+    app = application(shelf)
+    folder = tmp_path / "bundles" / ("a" * 64)
+    (folder / "tensors").mkdir(parents=True)
+    (folder / "tensors" / "0").write_bytes(b"data")
+    health, early = get(app, "/healthz", "/readyz")
+    shelf.ready = True
+    late, bundle, metrics = get(app, "/readyz", "/bundles/" + "a" * 64 + "/tensors/0", "/metrics")
+    assert [a.status_code for a in (health, early, late)] == [200, 503, 200]
+    assert bundle.content == b"data"
+    assert b'solver_requests_total{status="200"} 3.0' in metrics.content
+
+
+class SlowRecord(Record):
+    """A record whose replays wait until they are let go; counts how many run at once."""
+
+    go: threading.Event
+    running = 0
+    most = 0
+
+    def replay(self) -> Replay:
+        """A slow one."""
+        return SlowReplay(self)
+
+
+class SlowReplay(Replay):
+    """One root, after a wait."""
+
+    def __init__(self, record: SlowRecord) -> None:
+        self.record = record
+
+    def step_roots(self, segment: int) -> list[bytes]:
+        """Not of a real segment: only how many ask at once matters here."""
+        record = self.record
+        record.running += 1
+        record.most = max(record.most, record.running)
+        record.go.wait(10)
+        record.running -= 1
+        return [bytes(32)]
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> tuple[SlowRecord, Shelf]:
+    tiny.trained(tmp_path)
+    slow = SlowRecord(*tiny.parts(tmp_path, tiny.database(tmp_path)))
+    slow.go = threading.Event()
+    shelf = Shelf(tmp_path / "bundles", Metrics())
+    shelf.put(slow)
+    return slow, shelf
+
+
+def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[SlowRecord, Shelf]) -> None:
+    record, shelf = slow
+
+    async def ask() -> list[int]:
+        async with client(application(shelf, Gate(waiting=3, patience=20))) as session:
+            asked = [asyncio.create_task(session.get(f"/tasks/{T}/segments/1/steps")) for _ in range(8)]
+            await asyncio.sleep(0.3)
+            health = await session.get("/healthz")
+            record.go.set()
+            return [health.status_code, *[(await answer).status_code for answer in asked]]
+
+    health, *answers = asyncio.run(ask())
+    assert health == 200
+    assert sorted(answers) == [200] * 4 + [503] * 4
+    assert record.most == 1
+
+
+def test_waiting_ends(slow: tuple[SlowRecord, Shelf]) -> None:
+    record, shelf = slow
+
+    async def ask() -> tuple[int, str]:
+        async with client(application(shelf, Gate(waiting=3, patience=0.1))) as session:
+            first = asyncio.create_task(session.get(f"/tasks/{T}/segments/1/steps"))
+            await asyncio.sleep(0.1)
+            second = await session.get(f"/tasks/{T}/segments/1/steps")
+            record.go.set()
+            assert (await first).status_code == 200
+            return second.status_code, second.headers["retry-after"]
+
+    assert asyncio.run(ask()) == (503, "5")
+
+
+@pytest.fixture
+def url(shelf: Shelf) -> Iterator[str]:
+    with Serving(application(shelf), "127.0.0.1", 0) as serving:
+        yield serving.url
+
+
+def test_the_real_server_answers_and_stops(url: str, record: Record) -> None:
+    answer = httpx.get(f"{url}/tasks/{T}/segments")
+    assert roots(answer) == record.roots()
+
+
+def test_a_port_in_use_is_said_in_one_line(shelf: Shelf) -> None:
+    taken = Serving(application(shelf), "127.0.0.1", 0)
+    with taken, pytest.raises(PortTaken, match=f"expected to listen on 127.0.0.1:{taken.port}"):
+        Serving(application(shelf), "127.0.0.1", taken.port)
