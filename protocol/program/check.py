@@ -28,36 +28,47 @@ MAX_SIGNATURE = 65_535
 
 def check(program: Program, max_depth: int = MAX_CALL_DEPTH) -> None:
     """Raise `CheckError`, naming the program, the instruction, what was expected and what is there."""
-    _Checker().visit(program, max_depth)
+    checker = _Checker(max_depth)
+    checker.count(program)
+    checker.visit(program, 0)
 
 
 class _Checker:
-    """One walk over a program and its callees; every program is checked once."""
+    """One walk over a program and its callees; every program is checked once, its counts before the rest."""
 
-    def __init__(self) -> None:
-        self._depths: dict[bytes, int] = {}
+    def __init__(self, max_depth: int) -> None:
+        self._max_depth = max_depth
+        self._counted: dict[int, Program] = {}
+        self._below: dict[bytes, int] = {}
 
-    def visit(self, program: Program, depth_left: int) -> int:
-        """Depth of the calls below `program`, at most `depth_left`."""
-        if depth_left < 0:
-            raise CheckError("calls at most 8 deep", "more", operation=program.name)
-        _check_counts(program)
-        if program.id not in self._depths:
-            below = [self._callee(program, number, depth_left) for number in program.calls()]
+    def count(self, program: Program) -> None:
+        """Check what a program needs to have an id, once for each object."""
+        if id(program) not in self._counted:
+            _check_counts(program)
+            self._counted[id(program)] = program  # held, so that no other object takes this identity
+
+    def visit(self, program: Program, depth: int) -> int:
+        """Check a program that runs `depth` calls below the top frame; returns how deep its own calls go."""
+        self._require_depth(program, depth)
+        if program.id not in self._below:
+            below = [self._callee(program, number, depth) for number in program.calls()]
             _check_instructions(program)
-            self._depths[program.id] = 1 + max(below) if below else 0
-        depth = self._depths[program.id]
-        if depth > depth_left:
-            raise CheckError("calls at most 8 deep", "more", operation=program.name)
-        return depth
+            self._below[program.id] = 1 + max(below) if below else 0
+        self._require_depth(program, depth + self._below[program.id])
+        return self._below[program.id]
 
-    def _callee(self, program: Program, number: int, depth_left: int) -> int:
+    def _callee(self, program: Program, number: int, depth: int) -> int:
         callee = _at(program, number, lambda: program.callee(number))
+        self.count(callee)
         # Ids are hashes of the callers' bytes: with equal ids a cycle of calls would be a cycle of SHA-256.
         stated = program.instructions[number].attributes
         if callee.id != stated:
             raise _refuse(program, number, f"the body of {stated.hex()}", callee.id.hex())
-        return self.visit(callee, depth_left - 1)
+        return self.visit(callee, depth + 1)
+
+    def _require_depth(self, program: Program, depth: int) -> None:
+        if depth > self._max_depth:
+            raise CheckError(f"calls at most {self._max_depth} deep", str(depth), operation=program.name)
 
 
 def _check_counts(program: Program) -> None:

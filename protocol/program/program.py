@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from types import MappingProxyType
@@ -204,9 +204,8 @@ def decode_closure(items: Sequence[bytes], names: Mapping[bytes, str] = MappingP
     callees = MappingProxyType(known)
     for data in items:
         program = Program.decode(data, callees)
-        program = Program.decode(data, callees, names.get(program.id, program.id.hex()[:8]))
-        known[program.id] = program
-    return program
+        known[program.id] = replace(program, name=names.get(program.id, program.id.hex()[:8]))
+    return known[program.id]
 
 
 def _types_bytes(types: Sequence[TensorType]) -> bytes:

@@ -57,7 +57,7 @@ class Primitive:
     operations: Callable[[Instruction], int] = _one_per_result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reduction(Primitive):
     """A primitive along rows: its element folds one 64-bit word per block (encoding.md, "Block results").
 
@@ -66,10 +66,10 @@ class Reduction(Primitive):
     `fold(word, word)` joins two, in block order; `finish(word)` gives the element's bits.
     """
 
-    blocks: Callable[[Instruction], int] = lambda _: 1
-    block_result: Callable[[Instruction, int, int, Load], int] = lambda *_: 0
-    fold: Callable[[int, int], int] = lambda left, _: left
-    finish: Callable[[int], int] = lambda word: word
+    blocks: Callable[[Instruction], int]
+    block_result: Callable[[Instruction, int, int, Load], int]
+    fold: Callable[[int, int], int]
+    finish: Callable[[int], int]
 
 
 def require(condition: bool, expected: str, got: object) -> None:

@@ -106,10 +106,10 @@ def reduction(
         element_of,
         block_reads,
         operations,
-        block_count,
-        block_result,
-        fold,
-        finish,
+        blocks=block_count,
+        block_result=block_result,
+        fold=fold,
+        finish=finish,
     )
 
 

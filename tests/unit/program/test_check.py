@@ -206,3 +206,11 @@ def test_a_broken_callee_is_refused_in_its_caller() -> None:
     b.output(b.call(broken, b.input(ROW))[0])
     with pytest.raises(CheckError, match="callee, neg"):
         check(b.build())
+
+
+@pytest.mark.parametrize("why", ["no instructions", "an instruction of more than 4,096 bytes"])
+def test_a_callee_that_has_no_id_is_refused_like_any_other(why: str) -> None:
+    program = good()
+    broken = BROKEN[why][1](callee())
+    with pytest.raises(CheckError):
+        check(replace(program, callees={callee().id: broken}))
