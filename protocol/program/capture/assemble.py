@@ -17,6 +17,7 @@ from protocol.numerics.types import DType
 from protocol.program.builder import Builder
 from protocol.program.capture import ops  # noqa: F401 - registers the rules
 from protocol.program.capture.datasets import draw
+from protocol.program.capture.errors import CaptureError, Problem
 from protocol.program.capture.graph import TracedStep
 from protocol.program.capture.lowering import Lowering, lower, outputs_of
 from protocol.program.capture.optimisers import ParameterUpdate
@@ -107,8 +108,17 @@ def _state_types(
     types = {name: _type_of(p) for name, p in parameters.items()}
     for name, update in updates.items():
         types |= dict.fromkeys(_slots(name, update), types[name])
-    types |= {STEP: TensorType(DType.U32, ()), KEY: TensorType(DType.U32, (2,))}
-    return types | {name: TensorType(DType.F32, ()) for name in _metrics(traced)}
+    own = {STEP: TensorType(DType.U32, ()), KEY: TensorType(DType.U32, (2,))}
+    own |= {name: TensorType(DType.F32, ()) for name in _metrics(traced)}
+    taken = sorted(own.keys() & types.keys())
+    if taken or len(types) != sum(1 + len(update.slots) for update in updates.values()):
+        what = (
+            f"parameters are named {taken}"
+            if taken
+            else "a parameter is named like another one's optimiser slot"
+        )
+        raise CaptureError([Problem(what, "rename them: the state has tensors of these names already")])
+    return types | own
 
 
 def _slots(name: str, update: ParameterUpdate) -> list[str]:

@@ -18,7 +18,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from protocol.program.capture.datasets import as_committed
 from protocol.program.capture.errors import CaptureError, Problem
-from protocol.program.capture.sources import SourceRecorder
+from protocol.program.capture.sources import SourceRecorder, source_of_error
 
 Batch = Mapping[str, Tensor]
 Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Tensor]]"]
@@ -75,7 +75,7 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             named = {f"model.{name}": value for name, value in tensors.items()}
             loss, metrics = functional_call(step, named, (dict(zip(batch, x)),))
-            _require_scalars({"loss": loss} | metrics)
+            _require_scalars(loss, metrics)
             metric_names.extend(metrics)
             gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
         unused = [name for name, gradient in zip(parameters, gradients) if gradient is None]
@@ -111,7 +111,16 @@ def _require_f32(tensors: Mapping[str, Tensor]) -> None:
         )
 
 
-def _require_scalars(values: Mapping[str, Tensor]) -> None:
+def _require_scalars(loss: Tensor, metrics: Mapping[str, Tensor]) -> None:
+    if "loss" in metrics:
+        raise CaptureError(
+            [Problem("a metric is called loss", "give it another name; the loss is one already")]
+        )
+    if not loss.requires_grad:
+        raise CaptureError(
+            [Problem("the loss does not depend on a trainable parameter", "compute it with the model")]
+        )
+    values = {"loss": loss, **metrics}
     wrong = {name: v for name, v in values.items() if v.dtype != torch.float32 or v.numel() != 1}
     if wrong:
         raise CaptureError(
@@ -124,9 +133,8 @@ def _require_scalars(values: Mapping[str, Tensor]) -> None:
 
 
 def _data_dependent(error: Exception) -> Problem:
-    source = next(iter(getattr(error, "__notes__", ())), "")
     return Problem(
-        f"a decision or a shape depends on the data ({error})",
+        "a decision or a shape depends on the data",
         "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`",
-        source,
+        source_of_error(error),
     )

@@ -40,12 +40,14 @@ DTYPES = {
 DEFAULT_REMEDY = (
     "rewrite it with supported operations, or add a rule for it under protocol/program/capture/ops"
 )
-REMEDIES = {
-    "native_dropout": "remove the dropout layer or set p=0: its random mask is not part of the program",
-    "bernoulli": "remove the dropout layer or set p=0: its random mask is not part of the program",
-    "native_batch_norm": "use a normalisation without running statistics",
-    "copy_": "do not assign into tensors inside the model; make new ones",
-}
+IN_PLACE = "do not write into tensors inside the model; make new ones"
+RANDOM = (
+    "remove dropout and noise from the model: no random numbers but the batch draw are part of a step yet"
+)
+REMEDIES = dict.fromkeys(
+    ("native_dropout", "bernoulli", "bernoulli_", "empty_like", "rand", "rand_like", "randn", "randn_like"),
+    RANDOM,
+) | {"native_batch_norm": "use a normalisation without running statistics"}
 
 
 class Unsupported(Exception):
@@ -153,7 +155,9 @@ def _apply(
 ) -> Lowered:
     with_values: Any = map_arg((node.args, node.kwargs), known.__getitem__)  # type: ignore[arg-type]
     args, kwargs = with_values
-    if node.target is not operator.getitem:
+    if isinstance(node.target, OpOverload):
+        if node.target._schema.is_mutable and not _is_private(node.args[0], node):
+            raise Unsupported("changes a tensor in place that is still in use", IN_PLACE)
         lowering.dtype_of(node)
         lowering.coverage[str(node.target), rule.__name__.strip("_")] += 1
     return rule(lowering, node, *args, **kwargs)
@@ -164,32 +168,28 @@ def _rule_of(node: torch.fx.Node) -> Rule:
         return _item
     if not isinstance(node.target, OpOverload):
         raise Unsupported("not an ATen operation")
-    overload = node.target
-    name = overload.overloadpacket.__name__
-    if overload._schema.is_mutable:
-        overload = _out_of_place(node, overload)
+    name = node.target.overloadpacket.__name__
+    overload = _out_of_place(node.target) if node.target._schema.is_mutable else node.target
     if overload not in RULES:
         raise Unsupported("not supported", REMEDIES.get(name, DEFAULT_REMEDY))
     return RULES[overload]
 
 
-def _out_of_place(node: torch.fx.Node, overload: OpOverload) -> OpOverload:
-    """`relu_` is `relu` where nobody else sees the tensor that it overwrites."""
-    target = node.args[0]
+def _out_of_place(overload: OpOverload) -> OpOverload | None:
+    """`relu` for `relu_`."""
     packet = getattr(torch.ops.aten, overload.overloadpacket.__name__.removesuffix("_"), None)
-    alone = isinstance(target, torch.fx.Node) and list(target.users) == [node] and not _aliases(target)
-    if packet is None or not alone or not hasattr(packet, overload._overloadname):
-        raise Unsupported("changes a tensor in place that is still in use", REMEDIES["copy_"])
-    functional = getattr(packet, overload._overloadname)
-    assert isinstance(functional, OpOverload)
-    return functional
+    found = getattr(packet, overload._overloadname, None)
+    return found if isinstance(found, OpOverload) else None
 
 
-def _aliases(node: torch.fx.Node) -> bool:
-    """Whether the node is an input of the graph or shares memory with another one."""
-    if not isinstance(node.target, OpOverload):
-        return True
-    return any(result.alias_info is not None for result in node.target._schema.returns)
+def _is_private(target: Any, user: torch.fx.Node) -> bool:
+    """Whether nobody but `user` sees the tensor: no input of the graph, no view, no other reader."""
+    if not isinstance(target, torch.fx.Node) or not isinstance(target.target, OpOverload):
+        return False
+    schema = target.target._schema
+    # What an accepted in-place operation returns is a new tensor here.
+    aliased = not schema.is_mutable and any(result.alias_info is not None for result in schema.returns)
+    return list(target.users) == [user] and not aliased
 
 
 def _item(_: Lowering, __: torch.fx.Node, results: tuple[Lowered, ...], index: int) -> Lowered:

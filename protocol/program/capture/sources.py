@@ -10,7 +10,7 @@ import linecache
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -46,11 +46,7 @@ class SourceRecorder(TorchDispatchMode):
         nodes = None if proxy_mode is None else proxy_mode.tracer.graph.nodes
         before = 0 if nodes is None else len(nodes)
         source = self._source()
-        try:
-            result = func(*args, **(kwargs or {}))
-        except Exception as error:
-            error.add_note(source)
-            raise
+        result = func(*args, **(kwargs or {}))
         if nodes is not None:
             for _, node in zip(range(len(nodes) - before), reversed(nodes)):
                 node.meta[SOURCE_KEY] = source
@@ -61,7 +57,7 @@ class SourceRecorder(TorchDispatchMode):
         backward: Any = torch._C._current_autograd_node()
         if backward is not None:
             return self._by_sequence.get(backward._sequence_nr(), "")
-        source = _line(sys._getframe(1))
+        source = _line(traceback.walk_stack(sys._getframe(1)))
         if self._modules and self._modules[-1]:
             source += f" (module {self._modules[-1]})"
         # Of several operations under one number the first is the differentiable one.
@@ -94,8 +90,14 @@ def source_of(node: torch.fx.Node) -> str:
     return str(node.meta.get(SOURCE_KEY, ""))
 
 
-def _line(innermost: FrameType) -> str:
-    for frame, number in traceback.walk_stack(innermost):
+def source_of_error(error: BaseException) -> str:
+    """The innermost line of the submitter's code that an exception came through."""
+    return _line(reversed(list(traceback.walk_tb(error.__traceback__))))
+
+
+def _line(frames: Iterable[tuple[FrameType, int]]) -> str:
+    """The first line, from the inside out, that is neither torch's nor ours."""
+    for frame, number in frames:
         path = frame.f_code.co_filename
         if not path.startswith(HIDDEN):
             return f"{os.path.relpath(path)}:{number}: {linecache.getline(path, number).strip()}"

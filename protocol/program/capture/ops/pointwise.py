@@ -47,6 +47,19 @@ def div(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View
     return _binary(lowering, node, x, y, lowering.builder.div)
 
 
+@lowers(aten.pow.Tensor_Scalar)
+def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) -> View:
+    """x, x x or the square root: the powers that are exact or rounded once."""
+    b = lowering.builder
+    if exponent == 1:
+        return x
+    if exponent == 2:
+        return _binary(lowering, node, x, x, b.mul)
+    if exponent == 0.5:
+        return View.of(b.sqrt(lowering.elements(x, DType.F32)))
+    raise Unsupported(f"with exponent {exponent}", "use exponents 0.5, 1 and 2, or products")
+
+
 @lowers(aten.maximum.default)
 def maximum(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
     """Larger of two f32, NaN if either is."""
@@ -113,6 +126,13 @@ def _comparison(packet: Any, name: str, compare: Callable[[Builder, Value, Value
     lowers(packet.Tensor, packet.Scalar)(rule)
 
 
+def _sign(b: Builder, x: Value) -> Value:
+    """1, -1 or 0, as in torch 0 for NaN: the gradient of |x|."""
+    zero = b.constant(DType.F32, (), 0.0)
+    below = b.select(b.lt(x, zero), b.constant(DType.F32, (), -1.0), zero)
+    return b.select(b.lt(zero, x), b.constant(DType.F32, (), 1.0), below)
+
+
 def _inverted(b: Builder, condition: Value) -> Value:
     return b.xor(condition, b.constant(DType.BOOL, (), True))
 
@@ -126,6 +146,8 @@ _unary(aten.reciprocal.default, "reciprocal", lambda b, x: b.div(b.constant(DTyp
 _unary(aten.exp.default, "exp", lambda b, x: elementary.exp.call(b, x))
 _unary(aten.log.default, "log", lambda b, x: elementary.log.call(b, x))
 
+_unary(aten.sgn.default, "sign", _sign)
+
 _comparison(aten.eq, "eq", lambda b, x, y: b.eq(x, y))
 _comparison(aten.ne, "ne", lambda b, x, y: _inverted(b, b.eq(x, y)))
 _comparison(aten.lt, "lt", lambda b, x, y: b.lt(x, y))
@@ -134,14 +156,14 @@ _comparison(aten.gt, "gt", lambda b, x, y: b.lt(y, x))
 _comparison(aten.ge, "ge", lambda b, x, y: b.le(y, x))
 
 
-@lowers(aten.ones_like.default)
-def ones(lowering: Lowering, node: torch.fx.Node, _: View, **__: Any) -> View:
+@lowers(aten.ones_like.default, aten.ones.default)
+def ones(lowering: Lowering, node: torch.fx.Node, _: Any, **__: Any) -> View:
     """Ones; the seed of the backward pass is one."""
     return _filled(lowering, node, 1)
 
 
-@lowers(aten.zeros_like.default)
-def zeros(lowering: Lowering, node: torch.fx.Node, _: View, **__: Any) -> View:
+@lowers(aten.zeros_like.default, aten.zeros.default)
+def zeros(lowering: Lowering, node: torch.fx.Node, _: Any, **__: Any) -> View:
     """Zeros."""
     return _filled(lowering, node, 0)
 

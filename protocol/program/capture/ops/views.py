@@ -1,12 +1,13 @@
-"""Views: the same elements seen otherwise. No instruction is made here (see `capture.views`)."""
+"""Views, the same elements seen otherwise, without an instruction (see `capture.views`); and their gradients."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from protocol.program.capture.lowering import Lowering, lowers
+from protocol.program.capture.lowering import Lowering, Unsupported, lowers
 from protocol.program.capture.views import View
 
 aten = torch.ops.aten
@@ -41,3 +42,36 @@ def view(lowering: Lowering, node: torch.fx.Node, x: View, *args: Any, **kwargs:
     if operation in (aten._unsafe_view.default, aten.reshape.default):
         operation = aten.view.default
     return x.apply(lowering.builder, operation, *args, **kwargs)  # type: ignore[arg-type]
+
+
+@lowers(aten.slice_backward.default)
+def slice_grad(
+    lowering: Lowering,
+    _: torch.fx.Node,
+    g: View,
+    shape: Sequence[int],
+    axis: int,
+    start: int,
+    __: int,
+    step: int,
+) -> View:
+    """The gradient inside zeros."""
+    if step != 1:
+        raise Unsupported(f"with step {step}", "slice without gaps")
+    return _inside_zeros(lowering, g, shape, axis, start)
+
+
+@lowers(aten.select_backward.default)
+def select_grad(
+    lowering: Lowering, _: torch.fx.Node, g: View, shape: Sequence[int], axis: int, index: int
+) -> View:
+    """The gradient inside zeros."""
+    one = g.apply(lowering.builder, aten.unsqueeze.default, axis % len(shape))
+    return _inside_zeros(lowering, one, shape, axis, index)
+
+
+def _inside_zeros(lowering: Lowering, g: View, shape: Sequence[int], axis: int, start: int) -> View:
+    axis %= len(shape)
+    low = [0] * len(shape)
+    low[axis] = start if start >= 0 else start + shape[axis]
+    return View.of(lowering.builder.pad(g.elements(lowering.builder), shape, low, 0.0))

@@ -1,0 +1,57 @@
+"""Small training steps for the tests of `capture`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from protocol.program.capture import CapturedStep, Objective, capture
+from protocol.program.library import CATALOGUE
+
+DATASET = {
+    "x": torch.randn(50, 8, generator=torch.Generator().manual_seed(1)),
+    "y": torch.randint(0, 3, (50,), generator=torch.Generator().manual_seed(2)),
+}
+BATCH = 6
+
+
+def cross_entropy(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """The loss of a classifier."""
+    return F.cross_entropy(model(batch["x"]), batch["y"])
+
+
+def captured(
+    model: nn.Module,
+    objective: Objective = cross_entropy,
+    optimizer: torch.optim.Optimizer | None = None,
+    dataset: Mapping[str, Tensor] = DATASET,
+    **options: Any,
+) -> CapturedStep:
+    """A captured step with plain SGD unless told otherwise."""
+    chosen = optimizer or torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    return capture(model, objective, chosen, dataset, batch_size=BATCH, steps=4, **options)
+
+
+def drawn(step: CapturedStep, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The batch that the next step from `state` draws, as the objective sees it."""
+    rows = next(iter(step.dataset.values())).shape[0]
+    draw = CATALOGUE["draw_batch"].kernel({"batch": BATCH, "rows": rows, "stream": 0})
+    (index,) = draw([state["key"], state["step"]])
+    batch = {name: t[index.long()] for name, t in step.dataset.items()}
+    return {name: t.long() if t.dtype is torch.int32 else t for name, t in batch.items()}
+
+
+def torch_step(
+    model: nn.Module, objective: Objective, optimizer: torch.optim.Optimizer, batch: Mapping[str, Tensor]
+) -> Tensor:
+    """The same step in plain torch; updates the model and returns the loss."""
+    result = objective(model, batch)
+    loss = result[0] if isinstance(result, tuple) else result
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()

@@ -1,0 +1,202 @@
+"""What cannot be captured: one error with every reason, the submitter's line and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from protocol.program.capture import CaptureError, Objective, Problem
+from tests.unit.capture.steps import DATASET, captured, cross_entropy
+
+
+class Head(nn.Module):
+    """A linear layer; subclasses do something to its input first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(8, 3)
+
+    def before(self, x: Tensor) -> Tensor:
+        return x
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(self.before(x), self.out.weight, self.out.bias)
+
+
+class Several(Head):
+    def before(self, x: Tensor) -> Tensor:
+        h = torch.tanh(self.out(x) @ self.out.weight)
+        h = F.dropout(h, 0.5)
+        return torch.softmax(h, 1)
+
+
+class Item(Head):
+    def before(self, x: Tensor) -> Tensor:
+        return x + 1 if x.sum().item() > 0 else x
+
+
+class Branch(Head):
+    def before(self, x: Tensor) -> Tensor:
+        return x + 1 if (x > 0).any() else x
+
+
+class Masked(Head):
+    def before(self, x: Tensor) -> Tensor:
+        return x[x > -1e9].view(-1, 8)
+
+
+class Wide(Head):
+    def before(self, x: Tensor) -> Tensor:
+        return x.double().float()
+
+
+class Overwritten(Head):
+    def before(self, x: Tensor) -> Tensor:
+        h = x * 2
+        seen = h.view(-1)
+        h.relu_()
+        return seen.view(-1, 8)
+
+
+class Truncated(Head):
+    def before(self, x: Tensor) -> Tensor:
+        return x + x.long().float()
+
+
+class Unused(Head):
+    def __init__(self) -> None:
+        super().__init__()
+        self.spare = nn.Linear(2, 2)
+
+
+def refused(model: nn.Module, objective: Objective = cross_entropy, **options: Any) -> tuple[Problem, ...]:
+    with pytest.raises(CaptureError) as caught:
+        captured(model, objective, **options)
+    assert all(problem.remedy for problem in caught.value.problems)
+    assert all(str(problem) in str(caught.value) for problem in caught.value.problems)
+    return caught.value.problems
+
+
+def test_every_unsupported_operation_is_listed_with_its_line_and_a_remedy() -> None:
+    problems = refused(Several())
+    found = {problem.what.split(":")[0]: problem for problem in problems}
+    assert {
+        "aten.tanh.default",
+        "aten.tanh_backward.default",
+        "aten.bernoulli_.float",
+        "aten._softmax.default",
+        "aten._softmax_backward_data.default",
+    } <= set(found)
+    assert "test_refusals.py" in found["aten.tanh.default"].source
+    assert "h = torch.tanh(self.out(x) @ self.out.weight)" in found["aten.tanh.default"].source
+    # The backward pass has no line of its own; it names the forward one.
+    assert found["aten.tanh_backward.default"].source == found["aten.tanh.default"].source
+    assert "return torch.softmax(h, 1)" in found["aten._softmax_backward_data.default"].source
+    assert "dropout" in found["aten.bernoulli_.float"].remedy
+
+
+def test_the_module_is_named() -> None:
+    problems = refused(nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 3)))
+    assert all("(module 0)" in problem.source for problem in problems)
+    assert "cross_entropy(model(batch" in problems[0].source
+
+
+@pytest.mark.parametrize(
+    ("model", "line"),
+    [(Item, "if x.sum().item() > 0"), (Branch, "if (x > 0).any()"), (Masked, "x[x > -1e9]")],
+)
+def test_data_dependent_control_flow_names_its_line(model: type[nn.Module], line: str) -> None:
+    (problem,) = refused(model())
+    assert line in problem.source
+
+
+@pytest.mark.parametrize(
+    ("model", "what"),
+    [
+        (Wide, "float64"),
+        (Overwritten, "in place"),
+        (Truncated, "from float to integer"),
+        (Unused, "does not reach"),
+    ],
+)
+def test_what_has_no_exact_form_is_refused(model: type[nn.Module], what: str) -> None:
+    assert all(what in problem.what for problem in refused(model()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_other_float_types_are_refused_before_anything_runs(dtype: torch.dtype) -> None:
+    problems = refused(nn.Linear(8, 3).to(dtype))
+    assert [problem.what.split()[0] for problem in problems] == ["weight", "bias"]
+    assert "model.float()" in problems[0].remedy
+
+
+def test_running_statistics_are_refused() -> None:
+    problems = refused(nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)))
+    assert any("native_batch_norm" in problem.what for problem in problems)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.1}, {"ignore_index": 1}],
+    ids=str,
+)
+def test_losses_other_than_the_plain_mean_are_refused(options: Mapping[str, Any]) -> None:
+    refused(Head(), lambda model, batch: F.cross_entropy(model(batch["x"]), batch["y"], **options))
+
+
+def test_a_loss_without_the_model_and_a_metric_called_loss_are_refused() -> None:
+    refused(Head(), lambda _, batch: batch["x"].mean())
+    refused(Head(), lambda model, batch: (cross_entropy(model, batch), {"loss": batch["x"].mean()}))
+    refused(Head(), lambda model, batch: (cross_entropy(model, batch), {"count": (batch["y"] == 1).sum()}))
+
+
+def test_names_that_the_state_has_already_are_refused() -> None:
+    class Key(Head):
+        def __init__(self) -> None:
+            super().__init__()
+            self.key = nn.Parameter(torch.ones(8))
+
+        def before(self, x: Tensor) -> Tensor:
+            return x * self.key
+
+    (problem,) = refused(Key())
+    assert "key" in problem.what
+
+
+def test_optimisers_that_are_not_supported_are_refused() -> None:
+    model = Head()
+    for optimizer in (
+        torch.optim.Adam(model.parameters()),
+        torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, dampening=0.5),
+        torch.optim.SGD(model.parameters(), lr=0.1, maximize=True),
+        torch.optim.SGD([model.out.bias], lr=0.1),
+    ):
+        refused(model, optimizer=optimizer)
+
+
+def test_schedulers_that_need_more_than_the_step_are_refused() -> None:
+    model = Head()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    refused(model, optimizer=optimizer, scheduler=torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer))
+    other = torch.optim.SGD(model.parameters(), lr=0.1)
+    refused(model, optimizer=optimizer, scheduler=torch.optim.lr_scheduler.StepLR(other, 1))
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        {},
+        {"x": torch.randn(5, 8), "y": DATASET["y"]},
+        {"x": DATASET["x"].double(), "y": DATASET["y"]},
+        {"x": DATASET["x"], "y": DATASET["y"] + 2**40},
+        {"x": torch.tensor(1.0), "y": DATASET["y"]},
+    ],
+    ids=["empty", "lengths", "float64", "too large", "no rows"],
+)
+def test_datasets_that_cannot_be_committed_are_refused(dataset: Mapping[str, Tensor]) -> None:
+    refused(Head(), dataset=dataset)

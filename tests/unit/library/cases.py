@@ -1,0 +1,105 @@
+"""Every library function on shapes that pad, that fill a row, that span blocks; and operands that are mean to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.types import DType, canonical
+from protocol.program.library.function import Attribute
+from protocol.program.types import TensorType
+from tests.vectors.numerics_edges import OF as EDGES
+
+F32, I32, U32 = DType.F32, DType.I32, DType.U32
+
+
+def f32(*shape: int) -> TensorType:
+    """An f32 type, short."""
+    return TensorType(F32, shape)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: the function, its operands' types, its attributes. Integer operands run from -2 to `labels` + 1."""
+
+    function: str
+    operands: tuple[TensorType, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    labels: int = 0
+
+    def __str__(self) -> str:
+        shapes = " ".join("x".join(map(str, type_.shape)) or "scalar" for type_ in self.operands)
+        return f"{self.function} {shapes}"
+
+
+LABELS = TensorType(I32, (5,))
+KEY, STEP = TensorType(U32, (2,)), TensorType(U32, ())
+MOMENTUM = {"momentum": 0.9, "weight_decay": 0.01, "nesterov": True}
+
+CASES = [
+    Case("linear", (f32(5, 10), f32(7, 10), f32(7))),
+    Case("linear", (f32(3, 256), f32(2, 256))),
+    Case("linear", (f32(2, 513), f32(3, 513), f32(3))),
+    Case("linear", (f32(1, 1), f32(1, 1))),
+    Case("matmul", (f32(4, 12), f32(12, 3))),
+    Case("linear_grad_input", (f32(6, 10), f32(10, 9))),
+    Case("linear_grad_weight", (f32(33, 4), f32(33, 5))),
+    Case("linear_grad_weight", (f32(300, 3), f32(300, 2))),
+    Case("sum_rows", (f32(4, 10),)),
+    Case("sum_rows", (f32(2, 700),)),
+    Case("sum_columns", (f32(33, 6),)),
+    Case("argmax_rows", (f32(9, 10),)),
+    Case("argmax_rows", (f32(3, 300),)),
+    Case("exp", (f32(3, 50),)),
+    Case("log", (f32(3, 50),)),
+    Case("log_softmax", (f32(6, 10),)),
+    Case("log_softmax", (f32(2, 256),)),
+    Case("log_softmax_grad", (f32(6, 10), f32(6, 10))),
+    Case("nll_loss", (f32(5, 10), LABELS), labels=10),
+    Case("nll_loss", (f32(5, 1), LABELS), labels=1),
+    Case("nll_loss_grad", (f32(), LABELS), {"classes": 10}, labels=10),
+    Case("sgd", (f32(4, 6), f32(4, 6), f32()), {"weight_decay": 0.0}),
+    Case("sgd", (f32(4, 6), f32(4, 6), f32()), {"weight_decay": 0.1}),
+    Case("sgd_momentum", (f32(40), f32(40), f32(40), f32()), MOMENTUM),
+    Case(
+        "sgd_momentum",
+        (f32(40), f32(40), f32(40), f32()),
+        MOMENTUM | {"nesterov": False, "weight_decay": 0.0},
+    ),
+    Case("draw_batch", (KEY, STEP), {"batch": 65, "rows": 1500, "stream": 3}),
+    Case("draw_batch", (KEY, STEP), {"batch": 4, "rows": 1, "stream": 0}),
+]
+
+FILLS = ("normal", "wide", "bits", "edges", "zeros")
+"""`normal`: as in training. `wide`: 60 binades and a few exact zeros. `bits`: any bits. `edges`: NaN, infinities,
+subnormals, the largest, ties. `zeros`: zeros of both signs."""
+
+
+def operands(case: Case, fill: str, seed: int) -> list[Tensor]:
+    """Operands for a case, the same for the same seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return [_tensor(type_, fill, case.labels, generator) for type_ in case.operands]
+
+
+def _tensor(type_: TensorType, fill: str, labels: int, generator: torch.Generator) -> Tensor:
+    shape = type_.shape
+    if type_.dtype is I32:
+        return torch.randint(-2, labels + 2, shape, generator=generator, dtype=torch.int32)
+    if type_.dtype is U32 or fill == "bits":
+        words = torch.randint(-(2**31), 2**31, shape, generator=generator, dtype=torch.int64).to(torch.int32)
+        return words if type_.dtype is U32 else canonical(words.view(torch.float32))
+    normal = torch.randn(shape, generator=generator)
+    if fill == "normal":
+        return normal
+    if fill == "wide":
+        spread = torch.exp2(torch.randint(-30, 31, shape, generator=generator).float())
+        return torch.where(torch.rand(shape, generator=generator) < 0.1, 0.0, normal * spread)
+    if fill == "zeros":
+        return normal * 0.0
+    edges = torch.tensor(EDGES[F32], dtype=torch.int64).to(torch.int32).view(torch.float32)
+    chosen = edges[torch.randint(0, len(edges), shape, generator=generator)]
+    # One edge in a row is enough to spoil it; leave most rows something to compute.
+    return canonical(torch.where(torch.rand(shape, generator=generator) < 0.15, chosen, normal))

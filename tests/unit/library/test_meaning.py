@@ -1,0 +1,91 @@
+"""Library functions are close to what torch computes in float64, and exact where arithmetic.md says so."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from protocol.program.library import CATALOGUE
+
+
+def run(name: str, *operands: Tensor, **attributes: float) -> Tensor:
+    (result,) = CATALOGUE[name].kernel(attributes)(operands)
+    return result
+
+
+def test_linear_rounds_rows_to_thirteen_bits() -> None:
+    x, w, bias = torch.randn(8, 100), torch.randn(5, 100), torch.randn(5)
+    exact = F.linear(x.double(), w.double(), bias.double())
+    # Each factor is off by at most 2^-14 of its row's power of two, so a product by less than 2^-11 of both maxima.
+    bound = 100 * 2.0**-11 * x.abs().amax(1, keepdim=True) * w.abs().amax(1)
+    assert bool(((run("linear", x, w, bias) - exact).abs() <= bound).all())
+
+
+def test_weight_gradient_keeps_small_gradients_beside_large_ones() -> None:
+    """At 13 bits, gradients below 2^-14 of the column's largest would round to zero and the sum would be biased."""
+    g = torch.full((65, 1), 2.0**-15)
+    g[0] = 1.0
+    x = torch.ones(65, 1)
+    assert run("linear_grad_weight", g, x).item() == 1.0 + 64 * 2.0**-15
+    assert run("matmul", g.mT.contiguous(), x).item() == 1.0
+
+
+def test_sums_are_rounded_once() -> None:
+    x = torch.tensor([[2.0**24, 1.0, 1.0, 1.0, 1.0]])
+    assert run("sum_rows", x).item() == 2.0**24 + 4
+    assert run("sum_columns", x.mT.contiguous()).item() == 2.0**24 + 4
+
+
+@pytest.mark.parametrize("classes", [2, 10, 33])
+def test_cross_entropy_and_its_gradient_follow_torch(classes: int) -> None:
+    logits = (torch.randn(16, classes) * 4).requires_grad_()
+    labels = torch.randint(0, classes, (16,))
+    expected = F.cross_entropy(logits, labels)
+    (gradient,) = torch.autograd.grad(expected, logits)
+    y = run("log_softmax", logits.detach())
+    torch.testing.assert_close(y, F.log_softmax(logits.detach(), 1), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(run("nll_loss", y, labels.int()), expected.detach(), rtol=1e-5, atol=1e-6)
+    g = run("nll_loss_grad", torch.tensor(1.0), labels.int(), classes=classes)
+    torch.testing.assert_close(run("log_softmax_grad", g, y), gradient, rtol=1e-4, atol=1e-7)
+
+
+def test_a_label_outside_the_classes_counts_as_nothing() -> None:
+    y = torch.log_softmax(torch.randn(4, 3), 1)
+    labels = torch.tensor([0, -100, 3, 2], dtype=torch.int32)
+    expected = -(y[0, 0] + y[3, 2]) / 4
+    torch.testing.assert_close(run("nll_loss", y, labels), expected)
+    g = run("nll_loss_grad", torch.tensor(1.0), labels, classes=3)
+    assert g.sum().item() == -0.5
+    assert not bool(g[1:3].any())
+
+
+@pytest.mark.parametrize(
+    ("momentum", "weight_decay", "nesterov"), [(0.9, 0.0, False), (0.8, 0.05, True), (0.0, 0.1, False)]
+)
+def test_sgd_follows_torch(momentum: float, weight_decay: float, nesterov: bool) -> None:
+    p = torch.nn.Parameter(torch.randn(50))
+    options = {"momentum": momentum, "weight_decay": weight_decay, "nesterov": nesterov}
+    optimizer = torch.optim.SGD([p], lr=0.1, **options)  # type: ignore[arg-type]
+    ours, buffer, rate = p.detach().clone(), torch.zeros(50), torch.tensor(0.1)
+    for _ in range(5):
+        g = torch.randn(50)
+        p.grad = g.clone()
+        optimizer.step()
+        if momentum:
+            kernel = CATALOGUE["sgd_momentum"].kernel(options)
+            ours, buffer = kernel([ours, g, buffer, rate])
+        else:
+            (ours,) = CATALOGUE["sgd"].kernel({"weight_decay": weight_decay})([ours, g, rate])
+    torch.testing.assert_close(ours, p.detach(), rtol=1e-6, atol=1e-6)
+
+
+def test_batches_are_uniform_and_differ_by_step() -> None:
+    key = torch.tensor([7, 9], dtype=torch.int32)
+    draws = [
+        run("draw_batch", key, torch.tensor(step, dtype=torch.int32), batch=1000, rows=10, stream=0)
+        for step in range(10)
+    ]
+    counts = torch.bincount(torch.cat(draws), minlength=10)
+    assert len(counts) == 10
+    assert bool(((counts - 1000).abs() < 150).all())  # five standard deviations of 30
+    assert not torch.equal(draws[0], draws[1])
