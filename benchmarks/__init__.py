@@ -1,0 +1,1 @@
+"""The performance table: `make bench`, or `python -m benchmarks [--json] [--rows NAME …]`."""

@@ -1,0 +1,66 @@
+"""Print the performance table with date, commit and hardware."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks import commands, committing, gas, training
+from benchmarks.measure import Row
+
+GROUPS = {
+    "committing": committing.rows,
+    "training": training.rows,
+    "commands": commands.rows,
+    "gas": gas.rows,
+}
+
+
+def main() -> None:
+    """Measure the groups asked for and print them."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("--rows", nargs="+", choices=list(GROUPS), default=list(GROUPS))
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the table")
+    arguments = parser.parse_args()
+    found = [row for group in arguments.rows for row in GROUPS[group]()]
+    where = {"date": datetime.date.today().isoformat(), "commit": commit(), "hardware": hardware()}
+    if arguments.json:
+        print(json.dumps({**where, "rows": [asdict(row) for row in found]}, indent=2))
+        return
+    print(f"{where['date']}, commit {where['commit']}, {where['hardware']}\n")
+    print("| what | measured | goal | middle half |\n|---|---|---|---|")
+    for row in found:
+        print(line(row))
+
+
+def line(row: Row) -> str:
+    """One row as Markdown."""
+    return f"| {row.what} | {row.value} | {row.goal} | {row.spread} |"
+
+
+def commit() -> str:
+    """Short hash of the checkout, with a mark if it has changes."""
+    run = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    return run.stdout.strip() or "unknown"
+
+
+def hardware() -> str:
+    """Processor and number of cores."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [text.split(":")[1].strip() for text in info.read_text().splitlines() if "model name" in text]
+        cpu = names[0] if names else cpu
+    return f"{cpu}, {os.cpu_count()} cores"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Commands: how long `--help` takes, from process start to end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+from benchmarks.measure import Row, seconds
+
+COMMANDS = ("assay", "solver", "verifier")
+
+
+def rows() -> list[Row]:
+    """Seconds of `--help` per command."""
+    return [Row(f"`{command} --help`", f"{median(times(command)):.2f} s", "0.5 s") for command in COMMANDS]
+
+
+def times(command: str) -> list[float]:
+    """Seconds of seven runs."""
+    binary = str(Path(sys.executable).parent / command)
+
+    def run() -> None:
+        subprocess.run([binary, "--help"], check=True, capture_output=True)
+
+    return [seconds(run) for _ in range(7)]

@@ -1,0 +1,34 @@
+"""Gas: the demo's disputes on a real anvil, from the report that it writes; runs the demo first."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Row
+
+REPORT = Path("build/demo/report.json")
+
+
+def rows() -> list[Row]:
+    """The largest transaction, the largest judgment, and the dispute with data served."""
+    assay = str(Path(sys.executable).parent / "assay")
+    subprocess.run([assay, "demo"], check=True, stdout=subprocess.DEVNULL)
+    runs: list[dict[str, Any]] = json.loads(REPORT.read_text())["runs"]
+    judged = [run for run in runs if run.get("game") and run["gas"]["judge"]]
+    single = [gas for run in judged for gas in flat({k: v for k, v in run["gas"].items() if k != "total"})]
+    served = [run for run in judged if not run["gas"]["reveal"]]
+    return [
+        Row("largest transaction of a dispute", f"{max(single):,} gas", "1,000,000"),
+        Row("largest judgment", f"{max(run['gas']['judge'] for run in judged):,} gas", "350,000"),
+        Row("dispute with data served", f"{max(run['gas']['total'] for run in served):,} gas", "4,000,000"),
+        Row("its transactions", str(max(run["transactions"] for run in served)), "14"),
+    ]
+
+
+def flat(gas: dict[str, Any]) -> list[int]:
+    """All figures of one run."""
+    return [figure for value in gas.values() for figure in (value if isinstance(value, list) else [value])]
