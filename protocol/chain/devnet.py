@@ -56,6 +56,7 @@ class Devnet:
         block_time: int | None = 1,
         chain_id: int = DEVELOPMENT_CHAIN,
         log: Path | None = None,
+        hardfork: str = "prague",
     ) -> None:
         program = anvil_program()
         self.port = port or _free_port()
@@ -69,7 +70,7 @@ class Devnet:
                 remedy="stop it, or choose another port",
             )
         command = [program, "--host", HOST, "--port", str(self.port), "--chain-id", str(chain_id)]
-        command += ["--mnemonic", MNEMONIC, "--accounts", str(DEVELOPMENT_ACCOUNTS), "--hardfork", "prague"]
+        command += ["--mnemonic", MNEMONIC, "--accounts", str(DEVELOPMENT_ACCOUNTS), "--hardfork", hardfork]
         # Transactions in the order of arrival: a development chain has no fee market.
         command += ["--order", "fifo"]
         if block_time is not None:

@@ -1,0 +1,84 @@
+"""A bundle in memory: the step program and the tensors it starts from, as canonical bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+
+from protocol.commitments import Tree, constants_tree, state_tree, tensor_root
+from protocol.commitments.tensors import Tensor
+from protocol.numerics.types import DType, from_bytes, to_bytes
+from protocol.program.cost import Cost, cost
+from protocol.program.library import Hint
+from protocol.program.step import StepProgram
+from protocol.program.types import TensorType
+from protocol.task import ARITHMETIC
+
+if TYPE_CHECKING:  # only the submitter captures
+    from protocol.program.capture import CapturedStep
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """`state`, `dataset` and `constants` hold the step program's inputs, in its order. `hints` are for
+    finding kernels.
+    """
+
+    name: str
+    step: StepProgram
+    state: tuple[Tensor, ...]
+    dataset: tuple[Tensor, ...]
+    constants: tuple[Tensor, ...]
+    hints: Mapping[bytes, Hint] = field(default_factory=dict)
+    arithmetic: int = ARITHMETIC
+
+    @classmethod
+    def of(cls, name: str, captured: CapturedStep, initial: Mapping[str, torch.Tensor]) -> Bundle:
+        """The bundle of a captured step that starts from `initial` (`CapturedStep.initial_state`)."""
+        step = captured.step_program
+        state = _tensors(dict(zip(step.state, step.order(initial), strict=True)), step.state_types)
+        fixed = _tensors({**captured.dataset, **captured.constants}, step.fixed_types)
+        return cls(name, step, state, fixed[: step.datasets], fixed[step.datasets :], captured.hints)
+
+    @cached_property
+    def state_tree(self) -> Tree:
+        """The initial state's tree; its root is r_0."""
+        return state_tree([tensor_root(tensor.data) for tensor in self.state])
+
+    @cached_property
+    def constant_roots(self) -> tuple[bytes, ...]:
+        """Tensor roots of the dataset's tensors, then of the constants."""
+        return tuple(tensor_root(tensor.data) for tensor in (*self.dataset, *self.constants))
+
+    @cached_property
+    def constants_tree(self) -> Tree:
+        """The tree over `constant_roots`."""
+        return constants_tree(self.constant_roots)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What one step costs."""
+        return cost(self.step.program)
+
+    def initial_state(self) -> dict[str, torch.Tensor]:
+        """The state before the first step, as fresh CPU tensors by name."""
+        return {tensor.name: _torch(tensor) for tensor in self.state}
+
+    def fixed(self) -> tuple[torch.Tensor, ...]:
+        """The dataset's tensors, then the constants, as fresh CPU tensors."""
+        return tuple(_torch(tensor) for tensor in (*self.dataset, *self.constants))
+
+
+def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) -> tuple[Tensor, ...]:
+    return tuple(
+        Tensor(name, int(type_.dtype), type_.shape, to_bytes(value, type_.dtype))
+        for (name, value), type_ in zip(values.items(), types, strict=True)
+    )
+
+
+def _torch(tensor: Tensor) -> torch.Tensor:
+    return from_bytes(tensor.data, DType(tensor.dtype), tensor.shape)
