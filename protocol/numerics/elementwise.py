@@ -177,7 +177,7 @@ def cast(x: Tensor, source: DType, target: DType) -> Tensor:
         return _cast_f32(x, target)
     wide = unsigned(x) if source is DType.U32 else x.to(torch.int64)
     if target is DType.F32:
-        return round_i64(wide)
+        return round_i64(wide) if source is DType.I64 else wide.to(torch.float64).to(torch.float32)
     if target in (DType.I32, DType.U32):
         return _narrow(wide)
     return wide.to(target.storage)

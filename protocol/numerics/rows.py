@@ -68,7 +68,7 @@ def whole_in_row(x: Tensor, e: Tensor, p: int) -> Tensor:
     """
     k = torch.where(e == SENTINEL, 0, p - e)
     factor = torch.bitwise_left_shift(k + 127, 23).view(torch.float32)
-    return torch.round(x * factor)
+    return (x * factor).round_()
 
 
 def row_scale(e: Tensor, p: int) -> Tensor:

@@ -79,6 +79,15 @@ def test_torch_and_plain_integers_run_the_same_list(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+def test_blocks_do_not_show(name: str) -> None:
+    x = floats_of(np.random.default_rng(4).integers(0, 2**32, (300, 700), dtype=np.uint32))
+    function = FUNCTIONS[name][0]
+    rows = torch.stack([function(row) for row in x])
+    assert torch.equal(function(x).view(torch.int32), rows.view(torch.int32))
+    assert torch.equal(function(x.T).T.contiguous().view(torch.int32), rows.view(torch.int32))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_error_on_a_sample_is_below_the_measured_worst(name: str) -> None:
     draw = np.random.default_rng(3).integers(0, 2**32, 2_000_000, dtype=np.uint32)
     assert 0.5 < worst_ulp(name, floats_of(draw)) <= MEASURED[name]
