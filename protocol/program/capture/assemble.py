@@ -33,7 +33,7 @@ METRIC = "metric."
 
 @dataclass(frozen=True)
 class Assembled:
-    """The program with the names of its inputs; `state` are also its outputs. `coverage` counts (ATen op, rule)."""
+    """The program and the state's types by name, in its order. `coverage` counts (ATen op, what it became)."""
 
     program: Program
     state: Mapping[str, TensorType]

@@ -75,7 +75,7 @@ class CapturedStep:
         return self.step_program.step(state, self.fixed, self._interpreter)
 
     def coverage(self) -> tuple[Coverage, ...]:
-        """Every ATen operation that the submitter's code ran, and the rule that lowered it."""
+        """Every ATen operation that the submitter's code ran, and the library function or rule it became."""
         return tuple(Coverage(*pair, count) for pair, count in sorted(self.coverage_counts.items()))
 
     def cost(self) -> Cost:

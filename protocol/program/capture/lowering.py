@@ -6,6 +6,7 @@ rule raises `Unsupported`, is a `Problem`; all of them are collected and raised 
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,8 @@ from protocol.program.builder import Builder, Value
 from protocol.program.capture.errors import CaptureError, Problem
 from protocol.program.capture.sources import BACKWARD_KEY, source_of
 from protocol.program.capture.views import View
+from protocol.program.errors import ProgramError
+from protocol.program.library.function import Attribute, LibraryFunction
 
 Lowered = View | tuple["Lowered", ...] | None
 Scalar = bool | int | float
@@ -40,6 +43,7 @@ DTYPES = {
 DEFAULT_REMEDY = (
     "rewrite it with supported operations, or add a rule for it under protocol/program/capture/ops"
 )
+CONSTANT = "register it as a buffer of the model; it then travels with the task as a constant"
 IN_PLACE = "do not write into tensors inside the model; make new ones"
 RANDOM = (
     "remove dropout and noise from the model: no random numbers but the batch draw are part of a step yet"
@@ -75,6 +79,14 @@ class Lowering:
         self.builder = builder
         self.weight_gradients = weight_gradients
         self.coverage: Counter[tuple[str, str]] = Counter()
+        self.called: list[str] = []
+        """Library functions that the rule at work has called."""
+
+    def call(self, function: LibraryFunction, *operands: Value, **attributes: Attribute) -> Value:
+        """Call a library function of one result."""
+        self.called.append(function.name)
+        result: Value = function.call(self.builder, *operands, **attributes)
+        return result
 
     def constant(self, value: Scalar, dtype: DType) -> View:
         """One element of a type; f32 literals are rounded to f32."""
@@ -133,12 +145,16 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
         elif node.op == "call_function":
             try:
                 rule = _rule_of(node)
-                if all(
-                    operand in known for operand in node.all_input_nodes
-                ):  # else a problem above explains it
+                # Where an operand is missing, a problem listed above explains it.
+                if all(operand in known for operand in node.all_input_nodes):
                     known[node] = _apply(lowering, node, rule, known)
             except Unsupported as error:
                 problems[Problem(f"{node.target}: {error}", error.remedy, source_of(node))] = None
+            except ProgramError as error:
+                problems[Problem(f"{node.target}: {error}", DEFAULT_REMEDY, source_of(node))] = None
+        elif node.op == "get_attr":
+            for user in node.users:
+                problems[Problem("a tensor made inside the step", CONSTANT, source_of(user))] = None
     if problems:
         raise CaptureError(problems)
     return [_single(known[node]) for node in outputs_of(graph)]
@@ -155,12 +171,20 @@ def _apply(
 ) -> Lowered:
     with_values: Any = map_arg((node.args, node.kwargs), known.__getitem__)  # type: ignore[arg-type]
     args, kwargs = with_values
-    if isinstance(node.target, OpOverload):
-        if node.target._schema.is_mutable and not _is_private(node.args[0], node):
-            raise Unsupported("changes a tensor in place that is still in use", IN_PLACE)
-        lowering.dtype_of(node)
-        lowering.coverage[str(node.target), rule.__name__.strip("_")] += 1
-    return rule(lowering, node, *args, **kwargs)
+    if not isinstance(node.target, OpOverload):
+        return rule(lowering, node, *args, **kwargs)
+    if node.target._schema.is_mutable and not _is_private(node.args[0], node):
+        raise Unsupported("changes a tensor in place that is still in use", IN_PLACE)
+    try:
+        inspect.signature(rule).bind(lowering, node, *args, **kwargs)
+    except TypeError:
+        raise Unsupported("with these arguments") from None
+    lowering.dtype_of(node)
+    lowering.called.clear()
+    result = rule(lowering, node, *args, **kwargs)
+    became = ", ".join(lowering.called) or rule.__name__.strip("_")
+    lowering.coverage[str(node.target), became] += 1
+    return result
 
 
 def _rule_of(node: torch.fx.Node) -> Rule:

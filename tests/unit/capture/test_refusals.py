@@ -149,6 +149,15 @@ def test_losses_other_than_the_plain_mean_are_refused(options: Mapping[str, Any]
     refused(Head(), lambda model, batch: F.cross_entropy(model(batch["x"]), batch["y"], **options))
 
 
+def test_tensors_made_inside_and_arguments_without_a_rule_are_refused() -> None:
+    (made,) = refused(
+        Head(), lambda m, batch: F.cross_entropy(m(batch["x"] + torch.tensor([1.0] * 8)), batch["y"])
+    )
+    assert "buffer" in made.remedy
+    refused(Head(), lambda m, batch: F.cross_entropy(m(batch["x"].div(2, rounding_mode="floor")), batch["y"]))
+    refused(Head(), lambda m, batch: (cross_entropy(m, batch), {"odd": (batch["y"] % 2).float().mean()}))
+
+
 def test_a_loss_without_the_model_and_a_metric_called_loss_are_refused() -> None:
     refused(Head(), lambda _, batch: batch["x"].mean())
     refused(Head(), lambda model, batch: (cross_entropy(model, batch), {"loss": batch["x"].mean()}))

@@ -130,7 +130,10 @@ def test_metrics_bytes_as_data_and_the_seed() -> None:
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         z = model(batch["x"].float() / 255)
         accuracy = (z.argmax(1) == batch["y"]).float().mean()
-        return F.cross_entropy(z, batch["y"]), {"accuracy": accuracy, "largest": z.abs().sum()}
+        first = z[:1].expand(6, 3) > z[:1]  # shapes that broadcasting hides
+        same = torch.where(first.t(), 1.0, z[:1].t()).sum(1)
+        metrics = {"accuracy": accuracy, "largest": z.abs().sum(), "same": same.view(3, 1).mean()}
+        return F.cross_entropy(z, batch["y"]), metrics
 
     model = nn.Linear(8, 3)
     step = captured(model, objective, dataset={"x": pixels, "y": DATASET["y"]})
@@ -141,6 +144,7 @@ def test_metrics_bytes_as_data_and_the_seed() -> None:
     z = model(batch["x"].float() / 255).detach()
     assert after["metric.accuracy"].item() == (z.argmax(1) == batch["y"]).float().mean().item()
     torch.testing.assert_close(after["metric.largest"], z.abs().sum(), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(after["metric.same"], z[0].sum() * 2, rtol=1e-3, atol=1e-3)
     other = step.step(step.initial_state(6))
     assert not torch.equal(after["weight"], other["weight"])
     with pytest.raises(ValueError, match="64 bits"):
@@ -152,8 +156,10 @@ def test_the_program_depends_on_the_code_and_not_on_the_weights() -> None:
     assert first.root == second.root
     assert first.root != captured(MODELS["deep"]()).root
     assert first.cost().operations > 2 * BATCH * (8 * 20 + 20 * 3)
-    covered = {entry.operation for entry in first.coverage()}
-    assert {"aten.addmm.default", "aten.mm.default", "aten.threshold_backward.default"} <= covered
+    covered = {(entry.operation, entry.became): entry.count for entry in first.coverage()}
+    assert covered["aten.mm.default", "linear_grad_weight"] == 2
+    assert covered["aten.mm.default", "linear_grad_input"] == 1
+    assert covered["aten.threshold_backward.default", "relu_grad"] == 1
     assert set(first.hints) < {program.id for program in first.step_program.program.closure()}
 
 

@@ -22,9 +22,9 @@ def matmul(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
             return _weight_gradient(lowering, y, x.turned()).turned()
     b = lowering.builder
     if y.turned().whole:
-        return View.of(contractions.linear.call(b, x.elements(b), y.value))
+        return View.of(lowering.call(contractions.linear, x.elements(b), y.value))
     function = contractions.linear_grad_input if left else contractions.matmul
-    return View.of(function.call(b, x.elements(b), y.elements(b)))
+    return View.of(lowering.call(function, x.elements(b), y.elements(b)))
 
 
 @lowers(aten.addmm.default)
@@ -44,10 +44,12 @@ def linear(
     b = lowering.builder
     if lowering.is_gradient(node):
         raise Unsupported("in the backward pass", "write the products and sums out")
-    return View.of(contractions.linear.call(b, x.elements(b), y.turned().elements(b), bias.elements(b)))
+    return View.of(
+        lowering.call(contractions.linear, x.elements(b), y.turned().elements(b), bias.elements(b))
+    )
 
 
 def _weight_gradient(lowering: Lowering, g: View, x: View) -> View:
     """g [K, M] transposed times x [K, N]; `g` comes from the loss."""
     b = lowering.builder
-    return View.of(contractions.linear_grad_weight.call(b, g.elements(b), x.elements(b)))
+    return View.of(lowering.call(contractions.linear_grad_weight, g.elements(b), x.elements(b)))

@@ -17,7 +17,7 @@ MEAN = 1
 @lowers(aten._log_softmax.default)
 def log_softmax(lowering: Lowering, _: torch.fx.Node, x: View, axis: int, half_to_float: bool) -> View:  # noqa: ARG001
     """Along the last axis."""
-    return View.of(softmax.log_softmax.call(lowering.builder, _last(x, axis).elements(lowering.builder)))
+    return View.of(lowering.call(softmax.log_softmax, _last(x, axis).elements(lowering.builder)))
 
 
 @lowers(aten._log_softmax_backward_data.default)
@@ -31,7 +31,7 @@ def log_softmax_grad(
 ) -> View:
     """Along the last axis."""
     b = lowering.builder
-    return View.of(softmax.log_softmax_grad.call(b, _last(g, axis).elements(b), y.elements(b)))
+    return View.of(lowering.call(softmax.log_softmax_grad, _last(g, axis).elements(b), y.elements(b)))
 
 
 @lowers(aten.nll_loss_forward.default)
@@ -47,7 +47,7 @@ def nll_loss(
     """The mean over the batch, and the batch size, which torch calls the total weight."""
     b = lowering.builder
     _require_plain(log_probabilities, weight, reduction, ignore_index)
-    value = loss.nll_loss.call(b, log_probabilities.elements(b), labels.elements(b))
+    value = lowering.call(loss.nll_loss, log_probabilities.elements(b), labels.elements(b))
     return View.of(value), lowering.constant(float(labels.shape[0]), DType.F32)
 
 
@@ -67,7 +67,7 @@ def nll_loss_grad(
     b = lowering.builder
     _require_plain(log_probabilities, weight, reduction, ignore_index)
     classes = log_probabilities.shape[1]
-    return View.of(loss.nll_loss_grad.call(b, g.elements(b), labels.elements(b), classes=classes))
+    return View.of(lowering.call(loss.nll_loss_grad, g.elements(b), labels.elements(b), classes=classes))
 
 
 def _last(x: View, axis: int) -> View:

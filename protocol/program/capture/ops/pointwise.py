@@ -91,7 +91,8 @@ def where(lowering: Lowering, node: torch.fx.Node, condition: View, x: Operand, 
     """x where the condition holds, else y."""
     dtype = lowering.dtype_of(node)
     chosen = lowering.operand(condition, DType.BOOL)
-    return View.of(lowering.builder.select(chosen, lowering.operand(x, dtype), lowering.operand(y, dtype)))
+    result = lowering.builder.select(chosen, lowering.operand(x, dtype), lowering.operand(y, dtype))
+    return _shaped(lowering, node, View.of(result))
 
 
 @lowers(aten._to_copy.default)
@@ -116,11 +117,12 @@ def _unary(overload: Any, name: str, make: Callable[[Builder, Value], Value]) ->
 
 
 def _comparison(packet: Any, name: str, compare: Callable[[Builder, Value, Value], Value]) -> None:
-    def rule(lowering: Lowering, _: torch.fx.Node, x: View, y: Operand) -> View:
+    def rule(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
         dtype = x.dtype
         if (isinstance(y, View) and y.dtype is not dtype) or isinstance(y, float):
             dtype = DType.F32
-        return View.of(compare(lowering.builder, lowering.operand(x, dtype), lowering.operand(y, dtype)))
+        result = compare(lowering.builder, lowering.operand(x, dtype), lowering.operand(y, dtype))
+        return _shaped(lowering, node, View.of(result))
 
     rule.__name__ = name
     lowers(packet.Tensor, packet.Scalar)(rule)

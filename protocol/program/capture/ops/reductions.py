@@ -56,9 +56,7 @@ def argmax(
 ) -> View:
     """The first NaN, else the lowest index of the maximum."""
     rows = _rows(lowering, x, None if axis is None else [axis])
-    return _shaped(
-        lowering, node, View.of(sums.argmax_rows.call(lowering.builder, rows.elements(lowering.builder)))
-    )
+    return _shaped(lowering, node, View.of(lowering.call(sums.argmax_rows, rows.elements(lowering.builder))))
 
 
 def _sum(lowering: Lowering, x: View, axes: Sequence[int] | None) -> View:
@@ -68,8 +66,8 @@ def _sum(lowering: Lowering, x: View, axes: Sequence[int] | None) -> View:
     if 0 < len(chosen) < len(x.shape) and chosen == list(range(len(chosen))):
         columns = math.prod(x.shape[len(chosen) :])
         table = x.apply(b, aten.view.default, (-1, columns))
-        return View.of(sums.sum_columns.call(b, _f32(table).elements(b)))
-    return View.of(sums.sum_rows.call(b, _f32(_rows(lowering, x, axes)).elements(b)))
+        return View.of(lowering.call(sums.sum_columns, _f32(table).elements(b)))
+    return View.of(lowering.call(sums.sum_rows, _f32(_rows(lowering, x, axes)).elements(b)))
 
 
 def _rows(lowering: Lowering, x: View, axes: Sequence[int] | None) -> View:
