@@ -28,3 +28,16 @@ class PortTaken(SolverError):
     """Another server listens on the port."""
 
     exit_code = ExitCode.RETRY
+
+
+def known(error: BaseException) -> ExitCode | None:
+    """Exit codes of errors that the libraries below raise and an operator can act on; None for a defect."""
+    from protocol.bundles import BundleError
+    from protocol.chain.errors import AccountInUse, ChainError, NotMined, RpcUnavailable, UnstableChain
+    from protocol.commitments import CommitmentError
+
+    if isinstance(error, (RpcUnavailable, NotMined, UnstableChain, AccountInUse)):
+        return ExitCode.RETRY
+    if isinstance(error, (ChainError, BundleError, CommitmentError)):
+        return ExitCode.HOPELESS
+    return None

@@ -1,0 +1,122 @@
+"""The command `solver`. Only Typer is imported here; everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from protocol.runtime.exits import ExitCode, reported
+from protocol.runtime.home import VARIABLE, Home
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Train other people's models for pay: bid, stake, train, commit checkpoints, defend them.",
+)
+config = typer.Typer(no_args_is_help=True, help="Settings and where they come from.")
+app.add_typer(config, name="config")
+
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", help="Home folder, else $ASSAY_HOME, else ~/.assay.")
+]
+
+
+def main() -> None:
+    """Entry point of the console command."""
+    app()
+
+
+@app.command()
+def run(
+    stake: Annotated[str | None, typer.Option(help="Tokens to put behind one's work.")] = None,
+    rpc: Annotated[str | None, typer.Option(help="URL of an Ethereum node.")] = None,
+    account: Annotated[str | None, typer.Option(help="Name of an account under the home folder.")] = None,
+    dev_account: Annotated[
+        int | None, typer.Option(min=0, help="Index of a development key; development chains only.")
+    ] = None,
+    password_file: Annotated[
+        Path | None, typer.Option(help="File whose first line opens the account.")
+    ] = None,
+    deployment: Annotated[Path | None, typer.Option(help="Deployment file, else that of the chain.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to serve on.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
+    url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
+    task: Annotated[list[int] | None, typer.Option(min=1, help="Bid on this task only (repeatable).")] = None,
+    home: HomeOption = None,
+    once: Annotated[bool, typer.Option("--once", help="Stop after one task.")] = False,
+    log_json: Annotated[bool, typer.Option("--log-json", help="One JSON object a line on stderr.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log more.")] = False,
+) -> None:
+    """Find a task, bid, train it, serve and defend it, collect; then the next. Ctrl-C once to stop, twice at once."""
+    with reported():  # a wrong setting, before anything heavy is loaded
+        if account is not None and dev_account is not None:
+            from protocol.runtime.settings import SettingsError
+
+            raise SettingsError("expected --account or --dev-account, got both; leave one out")
+    flags: dict[str, object | None] = {
+        "stake": stake,
+        "rpc": rpc,
+        "account": f"dev:{dev_account}" if dev_account is not None else account,
+        "password_file": password_file,
+        "deployment": deployment,
+        "host": host,
+        "port": port,
+        "url": url,
+        "tasks": tuple(task) if task else None,
+    }
+    from solver.errors import known
+
+    with reported(known):
+        code = _run(_at_home(home), flags, once, log_json, verbose)
+    raise typer.Exit(int(code))
+
+
+@config.command("show")
+def config_show(
+    home: HomeOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")] = False,
+) -> None:
+    """Every setting of `solver run`, its value and its source."""
+    from protocol.runtime.output import Output
+    from protocol.runtime.settings import load
+    from solver.settings import SolverSettings
+
+    with reported():
+        place = _at_home(home)
+        rows = load(SolverSettings, "solver", place.config, {}).rows()
+        output = Output("solver config show", as_json)
+        for name, value, source in rows:
+            output.say(f"{name:15} {value:30} {source}")
+        output.result([{"name": name, "value": value, "source": source} for name, value, source in rows])
+
+
+def _at_home(given: Path | None) -> Home:
+    """The home folder; everything below that looks for it finds the same one."""
+    home = Home.find(given)
+    os.environ[VARIABLE] = str(home.root)
+    return home
+
+
+def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool) -> ExitCode:
+    from protocol.chain.client import connect
+    from protocol.runtime import logs
+    from protocol.runtime.settings import load
+    from protocol.runtime.stopping import Stop
+    from solver.node import SolverNode
+    from solver.progress import Progress
+    from solver.settings import SolverSettings
+
+    settings = load(SolverSettings, "solver", home.config, flags).values
+    logs.configure(log_json, verbose)
+    stop = Stop()
+    stop.on_signals()
+    progress = Progress(bar=sys.stderr.isatty() and not log_json)
+    with connect(
+        settings.rpc, settings.deployment, settings.account, password_file=settings.password_file
+    ) as client:
+        return SolverNode(client, settings, home, stop=stop, progress=progress).run(once)

@@ -1,0 +1,72 @@
+"""Progress commitments of one task: made beside the training, which never waits for a receipt.
+
+One worker sends one transaction after the other, always up to the newest checkpoint asked for, with a consistency proof
+from whatever root the chain then has (dispute.md section 2, "train").
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from protocol.chain.receipts import Receipt
+from solver.desk import Desk
+from solver.record import Record
+
+
+class Committer:
+    """Sends what `record` holds. The tree is the record's, read at sizes that no longer change."""
+
+    def __init__(self, desk: Desk, record: Record) -> None:
+        self._desk = desk
+        self._record = record
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="solver-commit")
+        self._running: Future[None] | None = None
+
+    def offer(self, size: int) -> None:
+        """Commit the first `size` checkpoints soon; skipped while an earlier commitment is under way.
+
+        Raises what that earlier one raised: Reverted if the market refuses this run.
+        """
+        if self._running is not None:
+            if not self._running.done():
+                return
+            self._running.result()
+        # Announced before it is sent: whoever sees the root on-chain can ask for what is under it.
+        self._record.commit(size)
+        paths = self._proofs(size)
+        self._running = self._worker.submit(self._progress, size, *paths)
+
+    def finish(self) -> None:
+        """Wait for what is under way. Raises what it raised."""
+        if self._running is not None:
+            self._running.result()
+            self._running = None
+
+    def submit(self) -> Receipt:
+        """Commit all K + 1 checkpoints and open the last one as the result."""
+        self.finish()
+        record, task, size = self._record, self._record.task, self._record.size
+        record.commit(size)
+        root, first, consistency = self._proofs(size)
+        result = record.roots()[-1]
+        path = record.tree.at(size).inclusion_path(size - 1)
+        market = self._desk.client.market
+        receipt = market.submit(task, root, first, consistency, result, path)
+        return self._desk.count("submit", receipt, task=task)
+
+    def close(self) -> None:
+        """End the worker; what it has begun is still sent."""
+        self._worker.shutdown(wait=True)
+
+    def _proofs(self, size: int) -> tuple[bytes, list[bytes], list[bytes]]:
+        """Root of the first `size` checkpoints, and the proof that the market asks for beside it."""
+        tree = self._record.tree.at(size)
+        on_chain = self._desk.client.market.task(self._record.task).size
+        if on_chain == 0:
+            return tree.root, tree.inclusion_path(0), []
+        return tree.root, [], tree.consistency_proof(on_chain)
+
+    def _progress(self, size: int, root: bytes, first: list[bytes], consistency: list[bytes]) -> None:
+        task = self._record.task
+        receipt = self._desk.client.market.progress(task, root, size, first, consistency)
+        self._desk.count("progress", receipt, task=task, size=size)

@@ -1,0 +1,76 @@
+"""Games against this solver: found, watched, answered in time (dispute.md section 6).
+
+Which move to make is `Conduct.defence`; here it is sent, once, whatever is restarted. Replays for games are the
+defence's own, so that HTTP clients cannot hold them up.
+"""
+
+from __future__ import annotations
+
+from protocol.chain.errors import Reverted
+from protocol.chain.game_view import GameReader
+from protocol.dispute.errors import NothingToReveal
+from protocol.dispute.parties import Run
+from protocol.dispute.view import GameView, Phase
+from solver.desk import Desk
+
+
+class Defence:
+    """Watches every game on a task of the shelf."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._seen = 0
+        self._open: dict[int, GameReader] = {}
+        self._runs: dict[int, Run] = {}
+
+    def tick(self) -> bool:
+        """Answer what is due now. True while this solver owes a move somewhere."""
+        self._discover()
+        owing = [self._answer(game) for game in list(self._open)]
+        self._desk.metrics.games.set(len(self._open))
+        return any(owing)
+
+    def _discover(self) -> None:
+        game = self._desk.client.game
+        newest = game.games()
+        for number in range(self._seen + 1, newest + 1):
+            task = game.game(number).task
+            record = self._desk.shelf.record(task)
+            if record is None:
+                continue
+            first = self._desk.client.deployment.block
+            self._open[number] = GameReader(game, number, record.program.program, first)
+            self._runs.setdefault(task, record.replay())
+            self._desk.log.warning("challenged", game=number, task=task)
+        self._seen = newest
+
+    def _answer(self, number: int) -> bool:
+        desk = self._desk
+        view = self._open[number].view()
+        if view.phase is Phase.CLOSED:
+            del self._open[number]
+            desk.log.warning("game over", game=number, task=view.task, verdict=view.verdict.name)
+            return False
+        if not view.solver_to_move:
+            self._call_time(view)
+            return False
+        try:
+            move = desk.conduct.defence(view, self._runs[view.task])
+        except NothingToReveal as error:
+            desk.log.error("no answer", game=number, error=str(error))
+            return False
+        if move is None:
+            return False
+        try:
+            receipt = desk.client.game.send_move(move, view.head)
+        except Reverted as error:  # the game has moved on, or the time is over: look again
+            desk.log.warning("move refused", game=number, move=move.function, error=error.name)
+            return True
+        desk.count(move.function, receipt, game=number, note=move.note)
+        return True
+
+    def _call_time(self, view: GameView) -> None:
+        """End a game whose challenger let its time run out."""
+        game, client = view.game, self._desk.client
+        if client.now() > client.game.game(game).deadline:
+            self._desk.send("timeOut", lambda: client.game.time_out(game), game=game)

@@ -1,0 +1,58 @@
+"""What all rooms of a running solver share: the chain client, the settings, the disk, the shelf, the conduct."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from protocol.bundles import Limits
+from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
+from protocol.chain.receipts import Receipt
+from protocol.commitments import BlobStore
+from protocol.runtime.home import Home
+from protocol.runtime.logs import get
+from solver.conduct import Conduct
+from solver.database import Database
+from solver.metrics import Metrics
+from solver.settings import SolverSettings
+from solver.shelf import Shelf
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+
+@dataclass(frozen=True)
+class Desk:
+    """One solver's collaborators. `store` keeps checkpoints, `home.bundles` the bundles."""
+
+    client: Client
+    settings: SolverSettings
+    conduct: Conduct
+    home: Home
+    database: Database
+    store: BlobStore
+    shelf: Shelf
+    metrics: Metrics
+    log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
+
+    @property
+    def limits(self) -> Limits:
+        """What is taken from submitters."""
+        return Limits(allowed=self.settings.bundles)
+
+    def send(self, what: str, call: Callable[[], Receipt], **about: object) -> Receipt | None:
+        """Carry out a transaction that somebody else may have made needless; None if the contract refused it."""
+        try:
+            return self.count(what, call(), **about)
+        except Reverted as error:
+            self.log.info("refused by the contract", what=what, error=error.name, **about)
+            return None
+
+    def count(self, what: str, receipt: Receipt, **about: object) -> Receipt:
+        """Note a mined transaction."""
+        self.metrics.transactions.labels(what).inc()
+        self.metrics.gas.labels(what).inc(receipt.gas_used)
+        self.log.info("mined", what=what, gas=receipt.gas_used, block=receipt.block, **about)
+        return receipt

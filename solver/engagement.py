@@ -1,0 +1,109 @@
+"""One task that this solver has won: trained segment by segment, committed, submitted, tended until it is over.
+
+Where it stands is read from the chain and the record each time, so that a restart at any point goes on from there.
+"""
+
+from __future__ import annotations
+
+from protocol.chain.errors import Reverted
+from protocol.chain.views import TaskStatus, TaskView
+from protocol.program.step import State
+from solver import closing
+from solver.committing import Committer
+from solver.database import Stage
+from solver.desk import Desk
+from solver.errors import SolverError
+from solver.holding import hold, work
+from solver.progress import Progress
+from solver.record import Record
+from solver.training import Training
+
+HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus"})
+"""Reverts of a commitment that only say that the chain has moved on; the next look at the task sees how."""
+
+
+class Engagement:
+    """Raises BundleError when the bundle is neither on disk nor to be had."""
+
+    def __init__(self, desk: Desk, task: int, progress: Progress) -> None:
+        self._desk = desk
+        self._progress = progress
+        self.task = task
+        self.terms = desk.client.market.terms(task)
+        bundle = hold(desk, self.terms)
+        self._work = work(task, bundle)
+        self._initial = bundle.initial_state
+        self.record = Record(
+            task,
+            self._work.program,
+            self._work.fixed,
+            desk.conduct.executor(self._work),
+            self.terms.segments,
+            self.terms.segment_steps,
+            desk.database,
+            desk.store,
+        )
+        desk.shelf.put(self.record)
+        self._training: Training | None = None
+        self._committer = Committer(desk, self.record)
+
+    def tick(self, view: TaskView) -> bool:
+        """Do the next piece of work; True if there was one. At most one segment is trained.
+
+        Raises SolverError if the market refuses this run for what it is.
+        """
+        if view.status is TaskStatus.TRAINING:
+            return self._expire(view) if self._desk.client.now() > view.train_until else self._train(view)
+        if view.status is TaskStatus.SUBMITTED:
+            self._training = None
+            self._stage(Stage.SUBMITTED)
+            return closing.tend(self._desk, view)
+        return False
+
+    @property
+    def unsubmitted(self) -> bool:
+        """Whether the training is finished and only the submission is missing."""
+        return self._training is not None and self._training.done
+
+    def close(self) -> None:
+        """End the commitments' worker."""
+        self._committer.close()
+
+    def _train(self, view: TaskView) -> bool:
+        if self._training is None:
+            self._training = Training(self.record, self._start)
+            self._progress.begin(self.task, self._training.steps, self._training.steps_done)
+        try:
+            if self._training.done:
+                self._committer.submit()
+                return True
+            self._training.segment(self._on_step)
+            self._desk.metrics.checkpoints.inc()
+            trained = self.record.size - 1
+            if trained % self._desk.settings.segments_between(self.terms) == 0 and not self._training.done:
+                self._committer.offer(self.record.size)
+        except Reverted as error:
+            if error.name not in HARMLESS:
+                raise SolverError(f"task {view.task}: the market refuses this run: {error}") from error
+            self._desk.log.info("commitment refused", task=self.task, error=error.name)
+        return True
+
+    def _start(self) -> State:
+        return self._desk.conduct.start(self._work, self._initial())
+
+    def _on_step(self, number: int, state: State) -> None:
+        self._desk.metrics.steps.inc()
+        self._progress.step(self.task, number, state)
+
+    def _expire(self, view: TaskView) -> bool:
+        """The deadline is missed: what remains of the stake comes back with the task's end."""
+        if view.open_games:
+            return False
+        market = self._desk.client.market
+        self._desk.log.error("deadline missed", task=self.task)
+        return self._desk.send("expire", lambda: market.expire(self.task), task=self.task) is not None
+
+    def _stage(self, stage: Stage) -> None:
+        row = self._desk.database.task(self.task)
+        if row is None or row.stage is not stage:
+            self._desk.database.put(self.task, stage)

@@ -1,0 +1,66 @@
+"""How training is shown: a bar for people at a terminal, a log line per quarter of the run everywhere else."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self
+
+from protocol.program.step import State
+from protocol.runtime.logs import get
+
+METRIC = "metric."
+"""Names of the state's tensors that a captured objective reports begin with it."""
+
+
+class Progress:
+    """A context: the bar is drawn on stderr while it lasts."""
+
+    def __init__(self, bar: bool) -> None:
+        self._log = get("solver.training")
+        self._bar: Any = None
+        self._rows: dict[int, Any] = {}
+        self._totals: dict[int, int] = {}
+        if bar:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as RichProgress
+
+            text = TextColumn("task {task.fields[number]}")
+            columns = (text, BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[metrics]}"))
+            self._bar = RichProgress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+
+    def begin(self, task: int, steps: int, done: int) -> None:
+        """A training of `steps` steps, of which `done` are behind it."""
+        self._totals[task] = steps
+        if self._bar is not None:
+            self._rows[task] = self._bar.add_task("", total=steps, completed=done, number=task, metrics="")
+        self._log.info("training", task=task, steps=steps, done=done)
+
+    def step(self, task: int, number: int, state: State) -> None:
+        """Step `number` gave `state`."""
+        total = self._totals[task]
+        if self._bar is not None:
+            self._bar.update(self._rows[task], completed=number, metrics=_shown(state))
+        if number % -(-total // 4) == 0 or number == total:
+            self._log.info("trained", task=task, step=number, of=total, **metrics(state))
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def metrics(state: State) -> dict[str, float]:
+    """The scalar metrics in a state, by name."""
+    found = {name: x for name, x in state.items() if name.startswith(METRIC) and x.numel() == 1}
+    return {name.removeprefix(METRIC): round(float(x), 6) for name, x in found.items()}
+
+
+def _shown(state: State) -> str:
+    return "  ".join(f"{name} {value:.4f}" for name, value in metrics(state).items())

@@ -1,0 +1,71 @@
+"""Settings of `solver run`: flags over ASSAY_* over the [solver] table of config.toml over these defaults.
+
+Amounts are whole tokens; they become token units where they meet the chain. Importing this loads pydantic, so the
+command line does it only when it runs.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from protocol.chain.parameters import TOKEN
+from protocol.task import Terms
+from solver.bidding import Figures
+
+Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
+
+
+class SolverSettings(BaseModel):
+    """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rpc: str = "http://127.0.0.1:8545"
+    account: str = "dev:1"
+    password_file: Path | None = None
+    deployment: Path | None = None
+    stake: Tokens = Decimal(1000)
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8701
+    url: str | None = None
+    poll: Annotated[float, Field(gt=0, le=60)] = 0.5
+    patience: Annotated[float, Field(gt=0)] = 300.0
+    """Seconds that the node may be out of reach before the solver gives up."""
+    progress_every: Annotated[int, Field(ge=0)] = 0
+    """Segments between two progress transactions; 0: a quarter of the task's."""
+    speed: Annotated[float, Field(gt=0)] = 2e9
+    """Scalar operations a second that this machine manages, for the price and to refuse what cannot be done in time."""
+    cost_per_hour: Tokens = Decimal(1)
+    fixed_cost: Tokens = Decimal("0.1")
+    """Gas and trouble of one task."""
+    margin: Annotated[float, Field(ge=0, le=100)] = 0.2
+    opening: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """Share of the budget that a first bid asks for."""
+    tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Tasks to bid on; empty: all."""
+    bundles: tuple[str, ...] = ()
+    """Addresses below which bundles may be read besides http(s), such as file:///srv/bundles/."""
+
+    @property
+    def stake_units(self) -> int:
+        """The stake in token units."""
+        return int(self.stake * TOKEN)
+
+    def figures(self, free: int) -> Figures:
+        """The bidder's figures, `free` in token units."""
+        return Figures(
+            free,
+            self.speed,
+            float(self.cost_per_hour * TOKEN / 3600),
+            int(self.fixed_cost * TOKEN),
+            self.margin,
+            self.opening,
+        )
+
+    def segments_between(self, terms: Terms) -> int:
+        """Segments between two progress transactions of a task."""
+        return self.progress_every or max(1, terms.segments // 4)
