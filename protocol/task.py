@@ -124,10 +124,11 @@ class Terms:
         """Steps of the whole task, K C."""
         return self.segments * self.segment_steps
 
-    @property
-    def draws(self) -> int:
-        """Largest number of duties that are paid: every verifier has q drawn segments and the last one."""
-        return self.verifiers * (self.segments_per_verifier + 1)
+    def escrow(self, draw_fee: int) -> int:
+        """What posting locks: the budget, fees for q drawn segments and the last one of V verifiers, and the
+        drawer's fee.
+        """
+        return self.budget + self.verifiers * (self.segments_per_verifier + 1) * self.audit_fee + draw_fee
 
 
 @dataclass(frozen=True, slots=True)

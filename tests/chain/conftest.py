@@ -1,0 +1,65 @@
+"""One anvil for all chain tests, everything deployed once; every test starts from the same state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from protocol.chain.accounts import development_account
+from protocol.chain.client import Client, connect
+from protocol.chain.deploy import deploy
+from protocol.chain.deployment import Deployment
+from protocol.chain.devnet import Devnet
+from protocol.chain.transactions import Sender, Sending
+
+QUICK = Sending(timeout=30.0, poll=0.01)
+"""A block for each transaction: a receipt is there at once."""
+
+Connect = Callable[[int], Client]
+
+
+@pytest.fixture(scope="session")
+def devnet() -> Iterator[Devnet]:
+    with Devnet(block_time=None) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def deployed(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("deployer")))
+        account = development_account(0, devnet.chain_id)
+        with Sender(devnet.connection, account, QUICK) as sender:
+            return deploy(sender)
+
+
+@pytest.fixture
+def chain(devnet: Devnet, deployed: Deployment) -> Iterator[Devnet]:
+    """The development chain with the contracts; what the test does to it is undone."""
+    assert deployed.chain_id == devnet.chain_id
+    snapshot = devnet.connection.request("evm_snapshot")
+    yield devnet
+    assert devnet.connection.request("evm_revert", snapshot)
+
+
+@pytest.fixture
+def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
+    """`connected(i)` is a client for development account i; all are closed in the end."""
+    with ExitStack() as stack:
+        yield lambda index: stack.enter_context(connect(chain.url, deployed, f"dev:{index}", sending=QUICK))
+
+
+@pytest.fixture
+def client(connected: Connect) -> Client:
+    """A client for development account 1."""
+    return connected(1)
+
+
+@pytest.fixture
+def home() -> Path:
+    """The test's own home folder."""
+    return Path(os.environ["ASSAY_HOME"])

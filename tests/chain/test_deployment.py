@@ -1,0 +1,105 @@
+"""Deploying: the probe refuses unsuitable chains, the file tells the truth, a stale one is noticed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from protocol.chain.accounts import development_account
+from protocol.chain.client import connect
+from protocol.chain.deploy import deploy
+from protocol.chain.deployment import Deployment, deployment_file, load_deployment, save_deployment
+from protocol.chain.devnet import Devnet
+from protocol.chain.errors import DeploymentError, UnsuitableChain, WrongChain
+from protocol.chain.header import encoded_header
+from protocol.chain.parameters import DEVNET
+from protocol.chain.probe import probe
+from protocol.chain.transactions import Sender
+from tests.chain.conftest import QUICK, Connect
+
+pytestmark = pytest.mark.chain
+
+
+def test_the_file_comes_back_and_the_contracts_know_each_other(
+    deployed: Deployment, connected: Connect
+) -> None:
+    path = save_deployment(deployed)
+    assert path == deployment_file(31337)
+    assert load_deployment(31337) == deployed
+    client = connected(1)
+    assert client.market.parameters() == DEVNET == deployed.parameters
+    assert client.market.read("board").lower() == deployed.addresses.audit.lower()
+    assert client.market.read("game").lower() == deployed.addresses.game.lower()
+    assert client.vault.read("token").lower() == deployed.addresses.token.lower()
+    assert (client.market.tasks(), client.game.games(), client.audit.slots()) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "version"),
+        ({"surprise": 1}, "surprise"),
+        ({"genesis": "0x00"}, "genesis"),
+        ({"addresses": {"token": "0x0"}}, "addresses"),
+    ],
+)
+def test_a_file_of_another_form_is_refused(
+    deployed: Deployment, tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "deployment.json"
+    path.write_text(json.dumps(json.loads(deployed.model_dump_json()) | change))
+    with pytest.raises(DeploymentError, match=message):
+        load_deployment(path)
+
+
+def test_a_missing_or_huge_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DeploymentError, match="assay deploy"):
+        load_deployment(1)
+    huge = tmp_path / "huge.json"
+    huge.write_bytes(b" " * 100_000)
+    with pytest.raises(DeploymentError, match="at most"):
+        load_deployment(huge)
+
+
+def test_a_deployment_of_an_earlier_development_chain_is_noticed(deployed: Deployment) -> None:
+    with (
+        Devnet(block_time=None) as fresh,
+        pytest.raises(DeploymentError, match="another chain with the same id"),
+    ):
+        connect(fresh.url, deployed)
+
+
+def test_a_node_of_another_chain_is_refused(chain: Devnet, deployed: Deployment) -> None:
+    other = deployed.model_copy(update={"chain_id": 1})
+    with pytest.raises(WrongChain, match="expected 1, got 31337"):
+        connect(chain.url, other)
+
+
+def test_every_property_that_the_contracts_need_is_there(chain: Devnet) -> None:
+    probe(chain.connection)
+
+
+def test_a_chain_without_randomness_in_its_headers_is_refused_before_anything_is_sent() -> None:
+    with Devnet(block_time=None, hardfork="london") as old:
+        account = development_account(0, old.chain_id)
+        with Sender(old.connection, account, QUICK) as sender, pytest.raises(UnsuitableChain):
+            deploy(sender)
+        assert old.connection.transaction_count(sender.address) == 0
+
+
+def test_a_token_must_be_a_contract(chain: Devnet) -> None:
+    with (
+        Sender(chain.connection, development_account(5, chain.chain_id), QUICK) as sender,
+        pytest.raises(UnsuitableChain, match="no code"),
+    ):
+        deploy(sender, token="0x" + "11" * 20)
+
+
+def test_headers_of_many_blocks_encode_to_their_hashes(chain: Devnet) -> None:
+    chain.mine(3)
+    for number in range(chain.connection.block().number + 1):
+        assert encoded_header(
+            chain.connection, number
+        )  # raises HeaderError unless keccak-256 is the block's hash

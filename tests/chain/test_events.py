@@ -1,0 +1,129 @@
+"""Following events: complete, in order, in bounded ranges, and honest about re-organisations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.devnet import Devnet
+from protocol.chain.errors import RpcRefused, UnstableChain
+from protocol.chain.events import Batch, Follower
+
+pytestmark = pytest.mark.chain
+
+Deposit = Callable[[int], None]
+
+
+@pytest.fixture
+def deposit(client: Client) -> Deposit:
+    client.token.mint(client.address, 1_000_000)
+    client.token.approve(client.vault.address, 1_000_000)
+
+    def make(amount: int) -> None:
+        client.vault.deposit(amount)
+
+    return make
+
+
+def follow(client: Client, **options: Any) -> Follower:
+    contracts = {client.vault.address: client.vault.contract}
+    return Follower(client.connection, contracts, client.deployment.block, **options)
+
+
+def amounts(batch: Batch) -> list[int]:
+    return [event.arguments["amount"] for event in batch.events if event.name == "Deposited"]
+
+
+def test_earlier_events_are_filled_in_and_later_ones_follow(client: Client, deposit: Deposit) -> None:
+    for amount in (1, 2, 3):
+        deposit(amount)
+    follower = follow(client, span=2)
+    batch = follower.poll()
+    assert (amounts(batch), batch.rewound) == ([1, 2, 3], None)
+    assert batch.events[0].arguments["account"] == client.address
+    assert amounts(follower.poll()) == []
+    deposit(4)
+    assert amounts(follower.poll()) == [4]
+
+
+def test_a_depth_of_confirmations_is_kept(chain: Devnet, client: Client, deposit: Deposit) -> None:
+    follower = follow(client, confirmations=2)
+    deposit(7)
+    assert amounts(follower.poll()) == []
+    chain.mine(2)
+    assert amounts(follower.poll()) == [7]
+
+
+def test_topics_choose_among_a_contracts_events(client: Client, deposit: Deposit) -> None:
+    deposit(5)
+    mine = bytes.fromhex(client.address[2:]).rjust(32, b"\0")
+    assert amounts(follow(client, topics=[None, mine]).poll()) == [5]
+    assert amounts(follow(client, topics=[None, bytes(32)]).poll()) == []
+
+
+def test_a_reorganisation_rewinds_to_the_last_common_block(
+    chain: Devnet, client: Client, deposit: Deposit
+) -> None:
+    deposit(1)
+    follower = follow(client)
+    follower.poll()
+    common = client.connection.block().number
+    deposit(2)
+    deposit(3)
+    assert amounts(follower.poll()) == [2, 3]
+    # Two blocks are replaced by empty ones: their transactions are gone, and so are the events.
+    chain.connection.request("anvil_reorg", 2, [])
+    batch = follower.poll()
+    assert batch.rewound == common
+    assert amounts(batch) == []
+    deposit(4)
+    batch = follower.poll()
+    assert (amounts(batch), batch.rewound) == ([4], None)
+
+
+def test_a_shorter_chain_is_a_reorganisation_too(chain: Devnet, client: Client, deposit: Deposit) -> None:
+    follower = follow(client)
+    follower.poll()
+    snapshot = chain.connection.request("evm_snapshot")
+    deposit(2)
+    assert amounts(follower.poll()) == [2]
+    assert chain.connection.request("evm_revert", snapshot)
+    batch = follower.poll()
+    assert batch.rewound is not None
+    assert amounts(batch) == []
+
+
+def test_a_node_that_limits_ranges_is_asked_for_less(
+    client: Client, deposit: Deposit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for amount in (1, 2, 3, 4):
+        deposit(amount)
+    real = client.connection.request
+    asked: list[int] = []
+
+    def stingy(method: str, *parameters: Any, **options: Any) -> Any:
+        if method == "eth_getLogs":
+            span = int(parameters[0]["toBlock"], 16) - int(parameters[0]["fromBlock"], 16) + 1
+            asked.append(span)
+            if span > 3:
+                raise RpcRefused("eth_getLogs", "query exceeds max block range 3")
+        return real(method, *parameters, **options)
+
+    monkeypatch.setattr(client.connection, "request", stingy)
+    assert amounts(follow(client).poll()) == [1, 2, 3, 4]
+    assert max(asked) > 3 >= min(asked)
+
+
+def test_hashes_that_never_settle_are_an_error(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = client.connection.raw_block
+    count = iter(range(1000))
+
+    def restless(block: Any) -> dict[str, Any]:
+        return real(block) | {"hash": f"0x{next(count):064x}"}
+
+    monkeypatch.setattr(client.connection, "raw_block", restless)
+    with pytest.raises(UnstableChain, match="more confirmations"):
+        follow(client).poll()

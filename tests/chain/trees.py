@@ -1,0 +1,54 @@
+"""A task of nothing but roots: what the market and the board see of a run."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+from protocol.chain.client import Client
+from protocol.chain.parameters import TOKEN
+from protocol.commitments import segment_tree
+from protocol.task import Terms
+
+SEGMENTS = 4
+ROOTS = [sha256(b"state %d" % i).digest() for i in range(SEGMENTS + 1)]
+TREE = segment_tree(ROOTS)
+
+
+def terms(**changes: Any) -> Terms:
+    """Terms of a run whose states have the roots `ROOTS`."""
+    values: dict[str, Any] = {
+        "program_id": sha256(b"program").digest(),
+        "constants_root": sha256(b"constants").digest(),
+        "initial_state": ROOTS[0],
+        "bundle_hash": sha256(b"bundle").digest(),
+        "constants": 1,
+        "state_tensors": 1,
+        "segments": SEGMENTS,
+        "segment_steps": 2,
+        "step_operations": 10,
+        "state_bytes": 1024,
+        "budget": 100 * TOKEN,
+        "stake": 1000 * TOKEN,
+        "restitution": 100 * TOKEN,
+        "audit_fee": 2 * TOKEN,
+        "delay_penalty": 10 * TOKEN,
+        "bidding_period": 10,
+        "training_period": 600,
+        "challenge_period": 300,
+        "attest_period": 100,
+        "solver_clock": 30,
+        "challenger_clock": 30,
+        "verifiers": 1,
+        "segments_per_verifier": 2,
+        "matches": 1,
+        "arithmetic": 1,
+        "bundle": "http://127.0.0.1:1/bundle",
+    }
+    return Terms(**(values | changes))
+
+
+def fund(client: Client, tokens: int) -> None:
+    """Give the client this many whole tokens, free in the vault."""
+    client.token.mint(client.address, tokens * TOKEN)
+    client.fund(client.vault.free(client.address) + tokens * TOKEN)
