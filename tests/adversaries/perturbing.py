@@ -7,7 +7,7 @@ alike, so the trees are consistent but for that one value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -22,6 +22,16 @@ from protocol.program.step import State, StepProgram
 
 def one_ulp(bits: int) -> int:
     """The next representable number away from zero."""
+    return bits + 1
+
+
+def doubled(bits: int) -> int:
+    """Twice a normal binary32 number: its exponent field begins at bit 23."""
+    return bits + (1 << 23)
+
+
+def off_by_one(bits: int) -> int:
+    """The next integer."""
     return bits + 1
 
 
@@ -40,7 +50,7 @@ class Perturbation:
 class PerturbingInterpreter(Interpreter):
     """Evaluates honestly, then changes the named elements. Calls that contain one run their body, not a kernel."""
 
-    def __init__(self, kernels: dict[bytes, Kernel], perturbations: Sequence[Perturbation]) -> None:
+    def __init__(self, kernels: Mapping[bytes, Kernel], perturbations: Sequence[Perturbation]) -> None:
         super().__init__(kernels)
         self._perturbations = tuple(perturbations)
 
@@ -75,7 +85,7 @@ class PerturbedExecutor:
         self,
         program: StepProgram,
         fixed: Sequence[Tensor],
-        kernels: dict[bytes, Kernel],
+        kernels: Mapping[bytes, Kernel],
         perturbations: Sequence[Perturbation],
     ) -> None:
         self._program = program
@@ -91,7 +101,7 @@ class PerturbedExecutor:
         """The step with all its values."""
         return self._program.trace(state, self._fixed, self._interpreter(number, {}))
 
-    def _interpreter(self, number: int, kernels: dict[bytes, Kernel]) -> Interpreter:
+    def _interpreter(self, number: int, kernels: Mapping[bytes, Kernel]) -> Interpreter:
         active = [p for p in self._perturbations if p.first <= number <= p.last]
         return PerturbingInterpreter(kernels, active)
 
@@ -103,7 +113,7 @@ class SkippingExecutor:
         self,
         program: StepProgram,
         fixed: Sequence[Tensor],
-        kernels: dict[bytes, Kernel],
+        kernels: Mapping[bytes, Kernel],
         first: int,
         last: int,
     ) -> None:
@@ -133,6 +143,16 @@ def producer_of_output(program: Program, output: int) -> tuple[Path, int]:
         if instruction.op is not Op.CALL:
             return path, number
         path, output, program = (*path, number), leaf - instruction.first, program.callee(number)
+
+
+def producer_of_operand(program: Program, call: int, operand: int) -> tuple[Path, int]:
+    """Call path and number of the top-frame primitive whose result is an operand of call instruction `call`."""
+    number = program.producer(program.instructions[call].operands[operand].leaf)
+    if program.instructions[number].op is Op.CALL:
+        raise LookupError(
+            f"expected a primitive behind operand {operand} of call {call}, found call {number}"
+        )
+    return (), number
 
 
 def find(program: Program, op: Op, callee: str | None = None, which: int = 0) -> tuple[Path, int]:
