@@ -13,7 +13,7 @@ from protocol.dispute.evidence import compare_value, edge_input, edge_output
 from protocol.dispute.heard import Heard
 from protocol.dispute.known import KnownTree
 from protocol.dispute.moves import Move
-from protocol.dispute.openings import Leaf, open_instruction
+from protocol.dispute.openings import Leaf, open_instruction, open_program
 from protocol.dispute.parties import Frame, Run, Words, frame_at
 from protocol.dispute.splitting import answer_split
 from protocol.dispute.view import GameView, Phase, TreeKind
@@ -97,7 +97,7 @@ class _Challenger:
             return self.false_output(frame, trace)
         node, claimed = _first_difference(trace, "the trace")
         if claimed is None:
-            return demand(game, TreeKind.TRACE, trace, node)
+            return demand(game, TreeKind.TRACE, trace, node, open_program(frame.program))
         leaf = node[0]
         value = Leaf(claimed, trace.path(leaf))
         n = frame.program.producer(leaf)

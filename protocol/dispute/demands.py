@@ -19,7 +19,10 @@ def demand(
     instruction: InstructionOpening = NO_INSTRUCTION,
     value: Leaf = NO_LEAF,
 ) -> Move:
-    """Ask for the descendants, or for a leaf's bytes, of one node. `instruction` and `value` only for a VALUE tree."""
+    """Ask for the descendants, or for a leaf's bytes, of one node.
+
+    `instruction` and `value` open a VALUE tree; a TRACE tree needs `instruction.program` alone.
+    """
     lo, size = node
     opening = Node(lo, size, tree.hash(node), tree.path(lo, size))
     return Move(

@@ -51,12 +51,16 @@ def open_leaf(tree: Tree, index: int, value: bytes) -> Leaf:
     return Leaf(value, tree.inclusion_path(index))
 
 
+def open_program(program: Program) -> InstructionOpening:
+    """A program's preimage alone, without an instruction: what tells the chain the size of a trace."""
+    of = program.opening
+    return InstructionOpening((of.root, of.instructions, of.trace_leaves, of.signature), 0, b"", [])
+
+
 def open_instruction(program: Program, n: int) -> InstructionOpening:
     """Instruction n of a program that the opener holds."""
     opened = program.open_instruction(n)
-    of = program.opening
-    preimage = (of.root, of.instructions, of.trace_leaves, of.signature)
-    return InstructionOpening(preimage, n, opened.data, list(opened.path))
+    return open_program(program)._replace(n=n, data=opened.data, path=list(opened.path))
 
 
 def open_chunk(operand: int, index: int, value: bytes) -> ChunkOpening:

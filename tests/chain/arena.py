@@ -1,0 +1,293 @@
+"""Games on the real contracts between an in-process solver and challenger: no servers, no sleeping, one
+anvil.
+
+The solver's run may be perturbed. Everything that the chain sees is what the real parties send: the moves
+come from `protocol.dispute`, the trees from `protocol.replay`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from protocol.chain.client import Client, connect
+from protocol.chain.deploy import deploy
+from protocol.chain.devnet import Devnet
+from protocol.chain.game_view import GameReader
+from protocol.chain.parameters import TOKEN
+from protocol.chain.transactions import Sending
+from protocol.commitments import ProgressTree
+from protocol.dispute import challenger, defender
+from protocol.dispute.heard import Heard
+from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.moves import Move
+from protocol.dispute.openings import Leaf
+from protocol.dispute.parties import Run, frame_at
+from protocol.dispute.splitting import block_words, split_move
+from protocol.dispute.view import GameView, Phase, Verdict
+from protocol.program.cost import cost
+from protocol.program.opcodes import Op
+from protocol.program.step import State, StepProgram
+from protocol.replay import Executor, Replay
+from protocol.task import Terms
+
+SALT = bytes(32)
+MAX_TURNS = 400
+
+
+class Silent:
+    """A solver that answers no request."""
+
+    def segment_roots(self) -> None:
+        """Nothing."""
+
+    def step_roots(self, _segment: int) -> None:
+        """Nothing."""
+
+    def tensor_roots(self, _segment: int, _step: int) -> None:
+        """Nothing."""
+
+    def trace_roots(self, _segment: int, _step: int, _path: tuple[int, ...]) -> None:
+        """Nothing."""
+
+    def value(self, _segment: int, _step: int, _path: tuple[int, ...], _leaf: int) -> None:
+        """Nothing."""
+
+
+class Serving:
+    """A solver that serves its whole run, true or false."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        """Roots of all checkpoints."""
+        return self._run.segment_roots()
+
+    def step_roots(self, segment: int) -> Sequence[bytes]:
+        """Roots inside a segment."""
+        return self._run.step_roots(segment)
+
+    def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
+        """Tensor roots of a state."""
+        return self._run.tensor_roots(segment, step)
+
+    def trace_roots(self, segment: int, step: int, path: tuple[int, ...]) -> Sequence[bytes]:
+        """Value roots of a frame."""
+        frame = frame_at(self._run, segment, step, path)
+        return [frame.root(leaf) for leaf in range(frame.tree.size)]
+
+    def value(self, segment: int, step: int, path: tuple[int, ...], leaf: int) -> bytes:
+        """Bytes of a value."""
+        return frame_at(self._run, segment, step, path).value(leaf)
+
+
+@dataclass
+class Ended:
+    """How a game ended: the contract's word, the moves in order, and the judgment's event."""
+
+    verdict: Verdict
+    moves: list[str]
+    gas: list[int]
+    view: GameView
+    judged: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is trained: a step program, its dataset and constants, the initial state, K and C."""
+
+    program: StepProgram
+    fixed: tuple[Tensor, ...]
+    initial: State
+    segments: int
+    segment_steps: int
+
+
+class Arena:
+    """A chain with contracts, and one account each for submitter, solver, challenger."""
+
+    def __init__(self, devnet: Devnet) -> None:
+        self.devnet = devnet
+        quick = Sending(poll=0.01)
+        with connect_sender(devnet, quick) as sender:
+            deployment = deploy(sender)
+        self.submitter, self.solver, self.challenger = (
+            connect(devnet.url, deployment, f"dev:{k}", sending=quick) for k in range(3)
+        )
+        for client in (self.submitter, self.solver, self.challenger):
+            client.token.mint(client.address, 1_000_000 * TOKEN)
+            client.fund(900_000 * TOKEN)
+        self.challenger.audit.register(1)  # no task is taken on a chain without verifiers
+
+    def close(self) -> None:
+        """Give the accounts' locks back."""
+        for client in (self.submitter, self.solver, self.challenger):
+            client.close()
+
+    def submitted(self, subject: Subject, runs: Sequence[Replay]) -> list[int]:
+        """One submitted task per run, in order."""
+        tasks = [self.submitter.market.post(terms(subject, number))[0] for number, _ in enumerate(runs)]
+        for task in tasks:
+            self.solver.market.bid(task, 10 * TOKEN)
+        self.devnet.skip(30)
+        for task, run in zip(tasks, runs, strict=True):
+            self.solver.market.assign(task)
+            roots = run.segment_roots()
+            assert roots is not None
+            tree = ProgressTree(list(roots)).at(len(roots))
+            last = len(roots) - 1
+            self.solver.market.submit(
+                task, tree.root, tree.inclusion_path(0), [], roots[last], tree.inclusion_path(last)
+            )
+        return tasks
+
+    def play(
+        self,
+        task: int,
+        subject: Subject,
+        solver: Run,
+        honest: Run,
+        words: Silent | Serving,
+        segment: int | None,
+        defend: Callable[[GameView, Run], Move | None] = defender.next_move,
+    ) -> Ended:
+        """Challenge and play to the end; `segment` None opens blind. Stops when the challenger has nothing to
+        say.
+        """
+        game, gas = self._open(task, solver, segment)
+        moves = ["challenge" if segment else "challengeBlind"]
+        client = self.challenger
+        reader = GameReader(client.game, game, subject.program.program, self.devnet.connection.block().number)
+        heard = Heard()
+        for _ in range(MAX_TURNS):
+            view = reader.view()
+            if view.phase is Phase.CLOSED:
+                break
+            reader.tell(heard)
+            if view.solver_to_move:
+                answer = defend(view, solver)
+                if answer is None:
+                    self.devnet.skip(1_000)
+                    client.game.time_out(game)
+                    continue
+                receipt = self.solver.game.send_move(answer, view.head)
+            else:
+                answer = challenger.next_move(view, honest, heard, words)
+                assert answer is not None
+                receipt = client.game.send_move(answer, view.head)
+            moves.append(answer.function)
+            gas.append(receipt.gas_used)
+            for event in client.game.events(receipt):
+                if event.name in ("Judged", "EdgeJudged"):
+                    return Ended(reader.view().verdict, moves, gas, view, dict(event.arguments))
+        return Ended(reader.view().verdict, moves, gas, reader.view())
+
+    def _open(self, task: int, solver: Run, segment: int | None) -> tuple[int, list[int]]:
+        client = self.challenger
+        named = SEGMENT_UNKNOWN if segment is None else segment
+        commitment = priority_commitment(
+            client.deployment.chain_id, client.game.address, task, named, client.address, SALT
+        )
+        first = client.game.commit(commitment)
+        self.devnet.mine()
+        if segment is None:
+            game, second = client.game.challenge_blind(task, SALT)
+        else:
+            roots = solver.segment_roots()
+            assert roots is not None
+            tree = ProgressTree(list(roots)).at(len(roots))
+            before = Leaf(roots[segment - 1], tree.inclusion_path(segment - 1))
+            after = Leaf(roots[segment], tree.inclusion_path(segment))
+            game, second = client.game.challenge(task, segment, SALT, before, after)
+        return game, [first.gas_used, second.gas_used]
+
+
+@contextmanager
+def arena() -> Iterator[Arena]:
+    """An arena on a fresh anvil that makes a block for every transaction."""
+    with Devnet(block_time=None) as devnet:
+        made = Arena(devnet)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def connect_sender(devnet: Devnet, sending: Sending):  # type: ignore[no-untyped-def]
+    """The deployer's sender."""
+    from protocol.chain.accounts import open_account
+    from protocol.chain.transactions import Sender
+
+    connection = devnet.connection
+    return Sender(connection, open_account("dev:9", connection.chain_id), sending)
+
+
+def replay(subject: Subject, executor: Executor) -> Replay:
+    """The whole run of a subject by an executor, from the initial state, checkpoints in memory."""
+    states: list[State] = [subject.initial]
+    state = subject.initial
+    for number in range(1, subject.segments * subject.segment_steps + 1):
+        state = executor.step(state, number)
+        if number % subject.segment_steps == 0:
+            states.append(state)
+    roots = [subject.program.state_root(state) for state in states]
+    return Replay(
+        subject.program, subject.fixed, executor, subject.segment_steps, lambda i: states[i], lambda: roots
+    )
+
+
+def terms(subject: Subject, number: int) -> Terms:
+    """Terms of a task on the arena's chain; `number` only makes bundles differ."""
+    program = subject.program
+    return Terms(
+        program_id=program.program.id,
+        constants_root=program.constants_root(subject.fixed),
+        initial_state=program.state_root(subject.initial),
+        bundle_hash=(number + 1).to_bytes(32, "big"),
+        constants=len(subject.fixed),
+        state_tensors=len(program.state),
+        segments=subject.segments,
+        segment_steps=subject.segment_steps,
+        step_operations=cost(program.program).operations,
+        state_bytes=program.state_bytes,
+        budget=20 * TOKEN,
+        stake=100 * TOKEN,
+        restitution=20 * TOKEN,
+        audit_fee=TOKEN,
+        delay_penalty=TOKEN,
+        bidding_period=20,
+        training_period=80_000,
+        challenge_period=80_000,
+        attest_period=70_000,
+        solver_clock=500,
+        challenger_clock=500,
+        verifiers=1,
+        segments_per_verifier=1,
+        matches=1,
+        arithmetic=1,
+        bundle="http://127.0.0.1/none",
+    )
+
+
+def lying(view: GameView, run: Run) -> Move | None:
+    """A defender that makes its block results fold to its false element: the first word takes the difference.
+
+    Only for sums of i64 (`dot`, `sum`), whose fold is addition modulo 2^64.
+    """
+    if view.phase is not Phase.SPLIT or view.demand is not None:
+        return defender.next_move(view, run)
+    assert view.selection is not None
+    frame = frame_at(run, view.segment, view.step, view.path)
+    instruction = frame.program.instructions[view.instruction]
+    assert instruction.op in (Op.DOT, Op.SUM)
+    chosen = view.selection
+    words = block_words(frame, instruction, chosen.element, chosen.lo, chosen.hi)
+    words[0] = (words[0] + chosen.word - sum(words)) % 2**64
+    return split_move(view, instruction, words)
+
+
+__all__ = ["Arena", "Client", "Ended", "Serving", "Silent", "Subject", "arena", "lying", "replay"]
