@@ -14,8 +14,8 @@ from protocol.numerics.contract import dot
 from protocol.numerics.elementary_torch import exp_f32
 from protocol.numerics.elementwise import sqrt
 
-LONG = 1 << 18
-"""Enough elements for torch to split an elementwise operation over all of its threads (grain size 2^15)."""
+GRAIN = 1 << 15
+"""torch gives each of its threads at least this many elements of an elementwise operation (at::internal::GRAIN_SIZE)."""
 
 
 class SelfCheckError(RuntimeError):
@@ -25,7 +25,7 @@ class SelfCheckError(RuntimeError):
 def self_check(device: torch.device | str = "cpu") -> None:
     """Raise `SelfCheckError` if one bit is wrong on `device`."""
     where = torch.device(device)
-    one = torch.ones(LONG, dtype=torch.float32, device=where)
+    one = torch.ones(GRAIN * torch.get_num_threads(), dtype=torch.float32, device=where)
     smallest = _f32(0x00000001, where)
     _expect("subnormals flushed to zero", one * smallest, 0x00000001)
     _expect("subnormal operands read as zero", (one * smallest) / smallest, 0x3F800000)
