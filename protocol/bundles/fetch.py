@@ -31,7 +31,8 @@ from protocol.task import ARITHMETIC
 def fetch_bundle(url: str, bundle_hash: bytes, store: BlobStore, limits: Limits | None = None) -> Bundle:
     """The bundle at `url`, whose manifest has SHA-256 `bundle_hash`, fully verified in itself.
 
-    Raises BundleError (see `errors`); whether it is what the terms promise is `require_terms`'s question.
+    The manifest is left in the store as well, under the bundle's hash. Raises BundleError (see `errors`);
+    whether it is what the terms promise is `require_terms`'s question.
     """
     limits = limits or Limits()
     with closing(open_source(url, limits)) as source:
@@ -63,6 +64,7 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
         for entry in manifest.programs
         if entry.hint is not None
     }
+    store.put(data)  # the manifest too: a store that holds it holds the whole bundle
     return Bundle(manifest.name, step, state, dataset, constants, hints, manifest.arithmetic)
 
 

@@ -20,7 +20,7 @@ from eth_account.signers.local import LocalAccount
 
 from protocol.chain.errors import AccountError
 from protocol.commitments.atomic import write_atomically
-from protocol.home import home
+from protocol.runtime.home import Home
 
 DEVELOPMENT_CHAIN: Final = 31337
 DEVELOPMENT_ACCOUNTS: Final = 20
@@ -87,7 +87,7 @@ def create_account(name: str, password_file: Path | None = None) -> LocalAccount
 
 def list_accounts() -> list[str]:
     """Names of the key files under ASSAY_HOME."""
-    return sorted(path.stem for path in (home() / "accounts").glob("*.json"))
+    return sorted(path.stem for path in Home.find().accounts.glob("*.json"))
 
 
 def key_file(name: str) -> Path:
@@ -99,7 +99,7 @@ def key_file(name: str) -> Path:
             got=repr(name[:80]),
             remedy="keys are never given on the command line: create an account and name it",
         )
-    return home() / "accounts" / f"{name}.json"
+    return Home.find().accounts / f"{name}.json"
 
 
 def development_account(index: int, chain_id: int) -> LocalAccount:

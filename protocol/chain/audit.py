@@ -22,8 +22,20 @@ class Audit(Room):
         return self.write("resign")
 
     def slots(self) -> int:
-        """Slots registered so far."""
+        """Slots ever numbered."""
         return int(self.read("slots"))
+
+    def live_slots(self) -> int:
+        """Slots whose verifiers have not resigned: a task can be posted while there is one."""
+        return int(self.read("liveSlots"))
+
+    def misses_of(self, task: int) -> int:
+        """Draws of the task that were missed."""
+        return int(self.read("missesOf", task))
+
+    def draw_lost(self, task: int) -> bool:
+        """Whether the task was not drawn and never will be."""
+        return bool(self.read("drawLost", task))
 
     def draw(self, task: int, block: int) -> Receipt:
         """Prove the header of the task's draw block and draw its verifiers. The block must exist."""

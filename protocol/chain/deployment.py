@@ -13,7 +13,7 @@ from protocol.chain.connection import Connection
 from protocol.chain.errors import DeploymentError
 from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
-from protocol.home import home
+from protocol.runtime.home import Home
 
 VERSION: Final = 1
 MAX_BYTES: Final = 1 << 16
@@ -54,7 +54,7 @@ class Deployment(BaseModel):
 
 def deployment_file(chain_id: int) -> Path:
     """Where the deployment of a chain is written and looked for."""
-    return home() / "deployments" / f"{chain_id}.json"
+    return Home.find().deployment(chain_id)
 
 
 def save_deployment(deployment: Deployment) -> Path:

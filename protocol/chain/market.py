@@ -62,6 +62,14 @@ class Market(Room):
         """Refund a task whose attestations are missing for good."""
         return self.write_once("voidTask", task)
 
+    def announce(self, url: str) -> Receipt:
+        """Say where the sender serves its data."""
+        return self.write("announce", url)
+
+    def endpoint_of(self, party: str) -> str:
+        """Where a party serves its data; empty if it never said."""
+        return str(self.read("endpointOf", party))
+
     def task(self, task: int, block: BlockId = "latest") -> TaskView:
         """Where a task stands."""
         return TaskView.from_abi(task, self.read("taskOf", task, block=block))

@@ -31,7 +31,7 @@ from protocol.chain.errors import (
 )
 from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.receipts import Receipt
-from protocol.home import home
+from protocol.runtime.home import Home
 
 REORG_DEPTH: Final = 64
 """Two epochs on Ethereum: what lies deeper is final, so `recover` looks no further back."""
@@ -75,8 +75,7 @@ class Sender:
         self.sending = sending or Sending()
         # The genesis block tells a fresh development chain, whose nonces begin at 0, from the last one.
         chain = f"{connection.chain_id}-{connection.genesis[2:10]}"
-        folder = home() / "journals" / chain
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = Home.find().folder("journals", chain)
         self._lock_file = _lock(folder / f"{self.address}.lock", self.address)
         self.journal = Journal(folder / f"{self.address}.sqlite")
         self._nonces = threading.Lock()

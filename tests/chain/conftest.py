@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -57,9 +55,3 @@ def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
 def client(connected: Connect) -> Client:
     """A client for development account 1."""
     return connected(1)
-
-
-@pytest.fixture
-def home() -> Path:
-    """The test's own home folder."""
-    return Path(os.environ["ASSAY_HOME"])
