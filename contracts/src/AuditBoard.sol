@@ -243,8 +243,9 @@ contract AuditBoard is IAuditBoard {
             uint256 before = count;
             count = _add(task, drawn, count, verifier, terms.segments);
             if (count != before) ++verifiers;
-            for (uint256 j; j < q; ++j) {
-                count = _add(task, drawn, count, verifier, stream.below(terms.segments) + 1);
+            uint32[] memory segments = stream.distinct(terms.segments, q);
+            for (uint256 j; j < segments.length; ++j) {
+                count = _add(task, drawn, count, verifier, segments[j]);
             }
         }
         for (uint256 tries; verifiers < terms.matches && tries < MAX_TRIES; ++tries) {

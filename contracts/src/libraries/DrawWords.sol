@@ -33,4 +33,26 @@ library DrawWords {
         while (word >= limit) word = next(stream);
         return word % m;
     }
+
+    /// @notice q distinct numbers of 1 ... k, every set equally likely (Floyd's algorithm: q numbers, no retries). All
+    /// of them if q is not below k.
+    function distinct(Stream memory stream, uint32 k, uint256 q)
+        internal
+        pure
+        returns (uint32[] memory chosen)
+    {
+        if (q > k) q = k;
+        chosen = new uint32[](q);
+        for (uint256 i; i < q; ++i) {
+            uint32 top = uint32(k - q + 1 + i);
+            uint32 number = below(stream, top) + 1;
+            for (uint256 j; j < i; ++j) {
+                if (chosen[j] == number) {
+                    number = top;
+                    break;
+                }
+            }
+            chosen[i] = number;
+        }
+    }
 }

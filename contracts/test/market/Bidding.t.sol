@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Arbiter} from "../../src/Arbiter.sol";
+import {TaskMarket} from "../../src/TaskMarket.sol";
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {Parameters} from "../../src/types/Parameters.sol";
+import {Terms} from "../../src/types/Terms.sol";
+import {Deployment} from "./Deployment.sol";
+import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
+
+/// @title Deploying, posting, bidding, assigning.
+contract BiddingTest is Deployment {
+    // ------------------------------------------------------------------ deployment
+
+    function test_initialise_again_reverts() public {
+        vm.expectRevert(Errors.AlreadyInitialised.selector);
+        market.initialise(board, game);
+    }
+
+    function test_initialise_byStranger_reverts() public {
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, solver, address(this)));
+        vm.prank(solver);
+        market.initialise(board, game);
+    }
+
+    function test_initialise_withoutCode_reverts() public {
+        TaskMarket other = new TaskMarket(vault, new Arbiter(), pauser, _parameters());
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
+        other.initialise(board, solver);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
+        other.initialise(IAuditBoard(solver), game);
+    }
+
+    function test_constructor_drawBlockInThePast_reverts() public {
+        Parameters memory parameters = _parameters();
+        parameters.drawDelay = 0;
+        Arbiter arbiter = new Arbiter();
+        _expectBounds("drawDelay", 0, 1, type(uint32).max);
+        new TaskMarket(vault, arbiter, pauser, parameters);
+    }
+
+    function test_announce_replaces_succeeds() public {
+        vm.startPrank(solver);
+        market.announce("http://127.0.0.1:1");
+        vm.expectEmit();
+        emit ITaskMarket.Announced(solver, "http://127.0.0.1:2");
+        market.announce("http://127.0.0.1:2");
+        assertEq(market.endpointOf(solver), "http://127.0.0.1:2");
+    }
+
+    function test_announce_tooLong_reverts() public {
+        _expectBounds("url length", 257, 0, 256);
+        market.announce(string(new bytes(257)));
+    }
+
+    // ------------------------------------------------------------------ post
+
+    function test_post_locksEscrow_succeeds() public {
+        Terms memory terms = _terms();
+        vm.expectEmit();
+        emit ITaskMarket.Posted(1, submitter, terms.programId, terms.bundle);
+        uint256 task = _post(terms);
+        ITaskMarket.Task memory entry = market.taskOf(task);
+        assertEq(task, 1);
+        assertEq(market.tasks(), 1);
+        assertEq(uint8(entry.status), uint8(ITaskMarket.Status.Bidding));
+        assertEq(entry.submitter, submitter);
+        assertEq(entry.bidsUntil, block.timestamp + terms.biddingPeriod);
+        assertEq(_remaining(entry.escrow), _escrowOf(terms));
+        assertEq(vault.free(submitter), FUNDS - _escrowOf(terms));
+        assertEq(abi.encode(market.termsOf(task)), abi.encode(terms));
+    }
+
+    function test_post_whilePaused_reverts() public {
+        vm.prank(pauser);
+        market.pause();
+        vm.expectRevert(Pausable.EnforcedPause.selector);
+        _post();
+        vm.prank(pauser);
+        market.unpause();
+        assertEq(_post(), 1);
+    }
+
+    function test_pause_byStranger_reverts() public {
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), pauser));
+        market.pause();
+    }
+
+    /// @dev A pause stops new tasks only.
+    function test_pause_runningTask_succeeds() public {
+        uint256 task = _audited(BUDGET);
+        vm.prank(pauser);
+        market.pause();
+        market.settle(task);
+        assertEq(uint8(market.taskOf(task).status), uint8(ITaskMarket.Status.Settled));
+    }
+
+    function test_post_withoutVerifiers_reverts() public {
+        for (uint256 i; i < verifiers.length; ++i) {
+            vm.prank(verifiers[i]);
+            board.resign();
+        }
+        _expectBounds("live slots", 0, 1, type(uint32).max);
+        _post();
+    }
+
+    function test_post_notEnoughFree_reverts() public {
+        uint256 needed = _escrowOf(_terms());
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, 0, needed));
+        vm.prank(challenger);
+        market.post(_terms());
+    }
+
+    function test_post_unsetRoots_reverts() public {
+        Terms memory terms = _terms();
+        terms.programId = 0;
+        _expectZero("programId", terms);
+        terms = _terms();
+        terms.constantsRoot = 0;
+        _expectZero("constantsRoot", terms);
+        terms = _terms();
+        terms.initialState = 0;
+        _expectZero("initialState", terms);
+        terms = _terms();
+        terms.bundleHash = 0;
+        _expectZero("bundleHash", terms);
+    }
+
+    function test_post_programOutOfBounds_reverts() public {
+        Terms memory terms = _terms();
+        terms.constants = 0;
+        _expectRefused("constants", 0, 1, 65_535, terms);
+        terms = _terms();
+        terms.stateTensors = 65_536;
+        _expectRefused("stateTensors", 65_536, 1, 65_535, terms);
+        terms = _terms();
+        terms.segments = (1 << 20) + 1;
+        _expectRefused("segments", (1 << 20) + 1, 1, 1 << 20, terms);
+        terms = _terms();
+        terms.segments = 0;
+        _expectRefused("segments", 0, 1, 1 << 20, terms);
+        terms = _terms();
+        terms.segmentSteps = (1 << 16) + 1;
+        _expectRefused("segmentSteps", (1 << 16) + 1, 1, 1 << 16, terms);
+        terms = _terms();
+        terms.stepOperations = 0;
+        _expectRefused("stepOperations", 0, 1, type(uint64).max, terms);
+        terms = _terms();
+        terms.stateBytes = 0;
+        _expectRefused("stateBytes", 0, 1, type(uint64).max, terms);
+        terms = _terms();
+        terms.arithmetic = 2;
+        _expectRefused("arithmetic", 2, 1, 1, terms);
+        terms = _terms();
+        terms.bundle = "";
+        _expectRefused("bundle length", 0, 1, 1024, terms);
+    }
+
+    function test_post_amountsOutOfBounds_reverts() public {
+        Terms memory terms = _terms();
+        terms.budget = 0;
+        _expectRefused("budget", 0, 1, type(uint128).max, terms);
+        terms = _terms();
+        // 40 - ceil(40 / 4) = 30 is the reward cap.
+        terms.stake = 40 * UNIT - 1;
+        _expectRefused("stake", 40 * UNIT - 1, 40 * UNIT, type(uint128).max, terms);
+        terms = _terms();
+        terms.delayPenalty = STAKE + 1;
+        _expectRefused("delayPenalty", STAKE + 1, 0, STAKE, terms);
+        terms = _terms();
+        terms.restitution = BUDGET + 1;
+        _expectRefused("restitution", BUDGET + 1, 0, BUDGET, terms);
+    }
+
+    function test_post_timesOutOfBounds_reverts() public {
+        Terms memory terms = _terms();
+        terms.biddingPeriod = 9;
+        _expectRefused("biddingPeriod", 9, 10, 30 days, terms);
+        terms = _terms();
+        terms.trainingPeriod = 30 days + 1;
+        _expectRefused("trainingPeriod", 30 days + 1, 10, 30 days, terms);
+        terms = _terms();
+        terms.attestPeriod = 9;
+        _expectRefused("attestPeriod", 9, 10, 30 days, terms);
+        terms = _terms();
+        terms.challengePeriod = terms.attestPeriod;
+        _expectRefused("challengePeriod", terms.attestPeriod, terms.attestPeriod + 1, 30 days, terms);
+        terms = _terms();
+        terms.solverClock = 4;
+        _expectRefused("solverClock", 4, 5, 7 days, terms);
+        terms = _terms();
+        terms.challengerClock = 7 days + 1;
+        _expectRefused("challengerClock", 7 days + 1, 5, 7 days, terms);
+    }
+
+    function test_post_auditOutOfBounds_reverts() public {
+        Terms memory terms = _terms();
+        terms.verifiers = 65;
+        _expectRefused("verifiers", 65, 1, 64, terms);
+        terms = _terms();
+        terms.verifiers = 0;
+        _expectRefused("verifiers", 0, 1, 64, terms);
+        terms = _terms();
+        terms.segmentsPerVerifier = 22;
+        _expectRefused("segmentsPerVerifier", 22, 1, 21, terms);
+        terms = _terms();
+        terms.matches = 4;
+        _expectRefused("matches", 4, 1, 3, terms);
+        terms = _terms();
+        terms.matches = 0;
+        _expectRefused("matches", 0, 1, 3, terms);
+    }
+
+    // ------------------------------------------------------------------ bid, assign
+
+    function testFuzz_bid_lowerReplaces_succeeds(uint128 first, uint128 second) public {
+        first = uint128(bound(first, 1, BUDGET));
+        second = uint128(bound(second, 0, first - 1));
+        uint256 task = _post();
+        vm.prank(rival);
+        market.bid(task, first);
+        assertEq(vault.free(rival), FUNDS - STAKE);
+        vm.expectEmit();
+        emit ITaskMarket.BidPlaced(task, solver, second);
+        vm.prank(solver);
+        market.bid(task, second);
+        assertEq(vault.free(rival), FUNDS);
+        assertEq(vault.free(solver), FUNDS - STAKE);
+        assertEq(market.taskOf(task).solver, solver);
+        assertEq(market.taskOf(task).price, second);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE);
+    }
+
+    function testFuzz_bid_notLower_reverts(uint128 first, uint128 second) public {
+        first = uint128(bound(first, 0, BUDGET));
+        second = uint128(bound(second, first, BUDGET));
+        uint256 task = _post();
+        vm.prank(rival);
+        market.bid(task, first);
+        vm.expectRevert(abi.encodeWithSelector(Errors.BidNotLower.selector, second, first));
+        vm.prank(solver);
+        market.bid(task, second);
+    }
+
+    function test_bid_aboveBudget_reverts() public {
+        uint256 task = _post();
+        _expectBounds("price", BUDGET + 1, 0, BUDGET);
+        vm.prank(solver);
+        market.bid(task, BUDGET + 1);
+    }
+
+    function test_bid_late_reverts() public {
+        uint256 task = _post();
+        uint64 until = market.taskOf(task).bidsUntil;
+        vm.warp(until + 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        vm.prank(solver);
+        market.bid(task, 1);
+    }
+
+    function test_bid_withoutStake_reverts() public {
+        uint256 task = _post();
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, 0, STAKE));
+        vm.prank(challenger);
+        market.bid(task, 1);
+    }
+
+    /// @dev Who underbids itself needs its stake only once.
+    function test_bid_ownAgain_succeeds() public {
+        uint256 task = _post();
+        vm.startPrank(solver);
+        vault.withdraw(FUNDS - STAKE);
+        market.bid(task, 2);
+        market.bid(task, 1);
+        assertEq(vault.free(solver), 0);
+    }
+
+    function test_bid_unknownTask_reverts() public {
+        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownTask.selector, 1));
+        market.bid(1, 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownTask.selector, 0));
+        market.bid(0, 1);
+    }
+
+    function test_assign_bestBid_succeeds() public {
+        uint256 task = _assigned(70 * UNIT);
+        ITaskMarket.Task memory entry = market.taskOf(task);
+        assertEq(uint8(entry.status), uint8(ITaskMarket.Status.Training));
+        assertEq(entry.solver, solver);
+        assertEq(entry.trainUntil, entry.bidsUntil + _terms().trainingPeriod);
+    }
+
+    function test_assign_withoutBid_succeeds() public {
+        uint256 task = _post();
+        vm.warp(market.taskOf(task).bidsUntil + 1);
+        vm.expectEmit();
+        emit ITaskMarket.Refunded(task, _escrowOf(_terms()), 0);
+        market.assign(task);
+        assertEq(vault.free(submitter), FUNDS);
+        assertEq(uint8(market.taskOf(task).status), uint8(ITaskMarket.Status.Refunded));
+    }
+
+    function test_assign_early_reverts() public {
+        uint256 task = _post();
+        uint64 until = market.taskOf(task).bidsUntil;
+        vm.warp(until);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        market.assign(task);
+    }
+
+    function test_assign_twice_reverts() public {
+        uint256 task = _assigned(1);
+        vm.expectRevert(
+            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Training)
+        );
+        market.assign(task);
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _expectBounds(string memory field, uint256 value, uint256 least, uint256 most) private {
+        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, field, value, least, most));
+    }
+
+    function _expectRefused(
+        string memory field,
+        uint256 value,
+        uint256 least,
+        uint256 most,
+        Terms memory terms
+    ) private {
+        _expectBounds(field, value, least, most);
+        _post(terms);
+    }
+
+    function _expectZero(string memory field, Terms memory terms) private {
+        vm.expectRevert(abi.encodeWithSelector(Errors.Zero.selector, field));
+        _post(terms);
+    }
+}

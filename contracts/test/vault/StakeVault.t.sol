@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Errors} from "../../src/libraries/Errors.sol";
+import {StakeVault} from "../../src/StakeVault.sol";
+import {TestToken} from "../../src/TestToken.sol";
+import {FalseToken, FeeToken, HollowToken, ReenteringToken} from "./EvilTokens.sol";
+import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {Test} from "forge-std/Test.sol";
+
+/// @title Deposits, locks, slashes, unbonding; hostile tokens.
+contract StakeVaultTest is Test {
+    TestToken private token;
+    StakeVault private vault;
+    address private market = makeAddr("market");
+    address private board = makeAddr("board");
+    address private game = makeAddr("game");
+    address private owner = makeAddr("owner");
+    address private other = makeAddr("other");
+
+    function setUp() public {
+        vm.warp(1000);
+        vm.etch(market, hex"00");
+        vm.etch(board, hex"00");
+        vm.etch(game, hex"00");
+        token = new TestToken();
+        vault = _vault(token);
+    }
+
+    // ------------------------------------------------------------------ initialise
+
+    function test_initialise_again_reverts() public {
+        vm.expectRevert(Errors.AlreadyInitialised.selector);
+        vault.initialise(market, board, game);
+    }
+
+    function test_initialise_byStranger_reverts() public {
+        StakeVault fresh = new StakeVault(token);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, owner, address(this)));
+        vm.prank(owner);
+        fresh.initialise(market, board, game);
+    }
+
+    function test_initialise_withoutCode_reverts() public {
+        StakeVault fresh = new StakeVault(token);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        fresh.initialise(market, board, other);
+    }
+
+    function test_constructor_noToken_reverts() public {
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        new StakeVault(IERC20(other));
+    }
+
+    // ------------------------------------------------------------------ deposit, withdraw
+
+    function testFuzz_deposit_creditsArrived_succeeds(uint256 amount) public {
+        amount = bound(amount, 1, type(uint256).max);
+        _deposit(amount);
+        assertEq(vault.free(owner), amount);
+        assertEq(token.balanceOf(address(vault)), amount);
+        assertEq(vault.token(), address(token));
+    }
+
+    function test_deposit_nothing_reverts() public {
+        vm.expectRevert(abi.encodeWithSelector(Errors.NothingArrived.selector, 0));
+        vault.deposit(0);
+    }
+
+    function testFuzz_withdraw_part_succeeds(uint256 amount, uint256 part) public {
+        amount = bound(amount, 1, type(uint256).max);
+        part = bound(part, 0, amount);
+        _deposit(amount);
+        vm.prank(owner);
+        vault.withdraw(part);
+        assertEq(vault.free(owner), amount - part);
+        assertEq(token.balanceOf(owner), part);
+    }
+
+    function testFuzz_withdraw_tooMuch_reverts(uint256 amount, uint256 more) public {
+        amount = bound(amount, 1, type(uint256).max - 1);
+        more = bound(more, amount + 1, type(uint256).max);
+        _deposit(amount);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, owner, amount, more));
+        vm.prank(owner);
+        vault.withdraw(more);
+    }
+
+    // ------------------------------------------------------------------ locks
+
+    function testFuzz_lock_paysBurnsReleases_succeeds(uint128 amount, uint256 paid, uint256 burnt) public {
+        _deposit(uint256(amount) + 1);
+        vm.startPrank(market);
+        uint256 id = vault.lock(owner, amount);
+        assertEq(vault.free(owner), 1);
+        uint256 first = vault.pay(id, other, paid);
+        assertEq(first, paid < amount ? paid : amount);
+        uint256 second = vault.burn(id, burnt);
+        assertEq(second, burnt < amount - first ? burnt : amount - first);
+        uint256 third = vault.release(id, type(uint256).max);
+        assertEq(first + second + third, amount);
+        assertEq(vault.free(other), first);
+        assertEq(vault.burned(), second);
+        assertEq(vault.free(owner), third + 1);
+        assertEq(token.balanceOf(address(vault)), vault.free(owner) + vault.free(other) + vault.burned());
+        (address lockOwner, address module, uint256 remaining, uint64 until) = vault.lockOf(id);
+        assertEq(lockOwner, owner);
+        assertEq(module, market);
+        assertEq(remaining, 0);
+        assertEq(until, 0);
+    }
+
+    /// @dev Each cause takes what is left, once; none reverts.
+    function test_burn_emptyLock_succeeds() public {
+        _deposit(10);
+        vm.startPrank(game);
+        uint256 id = vault.lock(owner, 10);
+        assertEq(vault.burn(id, 11), 10);
+        assertEq(vault.burn(id, 1), 0);
+        assertEq(vault.pay(id, other, 1), 0);
+        assertEq(vault.release(id, 1), 0);
+    }
+
+    function test_lock_notEnough_reverts() public {
+        _deposit(10);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, owner, 10, 11));
+        vm.prank(market);
+        vault.lock(owner, 11);
+    }
+
+    function test_lock_byStranger_reverts() public {
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, owner));
+        vm.prank(owner);
+        vault.lock(owner, 0);
+    }
+
+    function test_lock_otherModules_reverts() public {
+        _deposit(10);
+        vm.prank(market);
+        uint256 id = vault.lock(owner, 10);
+        address[3] memory callers = [board, game, owner];
+        for (uint256 i; i < 3; ++i) {
+            bytes memory refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, callers[i], market);
+            vm.startPrank(callers[i]);
+            vm.expectRevert(refusal);
+            vault.release(id, 1);
+            vm.expectRevert(refusal);
+            vault.pay(id, callers[i], 1);
+            vm.expectRevert(refusal);
+            vault.burn(id, 1);
+            vm.expectRevert(refusal);
+            vault.unbond(id, 1);
+            vm.stopPrank();
+        }
+    }
+
+    function test_lockOf_unknown_reverts() public {
+        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownLock.selector, 0));
+        vault.lockOf(0);
+        vm.expectRevert(abi.encodeWithSelector(Errors.UnknownLock.selector, 1));
+        vault.lockOf(1);
+        assertEq(vault.locks(), 0);
+    }
+
+    // ------------------------------------------------------------------ unbonding
+
+    /// @dev Slashable up to the end, then the owner's.
+    function test_finishUnbonding_afterSlash_succeeds() public {
+        _deposit(10);
+        vm.startPrank(board);
+        uint256 id = vault.lock(owner, 10);
+        vault.unbond(id, 1500);
+        vm.warp(1500);
+        vm.expectRevert(abi.encodeWithSelector(Errors.StillBonded.selector, id, 1500));
+        vault.finishUnbonding(id);
+        vault.burn(id, 3);
+        vm.stopPrank();
+        vm.warp(1501);
+        vault.finishUnbonding(id);
+        assertEq(vault.free(owner), 7);
+        vault.finishUnbonding(id);
+        assertEq(vault.free(owner), 7);
+    }
+
+    function test_finishUnbonding_bonded_reverts() public {
+        _deposit(10);
+        vm.prank(board);
+        uint256 id = vault.lock(owner, 10);
+        vm.expectRevert(abi.encodeWithSelector(Errors.StillBonded.selector, id, 0));
+        vault.finishUnbonding(id);
+    }
+
+    // ------------------------------------------------------------------ hostile tokens
+
+    function testFuzz_deposit_feeToken_creditsLess_succeeds(uint128 amount) public {
+        amount = uint128(bound(amount, 1, type(uint128).max));
+        FeeToken fee = new FeeToken();
+        StakeVault fees = _vault(fee);
+        fee.mint(owner, amount);
+        vm.startPrank(owner);
+        fee.approve(address(fees), amount);
+        fees.deposit(amount);
+        assertEq(fees.free(owner), amount - amount / 100);
+        assertEq(fee.balanceOf(address(fees)), fees.free(owner));
+    }
+
+    function test_deposit_falseToken_reverts() public {
+        FalseToken token_ = new FalseToken();
+        StakeVault vault_ = _vault(token_);
+        token_.mint(owner, 10);
+        vm.startPrank(owner);
+        token_.approve(address(vault_), 10);
+        vault_.deposit(4);
+        token_.refuse(true);
+        bytes memory failed = abi.encodeWithSelector(SafeERC20.SafeERC20FailedOperation.selector, address(token_));
+        vm.expectRevert(failed);
+        vault_.deposit(6);
+        vm.expectRevert(failed);
+        vault_.withdraw(4);
+        assertEq(vault_.free(owner), 4);
+    }
+
+    /// @dev A token that refuses every transfer stops no slash.
+    function test_burn_falseToken_succeeds() public {
+        FalseToken token_ = new FalseToken();
+        StakeVault vault_ = _vault(token_);
+        token_.mint(owner, 10);
+        vm.startPrank(owner);
+        token_.approve(address(vault_), 10);
+        vault_.deposit(10);
+        vm.stopPrank();
+        token_.refuse(true);
+        vm.startPrank(market);
+        uint256 id = vault_.lock(owner, 10);
+        assertEq(vault_.burn(id, 4), 4);
+        assertEq(vault_.pay(id, other, 6), 6);
+    }
+
+    function test_deposit_hollowToken_reverts() public {
+        StakeVault hollow = _vault(IERC20(address(new HollowToken())));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NothingArrived.selector, 5));
+        hollow.deposit(5);
+    }
+
+    /// @dev Neither a deposit nor a withdrawal can be entered from inside a transfer.
+    function test_transfers_reentered_succeeds() public {
+        ReenteringToken token_ = new ReenteringToken();
+        StakeVault vault_ = _vault(token_);
+        token_.mint(owner, 100);
+        vm.startPrank(owner);
+        token_.approve(address(vault_), 100);
+        bytes[2] memory messages =
+            [abi.encodeCall(vault_.deposit, (10)), abi.encodeCall(vault_.withdraw, (0))];
+        for (uint256 i; i < 2; ++i) {
+            token_.arm(vault_, messages[i]);
+            vault_.deposit(10);
+            assertFalse(token_.entered());
+            vault_.withdraw(5);
+            assertFalse(token_.entered());
+        }
+        assertEq(vault_.free(owner), 10);
+        assertEq(token_.balanceOf(address(vault_)), 10);
+        // The guard it is, not the message: the same call goes through from outside a transfer.
+        token_.arm(vault_, "");
+        vault_.withdraw(0);
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _vault(IERC20 token_) private returns (StakeVault made) {
+        made = new StakeVault(token_);
+        made.initialise(market, board, game);
+    }
+
+    function _deposit(uint256 amount) private {
+        token.mint(owner, amount);
+        vm.startPrank(owner);
+        token.approve(address(vault), amount);
+        vault.deposit(amount);
+        vm.stopPrank();
+    }
+}

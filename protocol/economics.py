@@ -1,0 +1,131 @@
+"""Stakes and shares in integers: dispute.md section 8. The contracts' `libraries/Shares.sol` computes the same splits.
+
+Amounts are token units. Chances are integers in units of 10^-18 (`ONE`). Every rounding favours the submitter: chances
+of escape and the stake round up, chances of detection round down. This module draws nothing and knows no prices; `sim`
+and the clients call it, and contracts and Python replay `tests/vectors/economics.json`.
+
+Notation of dispute.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct segments;
+h the honest share of the stake slots; p the price, G what a false result is worth to the cheater, S the stake.
+"""
+
+from typing import NamedTuple
+
+ONE = 10**18
+"""The chance 1."""
+
+REROLLS = 2
+"""k: how many times a solver may look at another seed (missed draws); it then has 2^k tries."""
+
+
+class StakeError(ValueError):
+    """No stake makes cheating unprofitable under these audit terms, or a term is outside its bounds."""
+
+
+class SlashSplit(NamedTuple):
+    """Where a slashed stake goes; the parts add up to it."""
+
+    burned: int
+    rewarded: int
+    restored: int
+    rest: int
+
+
+class SettleSplit(NamedTuple):
+    """What one attestation and the solver are paid from the escrow."""
+
+    each: int
+    to_solver: int
+
+
+class Audit(NamedTuple):
+    """K, q and V of a task's terms, and the assumed honest share h in units of `ONE`."""
+
+    segments: int
+    segments_per_verifier: int
+    verifiers: int
+    honest: int
+
+
+def slash_split(stake: int, reward: int, restitution: int) -> SlashSplit:
+    """Split a slashed stake: a quarter (rounded up) burns, then reward, then restitution, the rest burns too."""
+    burned = -(-stake // 4)
+    rewarded = min(reward, stake - burned)
+    restored = min(restitution, stake - burned - rewarded)
+    return SlashSplit(burned, rewarded, restored, stake - burned - rewarded - restored)
+
+
+def settle_split(price: int, reserve: int, fee: int, attestations: int) -> SettleSplit:
+    """Split an escrow that holds `price` and a `reserve` of audit fees between `attestations` and the solver.
+
+    After a missed draw there may be more attestations than the reserve has fees for: the solver, who may draw for
+    itself, pays the excess out of its price, and when that is too little every attestation earns less (rounded down).
+    """
+    if attestations == 0:
+        return SettleSplit(0, price)
+    each = min(fee, (reserve + price) // attestations)
+    return SettleSplit(each, price - max(0, each * attestations - reserve))
+
+
+def missed_chance(segments: int, false: int, drawn: int) -> int:
+    """a(f) = C(K - m, q) / C(K, q): the chance that none of q distinct segments out of K is one of the m false ones."""
+    chance = ONE
+    for i in range(min(drawn, segments)):
+        chance = _up(chance * max(0, segments - false - i), segments - i)
+    return chance
+
+
+def escape_chance(audit: Audit, false: int) -> int:
+    """P(f) = (1 - h + h a(f))^V: the chance that no drawn verifier is both honest and on a false segment."""
+    missed = missed_chance(audit.segments, false, audit.segments_per_verifier)
+    one_verifier = ONE - audit.honest + _up(audit.honest * missed, ONE)
+    chance = ONE
+    for _ in range(audit.verifiers):
+        chance = _up(chance * one_verifier, ONE)
+    return chance
+
+
+def escape_chance_rerolled(escape: int, rerolls: int = REROLLS) -> int:
+    """P' = 1 - (1 - P)^(2^k): the chance that one of the 2^k seeds that the solver can wait for lets it escape."""
+    caught = ONE - escape
+    for _ in range(rerolls):
+        caught = caught * caught // ONE
+    return ONE - caught
+
+
+def minimum_stake(
+    audit: Audit, price: int, gain: int, *, recoverable: int = 0, margin: int = 0, rerolls: int = REROLLS
+) -> int:
+    """S_min: the smallest stake with which no number of false segments pays.
+
+    S_min = max over m of (m p / K + G) / (1 - P'(m / K)) - p + margin, and on top `recoverable`: reward and
+    restitution, which a cheater that is also its own challenger and submitter gets back.
+
+    Raises `StakeError` when some m is never caught, or when a number is out of bounds.
+    """
+    _check(audit)
+    needed = 0
+    for false in range(1, audit.segments + 1):
+        caught = ONE - escape_chance_rerolled(escape_chance(audit, false), rerolls)
+        if caught == 0:
+            raise StakeError(
+                f"{false} false segments of {audit.segments} are never caught: raise q or V, got {audit}"
+            )
+        profit = _up(false * price, audit.segments) + gain
+        needed = max(needed, _up(profit * ONE, caught))
+    return max(0, needed - price) + margin + recoverable
+
+
+def _check(audit: Audit) -> None:
+    for name, value, most in (
+        ("segments", audit.segments, 1 << 20),
+        ("segments_per_verifier", audit.segments_per_verifier, 64),
+        ("verifiers", audit.verifiers, 64),
+        ("honest", audit.honest, ONE),
+    ):
+        if not 1 <= value <= most:
+            raise StakeError(f"{name} must be from 1 to {most}, got {value}")
+
+
+def _up(numerator: int, denominator: int) -> int:
+    """Divide, rounding up."""
+    return -(-numerator // denominator)

@@ -1,0 +1,74 @@
+"""Write draws.json: the random numbers of draws (docs/encoding.md section 7). Format: README.md beside it.
+
+Written down a second time, in plain Python. Deterministic. Run as `python -m tests.vectors.generate_draws`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from protocol.numerics.reference.philox import block
+
+FILE = Path(__file__).with_name("draws.json")
+WORD = 2**32
+# (slots, segments, draws, segments per verifier): few and many of each; 3 * 2^30 refuses a quarter of all words.
+SHAPES = (
+    (1, 1, 1, 1),
+    (6, 5, 3, 2),
+    (7, 8, 4, 8),
+    (3 * 2**30, 2**20, 8, 8),
+    (2**32 - 1, 1000, 16, 4),
+    (2**31 + 1, 64, 1, 64),
+)
+
+
+def words(seed: bytes) -> Iterator[int]:
+    """The words of a draw: Philox blocks 0, 1, … under the seed's low word and the next one."""
+    number = int.from_bytes(seed, "big")
+    key = (number % WORD, number // WORD % WORD)
+    return (word for n in count() for word in block((n, 0, 0, 0), key))
+
+
+def below(stream: Iterator[int], m: int) -> int:
+    """A uniform number below m, by rejection."""
+    return next(word for word in stream if word < WORD - WORD % m) % m
+
+
+def distinct(stream: Iterator[int], k: int, q: int) -> list[int]:
+    """q distinct numbers of 1 … k (Floyd)."""
+    chosen: list[int] = []
+    for top in range(k - min(q, k) + 1, k + 1):
+        number = 1 + below(stream, top)
+        chosen.append(top if number in chosen else number)
+    return chosen
+
+
+def document() -> dict[str, Any]:
+    """Columns: the shape, the seed and the drawn numbers: for each draw the slot, then its segments."""
+    seeds = [sha256(f"draw {i}".encode()).digest() for i in range(4 * len(SHAPES))]
+    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(seeds))]
+    numbers = []
+    for seed, (slots, segments, draws, q) in zip(seeds, shapes):
+        stream = words(seed)
+        numbers.append(
+            [n for _ in range(draws) for n in (below(stream, slots), *distinct(stream, segments, q))]
+        )
+    columns: dict[str, Any] = {"seed": ["0x" + seed.hex() for seed in seeds]}
+    for position, name in enumerate(("slots", "segments", "draws", "segments_per_verifier")):
+        columns[name] = [shape[position] for shape in shapes]
+    columns["numbers"] = ["0x" + "".join(f"{n:08x}" for n in row) for row in numbers]
+    return columns
+
+
+def main() -> None:
+    """Write the file."""
+    FILE.write_text(json.dumps(document(), indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Write economics.json: chances, stakes and shares that pytest and forge both replay. Format: README.md beside it.
+
+Deterministic: edge amounts, then amounts drawn from a counter. Run as `python -m tests.vectors.generate_economics`.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from protocol.economics import (
+    ONE,
+    Audit,
+    escape_chance,
+    minimum_stake,
+    missed_chance,
+    settle_split,
+    slash_split,
+)
+
+FILE = Path(__file__).with_name("economics.json")
+EDGES = (0, 1, 2, 3, 4, 5, 7, 10**18 + 1)
+AUDITS = (
+    Audit(1, 1, 1, ONE),
+    Audit(5, 2, 3, 7 * ONE // 10),
+    Audit(8, 8, 1, ONE // 2),
+    Audit(40, 10, 4, 7 * ONE // 10),
+    Audit(1000, 4, 3, 7 * ONE // 10),
+)
+
+
+def amount(case: int, name: str) -> int:
+    """An amount below 2^128, of any magnitude."""
+    digest = int.from_bytes(sha256(f"{name} {case}".encode()).digest(), "big")
+    return (digest >> 128) >> (digest % 128)
+
+
+def table(rows: list[dict[str, int]]) -> dict[str, list[str]]:
+    """Rows as columns of decimal strings: JSON numbers end at 2^53."""
+    return {name: [str(row[name]) for row in rows] for name in rows[0]}
+
+
+def slash_rows() -> list[dict[str, int]]:
+    """Edge amounts against each other, then any amounts."""
+    amounts = list(product(EDGES, EDGES, EDGES))
+    amounts += [(amount(i, "stake"), amount(i, "reward"), amount(i, "restitution")) for i in range(64)]
+    return [
+        {"stake": stake, "reward": reward, "restitution": restitution}
+        | slash_split(stake, reward, restitution)._asdict()
+        for stake, reward, restitution in amounts
+    ]
+
+
+def settle_rows() -> list[dict[str, int]]:
+    """Edge amounts against each other, then any amounts."""
+    amounts = list(product(EDGES, EDGES, EDGES, (0, 1, 3, 128)))
+    amounts += [(amount(i, "price"), amount(i, "reserve"), amount(i, "fee"), i % 129) for i in range(129)]
+    return [
+        {"price": price, "reserve": reserve, "fee": fee, "attestations": attestations}
+        | settle_split(price, reserve, fee, attestations)._asdict()
+        for price, reserve, fee, attestations in amounts
+    ]
+
+
+def chance_rows() -> list[dict[str, int]]:
+    """Chances at the least, a middle and the greatest number of false segments."""
+    return [
+        audit._asdict()
+        | {
+            "false": false,
+            "missed": missed_chance(audit.segments, false, audit.segments_per_verifier),
+            "escape": escape_chance(audit, false),
+        }
+        for audit in AUDITS
+        for false in sorted({1, (audit.segments + 1) // 2, audit.segments})
+    ]
+
+
+def stake_rows() -> list[dict[str, int]]:
+    """Least stakes for a price of 10^18 and a gain of the same."""
+    return [
+        audit._asdict()
+        | {
+            "price": ONE,
+            "gain": ONE,
+            "rerolls": rerolls,
+            "stake": minimum_stake(audit, ONE, ONE, rerolls=rerolls),
+        }
+        for audit in AUDITS
+        for rerolls in (0, 2)
+    ]
+
+
+def document() -> dict[str, Any]:
+    """The whole file."""
+    return {
+        "slash": table(slash_rows()),
+        "settle": table(settle_rows()),
+        "chances": table(chance_rows()),
+        "stakes": table(stake_rows()),
+    }
+
+
+def main() -> None:
+    """Write the file."""
+    FILE.write_text(json.dumps(document(), indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main()
