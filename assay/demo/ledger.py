@@ -1,0 +1,129 @@
+"""What happened on the chain: every transaction that left an event, decoded, with its gas.
+
+Read from events, receipts and call data alone, so that a report made of it holds nothing that the chain does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eth_abi.abi import decode
+from eth_utils.abi import function_abi_to_4byte_selector, get_abi_input_names, get_abi_input_types
+
+from protocol.chain.abi import Contract
+from protocol.chain.client import Client
+from protocol.chain.events import Follower
+from protocol.chain.receipts import Event
+from protocol.dispute.keys import frame_key, priority_commitment, steps_key
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One mined transaction: who called what, what it cost, which events it left. `time` is its block's."""
+
+    transaction: str
+    sender: str
+    function: str
+    arguments: Mapping[str, Any]
+    gas: int
+    block: int
+    time: int
+    events: tuple[Event, ...]
+
+    def event(self, name: str) -> Event | None:
+        """The first event of a name."""
+        return next((event for event in self.events if event.name == name), None)
+
+
+class Ledger:
+    """Follows the contracts of one deployment. Call `update` again and again."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._contracts = client.contracts
+        self._follower = Follower(client.connection, self._contracts, client.deployment.block + 1)
+        self.acts: list[Act] = []
+
+    def update(self) -> list[Act]:
+        """The acts since the last call, in the chain's order."""
+        events: dict[str, list[Event]] = {}
+        for event in self._follower.poll().events:
+            events.setdefault(event.log.transaction, []).append(event)
+        found = [self._act(transaction, tuple(left)) for transaction, left in events.items()]
+        self.acts += found
+        return found
+
+    def events(self, name: str, **arguments: object) -> list[Event]:
+        """All events of a name whose arguments have these values."""
+        return [
+            event
+            for act in self.acts
+            for event in act.events
+            if event.name == name and all(event.arguments[k] == v for k, v in arguments.items())
+        ]
+
+    def of_game(self, game: int) -> list[Act]:
+        """The transactions of one game: its commitment, its moves, and the claims on its way."""
+        opened = self.events("Challenged", game=game)[0]
+        task, challenger = opened.arguments["task"], opened.arguments["challenger"]
+        claims = self._claims(game, task)
+        commitment = self._commitment(opened, challenger)
+        return [act for act in self.acts if any(_belongs(e, game, claims, commitment) for e in act.events)]
+
+    def calls(self, game: int) -> tuple[int, ...]:
+        """The call instructions that a game went down through."""
+        return tuple(event.arguments["n"] for event in self.events("CallSelected", game=game))
+
+    def _claims(self, game: int, task: int) -> set[bytes]:
+        segments = self.events("SegmentSelected", game=game)
+        steps = self.events("StepSelected", game=game)
+        claims = {steps_key(task, event.arguments["segment"]) for event in segments}
+        for event in steps:
+            segment, step, calls = (
+                segments[-1].arguments["segment"],
+                event.arguments["step"],
+                self.calls(game),
+            )
+            claims |= {frame_key(task, segment, step, calls[:depth]) for depth in range(len(calls) + 1)}
+        return claims
+
+    def _commitment(self, opened: Event, challenger: str) -> bytes:
+        act = next(act for act in self.acts if act.transaction == opened.log.transaction)
+        segment = act.arguments.get("segment", 2**32 - 1)
+        chain, game = self._client.connection.chain_id, self._client.game.address
+        task, salt = act.arguments["task"], act.arguments["salt"]
+        return priority_commitment(chain, game, task, segment, challenger, salt)
+
+    def _act(self, transaction: str, events: tuple[Event, ...]) -> Act:
+        connection = self._client.connection
+        sent = connection.request("eth_getTransactionByHash", transaction)
+        receipt = connection.receipt(transaction)
+        assert receipt is not None, "a transaction with events is mined"
+        block = int(receipt["blockNumber"], 16)
+        function, arguments = decode_call(list(self._contracts.values()), sent["input"])
+        time = connection.block(block).time
+        return Act(
+            transaction, sent["from"], function, arguments, int(receipt["gasUsed"], 16), block, time, events
+        )
+
+
+def decode_call(contracts: Sequence[Contract], text: str) -> tuple[str, dict[str, Any]]:
+    """Name and arguments of a call, by the ABIs of some contracts; ("", {}) for a call of none of them."""
+    data = bytes.fromhex(text.removeprefix("0x"))
+    for contract in contracts:
+        for entry in contract.abi:
+            if entry["type"] == "function" and function_abi_to_4byte_selector(entry) == data[:4]:
+                values = decode(get_abi_input_types(entry), data[4:])
+                return entry["name"], dict(zip(get_abi_input_names(entry), values, strict=True))
+    return "", {}
+
+
+def _belongs(event: Event, game: int, claims: set[bytes], commitment: bytes) -> bool:
+    arguments = event.arguments
+    if event.name in ("StepsPosted", "TracePosted"):
+        return arguments["claim"] in claims
+    if event.name == "Committed":
+        return bytes(arguments["commitment"]) == commitment
+    return event.contract == "DisputeGame" and arguments.get("game") == game
