@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from protocol.chain.client import Client, connect
+from protocol.chain.accounts import open_account
+from protocol.chain.client import connect
 from protocol.chain.deploy import deploy
 from protocol.chain.devnet import Devnet
 from protocol.chain.game_view import GameReader
 from protocol.chain.parameters import TOKEN
-from protocol.chain.transactions import Sending
+from protocol.chain.transactions import Sender, Sending
 from protocol.commitments import ProgressTree
 from protocol.dispute import challenger, defender
 from protocol.dispute.heard import Heard
@@ -26,10 +27,8 @@ from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import Leaf
 from protocol.dispute.parties import Run, frame_at
-from protocol.dispute.splitting import block_words, split_move
 from protocol.dispute.view import GameView, Phase, Verdict
 from protocol.program.cost import cost
-from protocol.program.opcodes import Op
 from protocol.program.step import State, StepProgram
 from protocol.replay import Executor, Replay
 from protocol.task import Terms
@@ -113,7 +112,8 @@ class Arena:
     def __init__(self, devnet: Devnet) -> None:
         self.devnet = devnet
         quick = Sending(poll=0.01)
-        with connect_sender(devnet, quick) as sender:
+        deployer = open_account("dev:9", devnet.chain_id)
+        with Sender(devnet.connection, deployer, quick) as sender:
             deployment = deploy(sender)
         self.submitter, self.solver, self.challenger = (
             connect(devnet.url, deployment, f"dev:{k}", sending=quick) for k in range(3)
@@ -217,15 +217,6 @@ def arena() -> Iterator[Arena]:
             made.close()
 
 
-def connect_sender(devnet: Devnet, sending: Sending):  # type: ignore[no-untyped-def]
-    """The deployer's sender."""
-    from protocol.chain.accounts import open_account
-    from protocol.chain.transactions import Sender
-
-    connection = devnet.connection
-    return Sender(connection, open_account("dev:9", connection.chain_id), sending)
-
-
 def replay(subject: Subject, executor: Executor) -> Replay:
     """The whole run of a subject by an executor, from the initial state, checkpoints in memory."""
     states: list[State] = [subject.initial]
@@ -271,23 +262,3 @@ def terms(subject: Subject, number: int) -> Terms:
         arithmetic=1,
         bundle="http://127.0.0.1/none",
     )
-
-
-def lying(view: GameView, run: Run) -> Move | None:
-    """A defender that makes its block results fold to its false element: the first word takes the difference.
-
-    Only for sums of i64 (`dot`, `sum`), whose fold is addition modulo 2^64.
-    """
-    if view.phase is not Phase.SPLIT or view.demand is not None:
-        return defender.next_move(view, run)
-    assert view.selection is not None
-    frame = frame_at(run, view.segment, view.step, view.path)
-    instruction = frame.program.instructions[view.instruction]
-    assert instruction.op in (Op.DOT, Op.SUM)
-    chosen = view.selection
-    words = block_words(frame, instruction, chosen.element, chosen.lo, chosen.hi)
-    words[0] = (words[0] + chosen.word - sum(words)) % 2**64
-    return split_move(view, instruction, words)
-
-
-__all__ = ["Arena", "Client", "Ended", "Serving", "Silent", "Subject", "arena", "lying", "replay"]

@@ -1,0 +1,33 @@
+"""A defence that covers up: by the rules, but the block results that it states fold to its own false element."""
+
+from __future__ import annotations
+
+from protocol.dispute import defender
+from protocol.dispute.moves import Move
+from protocol.dispute.parties import Run, frame_at
+from protocol.dispute.splitting import block_words, split_move
+from protocol.dispute.view import GameView, Phase
+from protocol.program.opcodes import Op
+
+INFINITY = 0x7F80_0000
+"""Bits of f32 infinity: wins every maximum."""
+
+
+def covers_up(game: GameView, run: Run) -> Move | None:
+    """The honest defence's next move, but for the words of a split."""
+    if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
+        return defender.next_move(game, run)
+    frame = frame_at(run, game.segment, game.step, game.path)
+    instruction = frame.program.instructions[game.instruction]
+    chosen = game.selection
+    words = block_words(frame, instruction, chosen.element, chosen.lo, chosen.hi)
+    return split_move(game, instruction, fitted(instruction.op, words, chosen.word))
+
+
+def fitted(op: Op, words: list[int], claimed: int) -> list[int]:
+    """Words that fold to `claimed`, with as many true ones as the fold allows."""
+    if op in (Op.DOT, Op.SUM):  # added modulo 2^64: the first takes the difference
+        return [(words[0] + claimed - sum(words)) % (1 << 64), *words[1:]]
+    if op is Op.ARGMAX:  # the claimed index, at an infinity in the first block
+        return [INFINITY << 32 | claimed, *words[1:]]
+    return [claimed] * len(words)  # exponents and maxima: the largest of equals
