@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Errors} from "../../src/libraries/Errors.sol";
 import {StakeVault} from "../../src/StakeVault.sol";
 import {TestToken} from "../../src/TestToken.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {FalseToken, FeeToken, HollowToken, ReenteringToken} from "./EvilTokens.sol";
-import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {Test} from "forge-std/Test.sol";
 
 /// @title Deposits, locks, slashes, unbonding; hostile tokens.
@@ -213,7 +213,8 @@ contract StakeVaultTest is Test {
         token_.approve(address(vault_), 10);
         vault_.deposit(4);
         token_.refuse(true);
-        bytes memory failed = abi.encodeWithSelector(SafeERC20.SafeERC20FailedOperation.selector, address(token_));
+        bytes memory failed =
+            abi.encodeWithSelector(SafeERC20.SafeERC20FailedOperation.selector, address(token_));
         vm.expectRevert(failed);
         vault_.deposit(6);
         vm.expectRevert(failed);
