@@ -1,0 +1,166 @@
+"""A chain with a submitter and one verifier's account, for tests that run the real solver against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
+
+from protocol.bundles import Bundle, committed_terms, write_bundle
+from protocol.chain.accounts import open_account
+from protocol.chain.client import Client, connect
+from protocol.chain.deploy import deploy
+from protocol.chain.devnet import Devnet
+from protocol.chain.parameters import TOKEN
+from protocol.chain.transactions import Sender, Sending
+from protocol.chain.views import TaskStatus, TaskView
+from protocol.commitments.tensors import Tensor
+from protocol.numerics.types import to_bytes
+from protocol.runtime.exits import ExitCode
+from protocol.runtime.home import Home
+from protocol.runtime.stopping import Stop
+from protocol.task import Terms
+from solver.conduct import HONEST, Conduct
+from solver.node import SolverNode
+from solver.settings import SolverSettings
+from tests.unit.solver import tiny
+
+SOLVER = "dev:1"
+QUICK = Sending(poll=0.02)
+
+
+class Stage:
+    """`submitter` is also the verifier: it posts, and attests what it is drawn for."""
+
+    def __init__(self, devnet: Devnet, folder: Path) -> None:
+        self.devnet = devnet
+        self.home = Home(folder / "assay-home")
+        self.bundles = folder / "submitted"
+        with Sender(devnet.connection, open_account("dev:9", devnet.connection.chain_id), QUICK) as sender:
+            self.deployment = deploy(sender)
+        self.submitter = self.client("dev:0")
+        self.submitter.fund(100_000 * TOKEN)
+        self.submitter.audit.register(1)
+
+    def client(self, account: str) -> Client:
+        """A client with plenty of tokens."""
+        client = connect(self.devnet.url, self.deployment, account, sending=QUICK)
+        if client.token.balance_of(client.address) < 200_000 * TOKEN:
+            client.token.mint(client.address, 200_000 * TOKEN)
+        return client
+
+    def post(self, segments: int = tiny.SEGMENTS, **changes: int) -> int:
+        """Post the tiny task; its id. `changes` replace fields of its terms."""
+        program = tiny.step_program()
+        state = tuple(
+            Tensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
+            for (name, x), type_ in zip(tiny.initial().items(), program.state_types)
+        )
+        (data,) = tiny.fixed()
+        dataset = (Tensor("data", 0, (300,), to_bytes(data, program.fixed_types[0].dtype)),)
+        bundle = Bundle("tiny", program, state, dataset, ())
+        hash_ = write_bundle(bundle, self.bundles)
+        fields = {
+            **committed_terms(bundle),
+            "bundle_hash": hash_,
+            "bundle": self.bundles.as_uri(),
+            "segments": segments,
+            "segment_steps": tiny.STEPS,
+            "budget": 100 * TOKEN,
+            "stake": 500 * TOKEN,
+            "restitution": 10 * TOKEN,
+            "audit_fee": TOKEN,
+            "delay_penalty": 5 * TOKEN,
+            "bidding_period": 3,
+            "training_period": 60,
+            "challenge_period": 8,
+            "attest_period": 6,
+            "solver_clock": 20,
+            "challenger_clock": 20,
+            "verifiers": 1,
+            "segments_per_verifier": 1,
+            "matches": 1,
+        }
+        return self.submitter.market.post(Terms(**{**fields, **changes}))[0]
+
+    def settings(self, **changes: object) -> SolverSettings:
+        """Settings of a solver that may read the submitter's folder."""
+        allowed = (self.bundles.parent.as_uri(),)
+        return SolverSettings.model_validate({"port": 0, "poll": 0.05, "bundles": allowed, **changes})
+
+    def attest(self, task: int) -> None:
+        """Attest every duty of a drawn task. The root is not looked at by anyone unless a game opens."""
+        for duty in self.submitter.audit.duties(task):
+            self.submitter.audit.attest(task, duty.number, bytes(31) + b"\x01")
+
+    def until(self, task: int, what: Callable[[TaskView], bool], seconds: float = 60) -> TaskView:
+        """Wait for a task to get somewhere."""
+        deadline = monotonic() + seconds
+        while True:
+            view = self.submitter.market.task(task)
+            if what(view):
+                return view
+            assert monotonic() < deadline, f"task {task} is still {view.status.name}, size {view.size}"
+            sleep(0.05)
+
+    def until_drawn(self, task: int) -> None:
+        """Wait for the draw."""
+        self.until(task, lambda _view: self.submitter.audit.drawn_at(task) > 0)
+
+
+class Solver:
+    """A node in a thread. `ended` holds its exit code, or the error that ended it."""
+
+    def __init__(
+        self, stage: Stage, conduct: Conduct = HONEST, once: bool = True, **settings: object
+    ) -> None:
+        self.stop = Stop()
+        self.client = stage.client(SOLVER)
+        self.node = SolverNode(self.client, stage.settings(**settings), stage.home, conduct, stop=self.stop)
+        self.ended: ExitCode | BaseException | None = None
+        self._once = once
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+        while not self.node.desk.shelf.ready and self._thread.is_alive():
+            sleep(0.02)
+
+    def _run(self) -> None:
+        try:
+            self.ended = self.node.run(self._once)
+        except Exception as error:
+            self.ended = error
+
+    def join(self, seconds: float = 60) -> ExitCode | BaseException | None:
+        """Wait for the end."""
+        self._thread.join(seconds)
+        assert not self._thread.is_alive(), "the solver still runs"
+        return self.ended
+
+    def close(self) -> None:
+        """Stop, and give the account back."""
+        self.stop.ask()
+        self._thread.join(30)
+        self.client.close()
+
+
+@contextmanager
+def stage(folder: Path) -> Iterator[Stage]:
+    """A fresh chain with a block a second."""
+    with Devnet(block_time=1) as devnet:
+        made = Stage(devnet, folder)
+        try:
+            yield made
+        finally:
+            made.submitter.close()
+
+
+def submitted(view: TaskView) -> bool:
+    """Whether the solver has handed in."""
+    return view.status is TaskStatus.SUBMITTED
+
+
+def over(view: TaskView) -> bool:
+    """Whether nothing more can happen."""
+    return view.status.is_over
