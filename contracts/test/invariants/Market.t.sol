@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {StakeVault} from "../../src/StakeVault.sol";
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Terms} from "../../src/types/Terms.sol";
+import {MarketHandler} from "./MarketHandler.sol";
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {Test} from "forge-std/Test.sol";
+
+/// @title What always holds (dispute.md section 10), as far as vault, market and audit board can break it.
+contract MarketInvariants is Test {
+    MarketHandler private handler;
+    IStakeVault private vault;
+    ITaskMarket private market;
+    IAuditBoard private board;
+
+    function setUp() public {
+        handler = new MarketHandler();
+        handler.setUp();
+        (vault, market, board) = handler.contracts();
+        bytes4[] memory actions = new bytes4[](15);
+        actions[0] = handler.post.selector;
+        actions[1] = handler.bid.selector;
+        actions[2] = handler.assign.selector;
+        actions[3] = handler.progress.selector;
+        actions[4] = handler.submit.selector;
+        actions[5] = handler.expire.selector;
+        actions[6] = handler.draw.selector;
+        actions[7] = handler.miss.selector;
+        actions[8] = handler.attest.selector;
+        actions[9] = handler.finish.selector;
+        actions[10] = handler.openGame.selector;
+        actions[11] = handler.closeGame.selector;
+        actions[12] = handler.convict.selector;
+        actions[13] = handler.withdraw.selector;
+        actions[14] = handler.turnOver.selector;
+        targetContract(address(handler));
+        targetSelector(FuzzSelector(address(handler), actions));
+    }
+
+    /// @dev Before it is over a task's escrow holds the price (at most the budget), all fees and the drawer's fee.
+    function invariant_escrowCoversEveryClaim() public view {
+        for (uint256 task = 1; task <= market.tasks(); ++task) {
+            if (handler.ended(task) != ITaskMarket.Status.None) continue;
+            ITaskMarket.Task memory entry = market.taskOf(task);
+            Terms memory terms = market.termsOf(task);
+            uint256 fees =
+                uint256(terms.auditFee) * terms.verifiers * (uint256(terms.segmentsPerVerifier) + 1);
+            uint256 drawFee = board.drawnAt(task) == 0 ? market.parameters().drawFee : 0;
+            assertEq(_remaining(entry.escrow), terms.budget + fees + drawFee);
+            assertLe(entry.price, terms.budget);
+            if (entry.solver != address(0)) assertEq(_remaining(entry.stake), terms.stake);
+        }
+    }
+
+    function invariant_noLockPaysMoreThanItHolds() public view {
+        uint256 locks = StakeVault(address(vault)).locks();
+        for (uint256 lock = 1; lock <= locks; ++lock) {
+            assertEq(handler.takenOut(lock) + _remaining(lock), handler.lockedIn(lock));
+        }
+    }
+
+    function invariant_aFinishedTaskStaysFinished() public view {
+        for (uint256 task = 1; task <= market.tasks(); ++task) {
+            ITaskMarket.Status ended = handler.ended(task);
+            if (ended == ITaskMarket.Status.None) continue;
+            ITaskMarket.Task memory entry = market.taskOf(task);
+            assertEq(uint8(entry.status), uint8(ended));
+            assertEq(_remaining(entry.escrow), 0);
+            if (entry.stake != 0) assertEq(_remaining(entry.stake), 0);
+        }
+    }
+
+    /// @dev What came in is what went out, what the people of the terms own or have locked, and what was burned: so nobody
+    /// else received anything.
+    function invariant_inflowEqualsPayoutsRefundsAndBurns() public view {
+        uint256 held = vault.burned();
+        for (uint256 i; i < handler.peopleCount(); ++i) {
+            held += vault.free(handler.people(i));
+        }
+        uint256 locks = StakeVault(address(vault)).locks();
+        for (uint256 lock = 1; lock <= locks; ++lock) {
+            held += _remaining(lock);
+        }
+        assertEq(handler.deposited(), held + handler.withdrawn());
+        assertEq(IERC20(vault.token()).balanceOf(address(vault)), held);
+    }
+
+    /// @dev Only a conviction or a missed deadline burns.
+    function invariant_onlySlashesAndDelaysBurn() public view {
+        uint256 causes =
+            handler.endings(ITaskMarket.Status.Slashed) + handler.endings(ITaskMarket.Status.Refunded);
+        if (causes == 0) assertEq(vault.burned(), 0);
+    }
+
+    /// @dev The handler is worth something: at random it brings tasks to every end there is.
+    function test_handler_reachesEveryEnd_succeeds() public {
+        uint256[4] memory reached;
+        for (uint256 run; run < 40; ++run) {
+            uint256 start = vm.snapshotState();
+            for (uint256 i; i < 60; ++i) {
+                _act(uint256(keccak256(abi.encode(run, i))));
+            }
+            for (uint8 s = 4; s <= 7; ++s) {
+                reached[s - 4] += handler.endings(ITaskMarket.Status(s));
+            }
+            vm.revertToState(start);
+        }
+        for (uint256 i; i < 4; ++i) {
+            emit log_named_uint("reached", reached[i]);
+            assertGt(reached[i], 0);
+        }
+    }
+
+    function _act(uint256 seed) private {
+        uint256 choice = seed % 15;
+        seed >>= 8;
+        if (choice == 0) handler.post(uint128(seed), uint128(seed >> 8), uint128(seed >> 16), uint16(seed));
+        else if (choice == 1) handler.bid(seed, uint128(seed), seed & 1 == 0);
+        else if (choice == 2) handler.assign(seed);
+        else if (choice == 3) handler.progress(seed, uint32(seed));
+        else if (choice == 4) handler.submit(seed);
+        else if (choice == 5) handler.expire(seed);
+        else if (choice == 6) handler.draw(seed, bytes32(seed));
+        else if (choice == 7) handler.miss(seed);
+        else if (choice == 8) handler.attest(seed, seed & 4 == 0);
+        else if (choice == 9) handler.finish(seed);
+        else if (choice == 10) handler.openGame(seed);
+        else if (choice == 11) handler.closeGame(seed);
+        else if (choice == 12) handler.convict(seed, seed);
+        else if (choice == 13) handler.withdraw(seed, seed >> 8);
+        else handler.turnOver(seed);
+    }
+
+    function _remaining(uint256 lock) private view returns (uint256 remaining) {
+        (,, remaining,) = vault.lockOf(lock);
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Terms} from "../../src/types/Terms.sol";
+import {Deployment} from "../market/Deployment.sol";
+import {Vm} from "forge-std/Vm.sol";
+
+/// @title Drives up to six tasks through anything that may happen to them, in any order.
+/// @notice An action that nothing is ready for does nothing; none reverts. Time and blocks are the handler's own.
+contract MarketHandler is Deployment {
+    uint256 private constant MOST_TASKS = 6;
+
+    address[] public people;
+    /// @dev Sums over the vault's events of each lock: put in, taken out.
+    mapping(uint256 lock => uint256) public lockedIn;
+    mapping(uint256 lock => uint256) public takenOut;
+    /// @dev The first final status that was seen of a task.
+    mapping(uint256 task => ITaskMarket.Status) public ended;
+    mapping(ITaskMarket.Status => uint256) public endings;
+    uint256 public deposited;
+    uint256 public withdrawn;
+    uint256 private _time;
+    uint256 private _block;
+
+    modifier action() {
+        vm.warp(_time);
+        vm.roll(_block);
+        vm.recordLogs();
+        _;
+        _book();
+        (_time, _block) = (vm.getBlockTimestamp() + 1, vm.getBlockNumber() + 1);
+    }
+
+    function setUp() public override {
+        vm.recordLogs();
+        super.setUp();
+        _book();
+        (_time, _block) = (vm.getBlockTimestamp(), vm.getBlockNumber());
+        people = [submitter, solver, rival, challenger, drawer, verifiers[0], verifiers[1], verifiers[2]];
+        for (uint256 i; i < people.length; ++i) {
+            deposited += vault.free(people[i]);
+        }
+        deposited += 3 * 100 * uint256(UNIT); // three registrations of two slots
+    }
+
+    // ------------------------------------------------------------------ actions
+
+    function post(uint128 budget, uint128 restitution, uint128 fee, uint16 shape) external action {
+        if (market.tasks() == MOST_TASKS || board.liveSlots() == 0) return;
+        Terms memory terms = _terms();
+        terms.budget = uint128(bound(budget, 1, BUDGET));
+        terms.restitution = uint128(bound(restitution, 0, terms.budget));
+        terms.auditFee = uint128(bound(fee, 0, BUDGET));
+        terms.verifiers = 1 + shape % 4;
+        terms.segmentsPerVerifier = 1 + (shape / 4) % 6;
+        terms.matches = 1 + (shape / 24) % terms.verifiers;
+        _post(terms);
+    }
+
+    function bid(uint256 seed, uint128 price, bool byRival) external action {
+        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
+        if (task == 0 || _time > entry.bidsUntil) return;
+        uint256 most = entry.solver == address(0) ? uint256(market.termsOf(task).budget) + 1 : entry.price;
+        if (most == 0) return;
+        vm.prank(byRival ? rival : solver);
+        market.bid(task, uint128(bound(price, most / 2, most - 1)));
+    }
+
+    function assign(uint256 seed) external action {
+        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
+        if (task == 0) return;
+        _reach(entry.bidsUntil);
+        market.assign(task);
+    }
+
+    function progress(uint256 seed, uint32 size) external action {
+        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
+        if (task == 0 || _time > entry.trainUntil || entry.size == SEGMENTS) return;
+        solver = entry.solver;
+        _progress(task, uint32(bound(size, entry.size + 1, SEGMENTS)));
+    }
+
+    function submit(uint256 seed) external action {
+        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
+        if (task == 0 || _time > entry.trainUntil) return;
+        solver = entry.solver;
+        _submit(task);
+    }
+
+    function expire(uint256 seed) external action {
+        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
+        if (task == 0 || entry.openGames != 0 || seed % 4 != 0) return;
+        _reach(entry.trainUntil);
+        market.expire(task);
+    }
+
+    function draw(uint256 seed, bytes32 mixHash) external action {
+        (uint256 task,) = _find(seed, ITaskMarket.Status.Submitted);
+        if (task == 0 || board.drawnAt(task) != 0) return;
+        _draw(task, mixHash);
+    }
+
+    function miss(uint256 seed) external action {
+        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
+        if (task == 0 || board.drawnAt(task) != 0) return;
+        vm.roll(uint256(entry.drawBlock) + 8192);
+        if (board.missesOf(task) < 2) board.missed(task);
+    }
+
+    function attest(uint256 seed, bool all) external action {
+        (uint256 task,) = _find(seed, ITaskMarket.Status.Submitted);
+        if (task == 0 || _time > board.drawnAt(task) + _terms().attestPeriod) return;
+        IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
+        for (uint256 i; i < duties.length; ++i) {
+            if (!duties[i].attested && (all || i % 2 == seed % 2)) _attest(task, i);
+        }
+    }
+
+    function finish(uint256 seed) external action {
+        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
+        if (task == 0 || entry.openGames != 0) return;
+        _reach(entry.challengeUntil);
+        if (board.satisfied(task)) market.settle(task);
+        else if (board.drawnAt(task) != 0 || board.drawLost(task)) market.voidTask(task);
+    }
+
+    function openGame(uint256 seed) external action {
+        uint256 task = _challengeable(seed);
+        if (task == 0) return;
+        vm.prank(game);
+        market.gameOpened(task);
+    }
+
+    function closeGame(uint256 seed) external action {
+        uint256 count = market.tasks();
+        for (uint256 i; i < count; ++i) {
+            uint256 task = (seed % count + i) % count + 1;
+            if (market.taskOf(task).openGames == 0) continue;
+            vm.prank(game);
+            market.gameClosed(task);
+            return;
+        }
+    }
+
+    function convict(uint256 seed, uint256 reward) external action {
+        uint256 task = _challengeable(seed);
+        if (task == 0 || seed % 3 != 0) return;
+        vm.prank(game);
+        market.convict(task, challenger, reward);
+    }
+
+    function withdraw(uint256 who, uint256 amount) external action {
+        address person = people[who % people.length];
+        amount = bound(amount, 0, vault.free(person) / 100);
+        vm.prank(person);
+        vault.withdraw(amount);
+        withdrawn += amount;
+    }
+
+    function turnOver(uint256 who) external action {
+        address verifier = verifiers[who % 3];
+        if (board.liveSlots() < 4) return;
+        vm.startPrank(verifier);
+        board.resign();
+        board.register(2);
+        vm.stopPrank();
+    }
+
+    // ------------------------------------------------------------------ for the invariants
+
+    function contracts() external view returns (IStakeVault, ITaskMarket, IAuditBoard) {
+        return (vault, market, board);
+    }
+
+    function peopleCount() external view returns (uint256) {
+        return people.length;
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    /// @dev A task in this status, searched from a random one on; 0 if there is none.
+    function _find(uint256 seed, ITaskMarket.Status status)
+        private
+        view
+        returns (uint256 task, ITaskMarket.Task memory entry)
+    {
+        uint256 count = market.tasks();
+        for (uint256 i; i < count; ++i) {
+            task = (seed % count + i) % count + 1;
+            entry = market.taskOf(task);
+            if (entry.status == status) return (task, entry);
+        }
+        return (0, entry);
+    }
+
+    function _challengeable(uint256 seed) private view returns (uint256 task) {
+        ITaskMarket.Task memory entry;
+        (task, entry) = _find(seed, ITaskMarket.Status.Submitted);
+        if (task != 0) return _time <= entry.challengeUntil ? task : 0;
+        (task, entry) = _find(seed, ITaskMarket.Status.Training);
+        if (entry.size == 0 || _time > entry.trainUntil) return 0;
+    }
+
+    /// @dev Waits until just after `until`.
+    function _reach(uint64 until) private {
+        if (vm.getBlockTimestamp() <= until) vm.warp(uint256(until) + 1);
+    }
+
+    /// @dev Books the vault's events and the ends of tasks.
+    function _book() private {
+        Vm.Log[] memory logs = vm.getRecordedLogs();
+        for (uint256 i; i < logs.length; ++i) {
+            bytes32 topic = logs[i].topics[0];
+            if (logs[i].emitter != address(vault)) continue;
+            if (topic == IStakeVault.Locked.selector) {
+                lockedIn[uint256(logs[i].topics[1])] += abi.decode(logs[i].data, (uint256));
+            } else if (
+                topic == IStakeVault.Released.selector || topic == IStakeVault.Paid.selector
+                    || topic == IStakeVault.Burned.selector
+            ) {
+                takenOut[uint256(logs[i].topics[1])] += abi.decode(logs[i].data, (uint256));
+            }
+        }
+        for (uint256 task = 1; task <= market.tasks(); ++task) {
+            ITaskMarket.Status status = market.taskOf(task).status;
+            if (status > ITaskMarket.Status.Submitted && ended[task] == ITaskMarket.Status.None) {
+                ended[task] = status;
+                ++endings[status];
+            }
+        }
+    }
+}
