@@ -36,6 +36,9 @@ from protocol.runtime.home import Home
 REORG_DEPTH: Final = 64
 """Two epochs on Ethereum: what lies deeper is final, so `recover` looks no further back."""
 
+_LOOKS: Final = 10
+_LOOK_SECONDS: Final = 0.2
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -207,8 +210,11 @@ class Sender:
         """
         if self.connection.transaction_count(self.address) <= entries[0].nonce:
             return False
-        if any(self.connection.receipt(entry.hash) is not None for entry in entries):
-            return False
+        # A node counts a nonce a moment before it finds the receipt: only what stays missing is lost.
+        for _ in range(_LOOKS):
+            if any(self.connection.receipt(entry.hash) is not None for entry in entries):
+                return False
+            time.sleep(_LOOK_SECONDS)
         for entry in entries:
             self.journal.mark(entry.hash, Status.DROPPED)
         return True
