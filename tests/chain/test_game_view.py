@@ -1,0 +1,170 @@
+"""A game read from the chain alone: the same view after any restart, also when blocks are taken away under a
+reader.
+
+One game with everything in it: found blind, withheld data demanded node by node, a call, a split row. The
+other games are in `test_games`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from protocol.chain.game_view import GameReader, reveals
+from protocol.dispute import challenger, defender
+from protocol.dispute.heard import Heard
+from protocol.dispute.view import GameView, Phase, TreeKind, Verdict
+from protocol.numerics.types import DType
+from protocol.program import Builder, Interpreter, Program, StepProgram, TensorType
+from protocol.program.opcodes import Op
+from protocol.replay import HonestExecutor
+from tests.adversaries.covering import covers_up
+from tests.adversaries.perturbing import Perturbation, PerturbedExecutor
+from tests.chain.arena import Arena, Silent, Subject, arena, replay
+
+pytestmark = pytest.mark.chain
+
+ROW = TensorType(DType.F32, (1, 512))
+"""Two blocks of 256 elements: its products are split."""
+
+
+def norm() -> Program:
+    """The squared length of a row, as a program of its own."""
+    b = Builder("norm")
+    x = b.input(ROW)
+    e = b.exponent(x)
+    m = b.quantise(x, e, 13)
+    b.output(b.round_scaled(b.dot(m, m), e, e, p=26))
+    return b.build()
+
+
+def subject() -> Subject:
+    """weights' = weights / 2 + norm(weights) / 1024 + data, which stays small."""
+    b = Builder("step")
+    weights, data = b.input(ROW), b.input(ROW)
+    half = b.mul(weights, b.f32(0x3F000000))
+    length = b.mul(b.call(norm(), weights)[0], b.f32(0x3A800000))
+    b.output(b.add(b.add(half, length), data))
+    program = StepProgram(b.build(), ("weights",), datasets=1, constants=0)
+    program.check()
+    data_tensor = torch.arange(512, dtype=torch.float32).reshape(1, 512) / 4096
+    return Subject(program, (data_tensor,), {"weights": data_tensor / 3}, segments=2, segment_steps=2)
+
+
+def more(product: int) -> int:
+    """A change that survives the rounding of the integer product to 24 bits."""
+    return product + (1 << 20)
+
+
+@pytest.fixture
+def chain() -> Iterator[Arena]:
+    with arena() as made:
+        yield made
+
+
+def place() -> tuple[int, int]:
+    """The call of `norm` in the step, and the product in `norm`."""
+    step, inner = subject().program.program, norm()
+    call = next(step.calls())
+    dot = next(n for n, instruction in enumerate(inner.instructions) if instruction.op is Op.DOT)
+    return call, dot
+
+
+def test_any_restart_and_any_reorganisation_leave_the_same_view(chain: Arena) -> None:
+    task = subject()
+    call, dot = place()
+    wrong = Perturbation((call,), dot, 0, more, first=3, last=3)
+    honest = replay(task, HonestExecutor(task.program, task.fixed, Interpreter({})))
+    false = replay(task, PerturbedExecutor(task.program, task.fixed, {}, [wrong]))
+    (number,) = chain.submitted(task, [false])
+    game, _ = chain._open(number, false, None)
+    client, first = chain.challenger, chain.challenger.deployment.block
+    rpc = chain.devnet.connection
+
+    def fresh() -> GameReader:
+        return GameReader(client.game, game, task.program.program, first)
+
+    lasting = fresh()
+    heard = Heard()
+    seen: list[GameView] = []
+    while True:
+        view = lasting.view()
+        seen.append(view)
+        assert view == fresh().view()
+        if view.phase is Phase.CLOSED:
+            break
+        lasting.tell(heard)
+        snapshot = rpc.request("evm_snapshot")
+        for attempt in range(2):
+            if view.solver_to_move:
+                move = covers_up(view, false)
+                sender = chain.solver
+            else:
+                move = challenger.next_move(view, honest, heard, Silent())
+                sender = client
+            assert move is not None
+            receipt = sender.game.send_move(move, view.head)
+            if attempt == 0 and len(seen) % 3 == 0:
+                # The move is read, taken away by a re-organisation, and made again: by the very same
+                # transaction.
+                moved = lasting.view()
+                assert moved != view
+                assert rpc.request("evm_revert", snapshot)
+                assert lasting.view() == view == fresh().view()
+                taken = receipt.transaction
+                continue
+            assert attempt == 0 or receipt.transaction == taken
+            break
+
+    assert seen[-1].verdict is Verdict.SOLVER_FALSE
+    last = seen[-2]
+    assert (last.segment, last.step, last.path, last.instruction) == (2, 1, (call,), dot)
+    assert {view.phase for view in seen} == {
+        Phase.SEGMENT,
+        Phase.STEP,
+        Phase.FRAME,
+        Phase.SPLIT,
+        Phase.BLOCK,
+        Phase.CLOSED,
+    }
+    asked = {view.demand.tree for view in seen if view.demand is not None}
+    assert asked == {TreeKind.SEGMENT, TreeKind.STEP, TreeKind.TRACE, TreeKind.VALUE}
+    split = [view.selection for view in seen if view.selection is not None]
+    assert {(chosen.lo, chosen.hi, chosen.top) for chosen in split} == {(0, 2, True)}
+    assert len(reveals(lasting._events)) == sum(view.demand is not None for view in seen)
+
+
+def test_reveals_are_told_once(chain: Arena) -> None:
+    task = subject()
+    call, dot = place()
+    wrong = Perturbation((call,), dot, 0, more, first=1, last=1)
+    honest = replay(task, HonestExecutor(task.program, task.fixed, Interpreter({})))
+    false = replay(task, PerturbedExecutor(task.program, task.fixed, {}, [wrong]))
+    (number,) = chain.submitted(task, [false])
+    game, _ = chain._open(number, false, None)
+    reader = GameReader(chain.challenger.game, game, task.program.program, chain.challenger.deployment.block)
+    heard = Heard()
+    view = reader.view()
+    move = challenger.next_move(view, honest, heard, Silent())
+    assert move is not None
+    assert move.function == "demand"
+    chain.challenger.game.send_move(move, view.head)
+    view = reader.view()
+    assert view.demand is not None
+    answer = defender.next_move(view, false)
+    assert answer is not None
+    chain.solver.game.send_move(answer, view.head)
+    assert reader.view().demand is None
+
+    class Counting(Heard):
+        told = 0
+
+        def reveal(self, *arguments: object) -> None:
+            self.told += 1
+
+    counting = Counting()
+    reader.tell(counting)
+    reader.tell(counting)
+    assert counting.told == 1
