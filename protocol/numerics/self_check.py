@@ -15,7 +15,7 @@ from protocol.numerics.elementary_torch import exp_f32
 from protocol.numerics.elementwise import sqrt
 
 GRAIN = 1 << 15
-"""torch gives each of its threads at least this many elements of an elementwise operation (at::internal::GRAIN_SIZE)."""
+"""torch gives each of its threads at least this many elements of an operation (at::internal::GRAIN_SIZE)."""
 
 
 class SelfCheckError(RuntimeError):
