@@ -8,20 +8,23 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from assay.demo.errors import StageError
 
 GRACE_SECONDS = 8.0
 """A party that is asked to stop finishes the transaction it waits for: a few blocks."""
 
 
 class Children:
-    """Processes by name. Leaving the context ends them all."""
+    """Processes by name, all started in `folder`. Leaving the context ends them all."""
 
-    def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, logs: Path, environment: Mapping[str, str], folder: Path) -> None:
         self._logs = logs
+        self._folder = folder
         self._environment = dict(environment)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         logs.mkdir(parents=True, exist_ok=True)
@@ -32,7 +35,12 @@ class Children:
         environment = {**os.environ, **self._environment, "ASSAY_HOME": str(home)}
         with self.log(name).open("ab") as log:
             process = subprocess.Popen(
-                list(command), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment
+                list(command),
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
             )
         self._processes[name] = process
         return process
@@ -44,6 +52,21 @@ class Children:
     def exit_code(self, name: str) -> int | None:
         """How a process ended; None while it runs."""
         return self._processes[name].poll()
+
+    def last_line(self, name: str) -> str:
+        """The last line that a process wrote."""
+        lines = self.log(name).read_text(errors="replace").splitlines()
+        return lines[-1] if lines else "nothing"
+
+    def require_alive(self, may_end: Collection[str] = ()) -> None:
+        """Raises StageError if a process has ended that is not in `may_end`."""
+        for name, process in self._processes.items():
+            code = process.poll()
+            if code is not None and name not in may_end:
+                raise StageError(
+                    f"process {name}: expected it to run, got exit code {code} after {self.last_line(name)!r}; "
+                    f"see {self.log(name)}"
+                )
 
     def stop(self) -> None:
         """End all that still run: ask first, then insist."""

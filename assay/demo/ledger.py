@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eth_abi.abi import decode
-from eth_utils.abi import function_abi_to_4byte_selector, get_abi_input_names, get_abi_input_types
+from eth_utils.abi import function_abi_to_4byte_selector, get_abi_input_types
 
 from protocol.chain.abi import Contract
 from protocol.chain.client import Client
@@ -115,8 +115,10 @@ def decode_call(contracts: Sequence[Contract], text: str) -> tuple[str, dict[str
     for contract in contracts:
         for entry in contract.abi:
             if entry["type"] == "function" and function_abi_to_4byte_selector(entry) == data[:4]:
-                values = decode(get_abi_input_types(entry), data[4:])
-                return entry["name"], dict(zip(get_abi_input_names(entry), values, strict=True))
+                names = [str(item.get("name")) for item in entry.get("inputs", [])]
+                return entry["name"], dict(
+                    zip(names, decode(get_abi_input_types(entry), data[4:]), strict=True)
+                )
     return "", {}
 
 

@@ -83,7 +83,7 @@ def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
 
 
 def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) -> dict[str, Any]:
-    """The number that the chain computed, beside the one that was claimed; of one block of a row if there are several."""
+    """The number that the chain computed beside the claimed one; of one block if the row has several."""
     n, element, claimed, computed = (event.arguments[k] for k in ("n", "element", "claimed", "computed"))
     instruction = names.instruction(calls, n)
     type_ = instruction.result if block is None else WORD
@@ -134,4 +134,4 @@ def _block(ledger: Ledger, event: Event) -> int | None:
     if act.function != "judgeBlock":
         return None
     lo, hi = act.arguments["selection"][2:4]
-    return parts(lo, hi)[act.arguments["part"]][0]
+    return parts(int(lo), int(hi))[int(act.arguments["part"])][0]

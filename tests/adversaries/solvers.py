@@ -1,12 +1,11 @@
 """Solvers that cheat: for each cheat the conduct that the production solver runs with.
 
-What is wrong is one collaborator: the executor, the first state, the server or the defence. Numbers are made for the
-digits task: 8 segments of 50 steps, counted from 1.
+What is wrong is one collaborator: the executor, the first state, the server or the defence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from protocol.dispute import defender
 from protocol.dispute.moves import Move
@@ -14,67 +13,18 @@ from protocol.dispute.parties import Run, frame_at
 from protocol.dispute.splitting import block_words, split_move
 from protocol.dispute.view import GameView, Phase
 from protocol.numerics.types import from_bytes, to_bytes
-from protocol.program.execute import Path
 from protocol.program.opcodes import Op
 from protocol.program.primitives import PRIMITIVES
 from protocol.program.step import State
-from protocol.replay import Executor
 from solver.conduct import Conduct, Work
 from solver.limits import App, Message, Receive, Send
 from solver.shelf import Shelf
-from tests.adversaries.perturbing import (
-    Perturbation,
-    PerturbedExecutor,
-    SkippingExecutor,
-    doubled,
-    find,
-    off_by_one,
-    one_ulp,
-    producer_of_operand,
-    producer_of_output,
+from tests.adversaries.executors import (
+    doubles_the_rate,
+    falsifies_a_product,
+    moves_one_weight,
+    skips_a_segment,
 )
-
-ONE_ULP_STEP = 117  # segment 3, step 17
-WEIGHT = 4 * 64 + 31  # row 4, column 31 of the first layer's [512, 64] weights
-WRONG_RATE_FROM = 212  # segment 5, step 12: every later step is wrong too
-SKIPPED = (251, 300)  # segment 6 from end to end: its checkpoint is the fifth one again
-WRONG_DOT_STEP = 330  # segment 7, step 30
-LOGIT = 37 * 10 + 7  # row 37, column 7 of the second layer's [64, 10] products
-END = 2**32  # no task has as many steps
-
-
-def perturbed(
-    work: Work, path: Path, number: int, element: int, change: Callable[[int], int], first: int, last: int
-) -> Executor:
-    """Honest but for one element of one instruction in the steps `first` to `last`."""
-    wrong = Perturbation(path, number, element, change, first, last)
-    return PerturbedExecutor(work.program, work.fixed, work.kernels, [wrong])
-
-
-def moves_one_weight(work: Work) -> Executor:
-    """One weight is one unit in the last place off, in one step: the subtraction at the end of the optimiser."""
-    path, number = producer_of_output(work.program.program, 0)
-    return perturbed(work, path, number, WEIGHT, one_ulp, ONE_ULP_STEP, ONE_ULP_STEP)
-
-
-def doubles_the_rate(work: Work) -> Executor:
-    """The learning rate that the optimiser reads is doubled from some step on."""
-    program = work.program.program
-    optimiser = producer_of_output(program, 0)[0][0]
-    rate = len(program.instructions[optimiser].operands) - 1
-    path, number = producer_of_operand(program, optimiser, rate)
-    return perturbed(work, path, number, 0, doubled, WRONG_RATE_FROM, END)
-
-
-def skips_a_segment(work: Work) -> Executor:
-    """Saves itself a segment and hands in the old checkpoint as the new one."""
-    return SkippingExecutor(work.program, work.fixed, work.kernels, *SKIPPED)
-
-
-def falsifies_a_product(work: Work) -> Executor:
-    """One wrong integer in the second layer's matrix product, whose rows are longer than a chunk."""
-    path, number = find(work.program.program, Op.DOT, "linear", which=1)
-    return perturbed(work, path, number, LOGIT, off_by_one, WRONG_DOT_STEP, WRONG_DOT_STEP)
 
 
 def starts_elsewhere(work: Work, initial: State) -> State:

@@ -1,0 +1,195 @@
+"""The stage: a chain, the contracts, tokens, a bundle server, a long-lived verifier, the solvers and their tasks.
+
+Everybody is a process of its own that knows the node's URL and the deployment file. Afterwards all of it is gone but
+the logs and home folders under the demo's folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from assay.demo.children import Children
+from assay.demo.errors import StageError
+from assay.demo.stories import STORIES, Story
+from assay.demo.tasks import Prepared, prepare
+from protocol.chain.accounts import development_account
+from protocol.chain.client import Client, connect
+from protocol.chain.deploy import deploy
+from protocol.chain.devnet import HOST, Devnet
+from protocol.chain.parameters import TOKEN
+from protocol.chain.transactions import Sender
+from protocol.runtime.home import VARIABLE, Home
+
+ROOT = Path(__file__).parents[2]
+"""The repository: the adversaries are found there."""
+DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, FIRST_SOLVER = range(5)
+"""Indices of development accounts."""
+PURSE = 5_000 * TOKEN
+READY_SECONDS = 90.0
+"""For all processes to load torch side by side on two slow cores."""
+
+
+class Stage:
+    """Set up by entering the context. `say` is told what happens."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._say = say
+        self._stack = ExitStack()
+        shutil.rmtree(folder, ignore_errors=True)
+        # One thread each: a dozen processes share the machine.
+        threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        self.children = Children(folder / "logs", threads, ROOT)
+        self.chain: Devnet
+        self.client: Client
+        self.prepared: Prepared
+        self.tasks: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            return self._set_up()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def who(self) -> Mapping[str, str]:
+        """Names of the accounts."""
+        names = {SUBMITTER: "the submitter", VERIFIER: "the verifier", ACCUSER: "the accuser"}
+        names |= {FIRST_SOLVER + k: f"solver {story.solver}" for k, story in enumerate(STORIES)}
+        return {self.address(index): name for index, name in names.items()}
+
+    def address(self, index: int) -> str:
+        """Address of a development account."""
+        return str(development_account(index, self.chain.chain_id).address)
+
+    def endpoint(self, index: int) -> str:
+        """What an account announced as the address of its service."""
+        return str(self.client.market.read("endpointOf", self.address(index)))
+
+    def solver(self, story: Story) -> int:
+        """Index of the account of a story's solver."""
+        return FIRST_SOLVER + STORIES.index(story)
+
+    def process(self, story: Story) -> str:
+        """Name of the process of a story's solver."""
+        return f"{story.letter}-{story.solver}"
+
+    @property
+    def mortal(self) -> set[str]:
+        """Processes whose end is part of their story."""
+        return {self.process(story) for story in STORIES if story.cheat is not None}
+
+    # ------------------------------------------------------------------ setting up
+
+    def _set_up(self) -> Self:
+        os.environ[VARIABLE] = str(self._home("submitter"))
+        self._stack.enter_context(self.children)
+        self.chain = self._stack.enter_context(Devnet(log=self.children.log("anvil")))
+        self._say(f"{self.chain.client} on {self.chain.url}, a block each second")
+        with ThreadPoolExecutor(1) as beside:
+            preparing = beside.submit(
+                prepare, ROOT / "examples" / "digits.toml", Home(self._home("submitter"))
+            )
+            with Sender(self.chain.connection, development_account(DEPLOYER, self.chain.chain_id)) as sender:
+                deploy(sender)
+            self._say("contracts deployed")
+            with connect(self.chain.url, account=f"dev:{DEPLOYER}") as client:
+                self._mint(client)
+            self.prepared = preparing.result()
+        self._say(f"digits captured: {self.prepared.summary}")
+        self.client = self._stack.enter_context(connect(self.chain.url, account=f"dev:{SUBMITTER}"))
+        url = self._serve_bundles()
+        self._start_parties()
+        self.client.fund(PURSE)
+        self._wait("a registered verifier", lambda: self.client.audit.slots() > 0)
+        self._wait("all solvers to be ready", self._all_announced)
+        self._post(url)
+        return self
+
+    def _mint(self, client: Client) -> None:
+        indices = range(SUBMITTER, FIRST_SOLVER + len(STORIES))
+        with ThreadPoolExecutor(len(indices)) as pool:
+            list(pool.map(lambda index: client.token.mint(self.address(index), PURSE), indices))
+
+    def _serve_bundles(self) -> str:
+        """Start the bundle server; its address."""
+        port = free_port()
+        self.children.start(
+            "bundles", [*_command("assay"), "serve", "--port", str(port)], self._home("submitter")
+        )
+        return f"http://{HOST}:{port}"
+
+    def _start_parties(self) -> None:
+        common = [
+            "--rpc",
+            self.chain.url,
+            "--deployment",
+            str(Home(self._home("submitter")).deployment(self.chain.chain_id)),
+        ]
+        watch = [*_command("verifier"), "watch", *common, "--dev-account", str(VERIFIER), "--whistleblow"]
+        self.children.start("verifier", watch, self._home("verifier"))
+        for number, story in enumerate(STORIES, start=1):
+            account = ["--dev-account", str(self.solver(story)), "--task", str(number)]
+            if story.cheat is None:
+                command = [*_command("solver"), "run", "--port", "0", "--stake", "1000"]
+            else:
+                command = [*_adversary(story.cheat), "--port", "0", "--stake", "1000"]
+            name = self.process(story)
+            self.children.start(name, [*command, *common, *account], self._home(name))
+            if story.accuser is not None:
+                account = ["--dev-account", str(ACCUSER), "--task", str(number)]
+                command = [*_adversary(story.accuser), *common, *account]
+                self.children.start(story.accuser, command, self._home(story.accuser))
+
+    def _post(self, url: str) -> None:
+        """All tasks in a row, so that their ids are in the order of the stories."""
+        for story in STORIES:
+            terms = self.prepared.terms(url, story.terms)
+            task, _ = self.client.market.post(terms, intent=f"demo:{story.letter}")
+            self.tasks[story.letter] = task
+
+    def _all_announced(self) -> bool:
+        return all(self.endpoint(self.solver(story)) for story in STORIES)
+
+    def _wait(self, what: str, ready: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while not ready():
+            self.children.require_alive()
+            if time.monotonic() > deadline:
+                raise StageError(f"expected {what} within {READY_SECONDS:.0f} s; see {self._folder / 'logs'}")
+            time.sleep(0.3)
+
+    def _home(self, name: str) -> Path:
+        return self._folder / "home" / name
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _command(name: str) -> list[str]:
+    """A console command of this very installation."""
+    return [str(Path(sys.executable).with_name(name))]
+
+
+def _adversary(cheat: str) -> list[str]:
+    return [sys.executable, "-m", "tests.adversaries", cheat]

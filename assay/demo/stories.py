@@ -1,0 +1,51 @@
+"""The seven stories: who solves the task, who else plays, and how it has to end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Story:
+    """One task of the demo. `cheat` names the adversary that solves it, None is the production solver.
+
+    `accuser` names an adversary that challenges it. `verdict` and `game` are how task and deciding game must end;
+    `terms` are this task's own periods in seconds.
+    """
+
+    letter: str
+    title: str
+    verdict: str
+    cheat: str | None = None
+    accuser: str | None = None
+    judged: bool = False
+    refused: bool = False
+    terms: Mapping[str, int] = field(default=NOTHING)
+
+    @property
+    def solver(self) -> str:
+        """The solver's name in the report."""
+        return self.cheat or "honest"
+
+
+STORIES = (
+    Story("a", "an honest solver", "settled"),
+    Story("b", "one weight moved by one ulp in one step", "slashed", "one-ulp", judged=True),
+    Story("c", "twice the learning rate from some step on", "slashed", "wrong-rate", judged=True),
+    Story("d", "an old checkpoint resubmitted as a later one", "slashed", "skipper", judged=True),
+    Story("e", "honest training from another initial state", "refunded", "other-start", refused=True),
+    Story("f", "a cheat that serves nothing over HTTP", "slashed", "silent", judged=True),
+    # Nobody but the accuser's own clock ends its game, so let it be short.
+    Story(
+        "g",
+        "a challenger who accuses an honest solver",
+        "settled",
+        accuser="false-accuser",
+        terms={"challenger_clock": 20},
+    ),
+)
+"""In the order in which their tasks are posted: task ids count from 1."""

@@ -1,0 +1,70 @@
+"""`python -m tests.adversaries CHEAT [--task N] …`: a party that cheats, as a process of its own.
+
+The node, its settings and its exit codes are the production party's; only the conduct differs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from protocol.runtime import logs
+from protocol.runtime.exits import ExitCode, reported
+from protocol.runtime.home import VARIABLE, Home
+from protocol.runtime.settings import load
+from protocol.runtime.stopping import Stop
+from tests.adversaries.accuser import ACCUSERS, accuse
+from tests.adversaries.solvers import CHEATS
+
+
+def main() -> None:
+    """Entry point of the module."""
+    options = _options()
+    home = Home.find(options.home)
+    os.environ[VARIABLE] = str(home.root)
+    logs.configure(options.log_json)
+    from solver.errors import known
+
+    with reported(known):
+        code = accuse(options, home) if options.cheat in ACCUSERS else _solve(options, home)
+    sys.exit(int(code))
+
+
+def _solve(options: Namespace, home: Home) -> ExitCode:
+    from protocol.chain.client import connect
+    from solver.node import SolverNode
+    from solver.settings import SolverSettings
+
+    flags: dict[str, object | None] = {
+        "rpc": options.rpc,
+        "account": options.account,
+        "deployment": options.deployment,
+        "port": options.port,
+        "stake": options.stake,
+        "tasks": tuple(options.task) or None,
+    }
+    settings = load(SolverSettings, "solver", home.config, flags).values
+    stop = Stop()
+    stop.on_signals()
+    with connect(settings.rpc, settings.deployment, settings.account) as client:
+        return SolverNode(client, settings, home, CHEATS[options.cheat], stop=stop).run()
+
+
+def _options() -> Namespace:
+    parser = ArgumentParser(prog="python -m tests.adversaries", description=__doc__)
+    parser.add_argument("cheat", choices=[*CHEATS, *ACCUSERS])
+    parser.add_argument("--rpc")
+    parser.add_argument("--account", help="such as dev:4")
+    parser.add_argument("--deployment", type=Path)
+    parser.add_argument("--home", type=Path)
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--stake")
+    parser.add_argument("--task", type=int, action="append", default=[])
+    parser.add_argument("--log-json", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""A verifier that accuses an honest solver: its own replay is wrong in one weight of one step.
+
+It is not registered, so it is never drawn; it looks at every segment unasked. Its game ends where the EVM agrees with
+the solver: there it has no move left, and its bond is lost when its time is over.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+
+from protocol.runtime.exits import ExitCode
+from protocol.runtime.home import Home
+from protocol.runtime.settings import load
+from protocol.runtime.stopping import Stop
+from tests.adversaries.executors import moves_one_weight
+from verifier.conduct import Conduct
+
+ACCUSERS: Mapping[str, Conduct] = {"false-accuser": Conduct(executor=moves_one_weight)}
+"""By the name that `python -m tests.adversaries` takes."""
+
+
+def accuse(options: Namespace, home: Home) -> ExitCode:
+    """Run the accuser until it is stopped."""
+    from protocol.chain.client import connect
+    from verifier.node import VerifierNode
+    from verifier.settings import VerifierSettings
+
+    flags: dict[str, object | None] = {
+        "rpc": options.rpc,
+        "account": options.account,
+        "deployment": options.deployment,
+        "tasks": tuple(options.task) or None,
+        "stake_slots": 0,
+        "whistleblow": True,
+    }
+    settings = load(VerifierSettings, "verifier", home.config, flags).values
+    stop = Stop()
+    stop.on_signals()
+    with connect(settings.rpc, settings.deployment, settings.account) as client:
+        return VerifierNode(client, settings, home, ACCUSERS[options.cheat], stop=stop).run()
