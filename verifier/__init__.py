@@ -1,1 +1,1 @@
-"""The party that stakes, replays drawn segments, attests and challenges."""
+"""The party that stakes, replays drawn segments, attests what it finds equal and challenges what it does not."""

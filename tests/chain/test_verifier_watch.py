@@ -1,0 +1,146 @@
+"""The real verifier against the real solver on a real chain: attests what is equal, walks down what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
+
+import pytest
+
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.dispute.view import Verdict
+from protocol.replay import Executor
+from protocol.runtime.exits import ExitCode
+from protocol.runtime.stopping import Stop
+from solver.conduct import Conduct as SolverConduct
+from solver.conduct import Work as SolversWork
+from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, one_ulp, producer_of_output
+from tests.adversaries.solvers import says_nothing
+from tests.chain.solver_stage import Solver, Stage, over, stage
+from verifier.conduct import HONEST, Conduct, Work
+from verifier.node import VerifierNode
+from verifier.settings import VerifierSettings
+
+pytestmark = pytest.mark.chain
+
+WRONG_STEP = 6  # segment 2, step 2 of the tiny task's 3 segments of 4 steps
+WATCHER = "dev:2"
+
+
+class Watcher:
+    """A verifier node in a thread. `ended` holds its exit code, or the error that ended it."""
+
+    def __init__(self, stage: Stage, conduct: Conduct = HONEST, **settings: object) -> None:
+        self.stop = Stop()
+        self.client = stage.client(WATCHER)
+        allowed = (stage.bundles.as_uri(),)
+        chosen = VerifierSettings.model_validate({"poll": 0.05, "bundles": allowed, **settings})
+        self.node = VerifierNode(self.client, chosen, stage.home, conduct, stop=self.stop)
+        self.ended: ExitCode | BaseException | None = None
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.ended = self.node.run(once=True)
+        except Exception as error:
+            self.ended = error
+
+    def join(self, seconds: float = 90) -> ExitCode | BaseException | None:
+        """Wait for the end."""
+        self._thread.join(seconds)
+        assert not self._thread.is_alive(), "the verifier still runs"
+        return self.ended
+
+    def close(self) -> None:
+        """Stop, and give the account back."""
+        self.stop.ask()
+        self._thread.join(30)
+        self.client.close()
+
+
+def cheats(work: Work | SolversWork) -> Executor:
+    """One weight is one unit in the last place off, in one step."""
+    path, number = producer_of_output(work.program.program, 0)
+    wrong = Perturbation(path, number, 31, one_ulp, WRONG_STEP, WRONG_STEP)
+    return PerturbedExecutor(work.program, work.fixed, work.kernels, [wrong])
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        made.submitter.audit.resign()  # the verifier under test is the only one in the draw
+        yield made
+
+
+def wait(what: Callable[[], bool], seconds: float = 60) -> None:
+    """Until something holds."""
+    deadline = monotonic() + seconds
+    while not what():
+        assert monotonic() < deadline, "it did not come about"
+        sleep(0.05)
+
+
+def until_registered(scene: Stage) -> None:
+    """A task is taken only once somebody is in the draw."""
+    wait(lambda: scene.submitter.audit.live_slots() > 0)
+
+
+def test_an_honest_task_is_attested_and_the_verifier_is_paid(scene: Stage) -> None:
+    watcher = Watcher(scene, stake_slots=3)
+    until_registered(scene)
+    solver = Solver(scene)
+    try:
+        task = scene.post()
+        assert watcher.join() is ExitCode.FINE
+        assert solver.join() is ExitCode.FINE
+        view = scene.submitter.market.task(task)
+        duties = scene.submitter.audit.duties(task)
+    finally:
+        watcher.close()
+        solver.close()
+    assert view.status is TaskStatus.SETTLED
+    assert all(duty.attested and duty.verifier == watcher.client.address for duty in duties)
+    # 30 of 200,000 tokens are staked; audit fees of one token each came out, up to a bond that stays.
+    vault, token = scene.submitter.vault, scene.submitter.token
+    wealth = vault.free(watcher.client.address) + token.balance_of(watcher.client.address)
+    assert wealth >= (200_000 - 30 + len(duties)) * TOKEN
+
+
+@pytest.mark.parametrize("serving", [True, False])
+def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None:
+    watcher = Watcher(scene, whistleblow=True)
+    until_registered(scene)
+    conduct = SolverConduct(executor=cheats) if serving else SolverConduct(executor=cheats, app=says_nothing)
+    solver = Solver(scene, conduct)
+    try:
+        task = scene.post(challenge_period=20)
+        view = scene.until(task, over, 90)
+        game = scene.submitter.game.game(1)
+        assert watcher.join() is ExitCode.FRAUD
+    finally:
+        watcher.close()
+        solver.close()
+    assert view.status is TaskStatus.SLASHED
+    assert (game.verdict, game.segment, game.step) == (Verdict.SOLVER_FALSE, 2, 2)
+    assert game.challenger == watcher.client.address
+
+
+def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> None:
+    watcher = Watcher(scene, Conduct(executor=cheats), whistleblow=True)
+    until_registered(scene)
+    solver = Solver(scene)
+    try:
+        task = scene.post(verifiers=1, challenger_clock=5)
+        wait(lambda: scene.submitter.game.games() > 0)
+        wait(lambda: scene.submitter.game.game(1).verdict is not Verdict.NONE)
+        game = scene.submitter.game.game(1)
+        assert scene.until(task, over).status is not TaskStatus.SLASHED
+        assert watcher.join() is ExitCode.FRAUD
+    finally:
+        watcher.close()
+        solver.close()
+    assert game.verdict is Verdict.CHALLENGER_SILENT

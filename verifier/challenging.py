@@ -1,0 +1,135 @@
+"""One accusation, from the priority commitment to the end of its game (dispute.md section 6).
+
+Which move to make is `Conduct.challenger`; here it is sent, once, whatever is restarted. `advance` does at most one
+thing and never waits for the solver, so that many games go on side by side.
+"""
+
+from __future__ import annotations
+
+from protocol.chain.client import Client
+from protocol.chain.game_view import GameReader
+from protocol.commitments import segment_tree
+from protocol.dispute.errors import NothingToChallenge
+from protocol.dispute.heard import Heard
+from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.openings import open_leaf
+from protocol.dispute.view import GameView, Phase
+from protocol.runtime import logs
+from verifier.conduct import Challenger
+from verifier.database import Accusation, Database
+from verifier.funds import require_free
+from verifier.material import Material
+
+
+class Challenge:
+    """Drives one accusation. Made anew after a restart; what it needs is in the database and on the chain."""
+
+    def __init__(
+        self, client: Client, database: Database, material: Material, task: int, challenger: Challenger
+    ) -> None:
+        self._client = client
+        self._database = database
+        self._material = material
+        self._task = task
+        self._challenger = challenger
+        self._heard = Heard()
+        self._reader: GameReader | None = None
+        self._first = client.deployment.block
+        self._run = material.run(self._accusation())
+        self._log = logs.get("verifier.challenging").bind(task=task)
+        self.own_turn = True
+        """Whether the next move is this side's: a process that is to stop makes it first."""
+
+    def advance(self) -> None:
+        """The next thing that is due. Raises ChainError, BundleError, CommitmentError, VerifierError."""
+        accusation = self._accusation()
+        if accusation.reclaimable is None:
+            self._commit(accusation)
+        elif accusation.game is None:
+            self._open(accusation)
+        else:
+            self._play(accusation.game)
+
+    def _accusation(self) -> Accusation:
+        found = self._database.accusation(self._task)
+        assert found is not None, "a challenge is made of an accusation"
+        return found
+
+    def _commit(self, accusation: Accusation) -> None:
+        parameters = self._client.deployment.parameters
+        require_free(self._client, parameters.challenge_bond)
+        receipt = self._client.game.commit(self._commitment(accusation))
+        until = self._client.connection.block(receipt.block).time + parameters.opening_period
+        self._database.update_accusation(self._task, reclaimable=until + 1)
+        self._log.warning("accused", segment=accusation.segment)
+
+    def _open(self, accusation: Accusation) -> None:
+        client, task = self._client, self._task
+        view = client.market.task(task)
+        if view.status.is_over or client.now() > view.challenge_until:
+            self._take_back(accusation)
+            return
+        if accusation.segment is None:
+            game, receipt = client.game.challenge_blind(task, accusation.salt)
+        else:
+            i, roots = accusation.segment, accusation.checkpoint_roots()
+            tree = segment_tree(roots)
+            before, after = open_leaf(tree, i - 1, roots[i - 1]), open_leaf(tree, i, roots[i])
+            game, receipt = client.game.challenge(task, i, accusation.salt, before, after)
+        self._first = receipt.block
+        self._database.update_accusation(task, game=game)
+        self._log.warning("challenged", game=game, segment=accusation.segment)
+
+    def _take_back(self, accusation: Accusation) -> None:
+        """The task was over before the game was open: the bond comes back after the opening period."""
+        self.own_turn = False
+        assert accusation.reclaimable is not None
+        if self._client.now() < accusation.reclaimable:
+            return
+        self._client.game.reclaim(self._commitment(accusation))
+        self._database.update_accusation(self._task, outcome="unopened")
+        self._log.info("bond taken back")
+
+    def _commitment(self, accusation: Accusation) -> bytes:
+        client = self._client
+        segment = SEGMENT_UNKNOWN if accusation.segment is None else accusation.segment
+        chain = client.deployment.chain_id
+        return priority_commitment(
+            chain, client.game.address, accusation.task, segment, client.address, accusation.salt
+        )
+
+    def _play(self, game: int) -> None:
+        if self._reader is None:
+            program = self._material.work.program.program
+            self._reader = GameReader(self._client.game, game, program, self._first)
+        view = self._reader.view()
+        self._reader.tell(self._heard)
+        if view.phase is Phase.CLOSED:
+            self._end(view)
+        elif self._client.market.task(self._task).status.is_over:
+            self._client.game.close_moot(game)
+        elif view.solver_to_move:
+            self.own_turn = False
+            if self._client.now() > self._client.game.game(game).deadline:
+                self._client.game.time_out(game)
+                self._log.warning("the solver's time is over", game=game)
+        else:
+            self.own_turn = True
+            self._move(view)
+
+    def _move(self, view: GameView) -> None:
+        try:
+            move = self._challenger(view, self._run, self._heard, self._material.words)
+        except NothingToChallenge as error:
+            self._log.error("no move", game=view.game, reason=str(error))
+            move = None
+        if move is None:
+            self.own_turn = False
+            return
+        receipt = self._client.game.send_move(move, view.head)
+        self._log.info("moved", game=view.game, move=move.function, note=move.note, gas=receipt.gas_used)
+
+    def _end(self, view: GameView) -> None:
+        self.own_turn = False
+        self._database.update_accusation(self._task, outcome=view.verdict.name.lower())
+        self._log.warning("game over", game=view.game, verdict=view.verdict.name.lower())

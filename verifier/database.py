@@ -1,0 +1,232 @@
+"""What a verifier must remember over a crash (SQLite, WAL): roots it attested, accusations, states it will need.
+
+The chain knows tasks, duties and games, the journal of `protocol.chain` knows what was sent; here is only what neither
+knows. Every write is on disk when the method returns. A state's bytes are blobs elsewhere, written before their row.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verifier.errors import DatabaseError, TwoRoots
+
+VERSION = 1
+APPLICATION = 0x41735631  # "AsV1": the mark that SQLite keeps in the file's header
+
+_SCHEMA = """
+CREATE TABLE identity (chain TEXT NOT NULL, market TEXT NOT NULL, account TEXT NOT NULL);
+CREATE TABLE finished (task INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE checked (
+    task INTEGER NOT NULL, segment INTEGER NOT NULL, state BLOB NOT NULL, steps BLOB NOT NULL,
+    PRIMARY KEY (task, segment)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE attested (
+    task INTEGER NOT NULL, duty INTEGER NOT NULL, steps BLOB NOT NULL, PRIMARY KEY (task, duty)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE accusations (
+    task INTEGER PRIMARY KEY, segment INTEGER, salt BLOB NOT NULL, roots BLOB NOT NULL,
+    reclaimable INTEGER, game INTEGER, outcome TEXT
+) STRICT;
+CREATE TABLE states (
+    task INTEGER NOT NULL, number INTEGER NOT NULL, own INTEGER NOT NULL, root BLOB NOT NULL, manifest TEXT NOT NULL,
+    PRIMARY KEY (task, number, own)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose data this is. `chain` is the hash of the chain's first block: ids alone repeat on development chains."""
+
+    chain: str
+    market: str
+    account: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accusation:
+    """A task's first false segment, None if it is to be found on-chain, and how far the challenge is.
+
+    `roots` are the solver's r_0 … side by side, empty for a blind challenge. `reclaimable` is the time from which an
+    unopened commitment's bond can be had back, None before the commitment; `game` is None before the game is open,
+    `outcome` before it is over.
+    """
+
+    task: int
+    segment: int | None
+    salt: bytes
+    roots: bytes
+    reclaimable: int | None = None
+    game: int | None = None
+    outcome: str | None = None
+
+    def checkpoint_roots(self) -> list[bytes]:
+        """The solver's r_0, r_1, …; none for a blind challenge."""
+        return [self.roots[at : at + 32] for at in range(0, len(self.roots), 32)]
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """A kept state: checkpoint `number`, by own computation or as the solver served it."""
+
+    number: int
+    own: bool
+    root: bytes
+    manifest: str
+
+
+class Database:
+    """One file. Methods may be called from any thread. Raises DatabaseError when the file is not usable."""
+
+    def __init__(self, path: Path, identity: Identity) -> None:
+        self._path = path
+        self._lock = threading.RLock()
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self._connection = sqlite3.connect(
+                path, check_same_thread=False, isolation_level=None, timeout=10
+            )
+            self._execute("PRAGMA journal_mode = WAL")
+            self._execute("PRAGMA synchronous = FULL")
+            self._prepare(identity)
+        except sqlite3.DatabaseError as error:
+            raise self._refuse("a SQLite database of a verifier", str(error)) from error
+
+    def close(self) -> None:
+        """Close the file; the database may not be used afterwards."""
+        with self._lock:
+            self._connection.close()
+
+    def finished(self) -> set[int]:
+        """Tasks with which nothing more can happen."""
+        return {task for (task,) in self._execute("SELECT task FROM finished")}
+
+    def finish(self, task: int) -> None:
+        """Never look at a task again; what was kept for it is dropped."""
+        with self._transaction():
+            self._execute("INSERT OR IGNORE INTO finished VALUES (?)", (task,))
+            self._execute("DELETE FROM states WHERE task = ?", (task,))
+            self._execute("DELETE FROM checked WHERE task = ?", (task,))
+
+    def steps_of(self, task: int, segment: int, state: bytes) -> bytes | None:
+        """Root of one's own step tree of a segment that was found equal, for a commitment ending in `state`."""
+        found = self._execute(
+            "SELECT steps FROM checked WHERE task = ? AND segment = ? AND state = ?", (task, segment, state)
+        )
+        return found[0][0] if found else None
+
+    def put_steps(self, task: int, segment: int, state: bytes, steps: bytes) -> None:
+        """Note a segment that was replayed and found equal."""
+        self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?, ?)", (task, segment, state, steps))
+
+    def attested(self, task: int, duty: int) -> bytes | None:
+        """The root that was stated, or is about to be, for a duty."""
+        found = self._execute("SELECT steps FROM attested WHERE task = ? AND duty = ?", (task, duty))
+        return found[0][0] if found else None
+
+    def put_attested(self, task: int, duty: int, steps: bytes) -> None:
+        """Note, before it is sent, the root of a duty. Raises TwoRoots if it is not the one noted before."""
+        with self._transaction():
+            before = self.attested(task, duty)
+            if before is None:
+                self._execute("INSERT INTO attested VALUES (?, ?, ?)", (task, duty, steps))
+            elif before != steps:
+                raise TwoRoots(
+                    f"task {task}, duty {duty}: expected the root attested before, {before.hex()}, got {steps.hex()}; "
+                    "replay with one release on sound hardware before attesting anything more"
+                )
+
+    def open_accusations(self) -> list[Accusation]:
+        """Accusations that are not over, by task."""
+        rows = self._execute("SELECT * FROM accusations WHERE outcome IS NULL ORDER BY task")
+        return [Accusation(*row) for row in rows]
+
+    def accusation(self, task: int) -> Accusation | None:
+        """The accusation against a task's solver."""
+        rows = self._execute("SELECT * FROM accusations WHERE task = ?", (task,))
+        return Accusation(*rows[0]) if rows else None
+
+    def accuse(self, accusation: Accusation) -> None:
+        """Note an accusation before anything of it is sent; a second one against the same task is dropped."""
+        self._execute(
+            "INSERT OR IGNORE INTO accusations (task, segment, salt, roots) VALUES (?, ?, ?, ?)",
+            (accusation.task, accusation.segment, accusation.salt, accusation.roots),
+        )
+
+    def update_accusation(
+        self,
+        task: int,
+        *,
+        reclaimable: int | None = None,
+        game: int | None = None,
+        outcome: str | None = None,
+    ) -> None:
+        """Note how far an accusation is; None leaves a field as it is."""
+        self._execute(
+            "UPDATE accusations SET reclaimable = coalesce(?, reclaimable), game = coalesce(?, game), "
+            "outcome = coalesce(?, outcome) WHERE task = ?",
+            (reclaimable, game, outcome, task),
+        )
+
+    def states(self, task: int, own: bool) -> list[StateRow]:
+        """Kept states of a task, by number."""
+        rows = self._execute(
+            "SELECT number, own, root, manifest FROM states WHERE task = ? AND own = ? ORDER BY number",
+            (task, own),
+        )
+        return [StateRow(number, bool(own), root, manifest) for number, own, root, manifest in rows]
+
+    def put_state(self, task: int, row: StateRow) -> None:
+        """Note a state whose blobs are on disk."""
+        self._execute(
+            "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?)",
+            (task, row.number, row.own, row.root, row.manifest),
+        )
+
+    def drop_states(self, task: int) -> None:
+        """Forget the kept states of a task."""
+        self._execute("DELETE FROM states WHERE task = ?", (task,))
+
+    def _prepare(self, identity: Identity) -> None:
+        mine = (identity.chain, identity.market, identity.account)
+        with self._transaction():
+            ((version,),) = self._execute("PRAGMA user_version")
+            ((application,),) = self._execute("PRAGMA application_id")
+            if version == 0 and not self._execute("SELECT name FROM sqlite_master"):
+                for statement in _SCHEMA.split(";"):
+                    self._execute(statement)
+                self._execute("INSERT INTO identity VALUES (?, ?, ?)", mine)
+                self._execute(f"PRAGMA user_version = {VERSION}")
+                self._execute(f"PRAGMA application_id = {APPLICATION}")
+                return
+            if (application, version) != (APPLICATION, VERSION):
+                raise self._refuse(f"version {VERSION}", f"application {application:#x}, version {version}")
+            ((*found,),) = self._execute("SELECT * FROM identity")
+            if tuple(found) != mine:
+                raise self._refuse(f"data of {', '.join(mine)}", ", ".join(found))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock:
+            self._execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._execute("ROLLBACK")
+                raise
+            self._execute("COMMIT")
+
+    def _execute(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        with self._lock:
+            return self._connection.execute(sql, values).fetchall()
+
+    def _refuse(self, expected: str, got: str) -> DatabaseError:
+        return DatabaseError(
+            f"database {self._path}: expected {expected}, got {got}; move it away or choose another --home"
+        )

@@ -1,0 +1,86 @@
+"""What a verifier owes and is owed, decided from what the chain says. Pure: no clock, no chain, no database in here.
+
+A chore is a call that anyone may make. The verifier makes the ones that move a task on, and leaves those that are the
+solver's own interest to the solver for `GRACE` seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from protocol.chain.views import Duty, TaskStatus, TaskView
+from protocol.task import Terms
+
+GRACE = 5
+"""Seconds in which somebody with more interest in it may make a call first: a reverted call costs gas."""
+HISTORY = 8_191
+"""Blocks whose hash the chain still proves (EIP-2935)."""
+
+
+class Chore(StrEnum):
+    """A call that moves a task on."""
+
+    ASSIGN = "assign"
+    EXPIRE = "expire"
+    DRAW = "draw"
+    MISSED = "missed"
+    SETTLE = "settle"
+    VOID = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A task as the chain shows it at one moment. `now` is the chain's time, `block` its height; `drawn_at` is 0 before
+    the draw. `satisfied` and `lost` are the audit board's words; they matter only once the window is over.
+    """
+
+    view: TaskView
+    terms: Terms
+    now: int
+    block: int
+    drawn_at: int = 0
+    duties: Sequence[Duty] = ()
+    satisfied: bool = False
+    lost: bool = False
+
+
+def chore(sight: Sight) -> Chore | None:
+    """The call that is due, if any."""
+    view, now = sight.view, sight.now
+    if view.status is TaskStatus.BIDDING:
+        return Chore.ASSIGN if now > view.bids_until + GRACE else None
+    if view.status is TaskStatus.TRAINING:
+        return Chore.EXPIRE if now > view.train_until + GRACE and not view.open_games else None
+    if view.status is not TaskStatus.SUBMITTED:
+        return None
+    if not sight.drawn_at and not sight.lost:
+        return _draw(sight)
+    if now <= view.challenge_until or view.open_games:
+        return None
+    if sight.drawn_at and sight.satisfied:
+        return Chore.SETTLE
+    return Chore.VOID if now > view.challenge_until + GRACE else None
+
+
+def own_duties(sight: Sight, account: str) -> list[Duty]:
+    """The account's duties that can still be attested."""
+    in_time = sight.now <= sight.drawn_at + sight.terms.attest_period
+    if sight.view.status is not TaskStatus.SUBMITTED or not sight.drawn_at or not in_time:
+        return []
+    return [duty for duty in sight.duties if duty.verifier == account and not duty.attested]
+
+
+def open_segments(sight: Sight) -> range:
+    """The segments of a submitted task while they may be challenged: what a whistleblower replays."""
+    view = sight.view
+    submitted = view.status is TaskStatus.SUBMITTED and sight.now <= view.challenge_until
+    return range(1, view.size) if submitted else range(0)
+
+
+def _draw(sight: Sight) -> Chore | None:
+    """The draw needs its block's hash, which the next block knows."""
+    if sight.block < sight.view.draw_block:
+        return None
+    return Chore.DRAW if sight.block < sight.view.draw_block + HISTORY else Chore.MISSED

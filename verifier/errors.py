@@ -1,0 +1,46 @@
+"""Errors of the verifier. All are the operator's: one line that says what was expected, what came and what to do.
+
+OperatorError (protocol.runtime.exits)
+└── VerifierError
+    ├── DatabaseError     the node's database cannot be used
+    ├── StateLost         a state that a challenge needs is gone
+    ├── TwoRoots          a second, different root for a duty that was attested already
+    └── NotEnoughTokens   the stake or a bond cannot be locked
+"""
+
+from __future__ import annotations
+
+from protocol.runtime.exits import ExitCode, OperatorError
+
+
+class VerifierError(OperatorError):
+    """Base of the verifier's own errors."""
+
+
+class DatabaseError(VerifierError):
+    """The database is damaged, of a newer version, or of another chain or account."""
+
+
+class StateLost(VerifierError):
+    """The state before an accused segment is neither on disk nor served any more."""
+
+
+class TwoRoots(VerifierError):
+    """This verifier has stated one root for a duty and would now state another: its own replay is not reproducible."""
+
+
+class NotEnoughTokens(VerifierError):
+    """The account holds fewer tokens than have to be locked."""
+
+
+def known(error: BaseException) -> ExitCode | None:
+    """Exit codes of errors that the libraries below raise and an operator can act on; None for a defect."""
+    from protocol.bundles import BundleError
+    from protocol.chain.errors import AccountInUse, ChainError, NotMined, RpcUnavailable, UnstableChain
+    from protocol.commitments import CommitmentError
+
+    if isinstance(error, (RpcUnavailable, NotMined, UnstableChain, AccountInUse)):
+        return ExitCode.RETRY
+    if isinstance(error, (ChainError, BundleError, CommitmentError, VerifierError)):
+        return ExitCode.HOPELESS
+    return None

@@ -1,0 +1,153 @@
+"""What is needed to replay and to challenge one task: its verified bundle, an executor, states, the solver's words.
+
+Bundles come from the address in the terms, else from the solver, and are kept in the node's folder; nothing in one is
+believed or run before it is checked (`protocol.bundles`). A few tasks are held in memory at a time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from protocol.bundles import Bundle, BundleError, Limits, fetch_bundle, load_bundle, require_terms
+from protocol.bundles.write import BLOBS, MANIFEST
+from protocol.commitments import BlobStore
+from protocol.commitments.atomic import write_atomically
+from protocol.program.step import State
+from protocol.replay import Executor, Replay
+from protocol.task import Terms
+from verifier.conduct import Conduct, Work
+from verifier.database import Accusation, Database
+from verifier.errors import StateLost
+from verifier.replaying import Auditor
+from verifier.states import States
+from verifier.words import SolverWords, is_address
+
+HELD = 4
+"""Tasks in memory besides those under challenge; each holds its dataset and constants."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """One task, ready to be replayed."""
+
+    terms: Terms
+    work: Work
+    executor: Executor
+    states: States
+    words: SolverWords
+
+    def auditor(self) -> Auditor:
+        """Replays segments of the task."""
+        return Auditor(self.work.program, self.executor, self.terms.segment_steps, self.states, self.words)
+
+    def run(self, accusation: Accusation) -> Replay:
+        """One's own run below an accusation: from the solver's state before the false segment, or from the start."""
+        if accusation.segment is None:
+            return self._replay(accusation, self.states.own_roots)
+        return self._replay(accusation, lambda: None)
+
+    def _replay(self, accusation: Accusation, roots: Callable[[], Sequence[bytes] | None]) -> Replay:
+        return Replay(
+            self.work.program,
+            self.work.fixed,
+            self.executor,
+            self.terms.segment_steps,
+            lambda number: self._checkpoint(accusation, number),
+            roots,
+        )
+
+    def _checkpoint(self, accusation: Accusation, number: int) -> State:
+        if accusation.segment is None:
+            return self.states.own(number)
+        state = self.states.served(number, accusation.checkpoint_roots()[number], self.words)
+        if state is None:
+            raise StateLost(
+                f"task {accusation.task}, checkpoint {number}: expected the state kept on disk, got none, and the "
+                "solver does not serve it; restore the node's folder from a backup"
+            )
+        return state
+
+
+class Materials:
+    """Material by task, under `folder`; bundles under `bundles`, by hash. Any thread may ask; a task is loaded once."""
+
+    def __init__(
+        self, folder: Path, bundles: Path, database: Database, conduct: Conduct, limits: Limits
+    ) -> None:
+        self._folder = folder
+        self._bundles = bundles
+        self._database = database
+        self._conduct = conduct
+        self._limits = limits
+        self._held: OrderedDict[int, Material] = OrderedDict()
+        self._lock = threading.Lock()
+        self._loading: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
+
+    def get(self, task: int, terms: Terms, endpoint: str) -> Material:
+        """The material of a task; `endpoint` is what its solver has announced. Raises BundleError."""
+        with self._lock:
+            loading = self._loading[task]
+        with loading:
+            found = self._held.get(task)
+            if found is None:
+                found = self._load(task, terms, endpoint)
+        with self._lock:
+            self._held[task] = found
+            self._held.move_to_end(task)
+            while len(self._held) > HELD:
+                self._held.popitem(last=False)
+        return found
+
+    def drop(self, task: int) -> None:
+        """Forget a task that is over, and delete what was kept for it on disk."""
+        with self._lock:
+            self._held.pop(task, None)
+            self._loading.pop(task, None)
+        shutil.rmtree(self._task_folder(task), ignore_errors=True)
+
+    def _task_folder(self, task: int) -> Path:
+        return self._folder / "tasks" / str(task)
+
+    def _load(self, task: int, terms: Terms, endpoint: str) -> Material:
+        folder = self._task_folder(task)
+        bundle = self._bundle(terms, endpoint)
+        require_terms(bundle, terms)
+        work = Work.of(task, bundle)
+        executor = self._conduct.executor(work)
+        store = BlobStore(folder / "blobs")
+        initial = bundle.initial_state
+        states = States(task, work.program, executor, terms.segment_steps, initial, self._database, store)
+        words = self._conduct.words(endpoint, task, work.program, terms)
+        return Material(terms, work, executor, states, words)
+
+    def _bundle(self, terms: Terms, endpoint: str) -> Bundle:
+        """Kept, or fetched and kept."""
+        name = terms.bundle_hash.hex()
+        folder = self._bundles / name
+        manifest = folder / MANIFEST
+        if manifest.is_file() and sha256(manifest.read_bytes()).digest() == terms.bundle_hash:
+            with suppress(BundleError):  # damaged since: fetched again
+                return load_bundle(folder, limits=self._limits)
+        addresses = [terms.bundle]
+        if is_address(endpoint):
+            addresses.append(f"{endpoint.rstrip('/')}/bundles/{name}")
+        # A server that trickles must not use up the time in which the duty is to be attested.
+        limits = replace(self._limits, seconds=min(self._limits.seconds, terms.attest_period / 3))
+        store = BlobStore(folder / BLOBS)
+        failures = []
+        for address in addresses:
+            try:
+                bundle = fetch_bundle(address, terms.bundle_hash, store, limits)
+            except BundleError as error:
+                failures.append(error)
+                continue
+            write_atomically(manifest, store.get(name))
+            return bundle
+        raise failures[0]

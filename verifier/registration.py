@@ -1,0 +1,26 @@
+"""Being in the draw: the account's registration, learned from the board's events, and made once."""
+
+from __future__ import annotations
+
+from protocol.chain.client import Client
+from protocol.chain.events import Follower
+from protocol.runtime import logs
+from verifier.funds import require_free
+
+
+def is_registered(client: Client) -> bool:
+    """Whether the account has live slots: it has registered and not resigned since."""
+    account = bytes(12) + bytes.fromhex(client.address.removeprefix("0x"))
+    board = {client.audit.address: client.audit.contract}
+    follower = Follower(client.connection, board, client.deployment.block, topics=[None, account])
+    told = [event.name for event in follower.poll().events if event.name in ("Registered", "Resigned")]
+    return bool(told) and told[-1] == "Registered"
+
+
+def ensure_registered(client: Client, slots: int) -> None:
+    """Lock the stake of `slots` units, unless the account is registered. Raises NotEnoughTokens, ChainError."""
+    if slots == 0 or is_registered(client):
+        return
+    require_free(client, slots * client.deployment.parameters.stake_unit)
+    client.audit.register(slots)
+    logs.get("verifier").info("registered", slots=slots)

@@ -1,0 +1,100 @@
+"""Replaying one segment and comparing it with what the solver committed (dispute.md section 3).
+
+Equal or different, nothing in between: where the solver serves too little to tell, the task is run from its initial
+state. A difference names the first false segment that this replay met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protocol.commitments import segment_tree, state_root, step_tree
+from protocol.program.step import State, StepProgram
+from protocol.replay import Executor
+from verifier.states import States
+from verifier.words import SolverWords
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A segment tree as the chain holds it: `size` leaves r_0 … under `root`."""
+
+    root: bytes
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """The segment is as committed. `steps` is the root of one's own step tree."""
+
+    steps: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Different:
+    """The commitment is not what the program gives.
+
+    With the solver's `roots` r_0 …, `segment` is false given the state before it. Without them (None) the segment is
+    not known yet, and one's own run from the initial state is kept.
+    """
+
+    segment: int | None
+    roots: tuple[bytes, ...]
+
+
+Finding = Equal | Different
+
+
+class Auditor:
+    """Replays segments of one task."""
+
+    def __init__(
+        self, program: StepProgram, executor: Executor, segment_steps: int, states: States, words: SolverWords
+    ) -> None:
+        self._program = program
+        self._executor = executor
+        self._segment_steps = segment_steps
+        self._states = states
+        self._words = words
+
+    def audit(self, committed: Committed, segment: int) -> Finding:
+        """Compare segment 1 … size - 1 of a commitment."""
+        roots = self._segment_roots(committed)
+        if roots is None:
+            return self._audit_unserved(committed, segment)
+        before = self._states.served(segment - 1, roots[segment - 1], self._words)
+        if before is None:
+            false = self._states.run_to(segment - 1, roots)
+            if false is not None:
+                return Different(false, tuple(roots))
+            before = self._states.own(segment - 1)
+        steps = self._replay(before, segment)
+        if steps[-1] != roots[segment]:
+            return Different(segment, tuple(roots))
+        return Equal(step_tree(steps).root)
+
+    def _segment_roots(self, committed: Committed) -> Sequence[bytes] | None:
+        """The solver's checkpoint roots if it serves those that it committed."""
+        roots = self._words.segment_roots()
+        if roots is None or len(roots) < committed.size:
+            return None
+        roots = roots[: committed.size]
+        return roots if segment_tree(roots).root == committed.root else None
+
+    def _audit_unserved(self, committed: Committed, segment: int) -> Finding:
+        self._states.run_to(committed.size - 1)
+        own = self._states.own_roots()[: committed.size]
+        if segment_tree(own).root != committed.root:
+            return Different(None, ())
+        return Equal(step_tree(self._replay(self._states.own(segment - 1), segment)).root)
+
+    def _replay(self, before: State, segment: int) -> list[bytes]:
+        """State roots s_0 … s_C."""
+        state = before
+        roots = [state_root(self._program.tensor_roots(state))]
+        first = (segment - 1) * self._segment_steps
+        for step in range(first + 1, first + self._segment_steps + 1):
+            state = self._executor.step(state, step)
+            roots.append(state_root(self._program.tensor_roots(state)))
+        return roots

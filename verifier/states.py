@@ -1,0 +1,124 @@
+"""States of one task at the ends of segments: one's own, run from the initial state on, and the solver's, as served.
+
+A served state is taken only if it has the committed root. Both kinds are kept on disk while the task lasts, for a
+solver that served a checkpoint once may refuse it when it is accused.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from protocol.commitments import BlobStore, CommitmentError, state_root
+from protocol.commitments.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from protocol.commitments.tensors import Tensor as StoredTensor
+from protocol.numerics.types import from_bytes, to_bytes
+from protocol.program.step import State, StepProgram
+from protocol.replay import Executor
+from verifier.database import Database, StateRow
+from verifier.words import SolverWords
+
+
+class States:
+    """Checkpoint 0 is the initial state. Any thread may ask; one's own run is extended by one thread at a time."""
+
+    def __init__(
+        self,
+        task: int,
+        program: StepProgram,
+        executor: Executor,
+        segment_steps: int,
+        initial: Callable[[], State],
+        database: Database,
+        store: BlobStore,
+    ) -> None:
+        self._task = task
+        self._program = program
+        self._executor = executor
+        self._segment_steps = segment_steps
+        self._initial = initial
+        self._database = database
+        self._store = store
+        self._lock = threading.RLock()
+
+    def own_roots(self) -> list[bytes]:
+        """State roots r_0, r_1, … of one's own run, as far as it has got."""
+        return [row.root for row in self._database.states(self._task, own=True)]
+
+    def run_to(self, last: int, expected: Sequence[bytes] | None = None) -> int | None:
+        """Run on from the initial state up to checkpoint `last`; the first checkpoint that is not the expected one.
+
+        With `expected` it stops there.
+        """
+        with self._lock:
+            rows = self._database.states(self._task, own=True)
+            if not rows:
+                rows = [self._keep(0, True, self._initial())]
+            for row in rows[: last + 1]:
+                if expected is not None and row.root != expected[row.number]:
+                    return row.number
+            if len(rows) > last:
+                return None
+            state = self._load(rows[-1])
+            for number in range(len(rows), last + 1):
+                first = (number - 1) * self._segment_steps
+                for step in range(first + 1, first + self._segment_steps + 1):
+                    state = self._executor.step(state, step)
+                row = self._keep(number, True, state)
+                if expected is not None and row.root != expected[number]:
+                    return number
+            return None
+
+    def own(self, number: int) -> State:
+        """Checkpoint `number` of one's own run."""
+        self.run_to(number)
+        return self._load(self._database.states(self._task, own=True)[number])
+
+    def served(self, number: int, root: bytes, words: SolverWords) -> State | None:
+        """The checkpoint with this root, kept or asked for; None if the solver does not give it."""
+        if number == 0:
+            self.run_to(0)
+        for own in (True, False):
+            for row in self._database.states(self._task, own):
+                if row.number == number and row.root == root:
+                    return self._load(row)
+        tensors = words.checkpoint(number)
+        if tensors is None:
+            return None
+        types = self._program.state_types
+        state = {
+            name: from_bytes(data, type_.dtype, type_.shape)
+            for name, type_, data in zip(self._program.state, types, tensors, strict=True)
+        }
+        # Root of the tensors, not of the bytes: bytes that no tensor has (another NaN) must not pass for a state.
+        if self._program.state_root(state) != root:
+            return None
+        self._keep(number, False, state)
+        return state
+
+    def _keep(self, number: int, own: bool, state: State) -> StateRow:
+        ordered = self._program.order(state)
+        checkpoint = Checkpoint(
+            [
+                StoredTensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
+                for name, type_, x in zip(
+                    self._program.state, self._program.state_types, ordered, strict=True
+                )
+            ]
+        )
+        root = state_root([tree.root for tree in checkpoint.trees])
+        row = StateRow(number, own, root, save_checkpoint(self._store, checkpoint))
+        self._database.put_state(self._task, row)
+        return row
+
+    def _load(self, row: StateRow) -> State:
+        try:
+            checkpoint = load_checkpoint(self._store, row.manifest, state_root=row.root)
+        except CommitmentError:
+            self._database.drop_states(self._task)  # damaged: the next try makes them anew
+            raise
+        types = self._program.state_types
+        return {
+            t.name: from_bytes(t.data, type_.dtype, type_.shape)
+            for t, type_ in zip(checkpoint.tensors, types, strict=True)
+        }
