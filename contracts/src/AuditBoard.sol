@@ -23,7 +23,8 @@ contract AuditBoard is IAuditBoard {
     struct Registration {
         address verifier;
         uint32 end;
-        bool resigned;
+        /// Block of the resignation, 0 before it.
+        uint64 resignedIn;
         uint256 lock;
     }
 
@@ -80,7 +81,7 @@ contract AuditBoard is IAuditBoard {
         slots = first + count;
         liveSlots += count;
         uint256 lock = VAULT.lock(msg.sender, count * STAKE_UNIT);
-        _registrations.push(Registration(msg.sender, first + count, false, lock));
+        _registrations.push(Registration(msg.sender, first + count, 0, lock));
         _registrationOf[msg.sender] = _registrations.length;
         emit Registered(msg.sender, first, count);
     }
@@ -91,7 +92,7 @@ contract AuditBoard is IAuditBoard {
         if (number == 0) revert Errors.NotRegistered(msg.sender);
         Registration storage registration = _registrations[number - 1];
         uint32 first = number == 1 ? 0 : _registrations[number - 2].end;
-        registration.resigned = true;
+        registration.resignedIn = uint64(block.number);
         delete _registrationOf[msg.sender];
         liveSlots -= registration.end - first;
         uint64 until = uint64(block.timestamp) + UNBONDING_PERIOD;
@@ -129,7 +130,7 @@ contract AuditBoard is IAuditBoard {
         audit.drawnAt = uint64(block.timestamp);
         audit.attestUntil = uint64(block.timestamp) + terms.attestPeriod;
         emit Drawn(task, seed, msg.sender);
-        audit.complete = _drawDuties(task, audit, seed, terms);
+        audit.complete = _drawDuties(task, audit, seed, entry.drawBlock, terms);
         MARKET.payDrawer(task, msg.sender);
     }
 
@@ -226,10 +227,13 @@ contract AuditBoard is IAuditBoard {
     /// @dev V draws of a slot and q segments each; every drawn verifier also replays segment K, as its first duty. While
     /// fewer than A verifiers were drawn, further slots are drawn for segment K alone.
     /// @return complete False if a draw stayed unfilled because too few slots are live.
-    function _drawDuties(uint256 task, Audit storage audit, bytes32 seed, Terms memory terms)
-        private
-        returns (bool complete)
-    {
+    function _drawDuties(
+        uint256 task,
+        Audit storage audit,
+        bytes32 seed,
+        uint64 drawBlock,
+        Terms memory terms
+    ) private returns (bool complete) {
         DrawWords.Stream memory stream = DrawWords.start(seed);
         uint32 slots_ = audit.slots;
         uint256 q = _segmentsPerVerifier(terms, audit.misses);
@@ -238,7 +242,7 @@ contract AuditBoard is IAuditBoard {
         uint256 verifiers;
         complete = true;
         for (uint256 i; i < terms.verifiers; ++i) {
-            address verifier = _drawVerifier(stream, slots_);
+            address verifier = _drawVerifier(stream, slots_, drawBlock);
             if (verifier == address(0)) return false;
             uint256 before = count;
             count = _add(task, drawn, count, verifier, terms.segments);
@@ -249,7 +253,7 @@ contract AuditBoard is IAuditBoard {
             }
         }
         for (uint256 tries; verifiers < terms.matches && tries < MAX_TRIES; ++tries) {
-            address verifier = _drawVerifier(stream, slots_);
+            address verifier = _drawVerifier(stream, slots_, drawBlock);
             if (verifier == address(0)) return false;
             uint256 before = count;
             count = _add(task, drawn, count, verifier, terms.segments);
@@ -257,11 +261,17 @@ contract AuditBoard is IAuditBoard {
         }
     }
 
-    /// @dev The verifier of a uniform slot; the slots of who has resigned are passed over with the next word.
-    function _drawVerifier(DrawWords.Stream memory stream, uint32 slots_) private view returns (address) {
+    /// @dev The verifier of a uniform slot; the slots of who resigned before the draw block are passed over with the next
+    /// number. A later resignation changes nothing: who knows the block's mixHash could choose among draws by it.
+    function _drawVerifier(DrawWords.Stream memory stream, uint32 slots_, uint64 drawBlock)
+        private
+        view
+        returns (address)
+    {
         for (uint256 tries; tries < MAX_TRIES; ++tries) {
             Registration storage registration = _registrations[_find(stream.below(slots_))];
-            if (!registration.resigned) return registration.verifier;
+            uint64 resignedIn = registration.resignedIn;
+            if (resignedIn == 0 || resignedIn >= drawBlock) return registration.verifier;
         }
         return address(0);
     }

@@ -20,7 +20,8 @@ interface IAuditBoard {
     /// @notice Locks `count` stake units of the caller and appends that many slots. One registration per account at a time.
     function register(uint32 count) external;
 
-    /// @notice Takes the caller's slots out of later draws; the stake unbonds. Duties already drawn stay.
+    /// @notice Takes the caller's slots out of draws whose block is still to come; the stake unbonds. Duties of other draws
+    /// stay, even if `draw` is called later.
     function resign() external;
 
     /// @notice Slots ever numbered; the market snapshots it when a task is posted.

@@ -124,6 +124,20 @@ contract DrawTest is Deployment {
         }
     }
 
+    /// @dev Nobody can look at the draw and then change it by resigning.
+    function testFuzz_draw_resignedAfterBlock_succeeds(bytes32 mixHash) public {
+        uint256 task = _submitted(1);
+        uint256 snapshot = vm.snapshotState();
+        _draw(task, mixHash);
+        bytes memory duties = abi.encode(board.dutiesOf(task));
+        vm.revertToState(snapshot);
+        vm.roll(market.taskOf(task).drawBlock);
+        vm.prank(verifiers[1]);
+        board.resign();
+        _draw(task, mixHash);
+        assertEq(abi.encode(board.dutiesOf(task)), duties);
+    }
+
     /// @dev With one verifier left of two that have to agree, the draw ends, and the task can only be voided.
     function test_draw_tooFewVerifiers_succeeds() public {
         uint256 task = _submitted(1);

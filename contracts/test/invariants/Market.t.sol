@@ -21,7 +21,7 @@ contract MarketInvariants is Test {
         handler = new MarketHandler();
         handler.setUp();
         (vault, market, board) = handler.contracts();
-        bytes4[] memory actions = new bytes4[](15);
+        bytes4[] memory actions = new bytes4[](18);
         actions[0] = handler.post.selector;
         actions[1] = handler.bid.selector;
         actions[2] = handler.assign.selector;
@@ -37,6 +37,8 @@ contract MarketInvariants is Test {
         actions[12] = handler.convict.selector;
         actions[13] = handler.withdraw.selector;
         actions[14] = handler.turnOver.selector;
+        // Three chances in eighteen.
+        actions[15] = actions[16] = actions[17] = handler.advance.selector;
         targetContract(address(handler));
         targetSelector(FuzzSelector(address(handler), actions));
     }
@@ -116,7 +118,7 @@ contract MarketInvariants is Test {
     }
 
     function _act(uint256 seed) private {
-        uint256 choice = seed % 15;
+        uint256 choice = seed % 18;
         seed >>= 8;
         if (choice == 0) handler.post(uint128(seed), uint128(seed >> 8), uint128(seed >> 16), uint16(seed));
         else if (choice == 1) handler.bid(seed, uint128(seed), seed & 1 == 0);
@@ -132,7 +134,8 @@ contract MarketInvariants is Test {
         else if (choice == 11) handler.closeGame(seed);
         else if (choice == 12) handler.convict(seed, seed);
         else if (choice == 13) handler.withdraw(seed, seed >> 8);
-        else handler.turnOver(seed);
+        else if (choice == 14) handler.turnOver(seed);
+        else handler.advance(seed);
     }
 
     function _remaining(uint256 lock) private view returns (uint256 remaining) {

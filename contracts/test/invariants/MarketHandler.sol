@@ -48,7 +48,28 @@ contract MarketHandler is Deployment {
 
     // ------------------------------------------------------------------ actions
 
-    function post(uint128 budget, uint128 restitution, uint128 fee, uint16 shape) external action {
+    /// @notice The honest next step of a random task; without it few tasks would get to their settlement.
+    function advance(uint256 seed) external {
+        uint256 count = market.tasks();
+        if (count == 0) return post(uint128(seed), 0, 0, uint16(seed));
+        uint256 task = seed % count + 1;
+        ITaskMarket.Task memory entry = market.taskOf(task);
+        if (entry.status == ITaskMarket.Status.Bidding) {
+            if (entry.solver == address(0)) bid(seed, BUDGET, false);
+            else assign(seed);
+        } else if (entry.status == ITaskMarket.Status.Training) {
+            submit(seed);
+        } else if (entry.status == ITaskMarket.Status.Submitted) {
+            if (entry.openGames != 0) closeGame(seed);
+            else if (board.drawnAt(task) == 0) draw(seed, bytes32(seed));
+            else if (board.satisfied(task) || _time > board.drawnAt(task) + _terms().attestPeriod) finish(
+                seed
+            );
+            else attest(seed, true);
+        }
+    }
+
+    function post(uint128 budget, uint128 restitution, uint128 fee, uint16 shape) public action {
         if (market.tasks() == MOST_TASKS || board.liveSlots() == 0) return;
         Terms memory terms = _terms();
         terms.budget = uint128(bound(budget, 1, BUDGET));
@@ -60,7 +81,7 @@ contract MarketHandler is Deployment {
         _post(terms);
     }
 
-    function bid(uint256 seed, uint128 price, bool byRival) external action {
+    function bid(uint256 seed, uint128 price, bool byRival) public action {
         (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
         if (task == 0 || _time > entry.bidsUntil) return;
         uint256 most = entry.solver == address(0) ? uint256(market.termsOf(task).budget) + 1 : entry.price;
@@ -69,7 +90,7 @@ contract MarketHandler is Deployment {
         market.bid(task, uint128(bound(price, most / 2, most - 1)));
     }
 
-    function assign(uint256 seed) external action {
+    function assign(uint256 seed) public action {
         (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
         if (task == 0) return;
         _reach(entry.bidsUntil);
@@ -83,7 +104,7 @@ contract MarketHandler is Deployment {
         _progress(task, uint32(bound(size, entry.size + 1, SEGMENTS)));
     }
 
-    function submit(uint256 seed) external action {
+    function submit(uint256 seed) public action {
         (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
         if (task == 0 || _time > entry.trainUntil) return;
         solver = entry.solver;
@@ -97,7 +118,7 @@ contract MarketHandler is Deployment {
         market.expire(task);
     }
 
-    function draw(uint256 seed, bytes32 mixHash) external action {
+    function draw(uint256 seed, bytes32 mixHash) public action {
         (uint256 task,) = _find(seed, ITaskMarket.Status.Submitted);
         if (task == 0 || board.drawnAt(task) != 0) return;
         _draw(task, mixHash);
@@ -110,7 +131,7 @@ contract MarketHandler is Deployment {
         if (board.missesOf(task) < 2) board.missed(task);
     }
 
-    function attest(uint256 seed, bool all) external action {
+    function attest(uint256 seed, bool all) public action {
         (uint256 task,) = _find(seed, ITaskMarket.Status.Submitted);
         if (task == 0 || _time > board.drawnAt(task) + _terms().attestPeriod) return;
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
@@ -119,7 +140,7 @@ contract MarketHandler is Deployment {
         }
     }
 
-    function finish(uint256 seed) external action {
+    function finish(uint256 seed) public action {
         (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
         if (task == 0 || entry.openGames != 0) return;
         _reach(entry.challengeUntil);
@@ -134,7 +155,7 @@ contract MarketHandler is Deployment {
         market.gameOpened(task);
     }
 
-    function closeGame(uint256 seed) external action {
+    function closeGame(uint256 seed) public action {
         uint256 count = market.tasks();
         for (uint256 i; i < count; ++i) {
             uint256 task = (seed % count + i) % count + 1;
