@@ -60,12 +60,15 @@ contract MarketHandler is Deployment {
         } else if (entry.status == ITaskMarket.Status.Training) {
             submit(seed);
         } else if (entry.status == ITaskMarket.Status.Submitted) {
-            if (entry.openGames != 0) closeGame(seed);
-            else if (board.drawnAt(task) == 0) draw(seed, bytes32(seed));
-            else if (board.satisfied(task) || _time > board.drawnAt(task) + _terms().attestPeriod) finish(
-                seed
-            );
-            else attest(seed, true);
+            if (entry.openGames != 0) {
+                closeGame(seed);
+            } else if (board.drawnAt(task) == 0) {
+                draw(seed, bytes32(seed));
+            } else if (board.satisfied(task) || _time > board.drawnAt(task) + _terms().attestPeriod) {
+                finish(seed);
+            } else {
+                attest(seed, true);
+            }
         }
     }
 
