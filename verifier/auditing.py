@@ -7,8 +7,9 @@ most a replay.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import zip_longest
 
 from protocol.chain.views import TaskView
 from verifier.database import Accusation
@@ -30,15 +31,16 @@ def attestations(desk: Desk, sight: Sight) -> Iterator[Job]:
             yield f"attest {task} {duty.number}", partial(_attest, desk, task, duty.number, steps)
 
 
-def replays(desk: Desk, sight: Sight) -> Iterator[Job]:
-    """Replay the segments of own duties, then, for a whistleblower, all others."""
-    view = sight.view
-    if desk.database.accusation(view.task) is not None:
-        return
-    segments = [duty.segment for duty in own_duties(sight, desk.client.address)]
+def replays(desk: Desk, sights: Sequence[Sight]) -> Iterator[Job]:
+    """Replay the segments of own duties in all tasks, then, for a whistleblower, all other segments."""
+    accused = {accusation.task for accusation in desk.database.open_accusations()}
+    live = [sight for sight in sights if sight.view.task not in accused]
+    due = [(sight.view, duty.segment) for sight in live for duty in own_duties(sight, desk.client.address)]
     if desk.settings.whistleblow:
-        segments += open_segments(sight)
-    for segment in dict.fromkeys(segments):
+        # Round by round over the tasks: one large task does not keep the others waiting.
+        rounds = zip_longest(*(_others(desk, sight) for sight in live))
+        due += [item for turn in rounds for item in turn if item is not None]
+    for view, segment in due:
         if desk.database.steps_of(view.task, segment, view.root) is None:
             yield f"replay {view.task} {segment}", partial(audit, desk, view, segment)
 
@@ -59,3 +61,9 @@ def _attest(desk: Desk, task: int, duty: int, steps: bytes) -> None:
     desk.database.put_attested(task, duty, steps)
     receipt = desk.client.audit.attest(task, duty, steps)
     desk.log.info("attested", task=task, duty=duty, gas=receipt.gas_used)
+
+
+def _others(desk: Desk, sight: Sight) -> Iterator[tuple[TaskView, int]]:
+    """All segments that were not yet found equal."""
+    checked = desk.database.checked(sight.view.task, sight.view.root)
+    return ((sight.view, segment) for segment in open_segments(sight) if segment not in checked)

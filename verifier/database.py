@@ -23,7 +23,7 @@ _SCHEMA = """
 CREATE TABLE identity (chain TEXT NOT NULL, market TEXT NOT NULL, account TEXT NOT NULL);
 CREATE TABLE finished (task INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE checked (
-    task INTEGER NOT NULL, segment INTEGER NOT NULL, state BLOB NOT NULL, steps BLOB NOT NULL,
+    task INTEGER NOT NULL, segment INTEGER NOT NULL, root BLOB NOT NULL, steps BLOB NOT NULL,
     PRIMARY KEY (task, segment)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE attested (
@@ -114,16 +114,21 @@ class Database:
             self._execute("DELETE FROM states WHERE task = ?", (task,))
             self._execute("DELETE FROM checked WHERE task = ?", (task,))
 
-    def steps_of(self, task: int, segment: int, state: bytes) -> bytes | None:
-        """Root of one's own step tree of a segment that was found equal, for a commitment ending in `state`."""
+    def steps_of(self, task: int, segment: int, root: bytes) -> bytes | None:
+        """Root of one's own step tree of a segment that was found equal; `root` is the segment tree's."""
         found = self._execute(
-            "SELECT steps FROM checked WHERE task = ? AND segment = ? AND state = ?", (task, segment, state)
+            "SELECT steps FROM checked WHERE task = ? AND segment = ? AND root = ?", (task, segment, root)
         )
         return found[0][0] if found else None
 
-    def put_steps(self, task: int, segment: int, state: bytes, steps: bytes) -> None:
+    def checked(self, task: int, root: bytes) -> set[int]:
+        """Segments of a commitment that were found equal."""
+        rows = self._execute("SELECT segment FROM checked WHERE task = ? AND root = ?", (task, root))
+        return {segment for (segment,) in rows}
+
+    def put_steps(self, task: int, segment: int, root: bytes, steps: bytes) -> None:
         """Note a segment that was replayed and found equal."""
-        self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?, ?)", (task, segment, state, steps))
+        self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?, ?)", (task, segment, root, steps))
 
     def attested(self, task: int, duty: int) -> bytes | None:
         """The root that was stated, or is about to be, for a duty."""

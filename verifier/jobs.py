@@ -64,6 +64,11 @@ class Jobs:
         """Jobs that run."""
         return len(self._running)
 
+    @property
+    def full(self) -> bool:
+        """Whether all workers are busy."""
+        return self.busy >= self._workers
+
     def __contains__(self, key: str) -> bool:
         return key in self._running
 
@@ -71,7 +76,7 @@ class Jobs:
         """Start a job, unless one of its key runs or rests, or all workers are busy; whether it was started."""
         rest = self._rests.get(key)
         resting = rest is not None and self._clock() < rest.until
-        if key in self._running or resting or self.busy >= self._workers:
+        if key in self._running or resting or self.full:
             return False
         self._running[key] = _Job(key, work)
         return True

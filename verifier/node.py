@@ -20,7 +20,7 @@ from verifier import auditing, chores
 from verifier.challenging import Challenge
 from verifier.conduct import HONEST, Conduct
 from verifier.desk import Desk
-from verifier.duties import chore
+from verifier.duties import Sight, chore
 from verifier.errors import known
 from verifier.funds import withdraw_above
 from verifier.jobs import Jobs
@@ -96,12 +96,18 @@ class VerifierNode:
         desk = self.desk
         block = desk.client.connection.block()
         alive = self._play()
+        sights = []
         for view in self._open_tasks():
             if view.status.is_over:
                 self._over(view)
             elif not self._stop.asked:
                 alive += 1
-                self._tend(view, block.time, block.number)
+                sights.append(chores.see(desk, view, block.time, block.number))
+                self._tend(sights[-1])
+        for key, job in auditing.replays(desk, sights):
+            if self._replays.full:
+                break
+            self._replays.offer(key, job)
         self._take_earnings()
         return alive + self._games.busy + self._sends.busy
 
@@ -118,17 +124,13 @@ class VerifierNode:
         numbers = [n for n in (chosen or range(1, newest + 1)) if n <= newest and n not in finished]
         return [market.task(number) for number in numbers]
 
-    def _tend(self, view: TaskView, now: int, block: int) -> None:
-        """Offer the jobs that a task asks for."""
-        desk = self.desk
-        sight = chores.see(desk, view, now, block)
-        for key, job in auditing.attestations(desk, sight):
+    def _tend(self, sight: Sight) -> None:
+        """Offer the transactions that a task asks for."""
+        for key, job in auditing.attestations(self.desk, sight):
             self._sends.offer(key, job)
-        for key, job in auditing.replays(desk, sight):
-            self._replays.offer(key, job)
         what = chore(sight)
         if what is not None:
-            self._sends.offer(f"{what} {view.task}", lambda: chores.do(desk, view, what))
+            self._sends.offer(f"{what} {sight.view.task}", partial(chores.do, self.desk, sight.view, what))
 
     def _over(self, view: TaskView) -> None:
         """Forget a task once its accusation, if any, is over too."""

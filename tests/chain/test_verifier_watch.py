@@ -17,7 +17,7 @@ from protocol.runtime.exits import ExitCode
 from protocol.runtime.stopping import Stop
 from solver.conduct import Conduct as SolverConduct
 from solver.conduct import Work as SolversWork
-from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, one_ulp, producer_of_output
+from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, producer_of_output
 from tests.adversaries.solvers import says_nothing
 from tests.chain.solver_stage import Solver, Stage, over, stage
 from verifier.conduct import HONEST, Conduct, Work
@@ -63,9 +63,9 @@ class Watcher:
 
 
 def cheats(work: Work | SolversWork) -> Executor:
-    """One weight is one unit in the last place off, in one step."""
+    """One weight is far off in one step. (One unit in the last place is halved away before the segment ends.)"""
     path, number = producer_of_output(work.program.program, 0)
-    wrong = Perturbation(path, number, 31, one_ulp, WRONG_STEP, WRONG_STEP)
+    wrong = Perturbation(path, number, 31, lambda bits: bits ^ 0x0040_0000, WRONG_STEP, WRONG_STEP)
     return PerturbedExecutor(work.program, work.fixed, work.kernels, [wrong])
 
 
