@@ -10,11 +10,12 @@ import subprocess
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from assay.demo.errors import StageError
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
 GRACE_SECONDS = 8.0
 """A party that is asked to stop finishes the transaction it waits for: a few blocks."""
 
@@ -29,10 +30,15 @@ class Children:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         logs.mkdir(parents=True, exist_ok=True)
 
-    def start(self, name: str, command: Sequence[str], home: Path) -> subprocess.Popen[bytes]:
-        """Start a process whose ASSAY_HOME is `home`; what it writes goes to `<name>.log`."""
+    def start(
+        self, name: str, command: Sequence[str], home: Path, settings: Mapping[str, str] = NOTHING
+    ) -> subprocess.Popen[bytes]:
+        """Start a process whose ASSAY_HOME is `home`; what it writes goes to `<name>.log`.
+
+        `settings` are further environment variables.
+        """
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        environment = {**os.environ, **self._environment, "ASSAY_HOME": str(home)}
+        environment = {**os.environ, **self._environment, **settings, "ASSAY_HOME": str(home)}
         with self.log(name).open("ab") as log:
             process = subprocess.Popen(
                 list(command),

@@ -26,8 +26,12 @@ Say = Callable[[str], None]
 def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]:
     """Set the stage in `folder`, play all stories, tidy up; the report. Raises StageError, ChainError."""
     begun = time.monotonic()
-    with Stage(folder, say) as stage:
-        return _Play(stage, say, begun, limit).run()
+
+    def timed(text: str) -> None:
+        say(f"{time.monotonic() - begun:5.0f} s  {text}")
+
+    with Stage(folder, timed) as stage:
+        return _Play(stage, timed, begun, limit).run()
 
 
 def failures(report: dict[str, Any]) -> list[str]:
@@ -93,8 +97,7 @@ class _Play:
 
     def _tell(self, line: Line) -> None:
         if line.task in self._letters:
-            seconds = time.monotonic() - self._begun
-            self._say(f"{seconds:5.0f} s  ({self._letters[line.task]}) {line.text}")
+            self._say(f"({self._letters[line.task]}) {line.text}")
 
     def _is_over(self, story: Story) -> bool:
         if verdict(self._ledger, self._task(story)) is None:

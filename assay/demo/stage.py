@@ -20,7 +20,7 @@ from typing import Self
 
 from assay.demo.children import Children
 from assay.demo.errors import StageError
-from assay.demo.stories import STORIES, Story
+from assay.demo.stories import POSTED, STORIES, Story
 from assay.demo.tasks import Prepared, prepare
 from protocol.chain.accounts import development_account
 from protocol.chain.client import Client, connect
@@ -99,8 +99,8 @@ class Stage:
 
     def _set_up(self) -> Self:
         os.environ[VARIABLE] = str(self._home("submitter"))
-        self._stack.enter_context(self.children)
         self.chain = self._stack.enter_context(Devnet(log=self.children.log("anvil")))
+        self._stack.enter_context(self.children)
         self._say(f"{self.chain.client} on {self.chain.url}, a block each second")
         with ThreadPoolExecutor(1) as beside:
             preparing = beside.submit(
@@ -143,8 +143,9 @@ class Stage:
             str(Home(self._home("submitter")).deployment(self.chain.chain_id)),
         ]
         watch = [*_command("verifier"), "watch", *common, "--dev-account", str(VERIFIER), "--whistleblow"]
-        self.children.start("verifier", watch, self._home("verifier"))
-        for number, story in enumerate(STORIES, start=1):
+        # The only busy verifier: half a second between two looks at the chain would be a third of its time.
+        self.children.start("verifier", watch, self._home("verifier"), {"ASSAY_POLL": "0.2"})
+        for number, story in enumerate(POSTED, start=1):
             account = ["--dev-account", str(self.solver(story)), "--task", str(number)]
             if story.cheat is None:
                 command = [*_command("solver"), "run", "--port", "0", "--stake", "1000"]
@@ -158,8 +159,8 @@ class Stage:
                 self.children.start(story.accuser, command, self._home(story.accuser))
 
     def _post(self, url: str) -> None:
-        """All tasks in a row, so that their ids are in the order of the stories."""
-        for story in STORIES:
+        """All tasks, one after the other, so that their ids are known beforehand."""
+        for story in POSTED:
             terms = self.prepared.terms(url, story.terms)
             task, _ = self.client.market.post(terms, intent=f"demo:{story.letter}")
             self.tasks[story.letter] = task

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-
-NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -24,7 +21,7 @@ class Story:
     accuser: str | None = None
     judged: bool = False
     refused: bool = False
-    terms: Mapping[str, int] = field(default=NOTHING)
+    terms: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def solver(self) -> str:
@@ -48,4 +45,8 @@ STORIES = (
         terms={"challenger_clock": 20},
     ),
 )
-"""In the order in which their tasks are posted: task ids count from 1."""
+"""In the order of the telling."""
+
+POSTED = tuple(sorted(STORIES, key=lambda story: "fagebcd".index(story.letter)))
+"""In the order in which their tasks are posted; task ids count from 1. The longest game first, then what has to wait for
+the end of a window."""

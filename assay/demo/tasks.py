@@ -20,9 +20,9 @@ PERIODS: Mapping[str, int] = {
     # Seven solvers train on two cores, 5 s of one core each; the refused one's stake waits for this to end.
     "training_period": 60,
     # A drawn verifier replays three segments of each task, 1 s each, and seven tasks arrive at once.
-    "attest_period": 45,
+    "attest_period": 60,
     # One verifier replays all segments of all tasks, 40 s of one core, before it has looked at each.
-    "challenge_period": 75,
+    "challenge_period": 90,
     # A move of the solver replays a segment while others do; the longest game has 30 moves of mostly 2 s.
     "solver_clock": 40,
     "challenger_clock": 60,

@@ -39,7 +39,7 @@ def _solve(options: Namespace, home: Home) -> ExitCode:
 
     flags: dict[str, object | None] = {
         "rpc": options.rpc,
-        "account": options.account,
+        "account": f"dev:{options.dev_account}",
         "deployment": options.deployment,
         "port": options.port,
         "stake": options.stake,
@@ -56,7 +56,7 @@ def _options() -> Namespace:
     parser = ArgumentParser(prog="python -m tests.adversaries", description=__doc__)
     parser.add_argument("cheat", choices=[*CHEATS, *ACCUSERS])
     parser.add_argument("--rpc")
-    parser.add_argument("--account", help="such as dev:4")
+    parser.add_argument("--dev-account", type=int, required=True, help="index of a development key")
     parser.add_argument("--deployment", type=Path)
     parser.add_argument("--home", type=Path)
     parser.add_argument("--port", type=int)

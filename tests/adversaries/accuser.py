@@ -28,7 +28,7 @@ def accuse(options: Namespace, home: Home) -> ExitCode:
 
     flags: dict[str, object | None] = {
         "rpc": options.rpc,
-        "account": options.account,
+        "account": f"dev:{options.dev_account}",
         "deployment": options.deployment,
         "tasks": tuple(options.task) or None,
         "stake_slots": 0,

@@ -21,10 +21,10 @@ from tests.adversaries.perturbing import (
     SkippingExecutor,
     doubled,
     find,
-    off_by_one,
     one_ulp,
     producer_of_operand,
     producer_of_output,
+    shifted,
 )
 
 ONE_ULP_STEP = 117  # segment 3, step 17
@@ -81,6 +81,6 @@ def skips_a_segment(work: Work) -> Executor:
 
 
 def falsifies_a_product(work: Work) -> Executor:
-    """One wrong integer in the second layer's matrix product, whose rows are longer than a chunk."""
+    """One wrong sum in the second layer's matrix product, whose rows are longer than a chunk."""
     path, number = find(work.program.program, Op.DOT, "linear", which=1)
-    return perturbed(work, path, number, LOGIT, off_by_one, WRONG_DOT_STEP, WRONG_DOT_STEP)
+    return perturbed(work, path, number, LOGIT, shifted, WRONG_DOT_STEP, WRONG_DOT_STEP)

@@ -30,9 +30,9 @@ def doubled(bits: int) -> int:
     return bits + (1 << 23)
 
 
-def off_by_one(bits: int) -> int:
-    """The next integer."""
-    return bits + 1
+def shifted(bits: int) -> int:
+    """An integer that is 2^32 larger: enough for a product of 2^46 to differ after it is rounded to binary32."""
+    return bits + (1 << 32)
 
 
 @dataclass(frozen=True)
