@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from protocol.bundles.errors import BundleMalformed
 from protocol.commitments.errors import CheckpointError
@@ -29,7 +29,18 @@ _I64: Final = 2**63
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _TensorName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:\[\]-]{1,200}$")]
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
-_Attribute = bool | Annotated[int, Field(ge=-_I64, lt=_I64)] | Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _in_64_bits(value: object) -> object:
+    # Otherwise a huge integer would pass as a float.
+    if isinstance(value, int) and not -_I64 <= value < _I64:
+        raise ValueError("an integer of more than 64 bits")
+    return value
+
+
+_Attribute = Annotated[
+    bool | int | Annotated[float, Field(allow_inf_nan=False)], BeforeValidator(_in_64_bits)
+]
 
 
 class _Model(BaseModel):

@@ -27,7 +27,7 @@ DEVELOPMENT_ACCOUNTS: Final = 20
 MNEMONIC: Final = "test test test test test test test test test test test junk"
 """Of anvil and hardhat alike; published, so worth nothing on any other chain."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,47}")  # shorter than a private key in hexadecimal
 _DEVELOPMENT = re.compile(r"dev:(\d{1,3})")
 
 
@@ -95,8 +95,8 @@ def key_file(name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise AccountError(
             "account name",
-            expected="letters, digits, - and _, or dev:<index>",
-            got=repr(name[:80]),
+            expected="1 to 48 letters, digits, - and _, or dev:<index>",
+            got=f"{len(name)} characters",  # not the name: somebody may have pasted a key
             remedy="keys are never given on the command line: create an account and name it",
         )
     return Home.find().accounts / f"{name}.json"
