@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Proofs} from "../../src/libraries/Proofs.sol";
+import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
+import {Leaf} from "../../src/types/Openings.sol";
+import {LeafTree} from "./LeafTree.sol";
+import {Play} from "./Play.sol";
+
+/// @title Claims: asked for once, posted once, by the solver, in time, for what they are about; shared and queued.
+contract ClaimsTest is Play {
+    function setUp() public override {
+        super.setUp();
+        _start();
+    }
+
+    // ------------------------------------------------------------------ step trees
+
+    function test_expandSteps_posts_succeeds() public {
+        _challenge();
+        bytes32 root = LeafTree.root(LeafTree.leaves(steps));
+        vm.expectEmit(address(game));
+        emit IDisputeGame.StepsPosted(_stepsKey(), task, SEGMENT, root);
+        _expandSteps();
+        assertEq(game.claimOf(_stepsKey()).root, root);
+        assertEq(game.claimOf(_stepsKey()).postedAt, vm.getBlockTimestamp());
+    }
+
+    function test_expandSteps_notRequested_reverts() public {
+        _challenge();
+        _stepsRevert(
+            solver,
+            1,
+            steps,
+            abi.encodeWithSelector(DisputeErrors.NotRequested.selector, Proofs.stepsKey(task, 1))
+        );
+    }
+
+    function test_expandSteps_bySomeoneElse_reverts() public {
+        _challenge();
+        _stepsRevert(
+            challenger,
+            SEGMENT,
+            steps,
+            abi.encodeWithSelector(DisputeErrors.NotAllowed.selector, solver, challenger)
+        );
+    }
+
+    function test_expandSteps_twice_reverts() public {
+        _challenge();
+        _expandSteps();
+        _stepsRevert(
+            solver, SEGMENT, steps, abi.encodeWithSelector(DisputeErrors.AlreadyPosted.selector, _stepsKey())
+        );
+    }
+
+    function test_expandSteps_late_reverts() public {
+        uint256 id = _challenge();
+        uint64 deadline = game.gameOf(id).deadline;
+        vm.warp(deadline + 1);
+        _stepsRevert(
+            solver,
+            SEGMENT,
+            steps,
+            abi.encodeWithSelector(DisputeErrors.TooLate.selector, deadline, deadline + 1)
+        );
+    }
+
+    function test_expandSteps_lastSecond_succeeds() public {
+        uint256 id = _challenge();
+        vm.warp(game.gameOf(id).deadline);
+        _expandSteps();
+        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
+    }
+
+    function test_expandSteps_otherEnds_reverts() public {
+        _challenge();
+        bytes32[] memory other = steps;
+        other[4] = keccak256("another r_2");
+        _stepsRevert(
+            solver,
+            SEGMENT,
+            other,
+            abi.encodeWithSelector(
+                DisputeErrors.WrongContext.selector,
+                Proofs.between(steps[0], steps[4]),
+                Proofs.between(steps[0], other[4])
+            )
+        );
+    }
+
+    function test_expandSteps_otherSize_reverts() public {
+        _challenge();
+        bytes32[] memory shorter = new bytes32[](4);
+        (shorter[0], shorter[1], shorter[2], shorter[3]) = (steps[0], steps[1], steps[2], steps[4]);
+        bytes32 root = LeafTree.root(LeafTree.leaves(shorter));
+        (Leaf memory first, Leaf memory last) = (_leaf(shorter, 0), _leaf(shorter, 3));
+        vm.prank(solver);
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 2, 3));
+        game.expandSteps(task, SEGMENT, root, first, last);
+    }
+
+    // ------------------------------------------------------------------ traces
+
+    function test_expandTrace_stepsKey_reverts() public {
+        _challenge();
+        vm.prank(solver);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotRequested.selector, _stepsKey()));
+        game.expandTrace(_stepsKey(), keccak256("no step tree"));
+    }
+
+    function test_expandTrace_twice_reverts() public {
+        _inTop();
+        vm.prank(solver);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.AlreadyPosted.selector, _topKey()));
+        game.expandTrace(_topKey(), keccak256("another"));
+    }
+
+    function test_expandTrace_bySomeoneElse_reverts() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        _selectStep(id);
+        vm.prank(anyone);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotAllowed.selector, solver, anyone));
+        game.expandTrace(_topKey(), keccak256("another"));
+    }
+
+    function test_claimOf_topAndCallee_succeeds() public {
+        uint256 id = _inCallee();
+        IDisputeGame.Claim memory c = game.claimOf(_topKey());
+        assertEq(c.program, top.id);
+        assertEq(c.context, Proofs.between(steps[0], steps[1]));
+        assertEq(c.parent, 0);
+        assertEq(c.size, 7);
+        c = game.claimOf(game.gameOf(id).claim);
+        assertEq(game.gameOf(id).claim, Proofs.calleeKey(_topKey(), 3));
+        assertEq(game.gameOf(id).program, callee.id);
+        assertEq(c.program, callee.id);
+        assertEq(c.context, keccak256(top.instructions[3]));
+        assertEq(c.parent, _topKey());
+    }
+
+    // ------------------------------------------------------------------ shared
+
+    function test_claims_areShared_succeeds() public {
+        uint256 id = _inTop();
+        uint256 other = _challengeBy(second, SEGMENT);
+        // The step tree and the trace are there: the second challenger moves at once, with its own clock.
+        assertEq(game.gameOf(other).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
+        _selectStepBy(second, other);
+        assertEq(game.gameOf(other).claim, game.gameOf(id).claim);
+        assertEq(game.claimOf(_topKey()).root, LeafTree.root(LeafTree.leaves(topRoots)));
+    }
+
+    /// @dev Claims that are due on one task wait for each other; once all are posted the clock is plain again.
+    function test_claims_areQueued_succeeds() public {
+        uint256 a = _challengeBy(challenger, 2);
+        uint256 b = _challengeBy(challenger, 1);
+        uint256 c = _challengeBy(second, 3);
+        uint256 start = vm.getBlockTimestamp();
+        assertEq(game.gameOf(a).deadline, start + SOLVER_CLOCK);
+        assertEq(game.gameOf(b).deadline, start + 2 * SOLVER_CLOCK);
+        assertEq(game.gameOf(c).deadline, start + 3 * SOLVER_CLOCK);
+        _expandSteps();
+        _selectStep(a);
+        assertEq(game.gameOf(a).deadline, start + 4 * SOLVER_CLOCK);
+    }
+
+    function _stepsRevert(address who, uint32 segment, bytes32[] memory list, bytes memory reason) private {
+        bytes32 root = LeafTree.root(LeafTree.leaves(list));
+        (Leaf memory first, Leaf memory last) = (_leaf(list, 0), _leaf(list, list.length - 1));
+        vm.prank(who);
+        vm.expectRevert(reason);
+        game.expandSteps(task, segment, root, first, last);
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {AuditBoard} from "../../src/AuditBoard.sol";
+import {DisputeGame} from "../../src/DisputeGame.sol";
+import {StakeVault} from "../../src/StakeVault.sol";
+import {TaskMarket} from "../../src/TaskMarket.sol";
+import {TestToken} from "../../src/TestToken.sol";
+import {Leaf} from "../../src/types/Openings.sol";
+import {Parameters} from "../../src/types/Parameters.sol";
+import {Terms} from "../../src/types/Terms.sol";
+import {LeafTree} from "./LeafTree.sol";
+import {Test} from "forge-std/Test.sol";
+
+/// @title The whole deployment with its people, and a task that is submitted with given checkpoints.
+abstract contract Deployed is Test {
+    uint128 internal constant UNIT = 1e18;
+    uint128 internal constant BOND = 20 * UNIT;
+    uint128 internal constant REWARD = 30 * UNIT;
+    uint128 internal constant STAKE = 1000 * UNIT;
+    uint256 internal constant FUNDS = 1_000_000 * uint256(UNIT);
+    uint32 internal constant SOLVER_CLOCK = 60;
+    uint32 internal constant CHALLENGER_CLOCK = 30;
+    uint32 internal constant OPENING_PERIOD = 90;
+    uint32 internal constant STEPS = 4;
+    uint32 internal constant UNKNOWN = type(uint32).max;
+
+    StakeVault internal vault;
+    TaskMarket internal market;
+    DisputeGame internal game;
+    address internal submitter = makeAddr("submitter");
+    address internal solver = makeAddr("solver");
+    address internal challenger = makeAddr("challenger");
+    address internal second = makeAddr("second challenger");
+    address internal anyone = makeAddr("anyone");
+    uint256 private _salts;
+
+    function setUp() public virtual {
+        vm.roll(100);
+        vm.warp(1_000_000);
+        // From the artifacts: `new` would compile each of these into every test contract once more.
+        TestToken token = TestToken(deployCode("TestToken.sol"));
+        vault = StakeVault(deployCode("StakeVault.sol", abi.encode(token)));
+        address arbiter = deployCode("Arbiter.sol");
+        market = TaskMarket(
+            deployCode("TaskMarket.sol", abi.encode(vault, arbiter, address(this), _parameters()))
+        );
+        AuditBoard board = AuditBoard(deployCode("AuditBoard.sol", abi.encode(vault, market)));
+        game = DisputeGame(deployCode("DisputeGame.sol", abi.encode(market, vault, arbiter)));
+        vault.initialise(address(market), address(board), address(game));
+        market.initialise(board, address(game));
+        address[5] memory people = [submitter, solver, challenger, second, makeAddr("verifier")];
+        for (uint256 k; k < people.length; ++k) {
+            token.mint(people[k], FUNDS);
+            vm.startPrank(people[k]);
+            token.approve(address(vault), type(uint256).max);
+            vault.deposit(FUNDS);
+            vm.stopPrank();
+        }
+        vm.prank(people[4]);
+        board.register(4);
+    }
+
+    function _parameters() private pure returns (Parameters memory) {
+        return Parameters({
+            minPeriod: 10,
+            maxPeriod: 30 days,
+            minClock: 5,
+            maxClock: 7 days,
+            drawDelay: 4,
+            maxMisses: 2,
+            unbondingPeriod: 1 days,
+            drawFee: UNIT,
+            stakeUnit: 50 * UNIT,
+            openingPeriod: OPENING_PERIOD,
+            challengeBond: BOND,
+            rewardCap: REWARD
+        });
+    }
+
+    function _terms(bytes32 program, bytes32 constantsRoot, bytes32 initialState, uint32 segments)
+        internal
+        pure
+        returns (Terms memory)
+    {
+        return Terms({
+            programId: program,
+            constantsRoot: constantsRoot,
+            initialState: initialState,
+            bundleHash: keccak256("bundle"),
+            constants: 3,
+            stateTensors: 2,
+            segments: segments,
+            segmentSteps: STEPS,
+            stepOperations: 1e6,
+            stateBytes: 1e5,
+            budget: 100 * UNIT,
+            stake: STAKE,
+            restitution: 60 * UNIT,
+            auditFee: UNIT,
+            delayPenalty: 40 * UNIT,
+            biddingPeriod: 100,
+            trainingPeriod: 1000,
+            challengePeriod: 400,
+            attestPeriod: 200,
+            solverClock: SOLVER_CLOCK,
+            challengerClock: CHALLENGER_CLOCK,
+            verifiers: 1,
+            segmentsPerVerifier: 1,
+            matches: 1,
+            arithmetic: 1,
+            bundle: "http://127.0.0.1:9000/bundle"
+        });
+    }
+
+    // ------------------------------------------------------------------ a task
+
+    /// @dev Posted, won by the solver, submitted with these checkpoints r_0 ... r_K.
+    function _submitted(bytes32 program, bytes32 constantsRoot, bytes32[] memory checkpoints)
+        internal
+        returns (uint256 task)
+    {
+        Terms memory terms = _terms(program, constantsRoot, checkpoints[0], uint32(checkpoints.length - 1));
+        vm.prank(submitter);
+        task = market.post(terms);
+        vm.prank(solver);
+        market.bid(task, 50 * UNIT);
+        vm.warp(market.taskOf(task).bidsUntil + 1);
+        market.assign(task);
+        bytes32[] memory hashes = LeafTree.leaves(checkpoints);
+        uint256 last = checkpoints.length - 1;
+        bytes32 root = LeafTree.root(hashes);
+        bytes32[] memory firstPath = LeafTree.path(hashes, 0);
+        bytes32[] memory lastPath = LeafTree.path(hashes, last);
+        vm.prank(solver);
+        market.submit(task, root, firstPath, new bytes32[](0), checkpoints[last], lastPath);
+    }
+
+    // ------------------------------------------------------------------ commitments
+
+    /// @dev Commits and lets a block pass.
+    function _commit(uint256 task, uint32 segment, address who) internal returns (bytes32 salt) {
+        salt = bytes32(++_salts);
+        bytes32 commitment = _commitment(task, segment, who, salt);
+        vm.prank(who);
+        game.commit(commitment);
+        vm.roll(vm.getBlockNumber() + 1);
+    }
+
+    function _commitment(uint256 task, uint32 segment, address who, bytes32 salt)
+        internal
+        view
+        returns (bytes32)
+    {
+        return keccak256(abi.encode(block.chainid, address(game), task, segment, who, salt));
+    }
+
+    // ------------------------------------------------------------------ openings
+
+    function _leaf(bytes32[] memory values, uint256 index) internal pure returns (Leaf memory) {
+        return Leaf(values[index], LeafTree.path(LeafTree.leaves(values), index));
+    }
+
+    function _head(uint256 id) internal view returns (bytes32) {
+        return game.gameOf(id).head;
+    }
+
+    function _free(address who) internal view returns (uint256) {
+        return vault.free(who);
+    }
+}

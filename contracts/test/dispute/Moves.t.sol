@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Proofs} from "../../src/libraries/Proofs.sol";
+import {InstructionOpening, Leaf} from "../../src/types/Openings.sol";
+import {Play} from "./Play.sol";
+import {StepProgram} from "./StepProgram.sol";
+
+/// @title The order of moves: who, when, in which phase, for which state of the game; and how deep.
+contract MovesTest is Play {
+    function setUp() public override {
+        super.setUp();
+        _start();
+    }
+
+    // ------------------------------------------------------------------ heads
+
+    function test_move_renewsHead_succeeds() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        bytes32 head = _head(id);
+        (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, 1));
+        bytes memory move = abi.encodeCall(game.selectStep, (id, head, STEP, first, last));
+        vm.prank(challenger);
+        game.selectStep(id, head, STEP, first, last);
+        assertEq(_head(id), keccak256(abi.encode(head, uint256(1), keccak256(move))));
+    }
+
+    function test_move_wrongHead_reverts() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        bytes32 head = _head(id);
+        _stepReverts(
+            challenger,
+            id,
+            keccak256("re-organised"),
+            abi.encodeWithSelector(DisputeErrors.WrongHead.selector, head, keccak256("re-organised"))
+        );
+    }
+
+    /// @dev Attack 28: the same move twice.
+    function test_move_twice_reverts() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        bytes32 head = _head(id);
+        _selectStep(id);
+        _expandTop();
+        _stepReverts(
+            challenger,
+            id,
+            head,
+            abi.encodeWithSelector(
+                DisputeErrors.WrongPhase.selector, IDisputeGame.Phase.Step, IDisputeGame.Phase.Frame
+            )
+        );
+    }
+
+    // ------------------------------------------------------------------ who and when
+
+    function test_move_bySomeoneElse_reverts() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        _stepReverts(
+            solver,
+            id,
+            _head(id),
+            abi.encodeWithSelector(DisputeErrors.NotAllowed.selector, challenger, solver)
+        );
+    }
+
+    function test_move_beforeTheClaim_reverts() public {
+        uint256 id = _challenge();
+        _stepReverts(
+            challenger, id, _head(id), abi.encodeWithSelector(DisputeErrors.NotYourTurn.selector, true)
+        );
+    }
+
+    function test_move_late_reverts() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        uint64 deadline = game.gameOf(id).deadline;
+        vm.warp(deadline + 1);
+        _stepReverts(
+            challenger,
+            id,
+            _head(id),
+            abi.encodeWithSelector(DisputeErrors.TooLate.selector, deadline, deadline + 1)
+        );
+    }
+
+    function test_move_unknownGame_reverts() public {
+        _stepReverts(challenger, 1, 0, abi.encodeWithSelector(DisputeErrors.NoSuchGame.selector, 1));
+    }
+
+    /// @dev Attack 27: a move after the end.
+    function test_move_afterTheEnd_reverts() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        vm.warp(game.gameOf(id).deadline + 1);
+        game.timeOut(id);
+        _stepReverts(
+            challenger,
+            id,
+            _head(id),
+            abi.encodeWithSelector(
+                DisputeErrors.GameIsClosed.selector, id, IDisputeGame.Verdict.ChallengerSilent
+            )
+        );
+    }
+
+    // ------------------------------------------------------------------ phases
+
+    function test_selectSegment_inStep_reverts() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        bytes32 head = _head(id);
+        (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
+        vm.prank(challenger);
+        vm.expectRevert(_wrongPhase(IDisputeGame.Phase.Segment, IDisputeGame.Phase.Step));
+        game.selectSegment(id, head, SEGMENT, first, last);
+    }
+
+    function test_selectStep_inSegment_reverts() public {
+        uint256 id = _blind();
+        _stepReverts(
+            challenger, id, _head(id), _wrongPhase(IDisputeGame.Phase.Step, IDisputeGame.Phase.Segment)
+        );
+    }
+
+    function test_selectStep_outside_reverts() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        bytes32 head = _head(id);
+        (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, 1));
+        vm.startPrank(challenger);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NumberOutside.selector, 0, STEPS));
+        game.selectStep(id, head, 0, first, last);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NumberOutside.selector, STEPS + 1, STEPS));
+        game.selectStep(id, head, STEPS + 1, first, last);
+        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        game.selectStep(id, head, 2, first, last);
+        vm.stopPrank();
+    }
+
+    function test_selectCall_inStep_reverts() public {
+        uint256 id = _challenge();
+        _expandSteps();
+        bytes32 head = _head(id);
+        InstructionOpening memory call = _open(top, 3);
+        vm.prank(challenger);
+        vm.expectRevert(_wrongPhase(IDisputeGame.Phase.Frame, IDisputeGame.Phase.Step));
+        game.selectCall(id, head, call);
+    }
+
+    function test_selectCall_noCall_reverts() public {
+        uint256 id = _inTop();
+        bytes32 head = _head(id);
+        InstructionOpening memory add = _open(top, 6);
+        vm.prank(challenger);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongOpcode.selector, 0x0004, 0x0201));
+        game.selectCall(id, head, add);
+    }
+
+    function test_selectCall_anotherNumber_reverts() public {
+        uint256 id = _inTop();
+        bytes32 head = _head(id);
+        InstructionOpening memory call = _open(top, 3);
+        call.n = 2;
+        vm.prank(challenger);
+        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        game.selectCall(id, head, call);
+    }
+
+    // ------------------------------------------------------------------ depth
+
+    /// @dev Nine calls, each in the callee of the one before: the ninth is refused.
+    function test_selectCall_tooDeep_reverts() public {
+        StepProgram.Program[10] memory chain;
+        bytes[] memory list = new bytes[](1);
+        list[0] = StepProgram.instruction(0x0002, 0, "", StepProgram.n(), hex"0100000000000000");
+        chain[9] = StepProgram.program(list, 1);
+        for (uint256 k = 9; k > 0; --k) {
+            list = new bytes[](1);
+            list[0] = StepProgram.instruction(0x0004, 0, "", StepProgram.n(), abi.encode(chain[k].id));
+            chain[k - 1] = StepProgram.program(list, 1);
+        }
+        task = _submitted(chain[0].id, keccak256("constants"), checkpoints);
+        uint256 id = _challenge();
+        _expandSteps();
+        _selectStep(id);
+        bytes32 key = _topKey();
+        for (uint8 depth; depth < 9; ++depth) {
+            assertEq(game.gameOf(id).program, chain[depth].id);
+            vm.prank(solver);
+            game.expandTrace(key, keccak256("trace"));
+            bytes32 head = _head(id);
+            InstructionOpening memory call = _open(chain[depth], 0);
+            if (depth == 8) {
+                vm.expectRevert(abi.encodeWithSelector(DisputeErrors.TooDeep.selector, 8));
+            }
+            vm.prank(challenger);
+            game.selectCall(id, head, call);
+            key = Proofs.calleeKey(key, 0);
+        }
+        assertEq(game.gameOf(id).depth, 8);
+    }
+
+    function _stepReverts(address who, uint256 id, bytes32 head, bytes memory reason) private {
+        (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, 1));
+        vm.prank(who);
+        vm.expectRevert(reason);
+        game.selectStep(id, head, STEP, first, last);
+    }
+
+    function _wrongPhase(IDisputeGame.Phase due, IDisputeGame.Phase given)
+        private
+        pure
+        returns (bytes memory)
+    {
+        return abi.encodeWithSelector(DisputeErrors.WrongPhase.selector, due, given);
+    }
+}

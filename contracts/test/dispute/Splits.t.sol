@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {ChunkOpening, InstructionOpening, Leaf} from "../../src/types/Openings.sol";
+import {Judging} from "./Judging.sol";
+import {StepProgram} from "./StepProgram.sol";
+
+/// @title Splitting the row of 129 blocks: `sum` over 16,512 ones, 128 in each block.
+contract SplitsTest is Judging {
+    uint64 private constant CLAIMED = 20_000;
+    IDisputeGame.Selection private selection;
+
+    /// @dev The solver claims 20,000 for 16,512.
+    function setUp() public override {
+        super.setUp();
+        topValues[5] = StepProgram.integer(CLAIMED);
+        _start();
+    }
+
+    // ------------------------------------------------------------------ the element
+
+    function test_selectElement_asksForBlocks_succeeds() public {
+        uint256 id = _selected();
+        IDisputeGame.Game memory g = game.gameOf(id);
+        assertEq(_phase(id), uint256(IDisputeGame.Phase.Split));
+        assertEq(g.selection, keccak256(abi.encode(selection)));
+        assertEq(g.deadline, vm.getBlockTimestamp() + SOLVER_CLOCK);
+    }
+
+    function test_selectElement_oneBlock_reverts() public {
+        uint256 id = _inTop();
+        bytes32 head = _head(id);
+        InstructionOpening memory add = _open(top, 6);
+        (Leaf memory value, ChunkOpening memory claimed) = (_leaf(topRoots, 6), _chunk(0, topValues[6], 0));
+        vm.prank(challenger);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NothingToSplit.selector));
+        game.selectElement(id, head, add, 0, value, claimed);
+    }
+
+    function test_timeOut_noSplit_convicts_succeeds() public {
+        uint256 id = _selected();
+        vm.warp(game.gameOf(id).deadline + 1);
+        game.timeOut(id);
+        _assertVerdict(id, IDisputeGame.Verdict.SolverSilent);
+    }
+
+    // ------------------------------------------------------------------ the words
+
+    function test_split_foldsToTheClaim_succeeds() public {
+        uint256 id = _selected();
+        uint64[] memory words = _words(CLAIMED - 128, 128);
+        vm.expectEmit(address(game));
+        emit IDisputeGame.Split(id, words);
+        _split(id, words);
+        assertEq(_phase(id), uint256(IDisputeGame.Phase.Block));
+        assertEq(game.gameOf(id).selection, keccak256(abi.encode(selection)));
+        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
+    }
+
+    function test_split_foldsToAnotherWord_reverts() public {
+        uint256 id = _selected();
+        _splitReverts(
+            solver,
+            id,
+            _words(16_384, 128),
+            abi.encodeWithSelector(DisputeErrors.WrongFold.selector, CLAIMED, 16_512)
+        );
+    }
+
+    function test_split_wrongCount_reverts() public {
+        uint256 id = _selected();
+        _splitReverts(
+            solver, id, new uint64[](129), abi.encodeWithSelector(DisputeErrors.WrongCount.selector, 2, 129)
+        );
+    }
+
+    function test_split_bySomeoneElse_reverts() public {
+        uint256 id = _selected();
+        _splitReverts(
+            challenger,
+            id,
+            _words(CLAIMED - 128, 128),
+            abi.encodeWithSelector(DisputeErrors.NotAllowed.selector, solver, challenger)
+        );
+    }
+
+    function test_split_late_reverts() public {
+        uint256 id = _selected();
+        uint64 deadline = game.gameOf(id).deadline;
+        vm.warp(deadline + 1);
+        _splitReverts(
+            solver,
+            id,
+            _words(CLAIMED - 128, 128),
+            abi.encodeWithSelector(DisputeErrors.TooLate.selector, deadline, deadline + 1)
+        );
+    }
+
+    function test_split_anotherSelection_reverts() public {
+        uint256 id = _selected();
+        IDisputeGame.Selection memory other = selection;
+        other.word = 16_512;
+        bytes32 head = _head(id);
+        vm.prank(solver);
+        vm.expectPartialRevert(DisputeErrors.WrongPreimage.selector);
+        game.split(id, head, top.instructions[5], other, _words(16_384, 128));
+    }
+
+    function test_split_anotherInstruction_reverts() public {
+        uint256 id = _selected();
+        bytes32 head = _head(id);
+        vm.prank(solver);
+        vm.expectRevert(
+            abi.encodeWithSelector(
+                DisputeErrors.WrongPreimage.selector,
+                keccak256(top.instructions[5]),
+                keccak256(top.instructions[6])
+            )
+        );
+        game.split(id, head, top.instructions[6], selection, _words(CLAIMED - 128, 128));
+    }
+
+    function test_split_twice_reverts() public {
+        uint256 id = _selected();
+        _split(id, _words(CLAIMED - 128, 128));
+        _splitReverts(
+            solver,
+            id,
+            _words(CLAIMED - 128, 128),
+            abi.encodeWithSelector(
+                DisputeErrors.WrongPhase.selector, IDisputeGame.Phase.Split, IDisputeGame.Phase.Block
+            )
+        );
+    }
+
+    // ------------------------------------------------------------------ the blocks
+
+    /// @dev Attack 9: one wrong block among 128, two splits down.
+    function test_judgeBlock_wrongBlockBelowASelectedPart_convicts_succeeds() public {
+        uint256 id = _selected();
+        uint64[] memory words = _words(CLAIMED - 128, 128);
+        _split(id, words);
+        _selectBlock(id, words, 0);
+        uint64[] memory blocks = new uint64[](128);
+        for (uint256 k; k < 128; ++k) {
+            blocks[k] = 128;
+        }
+        blocks[77] += CLAIMED - 16_512;
+        _split(id, blocks);
+        _blockReverts(id, blocks, 76, abi.encodeWithSelector(DisputeErrors.BlockAgrees.selector, 128));
+        uint256 free = _free(challenger);
+        vm.expectEmit(address(game));
+        emit IDisputeGame.Judged(id, 5, 0, 128 + CLAIMED - 16_512, 128);
+        _judgeBlock(id, blocks, 77);
+        _assertConvicted(id, free);
+    }
+
+    /// @dev The last part of a split of 129 blocks is one block, number 128, although the first one is 128 blocks.
+    function test_judgeBlock_shortLastPart_convicts_succeeds() public {
+        uint256 id = _selected();
+        uint64[] memory words = _words(16_384, CLAIMED - 16_384);
+        _split(id, words);
+        uint256 free = _free(challenger);
+        vm.expectEmit(address(game));
+        emit IDisputeGame.Judged(id, 5, 0, CLAIMED - 16_384, 128);
+        _judgeBlock(id, words, 1);
+        _assertConvicted(id, free);
+    }
+
+    /// @dev Attack 58: a part that does not fold to what was stated for it cannot be stated again.
+    function test_split_partFoldsToAnotherWord_reverts() public {
+        uint256 id = _selected();
+        uint64[] memory words = _words(CLAIMED - 128, 128);
+        _split(id, words);
+        _selectBlock(id, words, 0);
+        uint64[] memory blocks = new uint64[](128);
+        for (uint256 k; k < 128; ++k) {
+            blocks[k] = 128;
+        }
+        _splitReverts(
+            solver,
+            id,
+            blocks,
+            abi.encodeWithSelector(DisputeErrors.WrongFold.selector, CLAIMED - 128, 16_384)
+        );
+    }
+
+    function test_selectBlock_oneBlock_reverts() public {
+        uint256 id = _selected();
+        uint64[] memory words = _words(CLAIMED - 128, 128);
+        _split(id, words);
+        bytes32 head = _head(id);
+        vm.startPrank(challenger);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.PartSize.selector, 1, 1));
+        game.selectBlock(id, head, top.instructions[5], selection, words, 1);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongCount.selector, 2, 2));
+        game.selectBlock(id, head, top.instructions[5], selection, words, 2);
+        vm.stopPrank();
+    }
+
+    function test_judgeBlock_severalBlocks_reverts() public {
+        uint256 id = _selected();
+        uint64[] memory words = _words(CLAIMED - 128, 128);
+        _split(id, words);
+        _blockReverts(id, words, 0, abi.encodeWithSelector(DisputeErrors.PartSize.selector, 0, 128));
+    }
+
+    function test_judgeBlock_otherWords_reverts() public {
+        uint256 id = _selected();
+        _split(id, _words(CLAIMED - 128, 128));
+        uint64[] memory other = _words(16_384, CLAIMED - 16_384);
+        _blockReverts(
+            id,
+            other,
+            1,
+            abi.encodeWithSelector(
+                DisputeErrors.WrongPreimage.selector, selection.words, keccak256(abi.encode(other))
+            )
+        );
+    }
+
+    function test_timeOut_noBlockNamed_dismisses_succeeds() public {
+        uint256 id = _selected();
+        _split(id, _words(CLAIMED - 128, 128));
+        vm.warp(game.gameOf(id).deadline + 1);
+        game.timeOut(id);
+        _assertVerdict(id, IDisputeGame.Verdict.ChallengerSilent);
+    }
+
+    // ------------------------------------------------------------------ parts
+
+    function _selected() private returns (uint256 id) {
+        id = _inTop();
+        bytes32 head = _head(id);
+        InstructionOpening memory sum = _open(top, 5);
+        (Leaf memory value, ChunkOpening memory claimed) = (_leaf(topRoots, 5), _chunk(0, topValues[5], 0));
+        vm.prank(challenger);
+        game.selectElement(id, head, sum, 0, value, claimed);
+        selection = IDisputeGame.Selection(keccak256(sum.data), 0, 0, 129, CLAIMED, true, 0);
+    }
+
+    function _words(uint64 first, uint64 last) private pure returns (uint64[] memory words) {
+        words = new uint64[](2);
+        (words[0], words[1]) = (first, last);
+    }
+
+    function _split(uint256 id, uint64[] memory words) private {
+        bytes32 head = _head(id);
+        vm.prank(solver);
+        game.split(id, head, top.instructions[5], selection, words);
+        selection.words = keccak256(abi.encode(words));
+    }
+
+    function _selectBlock(uint256 id, uint64[] memory words, uint8 part) private {
+        bytes32 head = _head(id);
+        vm.expectEmit(address(game));
+        emit IDisputeGame.BlockSelected(id, 0, 128, words[part]);
+        vm.prank(challenger);
+        game.selectBlock(id, head, top.instructions[5], selection, words, part);
+        (selection.hi, selection.word, selection.top, selection.words) = (128, words[part], false, 0);
+    }
+
+    function _evidence(uint8 part)
+        private
+        view
+        returns (InstructionOpening memory sum, Leaf[] memory operands, ChunkOpening[] memory chunks)
+    {
+        sum = _open(top, 5);
+        operands = new Leaf[](1);
+        operands[0] = _leaf(topRoots, 4);
+        chunks = new ChunkOpening[](1);
+        chunks[0] = _chunk(0, topValues[4], selection.hi == 129 ? 128 * uint32(part) : part);
+    }
+
+    function _judgeBlock(uint256 id, uint64[] memory words, uint8 part) private {
+        bytes32 head = _head(id);
+        (InstructionOpening memory sum, Leaf[] memory operands, ChunkOpening[] memory chunks) =
+            _evidence(part);
+        vm.prank(challenger);
+        game.judgeBlock(id, head, sum, selection, words, part, operands, chunks);
+    }
+
+    function _blockReverts(uint256 id, uint64[] memory words, uint8 part, bytes memory reason) private {
+        bytes32 head = _head(id);
+        (InstructionOpening memory sum, Leaf[] memory operands, ChunkOpening[] memory chunks) =
+            _evidence(part);
+        vm.prank(challenger);
+        vm.expectRevert(reason);
+        game.judgeBlock(id, head, sum, selection, words, part, operands, chunks);
+    }
+
+    function _splitReverts(address who, uint256 id, uint64[] memory words, bytes memory reason) private {
+        bytes32 head = _head(id);
+        vm.prank(who);
+        vm.expectRevert(reason);
+        game.split(id, head, top.instructions[5], selection, words);
+    }
+}
