@@ -1,0 +1,175 @@
+"""What the commands of `assay` do. Imported by a command that runs, for this loads web3 and, where needed, torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+from assay.settings import AssaySettings
+from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account, open_account
+from protocol.chain.client import Client, connect
+from protocol.chain.connection import Connection
+from protocol.chain.deploy import deploy
+from protocol.chain.deployment import deployment_file
+from protocol.chain.devnet import Devnet
+from protocol.chain.parameters import TOKEN
+from protocol.chain.probe import probe
+from protocol.chain.transactions import Sender
+from protocol.runtime.exits import ExitCode
+from protocol.runtime.home import Home
+from protocol.runtime.output import Output
+from protocol.runtime.settings import load
+from protocol.runtime.stopping import Stop
+
+PURSE = 100_000
+"""Tokens that every development account gets from a deployment on a development chain."""
+
+
+class Desk:
+    """One command's home folder, settings and output."""
+
+    def __init__(self, home: Home, flags: Mapping[str, object | None], output: Output) -> None:
+        self.home = home
+        self.settings = load(AssaySettings, "assay", home.config, flags).values
+        self.output = output
+
+    def client(self, account: bool = False) -> Client:
+        """The contracts, with the account that sends if there is something to send."""
+        settings = self.settings
+        name = settings.account if account else None
+        return connect(settings.rpc, settings.deployment, name, password_file=settings.password_file)
+
+
+def devnet(desk: Desk, port: int, block_time: int, log: Path | None) -> None:
+    """Run a development chain until stopped."""
+    stop = Stop()
+    stop.on_signals()
+    with Devnet(port, block_time or None, log=log) as chain:
+        desk.output.say(f"{chain.client} at {chain.url}, chain {chain.chain_id}; Ctrl-C ends it")
+        desk.output.result(
+            {"url": chain.url, "chain_id": chain.chain_id, "pid": chain.pid, "client": chain.client}
+        )
+        while not stop.wait(2.0):
+            chain.connection.block()  # raises RpcUnavailable if anvil has ended by itself
+
+
+def deploy_contracts(desk: Desk, token: str | None, dry_run: bool) -> None:
+    """Deploy to the chain at `rpc`, write the deployment file; on a development chain give out test tokens."""
+    settings, output = desk.settings, desk.output
+    connection = Connection(settings.rpc)
+    account = open_account(settings.account, connection.chain_id, settings.password_file)
+    if dry_run:
+        probe(connection)
+        output.say(f"chain {connection.chain_id} is suitable; {account.address} would deploy six contracts")
+        output.result({"chain_id": connection.chain_id, "deployer": account.address, "sent": False})
+        return
+    with Sender(connection, account) as sender:
+        made = deploy(sender, token=token)
+    if token is None and connection.chain_id == DEVELOPMENT_CHAIN:
+        with desk.client(account=True) as client, ThreadPoolExecutor(DEVELOPMENT_ACCOUNTS) as pool:
+            everybody = (development_account(i, connection.chain_id) for i in range(DEVELOPMENT_ACCOUNTS))
+            list(pool.map(lambda who: client.token.mint(str(who.address), PURSE * TOKEN), everybody))
+        output.say(f"{PURSE:,} test tokens to each of the {DEVELOPMENT_ACCOUNTS} development accounts")
+    file = deployment_file(made.chain_id)
+    for name, address in made.addresses.model_dump().items():
+        output.say(f"{name:8} {address}")
+    output.say(f"written to {file}")
+    output.result({"file": str(file), **made.model_dump(mode="json")})
+
+
+def mint(desk: Desk, account: str, amount: int) -> None:
+    """Make test tokens for an address or a development account."""
+    with desk.client(account=True) as client:
+        address = account
+        if account.startswith("dev:"):
+            address = str(open_account(account, client.connection.chain_id).address)
+        client.token.mint(address, amount * TOKEN)
+    desk.output.say(f"{amount:,} test tokens to {address}")
+    desk.output.result({"account": address, "amount": amount * TOKEN})
+
+
+def serve(desk: Desk) -> None:
+    """Serve the bundles under the home folder until stopped."""
+    from assay.serving import bind
+    from assay.serving import serve as run
+
+    settings = desk.settings
+    bound = bind(settings.host, settings.port)
+    port = bound.getsockname()[1]
+    desk.output.say(f"bundles of {desk.home.bundles} at http://{settings.host}:{port}/bundles/")
+    run(desk.home.bundles, bound)
+
+
+def submit(desk: Desk, file: Path, dry_run: bool) -> None:
+    """Capture the task in a file, write its bundle, post it."""
+    from assay import submitting
+    from assay.description import read
+
+    settings, output = desk.settings, desk.output
+    description = read(file)
+    prepared = submitting.prepare(description, desk.home)
+    terms = prepared.terms(settings.bundle_base)
+    step, cost = prepared.bundle.step, prepared.bundle.cost
+    output.say(
+        f"{description.task.name}: {len(step.program.instructions)} instructions, {cost.operations:,} operations a "
+        f"step, {terms.steps} steps, {terms.state_bytes:,} bytes of state"
+    )
+    output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
+    if dry_run:
+        output.result({"task": None, "sent": False, "terms": asdict(terms)})
+        return
+    submitting.require_served(terms)
+    with desk.client(account=True) as client:
+        task = submitting.post(client, terms)
+        submitting.remember(desk.home, client, task, file)
+    output.say(f"task {task} posted; follow it with `assay status {task}`")
+    output.result({"task": task, "sent": True, "terms": asdict(terms)})
+
+
+def status(desk: Desk, task: int | None) -> None:
+    """Say where one task, or every task, stands."""
+    from assay.status import report
+
+    with desk.client() as client:
+        tasks = list(range(1, client.market.tasks() + 1)) if task is None else [task]
+        reports = report(client, tasks)
+    for found in reports:
+        for line in found.lines():
+            desk.output.say(line)
+    if not reports:
+        desk.output.say("no task was posted yet")
+    desk.output.result([asdict(found) for found in reports])
+
+
+def result(desk: Desk, task: int, folder: Path, evaluate: bool) -> None:
+    """Fetch a task's result, check it against the chain, write it, say its metrics."""
+    from assay import results, submitting
+    from assay import source as sources
+    from assay.description import read
+
+    output = desk.output
+    with desk.client() as client:
+        found = results.fetch(client, desk.home, task)
+        file = submitting.recall(desk.home, client, task)
+    path = results.save(found, folder)
+    metrics = dict(found.metrics)
+    if evaluate and file is not None:
+        description = read(file)
+        value = sources.evaluate(description, found.state)
+        if value is not None:
+            metrics[str(description.result.evaluate)] = value
+    output.say(f"state of task {task} in {path}" + ("" if found.final else "; it may still be challenged"))
+    for name, value in metrics.items():
+        output.say(f"  {name} {value:.6g}")
+    output.result({"task": task, "file": str(path), "final": found.final, "metrics": metrics})
+
+
+def demo(desk: Desk, folder: Path) -> ExitCode:
+    """Play the seven stories on a chain of their own."""
+    from assay.demo.command import demo as play
+
+    code, report = play(desk.output.say, folder)
+    desk.output.result(report)
+    return code

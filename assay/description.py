@@ -1,0 +1,123 @@
+"""The file that describes a task for `assay submit` (TOML), read strictly: every number bounded, no field unknown.
+
+Amounts are whole tokens there and token units here; times are seconds.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from assay.errors import DescriptionError
+from protocol.chain.parameters import TOKEN
+from protocol.task import MAX_DRAWS, MAX_SEGMENT_STEPS, MAX_SEGMENTS
+
+MAX_BYTES = 1 << 20
+
+_Tokens = Annotated[Decimal, Field(ge=0, le=10**15, decimal_places=18)]
+_Seconds = Annotated[int, Field(ge=1, lt=2**32)]
+_Function = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+_AMOUNTS = ("budget", "stake", "restitution", "audit_fee", "delay_penalty")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TaskTable(_Table):
+    """What is trained: `source` is a Python file beside this one, `build` its function of the number of steps."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+    source: str
+    build: _Function = "build"
+    segments: Annotated[int, Field(ge=1, le=MAX_SEGMENTS)]
+    segment_steps: Annotated[int, Field(ge=1, le=MAX_SEGMENT_STEPS)]
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
+
+
+class ResultTable(_Table):
+    """What the submitter does with the final state: a function of it in the same source."""
+
+    evaluate: _Function | None = None
+
+
+class TermsTable(_Table):
+    """The market's side of the terms."""
+
+    budget: _Tokens
+    stake: _Tokens
+    restitution: _Tokens
+    audit_fee: _Tokens
+    delay_penalty: _Tokens
+    bidding_period: _Seconds
+    training_period: _Seconds
+    challenge_period: _Seconds
+    attest_period: _Seconds
+    solver_clock: _Seconds
+    challenger_clock: _Seconds
+    verifiers: Annotated[int, Field(ge=1, le=MAX_DRAWS)]
+    segments_per_verifier: Annotated[int, Field(ge=1, le=MAX_DRAWS)]
+    matches: Annotated[int, Field(ge=1, le=MAX_DRAWS)]
+
+    def fields(self) -> dict[str, int]:
+        """Fields of `Terms`, amounts in token units."""
+        given = self.model_dump()
+        return {name: int(value * TOKEN) if name in _AMOUNTS else value for name, value in given.items()}
+
+
+class Description(_Table):
+    """The whole file; `folder` is where it lies."""
+
+    task: TaskTable
+    terms: TermsTable
+    result: ResultTable = ResultTable()
+    folder: Path
+
+    @property
+    def source(self) -> Path:
+        """The Python file."""
+        return self.folder / self.task.source
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole task, K C."""
+        return self.task.segments * self.task.segment_steps
+
+
+def read(file: Path) -> Description:
+    """The description in a file. Raises DescriptionError naming the field, what was expected and what came."""
+    table = _table(file)
+    try:
+        description = Description.model_validate({**table, "folder": file.absolute().parent})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise DescriptionError(
+            f"{file}, {where}: {first['msg']}, got {str(first.get('input'))[:80]!r}; correct this field"
+        ) from error
+    if not description.source.is_file():
+        raise DescriptionError(
+            f"{file}, task.source: expected a Python file at {description.source}, got none; correct this field"
+        )
+    return description
+
+
+def _table(file: Path) -> dict[str, Any]:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise DescriptionError(
+            f"task file {file}: expected a readable file, got {type(error).__name__}; name a .toml file"
+        ) from error
+    if len(data) > MAX_BYTES:
+        raise DescriptionError(
+            f"task file {file}: expected at most {MAX_BYTES} bytes, got {len(data)}; this is no task file"
+        )
+    try:
+        return tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DescriptionError(f"task file {file}: expected TOML; {error}; correct it there") from error

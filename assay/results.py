@@ -1,0 +1,120 @@
+"""Fetching a task's final state from its solver, believing nothing: its root must be the one on the chain."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from assay.errors import ResultError
+from protocol.bundles import Bundle, BundleError, Limits, fetch_bundle, load_bundle, require_terms
+from protocol.bundles.sources import open_source
+from protocol.chain.client import Client
+from protocol.chain.views import TaskStatus
+from protocol.commitments import BlobStore, state_root, tensor_root
+from protocol.commitments.atomic import write_atomically
+from protocol.numerics.types import DType, from_bytes
+from protocol.program.step import StepProgram
+from protocol.runtime.home import Home
+from protocol.task import Terms
+
+METRIC = "metric."
+"""Prefix of the scalars that a capture makes of the objective's loss and metrics."""
+LEAST_RATE = 1 << 20
+"""Bytes a second that a solver must manage to send."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The state after the last step, by name. `final` is False while it may still be challenged."""
+
+    task: int
+    status: TaskStatus
+    program: StepProgram
+    state: dict[str, Tensor]
+
+    @property
+    def final(self) -> bool:
+        """Whether the task is settled."""
+        return self.status is TaskStatus.SETTLED
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The scalars of the last step's batch."""
+        return {
+            name.removeprefix(METRIC): float(value)
+            for name, value in self.state.items()
+            if name.startswith(METRIC) and value.numel() == 1
+        }
+
+
+def fetch(client: Client, home: Home, task: int) -> Result:
+    """The committed result of a task. Raises ResultError, BundleError, ChainError."""
+    view = client.market.task(task)
+    if view.status not in (TaskStatus.SUBMITTED, TaskStatus.SETTLED):
+        raise ResultError(
+            f"task {task}: expected a submitted or settled task, got one that is {view.status.name.lower()}; "
+            f"look at `assay status {task}`"
+        )
+    terms = client.market.terms(task)
+    program = _bundle(home, terms).step
+    url = client.market.endpoint_of(view.solver)
+    data = _tensors(url, task, terms.segments, program)
+    found = state_root([tensor_root(item) for item in data])
+    if found != view.result:
+        raise ResultError(
+            f"task {task}: expected a state with root {view.result.hex()}, got {found.hex()} from {url}; "
+            "ask the solver again, or a verifier that has replayed the last segment"
+        )
+    state = {
+        name: from_bytes(item, type_.dtype, type_.shape)
+        for name, type_, item in zip(program.state, program.state_types, data, strict=True)
+    }
+    return Result(task, view.status, program, state)
+
+
+def save(result: Result, folder: Path) -> Path:
+    """Write `state.safetensors` into a folder, whole or not at all; its path."""
+    from safetensors.torch import save as encode
+
+    types = dict(zip(result.program.state, result.program.state_types, strict=True))
+    tensors = {
+        name: value.view(torch.uint32) if types[name].dtype is DType.U32 else value.contiguous()
+        for name, value in result.state.items()
+    }
+    path = folder / "state.safetensors"
+    write_atomically(path, encode(tensors, {"format": "pt", "task": str(result.task)}))
+    return path
+
+
+def _bundle(home: Home, terms: Terms) -> Bundle:
+    """The task's bundle: the submitter's own copy, or fetched anew."""
+    folder = home.bundles / terms.bundle_hash.hex()
+    with suppress(BundleError):
+        bundle = load_bundle(folder)
+        require_terms(bundle, terms)
+        return bundle
+    bundle = fetch_bundle(terms.bundle, terms.bundle_hash, BlobStore(folder / "blobs"), Limits())
+    require_terms(bundle, terms)
+    return bundle
+
+
+def _tensors(url: str, task: int, number: int, program: StepProgram) -> list[bytes]:
+    """Canonical bytes of a checkpoint's tensors, each of its due length."""
+    if not url:
+        raise ResultError(
+            f"task {task}: expected an address of its solver, got none; the solver must announce one"
+        )
+    sizes = [type_.nbytes for type_ in program.state_types]
+    limits = Limits(seconds=30 + math.ceil(sum(sizes) / LEAST_RATE))
+    try:
+        with closing(open_source(f"{url.rstrip('/')}/tasks/{task}/checkpoints/{number}", limits)) as source:
+            return [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]
+    except BundleError as error:
+        raise ResultError(
+            f"task {task}: expected the result from its solver at {url}, got: {error.got}; try again later"
+        ) from error

@@ -1,0 +1,58 @@
+"""Loading the Python file that builds a task. It is the submitter's own code, run on the submitter's machine only."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.description import Description
+from assay.errors import SourceError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from protocol.program.capture import CapturedStep
+
+MODULE = "assay_task_source"
+
+
+def build(description: Description) -> CapturedStep:
+    """The captured step of all K C steps. Raises SourceError, and CaptureError for operations that have no program."""
+    from protocol.program.capture import CapturedStep
+
+    name = description.task.build
+    captured = _function(description.source, name)(description.steps)
+    if not isinstance(captured, CapturedStep):
+        raise SourceError(
+            f"{description.source}, {name}: expected it to return a captured step, got {type(captured).__name__}; "
+            "return what protocol.program.capture.capture gives"
+        )
+    return captured
+
+
+def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | None:
+    """What the submitter's own function says of a final state; None if the file names no such function."""
+    name = description.result.evaluate
+    return None if name is None else float(_function(description.source, name)(state))
+
+
+def _function(source: Path, name: str) -> Callable[..., Any]:
+    """A function of a Python file, which is run for it."""
+    spec = importlib.util.spec_from_file_location(MODULE, source)
+    if spec is None or spec.loader is None:
+        raise SourceError(f"{source}: expected a Python file (.py), got another; name it in task.source")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[MODULE] = module  # dataclasses and their like look their module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise SourceError(
+            f"{source}: expected it to load, got {type(error).__name__}: {error}; run it with python to see where"
+        ) from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise SourceError(f"{source}: expected a function {name}, got none; correct the task file")
+    return found  # type: ignore[no-any-return]

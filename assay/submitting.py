@@ -1,0 +1,115 @@
+"""From a task file to a posted task: capture, bundle, check of the bundle server, escrow, post."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.description import Description
+from assay.errors import NotEnoughTokens, NotServed
+from assay.source import build
+from protocol.bundles import Bundle, BundleError, Limits, committed_terms, write_bundle
+from protocol.bundles.sources import open_source
+from protocol.bundles.write import MANIFEST
+from protocol.chain.client import Client
+from protocol.chain.parameters import TOKEN
+from protocol.commitments.atomic import write_atomically
+from protocol.runtime.home import Home
+from protocol.task import Terms
+
+SERVED_SECONDS = 10.0
+"""For the bundle server to answer: it may be starting."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A captured task whose bundle lies under the home folder."""
+
+    description: Description
+    bundle: Bundle
+    bundle_hash: bytes
+
+    def terms(self, base: str) -> Terms:
+        """Terms that name the bundle below `base`, the bundle server's address. Raises TermsError."""
+        given = self.description.task
+        fields: dict[str, Any] = {**committed_terms(self.bundle), **self.description.terms.fields()}
+        return Terms(
+            **fields,
+            bundle_hash=self.bundle_hash,
+            bundle=f"{base}/bundles/{self.bundle_hash.hex()}",
+            segments=given.segments,
+            segment_steps=given.segment_steps,
+        )
+
+
+def prepare(description: Description, home: Home) -> Prepared:
+    """Capture the task and write its bundle under `home.bundles`. Raises SourceError, CaptureError, BundleError."""
+    captured = build(description)
+    bundle = Bundle.of(description.task.name, captured, captured.initial_state(description.task.seed))
+    new = home.bundles / f".new-{time.time_ns()}"
+    try:
+        bundle_hash = write_bundle(bundle, new)
+        folder = home.bundles / bundle_hash.hex()
+        if not (folder / MANIFEST).is_file():
+            shutil.rmtree(folder, ignore_errors=True)  # blobs that another command had fetched for it
+            new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return Prepared(description, bundle, bundle_hash)
+
+
+def require_served(terms: Terms) -> None:
+    """Raises NotServed unless the bundle can be had where the terms will say."""
+    limits = Limits(seconds=SERVED_SECONDS)
+    deadline = time.monotonic() + SERVED_SECONDS
+    while True:
+        try:
+            with closing(open_source(terms.bundle, limits)) as source:
+                source.read(MANIFEST, limits.manifest_bytes)
+            return
+        except BundleError as error:
+            if time.monotonic() > deadline:
+                raise NotServed(
+                    f"bundle at {terms.bundle}: expected it to be served, got: {error.got}; start "
+                    "`assay serve` with the same home folder, or name its address with --bundles-url"
+                ) from error
+        time.sleep(0.3)
+
+
+def post(client: Client, terms: Terms) -> int:
+    """Lock the escrow and post; the task's id. Raises NotEnoughTokens, ChainError."""
+    amount = terms.escrow(client.deployment.parameters.draw_fee)
+    have = client.vault.free(client.address) + client.token.balance_of(client.address)
+    if have < amount:
+        raise NotEnoughTokens(
+            f"account {client.address}: expected {amount / TOKEN:g} tokens for the escrow, got {have / TOKEN:g}; "
+            "send tokens to it, on a development chain by `assay mint`"
+        )
+    client.fund(amount)
+    task, _ = client.market.post(terms)
+    return task
+
+
+def remember(home: Home, client: Client, task: int, file: Path) -> None:
+    """Note which file a task came from, for `assay result`."""
+    write_atomically(_note(home, client, task), json.dumps({"file": str(file.absolute())}).encode())
+
+
+def recall(home: Home, client: Client, task: int) -> Path | None:
+    """The file that a task came from, if it was submitted from this home folder and is still there."""
+    note = _note(home, client, task)
+    if not note.is_file():
+        return None
+    file = Path(json.loads(note.read_text())["file"])
+    return file if file.is_file() else None
+
+
+def _note(home: Home, client: Client, task: int) -> Path:
+    connection = client.connection
+    chain = f"{connection.chain_id}-{connection.genesis[2:10]}-{client.market.address[2:10]}"
+    return home.folder("submitted", chain) / f"{task}.json"
