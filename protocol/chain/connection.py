@@ -153,6 +153,10 @@ class Connection:
         found = self.request("eth_getTransactionReceipt", transaction)
         return None if found is None else dict(found)
 
+    def knows(self, transaction: str) -> bool:
+        """Whether the node has the transaction, mined or waiting."""
+        return self.request("eth_getTransactionByHash", transaction) is not None
+
     def _ask(self, method: str, parameters: Sequence[Any], label: str) -> Any:
         try:
             response = self._provider.make_request(RPCEndpoint(method), list(parameters))

@@ -14,9 +14,10 @@ from eth_utils.address import to_checksum_address
 from protocol.chain.abi import Contract, contract
 from protocol.chain.deployment import Addresses, Deployment, save_deployment
 from protocol.chain.errors import UnsuitableChain
+from protocol.chain.fees import Call
 from protocol.chain.parameters import DEVNET, Parameters
 from protocol.chain.probe import probe
-from protocol.chain.transactions import Call, Sender
+from protocol.chain.transactions import Sender
 
 
 def deploy(sender: Sender, parameters: Parameters = DEVNET, token: str | None = None) -> Deployment:

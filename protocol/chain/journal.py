@@ -121,10 +121,6 @@ class Journal:
         """Transactions signed for an intent that are pending or mined, oldest first."""
         return self._select("intent = ? AND status IN ('pending', 'mined')", (intent,))
 
-    def of_nonce(self, nonce: int) -> list[Entry]:
-        """Pending or mined transactions of a nonce: more than one when the fee was raised."""
-        return self._select("nonce = ? AND status IN ('pending', 'mined')", (nonce,))
-
     def pending(self) -> list[Entry]:
         """Transactions that may or may not be mined, by nonce."""
         return self._select("status = 'pending'", ())

@@ -9,8 +9,9 @@ from eth_utils.crypto import keccak
 from protocol.chain.abi import Contract
 from protocol.chain.connection import BlockId, Connection
 from protocol.chain.errors import AccountError
+from protocol.chain.fees import Call
 from protocol.chain.receipts import Event, Receipt
-from protocol.chain.transactions import Call, Sender
+from protocol.chain.transactions import Sender
 
 
 class Room:

@@ -22,13 +22,13 @@ from eth_account.signers.local import LocalAccount
 from protocol.chain.connection import Connection
 from protocol.chain.errors import (
     AccountInUse,
-    InsufficientFunds,
     NonceTaken,
     NotMined,
     Reverted,
     RpcRefused,
     RpcUnavailable,
 )
+from protocol.chain.fees import Call, first_offer, higher_offer
 from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.receipts import Receipt
 from protocol.runtime.home import Home
@@ -40,14 +40,8 @@ _LOOKS: Final = 10
 _LOOK_SECONDS: Final = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What to send: `to` is None for a contract's creation; `label` names it in errors and reports."""
-
-    to: str | None
-    data: bytes
-    label: str
-    value: int = 0
+LOOK_AGAIN: Final = 2.0
+"""Seconds after which a transaction that the node has lost, or never got, is handed over again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +91,7 @@ class Sender:
             if not entries:
                 entries = [self._sign(call, intent)]
             self._hand_over(entries[-1])
-        return self._wait(entries[0].nonce, call)
+        return self._wait(entries[0], call)
 
     def recover(self) -> int:
         """After a restart: hand over again what the journal holds and the chain does not; how many there
@@ -131,30 +125,8 @@ class Sender:
 
     def _sign(self, call: Call, intent: str) -> Entry:
         """Sign and journal the next transaction; the caller holds the lock."""
-        query: dict[str, Any] = {
-            "from": self.address,
-            "data": "0x" + call.data.hex(),
-            "value": hex(call.value),
-        }
-        if call.to is not None:
-            query["to"] = call.to
-        estimate = int(self.connection.request("eth_estimateGas", query, label=call.label), 16)
-        block = self.connection.block()
-        gas = min(int(estimate * self.sending.gas_margin) + 10_000, block.gas_limit)
-        tip = int(self.connection.request("eth_maxPriorityFeePerGas"), 16)
-        fields: dict[str, Any] = {
-            "type": 2,
-            "chainId": self.connection.chain_id,
-            "nonce": self._next_nonce(),
-            "gas": gas,
-            "maxPriorityFeePerGas": tip,
-            # Twice the base fee outlasts six full blocks in a row, each of which raises it by an eighth.
-            "maxFeePerGas": 2 * block.base_fee + tip,
-            "value": call.value,
-            "data": call.data,
-            "to": call.to if call.to is not None else b"",
-        }
-        self._check_balance(fields)
+        nonce = self._next_nonce()
+        fields = first_offer(self.connection, self.address, call, nonce, self.sending.gas_margin)
         return self._write(fields, intent, call.label)
 
     def _write(self, fields: dict[str, Any], intent: str, label: str) -> Entry:
@@ -170,12 +142,6 @@ class Sender:
         )
         self.journal.write(entry)
         return entry
-
-    def _check_balance(self, fields: dict[str, Any]) -> None:
-        needed = fields["gas"] * fields["maxFeePerGas"] + fields["value"]
-        available = self.connection.balance(self.address)
-        if available < needed:
-            raise InsufficientFunds(self.address, needed, available)
 
     def _next_nonce(self) -> int:
         """The first nonce that neither the node nor the journal holds a transaction for; fills gaps, so
@@ -219,11 +185,11 @@ class Sender:
             self.journal.mark(entry.hash, Status.DROPPED)
         return True
 
-    def _wait(self, nonce: int, call: Call) -> Receipt:
-        """Until one of the nonce's transactions is mined and confirmed."""
-        started = raised = time.monotonic()
+    def _wait(self, first: Entry, call: Call) -> Receipt:
+        """Until the transaction, or one that raised its fee, is mined and confirmed."""
+        started = raised = looked = time.monotonic()
         while True:
-            entries = self.journal.of_nonce(nonce)
+            entries = [e for e in self.journal.of_intent(first.intent) if e.nonce == first.nonce]
             receipt = self._mined(entries, call)
             if receipt is not None:
                 return receipt
@@ -235,6 +201,10 @@ class Sender:
                     got="none",
                     remedy="see whether the chain makes blocks; repeating the command waits for the same transaction",
                 )
+            if now - looked > LOOK_AGAIN:
+                looked = now
+                if not self.connection.knows(entries[-1].hash):
+                    self._hand_over(entries[-1])
             if now - raised > self.sending.replace_after:
                 raised = now
                 self._replace(entries[-1])
@@ -273,19 +243,9 @@ class Sender:
         return Reverted(call.label, "NoReason", {"transaction": receipt.transaction}, receipt.gas_used)
 
     def _replace(self, entry: Entry) -> None:
-        """The same call with the same nonce and a fee that nodes accept as a replacement (an eighth more)."""
-        from eth_account.typed_transactions.typed_transaction import TypedTransaction
-        from hexbytes import HexBytes
-
-        fields = dict(TypedTransaction.from_bytes(HexBytes(entry.raw)).as_dict())
-        for signature in ("v", "r", "s", "yParity"):
-            fields.pop(signature, None)
-        block = self.connection.block()
-        tip = -(-fields["maxPriorityFeePerGas"] * 9 // 8) + 1
-        fields["maxPriorityFeePerGas"] = tip
-        fields["maxFeePerGas"] = max(-(-fields["maxFeePerGas"] * 9 // 8) + 1, 2 * block.base_fee + tip)
+        """The same call with the same nonce and a fee that nodes accept as a replacement ."""
+        fields = higher_offer(self.connection, self.address, entry.raw)
         with self._nonces:
-            self._check_balance(fields)
             self._hand_over(self._write(fields, entry.intent, entry.label))
 
 

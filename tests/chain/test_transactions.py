@@ -24,8 +24,9 @@ from protocol.chain.errors import (
     Reverted,
     RpcUnavailable,
 )
+from protocol.chain.fees import Call
 from protocol.chain.journal import Journal, Status
-from protocol.chain.transactions import Call, Sender, Sending
+from protocol.chain.transactions import Sender, Sending
 from tests.chain.conftest import QUICK, Connect
 from tests.chain.trees import fund, terms
 
@@ -179,6 +180,19 @@ def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender
     assert sender.send(transfer(4), "slow").transaction == receipt.transaction
 
 
+def test_a_transaction_that_the_node_lost_is_handed_over_again(chain: Devnet, sender: Sender) -> None:
+    chain.connection.request("evm_setAutomine", False)
+    try:
+        first = threading.Timer(0.3, lambda: chain.connection.request("anvil_dropAllTransactions"))
+        second = threading.Timer(3.5, chain.mine)
+        first.start()
+        second.start()
+        receipt = sender.send(transfer(4), "lost")
+    finally:
+        chain.connection.request("evm_setAutomine", True)
+    assert [entry.hash for entry in sender.journal.of_intent("lost")] == [receipt.transaction]
+
+
 def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(chain: Devnet) -> None:
     account = development_account(4, chain.chain_id)
     with Sender(broken(chain.connection, arrives=False), account, QUICK) as dying, pytest.raises(Interrupted):
@@ -189,7 +203,7 @@ def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(c
     with Sender(chain.connection, account, QUICK) as sender:
         entry = sender.journal.pending()[0]
         with pytest.raises(NonceTaken, match="one program only"):
-            sender._wait(entry.nonce, transfer(5))
+            sender._wait(entry, transfer(5))
         before = chain.connection.balance(NOWHERE)
         sender.send(transfer(5), "pay")
         assert chain.connection.balance(NOWHERE) - before == 5
