@@ -19,7 +19,7 @@ from protocol.bundles.sources import FileSource, Source, open_source
 from protocol.bundles.write import BLOBS, MANIFEST
 from protocol.commitments import BlobStore, CommitmentError, CorruptBlob, tensor_root
 from protocol.commitments.tensors import CODES, Tensor
-from protocol.numerics.types import DType
+from protocol.numerics.types import DType, from_bytes, to_bytes
 from protocol.program.errors import ProgramError
 from protocol.program.library import Hint
 from protocol.program.program import Program, decode_closure
@@ -118,8 +118,13 @@ def _encoded(source: Source, store: BlobStore, entry: ProgramEntry) -> bytes:
 def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
     data = _blob(source, store, entry.blob, entry.nbytes)
     _require(f"length of tensor {entry.name}", entry.nbytes, len(data))
-    _require(f"root of tensor {entry.name}", entry.root, tensor_root(data).hex())
-    return Tensor(entry.name, CODES[entry.dtype], tuple(entry.shape), data)
+    root = tensor_root(data).hex()
+    _require(f"root of tensor {entry.name}", entry.root, root)
+    # Who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
+    dtype, shape = DType(CODES[entry.dtype]), tuple(entry.shape)
+    written = tensor_root(to_bytes(from_bytes(data, dtype, shape), dtype)).hex()
+    _require(f"root of the canonical bytes of tensor {entry.name}", root, written)
+    return Tensor(entry.name, CODES[entry.dtype], shape, data)
 
 
 def _blob(source: Source, store: BlobStore, blob: str, limit: int) -> bytes:
