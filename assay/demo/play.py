@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from assay.demo.ledger import Ledger
 from assay.demo.names import Names
 from assay.demo.report import game_report, task_report, tokens, verdict
-from assay.demo.result import metrics
 from assay.demo.stage import Stage
 from assay.demo.stories import STORIES, Story
 from assay.demo.telling import Line, Teller
+from assay.errors import ResultError
+from assay.results import fetch
 from protocol.chain.views import TaskStatus
 
 LIMIT_SECONDS = 420.0
@@ -42,6 +44,8 @@ def failures(report: dict[str, Any]) -> list[str]:
             wrong.append(f"({story.letter}) expected {story.verdict}, got {run['verdict']}")
         if story.judged and "computed_bits" not in run.get("game", {}):
             wrong.append(f"({story.letter}) expected a judgment, got {run.get('game')}")
+        if story.cheat is None and "metrics" not in run:
+            wrong.append(f"({story.letter}) expected the metrics of the result, got none")
         if story.refused and "refusal" not in run:
             wrong.append(f"({story.letter}) expected a typed revert, got none")
         if story.accuser and run.get("accusation", {}).get("game", {}).get("verdict") != "challenger_silent":
@@ -87,10 +91,11 @@ class _Play:
         """What the chain does not tell: the result's metrics, and why a market refused a run."""
         task, name = self._task(story), self._stage.process(story)
         if story.cheat is None and task not in self._metrics and self._submitted(task):
-            self._metrics[task] = metrics(self._stage.client, self._stage.prepared.bundle, task)
+            with suppress(ResultError):  # asked again at the next look; `failures` says so if it never comes
+                self._metrics[task] = fetch(self._stage.client, self._stage.home, task).metrics
         if story.refused and name not in self._refusals and self._stage.children.exit_code(name) is not None:
             self._refusals[name] = self._stage.children.last_line(name)
-            self._say(f"({story.letter}) its solver ended: {self._refusals[name]}")
+            self._say(f"({story.letter}) REFUSED: its solver ends with {self._refusals[name].split('(')[0]}")
 
     def _submitted(self, task: int) -> bool:
         return self._stage.client.market.task(task).status is TaskStatus.SUBMITTED
@@ -115,10 +120,8 @@ class _Play:
         return None
 
     def _report(self, story: Story) -> dict[str, Any]:
-        task, prepared = self._task(story), self._stage.prepared
-        found = task_report(
-            self._ledger, self._names, task, prepared.name, story.solver, prepared.given["segments"]
-        )
+        task, described = self._task(story), self._stage.prepared.description.task
+        found = task_report(self._ledger, self._names, task, described.name, story.solver, described.segments)
         found |= {"story": story.letter}
         if task in self._metrics:
             found["metrics"] = self._metrics[task]

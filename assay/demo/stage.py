@@ -21,7 +21,9 @@ from typing import Self
 from assay.demo.children import Children
 from assay.demo.errors import StageError
 from assay.demo.stories import POSTED, STORIES, Story
-from assay.demo.tasks import Prepared, prepare
+from assay.demo.tasks import summary, terms
+from assay.description import read
+from assay.submitting import Prepared, post, prepare, require_served
 from protocol.chain.accounts import development_account
 from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
@@ -34,6 +36,8 @@ ROOT = Path(__file__).parents[2]
 """The repository: the adversaries are found there."""
 DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, FIRST_SOLVER = range(5)
 """Indices of development accounts."""
+MARK = ".assay-demo"
+"""A folder with this file may be emptied."""
 PURSE = 5_000 * TOKEN
 READY_SECONDS = 90.0
 """For all processes to load torch side by side on two slow cores."""
@@ -46,13 +50,14 @@ class Stage:
         self._folder = folder
         self._say = say
         self._stack = ExitStack()
-        shutil.rmtree(folder, ignore_errors=True)
+        _clear(folder)
         # One thread each: a dozen processes share the machine.
         threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         self.children = Children(folder / "logs", threads, ROOT)
         self.chain: Devnet
         self.client: Client
         self.prepared: Prepared
+        self.home = Home(self._home("submitter"))
         self.tasks: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -80,7 +85,7 @@ class Stage:
 
     def endpoint(self, index: int) -> str:
         """What an account announced as the address of its service."""
-        return str(self.client.market.read("endpointOf", self.address(index)))
+        return self.client.market.endpoint_of(self.address(index))
 
     def solver(self, story: Story) -> int:
         """Index of the account of a story's solver."""
@@ -98,21 +103,19 @@ class Stage:
     # ------------------------------------------------------------------ setting up
 
     def _set_up(self) -> Self:
-        os.environ[VARIABLE] = str(self._home("submitter"))
+        os.environ[VARIABLE] = str(self.home.root)
         self.chain = self._stack.enter_context(Devnet(log=self.children.log("anvil")))
         self._stack.enter_context(self.children)
         self._say(f"{self.chain.client} on {self.chain.url}, a block each second")
         with ThreadPoolExecutor(1) as beside:
-            preparing = beside.submit(
-                prepare, ROOT / "examples" / "digits.toml", Home(self._home("submitter"))
-            )
+            preparing = beside.submit(prepare, read(ROOT / "examples" / "digits.toml"), self.home)
             with Sender(self.chain.connection, development_account(DEPLOYER, self.chain.chain_id)) as sender:
                 deploy(sender)
             self._say("contracts deployed")
             with connect(self.chain.url, account=f"dev:{DEPLOYER}") as client:
                 self._mint(client)
             self.prepared = preparing.result()
-        self._say(f"digits captured: {self.prepared.summary}")
+        self._say(f"captured {summary(self.prepared)}")
         self.client = self._stack.enter_context(connect(self.chain.url, account=f"dev:{SUBMITTER}"))
         url = self._serve_bundles()
         self._start_parties()
@@ -130,9 +133,7 @@ class Stage:
     def _serve_bundles(self) -> str:
         """Start the bundle server; its address."""
         port = free_port()
-        self.children.start(
-            "bundles", [*_command("assay"), "serve", "--port", str(port)], self._home("submitter")
-        )
+        self.children.start("bundles", [*_command("assay"), "serve", "--port", str(port)], self.home.root)
         return f"http://{HOST}:{port}"
 
     def _start_parties(self) -> None:
@@ -140,7 +141,7 @@ class Stage:
             "--rpc",
             self.chain.url,
             "--deployment",
-            str(Home(self._home("submitter")).deployment(self.chain.chain_id)),
+            str(self.home.deployment(self.chain.chain_id)),
         ]
         watch = [*_command("verifier"), "watch", *common, "--dev-account", str(VERIFIER), "--whistleblow"]
         # The only busy verifier: half a second between two looks at the chain would be a third of its time.
@@ -160,10 +161,9 @@ class Stage:
 
     def _post(self, url: str) -> None:
         """All tasks, one after the other, so that their ids are known beforehand."""
+        require_served(terms(self.prepared, url, {}))
         for story in POSTED:
-            terms = self.prepared.terms(url, story.terms)
-            task, _ = self.client.market.post(terms, intent=f"demo:{story.letter}")
-            self.tasks[story.letter] = task
+            self.tasks[story.letter] = post(self.client, terms(self.prepared, url, story.terms))
 
     def _all_announced(self) -> bool:
         return all(self.endpoint(self.solver(story)) for story in STORIES)
@@ -178,6 +178,18 @@ class Stage:
 
     def _home(self, name: str) -> Path:
         return self._folder / "home" / name
+
+
+def _clear(folder: Path) -> None:
+    """Empty a folder that an earlier demo has filled. Raises StageError for any other that is not empty."""
+    mark = folder / MARK
+    if folder.exists() and any(folder.iterdir()) and not mark.is_file():
+        raise StageError(
+            f"folder {folder}: expected a new or empty folder, or an earlier demo's, got another; name a new one"
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    mark.touch()
 
 
 def free_port() -> int:

@@ -48,5 +48,5 @@ STORIES = (
 """In the order of the telling."""
 
 POSTED = tuple(sorted(STORIES, key=lambda story: "fagebcd".index(story.letter)))
-"""In the order in which their tasks are posted; task ids count from 1. The longest game first, then what has to wait for
-the end of a window."""
+"""In the order in which their tasks are posted; task ids count from 1. The longest game first, then what waits for the
+end of a window."""

@@ -95,6 +95,12 @@ class Teller:
     def _calls(self, event: Event) -> tuple[int, ...]:
         return self._ledger.calls(event.arguments["game"])
 
+    def _drawn(self, act: Act, _event: Event) -> str:
+        duties = [event for event in act.events if event.name == "DutyDrawn"]
+        segments = sorted(event.arguments["segment"] for event in duties)
+        names = sorted({self._name(event, "verifier") for event in duties})
+        return f"drawn: {', '.join(names)}, to replay segments {', '.join(map(str, segments))}"
+
     def _attested(self, _act: Act, event: Event) -> str:
         duty = self._ledger.events("DutyDrawn", task=event.arguments["task"], duty=event.arguments["duty"])[0]
         return f"segment {duty.arguments['segment']} replayed: equal, attested"
