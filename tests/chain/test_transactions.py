@@ -181,15 +181,20 @@ def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender
 
 
 def test_a_transaction_that_the_node_lost_is_handed_over_again(chain: Devnet, sender: Sender) -> None:
+    known: list[bool] = []
+
+    def lose() -> None:
+        chain.connection.request("anvil_dropAllTransactions")
+        known.append(chain.connection.knows(sender.journal.pending()[0].hash))
+
     chain.connection.request("evm_setAutomine", False)
     try:
-        first = threading.Timer(0.3, lambda: chain.connection.request("anvil_dropAllTransactions"))
-        second = threading.Timer(3.5, chain.mine)
-        first.start()
-        second.start()
+        threading.Timer(0.3, lose).start()
+        threading.Timer(3.5, chain.mine).start()
         receipt = sender.send(transfer(4), "lost")
     finally:
         chain.connection.request("evm_setAutomine", True)
+    assert known == [False]
     assert [entry.hash for entry in sender.journal.of_intent("lost")] == [receipt.transaction]
 
 
