@@ -44,14 +44,17 @@ class Engagement:
             desk.store,
         )
         desk.shelf.put(self.record)
+        self.refused: SolverError | None = None
         self._training: Training | None = None
         self._committer = Committer(desk, self.record)
 
     def tick(self, view: TaskView) -> bool:
         """Do the next piece of work; True if there was one. At most one segment is trained.
 
-        Raises SolverError if the market refuses this run for what it is.
+        When the market refuses the run for what it is, `refused` says so and the task is left to its deadline.
         """
+        if self.refused is not None:
+            return False
         if view.status is TaskStatus.TRAINING:
             return self._expire(view) if self._desk.client.now() > view.train_until else self._train(view)
         if view.status is TaskStatus.SUBMITTED:
@@ -84,7 +87,9 @@ class Engagement:
                 self._committer.offer(self.record.size)
         except Reverted as error:
             if error.name not in HARMLESS:
-                raise SolverError(f"task {view.task}: the market refuses this run: {error}") from error
+                self.refused = SolverError(f"task {view.task}: the market refuses this run: {error}")
+                self._desk.log.error("run refused", task=self.task, error=str(error))
+                return False
             self._desk.log.info("commitment refused", task=self.task, error=error.name)
         return True
 

@@ -132,9 +132,8 @@ class SolverNode:
             elif not self._stop.asked or engagement.unsubmitted:
                 worked = engagement.tick(view) or worked
         if not self._stop.asked:
-            slashed = TaskStatus.SLASHED in self._finished.values()
             training = any(self._stage(task) is Stage.TRAINING for task in self._active())
-            self._auction.tick(take=not training and not slashed)
+            self._auction.tick(take=not training and self._is_sound())
         for row in desk.database.tasks():
             if row.stage is Stage.TRAINING and row.task not in self._engagements:
                 self._engage(row.task, required=True)
@@ -142,7 +141,17 @@ class SolverNode:
         return worked
 
     def _active(self) -> dict[int, Engagement]:
-        return {task: e for task, e in self._engagements.items() if self._stage(task) is not Stage.OVER}
+        """Tasks that this solver can still do something for."""
+        return {
+            task: engagement
+            for task, engagement in self._engagements.items()
+            if self._stage(task) is not Stage.OVER and engagement.refused is None
+        }
+
+    def _is_sound(self) -> bool:
+        """Whether no run of this process was refused or found false: otherwise it takes no more work."""
+        refused = any(engagement.refused for engagement in self._engagements.values())
+        return not refused and TaskStatus.SLASHED not in self._finished.values()
 
     def _stage(self, task: int) -> Stage | None:
         row = self.desk.database.task(task)
@@ -166,8 +175,9 @@ class SolverNode:
             closing.withdraw(desk, max(0, desk.settings.stake_units - self._locked()))
 
     def _outcome(self, once: bool) -> ExitCode | None:
-        """Whether to end now: after a slash when nothing else is at stake, with `once` after the first task."""
-        if not self._finished or self._active():
+        """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
+        refused = [e.refused for e in self._engagements.values() if e.refused is not None]
+        if self._active() or not (self._finished or refused):
             return None
         if TaskStatus.SLASHED in self._finished.values():
             slashed = [task for task, status in self._finished.items() if status is TaskStatus.SLASHED]
@@ -175,6 +185,8 @@ class SolverNode:
                 f"task {slashed[0]}: expected to be paid, got its stake slashed; check this machine with `make test` "
                 "before it bids again"
             )
+        if refused:
+            raise refused[0]
         return ExitCode.FINE if once else None
 
     def _fund(self) -> None:

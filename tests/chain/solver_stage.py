@@ -51,8 +51,8 @@ class Stage:
             client.token.mint(client.address, 200_000 * TOKEN)
         return client
 
-    def post(self, segments: int = tiny.SEGMENTS, **changes: int) -> int:
-        """Post the tiny task; its id. `changes` replace fields of its terms."""
+    def post(self, segments: int = tiny.SEGMENTS, manifest: bytes | None = None, **changes: int) -> int:
+        """Post the tiny task; its id. `changes` replace fields of its terms, `manifest` what its server has instead."""
         program = tiny.step_program()
         state = tuple(
             Tensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
@@ -62,6 +62,8 @@ class Stage:
         dataset = (Tensor("data", 0, (300,), to_bytes(data, program.fixed_types[0].dtype)),)
         bundle = Bundle("tiny", program, state, dataset, ())
         hash_ = write_bundle(bundle, self.bundles)
+        if manifest is not None:
+            (self.bundles / "manifest.json").write_bytes(manifest)
         fields = {
             **committed_terms(bundle),
             "bundle_hash": hash_,
@@ -147,9 +149,12 @@ class Solver:
 
 @contextmanager
 def stage(folder: Path) -> Iterator[Stage]:
-    """A fresh chain with a block a second."""
-    with Devnet(block_time=1) as devnet:
+    """A fresh chain with a block a second, once everything is deployed."""
+    with Devnet(block_time=None) as devnet:
         made = Stage(devnet, folder)
+        made.client(SOLVER).close()
+        devnet.connection.request("evm_setAutomine", False)
+        devnet.connection.request("evm_setIntervalMining", 1)
         try:
             yield made
         finally:

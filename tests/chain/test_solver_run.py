@@ -6,14 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic, sleep
 
 import httpx
 import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.program import Interpreter
+from protocol.program.step import State
+from protocol.replay import HonestExecutor
 from protocol.runtime.exits import ExitCode
-from tests.chain.solver_stage import Solver, Stage, stage, submitted
+from solver.conduct import Conduct, Work
+from solver.database import Stage as TaskStage
+from solver.errors import SolverError
+from tests.chain.solver_stage import Solver, Stage, over, stage, submitted
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
@@ -51,3 +58,83 @@ def test_an_honest_solver_is_paid_and_serves_the_result(scene: Stage, tmp_path: 
     assert free == 1000 * TOKEN
     earned = scene.submitter.token.balance_of(solver.client.address) - 199_000 * TOKEN
     assert earned >= 90 * TOKEN
+
+
+def elsewhere(_work: Work, initial: State) -> State:
+    """Another initial state than the terms name."""
+    return {**initial, "weights": initial["weights"] + 1}
+
+
+def test_a_run_from_another_initial_state_is_refused_and_ends_the_solver(scene: Stage) -> None:
+    solver = Solver(scene, Conduct(start=elsewhere))
+    try:
+        task = scene.post()
+        ended = solver.join()
+    finally:
+        solver.close()
+    assert isinstance(ended, SolverError)
+    assert "LeafNotInTree" in str(ended)
+    assert scene.submitter.market.task(task).size == 0
+
+
+class Slow(HonestExecutor):
+    """Takes a second a step."""
+
+    def step(self, state: State, number: int, /) -> State:
+        """The next state, late."""
+        sleep(1)
+        return super().step(state, number)
+
+
+def test_a_solver_that_is_late_loses_the_penalty_and_gets_the_rest_back(scene: Stage) -> None:
+    slow = Conduct(executor=lambda work: Slow(work.program, work.fixed, Interpreter(work.kernels)))
+    solver = Solver(scene, slow)
+    try:
+        task = scene.post(training_period=3)
+        view = scene.until(task, over)
+        assert view.status is TaskStatus.REFUNDED
+        assert solver.join() is ExitCode.FINE
+    finally:
+        solver.close()
+    assert scene.submitter.vault.free(solver.client.address) == 995 * TOKEN
+
+
+def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
+    solver = Solver(scene, once=False, fixed_cost=40, margin=0.5, cost_per_hour=0)
+    rival = scene.client("dev:3")
+    rival.fund(2_000 * TOKEN)
+    mine = solver.client.address
+    try:
+        task = scene.post(bidding_period=40)
+        assert scene.until(task, lambda view: view.solver == mine).price == 90 * TOKEN
+        rival.market.bid(task, 80 * TOKEN)
+        assert scene.until(task, lambda view: view.solver == mine).price == 76 * TOKEN
+        rival.market.bid(task, 61 * TOKEN)
+        assert scene.until(task, lambda view: view.solver == mine).price == 60 * TOKEN
+        rival.market.bid(task, 60 * TOKEN - 1)
+        assert refusal(solver, task).startswith("it would pay at most")
+        assert scene.submitter.market.task(task).solver == rival.address
+    finally:
+        solver.close()
+        rival.close()
+
+
+@pytest.mark.parametrize("damage", ["terms", "manifest"])
+def test_a_task_that_is_not_what_it_says_is_not_bid_on(scene: Stage, damage: str) -> None:
+    solver = Solver(scene, once=False)
+    try:
+        task = scene.post(state_bytes=1) if damage == "terms" else scene.post(manifest=b"{}")
+        assert ("state_bytes" if damage == "terms" else "bundle hash") in refusal(solver, task)
+    finally:
+        solver.close()
+
+
+def refusal(solver: Solver, task: int) -> str:
+    """Wait for the solver to leave a task alone; its reason."""
+    deadline = monotonic() + 30
+    while True:
+        row = solver.node.desk.database.task(task)
+        if row is not None and row.stage is TaskStage.REFUSED:
+            return row.note
+        assert monotonic() < deadline
+        sleep(0.05)

@@ -1,0 +1,137 @@
+"""The solver's node in games: it answers every demand, is slashed when false, outlasts a false accuser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
+from protocol.chain.game_view import GameReader
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.dispute import challenger
+from protocol.dispute.heard import Heard
+from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.parties import Run
+from protocol.dispute.view import Phase, Verdict
+from protocol.program import Op
+from protocol.replay import Executor, HonestExecutor
+from protocol.runtime.exits import ExitCode, StakeSlashed
+from solver.conduct import Conduct, Work, honest_executor
+from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, find, one_ulp
+from tests.chain.arena import Silent, Subject, replay
+from tests.chain.solver_stage import Solver, Stage, over, stage, submitted
+from tests.unit.solver import tiny
+
+pytestmark = pytest.mark.chain
+
+SALT = bytes(32)
+WRONG_STEP = 2 * tiny.STEPS  # the last of segment 2: each step halves, and rounds an earlier error away
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        yield made
+
+
+def wrong(work: Work) -> Executor:
+    """One weight is one unit in the last place off in one step."""
+    path, number = find(work.program.program, Op.ADD)
+    change = Perturbation(path, number, 270, one_ulp, WRONG_STEP, WRONG_STEP)
+    return PerturbedExecutor(work.program, work.fixed, work.kernels, [change])
+
+
+def run_of(conduct: Conduct) -> Run:
+    """A challenger's own run of the tiny task."""
+    program = tiny.step_program()
+    executor = conduct.executor(Work(1, program, tiny.fixed(), {}))
+    return replay(Subject(program, tiny.fixed(), tiny.initial(), tiny.SEGMENTS, tiny.STEPS), executor)
+
+
+@dataclass
+class Challenge:
+    """A game without the solver's service: everything has to be demanded."""
+
+    client: Client
+    task: int
+    run: Run
+    moves: list[str] = field(default_factory=list)
+
+    def play(self, seconds: float = 120) -> tuple[int, Verdict]:
+        """Open blind and walk down until the game is over or there is nothing left to say."""
+        game = self._open()
+        first = self.client.deployment.block
+        reader = GameReader(self.client.game, game, tiny.step_program().program, first)
+        heard, deadline = Heard(), monotonic() + seconds
+        while monotonic() < deadline:
+            view = reader.view()
+            if view.phase is Phase.CLOSED:
+                return game, view.verdict
+            reader.tell(heard)
+            move = challenger.next_move(view, self.run, heard, Silent())
+            if move is None:
+                sleep(0.1)
+                continue
+            try:
+                self.client.game.send_move(move, view.head)
+            except Reverted:  # the EVM agrees with the solver
+                return game, Verdict.NONE
+            self.moves.append(move.function)
+        raise AssertionError(f"the game still goes on after {self.moves}")
+
+    def _open(self) -> int:
+        client, game = self.client, self.client.game
+        chain = client.deployment.chain_id
+        args = (chain, game.address, self.task, SEGMENT_UNKNOWN, client.address, SALT)
+        game.commit(priority_commitment(*args))
+        return game.challenge_blind(self.task, SALT)[0]
+
+
+def test_a_false_solver_answers_until_it_is_slashed(scene: Stage) -> None:
+    solver = Solver(scene, Conduct(executor=wrong))
+    accuser = scene.client("dev:2")
+    accuser.fund(1_000 * TOKEN)
+    try:
+        task = scene.post(challenge_period=60, attest_period=50)
+        scene.until(task, submitted)
+        challenge = Challenge(accuser, task, run_of(Conduct()))
+        _, verdict = challenge.play()
+        assert verdict is Verdict.SOLVER_FALSE
+        assert challenge.moves[-1] == "judge"
+        assert {"demand", "selectSegment", "selectStep"} <= set(challenge.moves)
+        assert scene.until(task, over).status is TaskStatus.SLASHED
+        ended = solver.join()
+        assert isinstance(ended, StakeSlashed)
+        assert ended.exit_code is ExitCode.FRAUD
+    finally:
+        solver.close()
+        accuser.close()
+
+
+def test_an_honest_solver_outlasts_a_false_accuser_and_is_paid(scene: Stage) -> None:
+    solver = Solver(scene)
+    accuser = scene.client("dev:2")
+    accuser.fund(1_000 * TOKEN)
+    try:
+        task = scene.post(challenger_clock=4, challenge_period=14, attest_period=12)
+        scene.until_drawn(task)
+        scene.attest(task)
+        challenge = Challenge(accuser, task, run_of(Conduct(executor=wrong)))
+        game, verdict = challenge.play()
+        assert verdict is Verdict.NONE
+        assert solver.join() is ExitCode.FINE
+        assert scene.submitter.game.game(game).verdict is Verdict.CHALLENGER_SILENT
+        assert scene.submitter.market.task(task).status is TaskStatus.SETTLED
+    finally:
+        solver.close()
+        accuser.close()
+
+
+def test_the_honest_conduct_runs_the_program() -> None:
+    assert isinstance(honest_executor(Work(1, tiny.step_program(), tiny.fixed(), {})), HonestExecutor)

@@ -1,0 +1,123 @@
+"""The solver's own process, killed at every stage and started again: nothing is lost, nothing is sent twice."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from protocol.chain.accounts import development_account
+from protocol.chain.events import Follower
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
+from tests.chain.solver_stage import Stage, stage, submitted
+
+pytestmark = pytest.mark.chain
+
+SEGMENTS = 12
+
+
+@contextmanager
+def started(scene: Stage) -> Iterator[subprocess.Popen[str]]:
+    """`solver run --once` as an operator starts it; killed at the end, without a chance to tidy up."""
+    command = [sys.executable, "-c", "from solver.cli import main; main()", "run", "--once", "--log-json"]
+    command += ["--rpc", scene.devnet.url, "--dev-account", "1", "--port", "0", "--stake", "600"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def configured(scene: Stage) -> None:
+    """What has no flag: where bundles may be, and progress after every segment."""
+    allowed = json.dumps([scene.bundles.parent.as_uri()])
+    scene.home.config.write_text(f"[solver]\nbundles = {allowed}\nprogress_every = 1\npoll = 0.05\n")
+
+
+def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Path) -> None:
+    with stage(tmp_path) as scene:
+        configured(scene)
+        task = scene.post(segments=SEGMENTS, bidding_period=20, training_period=120)
+        solver = development_account(1, scene.devnet.chain_id).address
+        points: list[Callable[[TaskView], bool]] = [
+            lambda view: view.solver != NOBODY,
+            lambda view: view.status is TaskStatus.TRAINING,
+            lambda view: view.size > 0,
+            lambda view: view.size > 2 or view.status is not TaskStatus.TRAINING,
+            submitted,
+        ]
+        for reached in points:
+            with started(scene):
+                scene.until(task, reached, 90)
+        with started(scene):
+            scene.until_drawn(task)
+        scene.attest(task)
+        with started(scene) as process:
+            _, log = process.communicate(timeout=90)
+        assert process.returncode == 0, log
+        view = scene.submitter.market.task(task)
+        assert (view.status, view.size, view.solver) == (TaskStatus.SETTLED, SEGMENTS + 1, solver)
+        contracts = scene.submitter.contracts
+        events = Follower(scene.devnet.connection, contracts, scene.deployment.block).poll().events
+        counts = Counter(event.name for event in events)
+        once = ("BidPlaced", "Assigned", "Submitted", "Drawn", "Settled")
+        assert {name: counts[name] for name in once} == dict.fromkeys(once, 1)
+        sizes = [event.arguments["size"] for event in events if event.name == "Progressed"]
+        assert sizes == sorted(set(sizes))
+        assert 1 <= len(sizes) <= SEGMENTS
+
+
+def test_asked_to_stop_it_stops_and_says_what_is_at_stake(tmp_path: Path) -> None:
+    with stage(tmp_path) as scene:
+        configured(scene)
+        with started(scene) as process:
+            task = scene.post(bidding_period=20)
+            scene.until(task, submitted)
+            process.send_signal(signal.SIGTERM)
+            _, log = process.communicate(timeout=30)
+        assert process.returncode == 130, log
+        last = json.loads(log.strip().splitlines()[-1])
+        assert (last["event"], last["tasks_at_stake"]) == ("stopped", [task])
+
+
+WRONG = (
+    (["--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node at http://127.0.0.1:1"),
+    (["--account", "nobody"], 2, "a key file"),
+    (["--stake", "-1"], 2, "setting stake from flag"),
+    (["--stake", "1000000000"], 2, "send tokens to it or lower --stake"),
+    (["--account", "a", "--dev-account", "1"], 2, "leave one out"),
+)
+
+
+def test_wrong_input_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
+    with stage(tmp_path) as scene:
+        for flags, code, words in WRONG:
+            command = [sys.executable, "-c", "from solver.cli import main; main()", "run", "--port", "0"]
+            given = ["--rpc", scene.devnet.url, "--dev-account", "1"][: 2 if "--account" in flags else 4]
+            done = subprocess.run([*command, *given, *flags], capture_output=True, text=True, timeout=60)
+            assert done.returncode == code, done.stderr
+            assert done.stdout == ""
+            errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+            assert len(errors) == 1
+            assert words in errors[0]
+            assert "Traceback" not in done.stderr
+
+
+def test_help_is_quick_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, solver.cli\n"
+        "heavy = {'torch', 'web3', 'fastapi', 'pydantic', 'numpy', 'uvicorn'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else None)"
+    )
+    began = monotonic()
+    assert subprocess.run([sys.executable, "-c", code], timeout=30).returncode == 0
+    assert monotonic() - began < 5  # a bound for a busy machine; the bench measures it
