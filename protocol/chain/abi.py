@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from eth_abi.abi import decode, encode
+from eth_abi.abi import encode
 from eth_typing import ABI, ABIError, ABIEvent, ABIFunction
 from eth_utils.abi import (
     event_abi_to_log_topic,
@@ -24,6 +24,7 @@ from eth_utils.abi import (
 )
 
 from protocol.chain.errors import ArtifactMissing
+from protocol.chain.values import decode_values
 
 VARIABLE = "ASSAY_CONTRACTS"
 
@@ -58,7 +59,7 @@ class Contract:
 
     def decode(self, function: str, data: bytes) -> tuple[Any, ...]:
         """The values that a function returned."""
-        return decode(get_abi_output_types(self._functions[function]), data)
+        return decode_values(get_abi_output_types(self._functions[function]), data)
 
     def has(self, function: str) -> bool:
         """Whether the contract has a function of this name."""

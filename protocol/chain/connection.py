@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import requests
 import stamina
+from eth_abi.exceptions import DecodingError
 from web3 import HTTPProvider
 from web3.types import RPCEndpoint
 
@@ -101,7 +102,14 @@ class Connection:
             sender=sender,
             label=f"{contract.name}.{function}",
         )
-        return contract.decode(function, data)
+        try:
+            return contract.decode(function, data)
+        except DecodingError as error:
+            raise RpcRefused(
+                f"{contract.name}.{function} at {address}",
+                f"{len(data)} bytes that are not its result",
+                "check the deployment file: another contract, or none, is there",
+            ) from error
 
     def call_data(
         self, to: str | None, data: bytes, *, block: BlockId = "latest", sender: str | None = None, label: str

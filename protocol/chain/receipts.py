@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eth_abi.abi import decode
 from eth_utils.abi import collapse_if_tuple
 from eth_utils.address import to_checksum_address
 
 from protocol.chain.abi import Contract
+from protocol.chain.values import decode_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,11 @@ def decode_logs(logs: Sequence[Log], contracts: Mapping[str, Contract]) -> list[
             continue
         topics = iter(log.topics[1:])
         plain = [item for item in entry["inputs"] if not item["indexed"]]
-        values = iter(decode([collapse_if_tuple(dict(item)) for item in plain], log.data))
+        values = iter(decode_values([collapse_if_tuple(dict(item)) for item in plain], log.data))
         arguments = {}
         for item in entry["inputs"]:
             kind = collapse_if_tuple(dict(item))
-            value = decode([kind], next(topics))[0] if item["indexed"] else next(values)
+            value = decode_values([kind], next(topics))[0] if item["indexed"] else next(values)
             arguments[item["name"]] = to_checksum_address(value) if kind == "address" else value
         events.append(Event(contract.name, entry["name"], arguments, log))
     return events

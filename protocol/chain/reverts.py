@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 from eth_utils.abi import get_abi_input_types
 
 from protocol.chain.abi import known_errors
 from protocol.chain.errors import Reverted
+from protocol.chain.values import decode_values
 
 _ERROR = bytes.fromhex("08c379a0")  # Error(string): require with a message
 _PANIC = bytes.fromhex("4e487b71")  # Panic(uint256): assert, overflow, bad index
@@ -24,11 +24,13 @@ def explain(data: bytes) -> tuple[str, dict[str, Any]]:
     try:
         if entry is not None:
             names = [item["name"] for item in entry.get("inputs", [])]
-            return entry["name"], dict(zip(names, decode(get_abi_input_types(entry), body), strict=True))
+            return entry["name"], dict(
+                zip(names, decode_values(get_abi_input_types(entry), body), strict=True)
+            )
         if selector == _ERROR:
-            return "Error", {"message": decode(["string"], body)[0]}
+            return "Error", {"message": decode_values(["string"], body)[0]}
         if selector == _PANIC:
-            return "Panic", {"code": hex(decode(["uint256"], body)[0])}
+            return "Panic", {"code": hex(decode_values(["uint256"], body)[0])}
     except DecodingError:
         return "UndecodableError", {"data": data}
     return ("UnknownError", {"data": data}) if data else ("NoReason", {})

@@ -12,7 +12,7 @@ from protocol.chain.client import connect
 from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment, deployment_file, load_deployment, save_deployment
 from protocol.chain.devnet import Devnet
-from protocol.chain.errors import DeploymentError, UnsuitableChain, WrongChain
+from protocol.chain.errors import DeploymentError, RpcRefused, UnsuitableChain, WrongChain
 from protocol.chain.header import encoded_header
 from protocol.chain.parameters import DEVNET
 from protocol.chain.probe import probe
@@ -95,6 +95,13 @@ def test_a_token_must_be_a_contract(chain: Devnet) -> None:
         pytest.raises(UnsuitableChain, match="no code"),
     ):
         deploy(sender, token="0x" + "11" * 20)
+
+
+def test_an_address_without_the_contract_is_one_clear_error(chain: Devnet, deployed: Deployment) -> None:
+    wrong = deployed.addresses.model_copy(update={"vault": "0x" + "11" * 20})
+    client = connect(chain.url, deployed.model_copy(update={"addresses": wrong}))
+    with pytest.raises(RpcRefused, match="check the deployment file"):
+        client.vault.burned()
 
 
 def test_headers_of_many_blocks_encode_to_their_hashes(chain: Devnet) -> None:
