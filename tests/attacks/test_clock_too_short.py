@@ -1,0 +1,40 @@
+"""A submitter whose terms leave the solver less time for a move than replaying a segment takes (dispute.md section 6).
+
+The deployment's least clock knows nothing of the segment's length. The task's own submitter would challenge, the
+honest solver could not expand in time, and the restitution would be the submitter's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from protocol.chain.parameters import DEVNET, TOKEN
+from protocol.task import Terms
+from solver.bidding import Figures, Offer, Refusal, decide
+from tests.chain.trees import terms
+
+FIGURES = Figures(10**24, 1e9, 0.0, TOKEN // 10, 0.2, 0.9)
+
+
+def of(clock: int) -> Terms:
+    """60 s of training in each of 4 segments, on the machine of FIGURES."""
+    return replace(
+        terms(),
+        segments=4,
+        segment_steps=60,
+        step_operations=10**9,
+        state_bytes=1000,
+        training_period=3600,
+        solver_clock=clock,
+    )
+
+
+def test_a_clock_that_a_replay_does_not_fit_into_is_refused() -> None:
+    for clock in (DEVNET.min_clock, 60, 179):
+        decision = decide(of(clock), FIGURES)
+        assert isinstance(decision, Refusal)
+        assert f"a move in {clock} s" in decision.reason
+
+
+def test_three_times_the_replay_is_time_enough() -> None:
+    assert isinstance(decide(of(181), FIGURES), Offer)
