@@ -33,8 +33,8 @@ def attestations(desk: Desk, sight: Sight) -> Iterator[Job]:
 
 def replays(desk: Desk, sights: Sequence[Sight]) -> Iterator[Job]:
     """Replay the segments of own duties in all tasks, then, for a whistleblower, all other segments."""
-    accused = {accusation.task for accusation in desk.database.open_accusations()}
-    live = [sight for sight in sights if sight.view.task not in accused]
+    # A task is accused once: whatever became of it, looking again would find the same.
+    live = [sight for sight in sights if desk.database.accusation(sight.view.task) is None]
     due = [(sight.view, duty.segment) for sight in live for duty in own_duties(sight, desk.client.address)]
     if desk.settings.whistleblow:
         # Round by round over the tasks: one large task does not keep the others waiting.

@@ -43,9 +43,7 @@ class Teller:
             "Assigned": lambda _a, e: f"assigned to {self._name(e, 'solver')}, whose stake is locked",
             "Progressed": lambda _a, e: f"{e.arguments['size'] - 1} checkpoints committed",
             "Submitted": lambda _a, e: f"submitted, result {e.arguments['result'].hex()[:16]}…",
-            "DutyDrawn": lambda _a, e: (
-                f"{self._name(e, 'verifier')} is to replay segment {e.arguments['segment']}"
-            ),
+            "Drawn": self._drawn,
             "Attested": self._attested,
             "Challenged": lambda _a, e: f"{self._name(e, 'challenger')} challenges",
             "SegmentSelected": lambda _a, e: f"  the first wrong segment is {e.arguments['segment']}",
@@ -99,7 +97,7 @@ class Teller:
         duties = [event for event in act.events if event.name == "DutyDrawn"]
         segments = sorted(event.arguments["segment"] for event in duties)
         names = sorted({self._name(event, "verifier") for event in duties})
-        return f"drawn: {', '.join(names)}, to replay segments {', '.join(map(str, segments))}"
+        return f"{', '.join(names)} drawn, to replay segments {', '.join(map(str, segments))}"
 
     def _attested(self, _act: Act, event: Event) -> str:
         duty = self._ledger.events("DutyDrawn", task=event.arguments["task"], duty=event.arguments["duty"])[0]

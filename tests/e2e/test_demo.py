@@ -1,0 +1,133 @@
+"""The seven stories with the real processes: `assay demo` is run once, and its report is what it must be.
+
+The parties talk only through chain and HTTP. What each test reads was computed from events and receipts.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.chain, pytest.mark.timeout(600)]
+
+LIMIT_SECONDS = 500
+SERVED = {"b": "one-ulp", "c": "wrong-rate", "d": "skipper"}
+SLASHED = {**SERVED, "f": "silent"}
+
+Report = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    folder = tmp_path_factory.mktemp("demo")
+    command = [
+        str(Path(sys.executable).with_name("assay")),
+        "demo",
+        "--folder",
+        str(folder / "stage"),
+        "--json",
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    written: Report = json.loads((folder / "stage" / "report.json").read_text())
+    assert printed["data"] == written
+    return written
+
+
+def run(report: Report, story: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(entry for entry in report["runs"] if entry["story"] == story)
+    return found
+
+
+def test_the_chain_is_named_and_every_story_is_told(report: Report) -> None:
+    assert report["chain"]["client"].startswith("anvil/")
+    assert report["chain"]["chain_id"] == 31337
+    assert [entry["story"] for entry in report["runs"]] == list("abcdefg")
+    assert {entry["task"] for entry in report["runs"]} == {"digits"}
+
+
+def test_an_honest_solver_is_audited_and_paid(report: Report) -> None:
+    honest = run(report, "a")
+    assert (honest["solver"], honest["verdict"], honest["segments"]) == ("honest", "settled", 8)
+    assert honest["audited"][-1] == 8, "every verifier replays the last segment"
+    assert 2 <= len(honest["audited"]) <= 3
+    assert honest["paid"] == "90", "nine tenths of the budget: the solver's first bid, and the only one"
+    assert honest["metrics"]["loss"] < 0.1
+    assert honest["metrics"]["accuracy"] > 0.95
+
+
+@pytest.mark.parametrize("story", SLASHED)
+def test_a_cheat_is_walked_down_to_one_number_and_slashed(report: Report, story: str) -> None:
+    found = run(report, story)
+    assert (found["solver"], found["verdict"]) == (SLASHED[story], "slashed")
+    assert found["stake"] == "1000"
+    assert found["game"]["verdict"] == "solver_false"
+    assert found["game"]["claimed_bits"] != found["game"]["computed_bits"]
+
+
+def test_one_ulp_is_found_where_it_was_moved(report: Report) -> None:
+    game = run(report, "b")["game"]
+    assert (game["segment"], game["step"]) == (3, 17)
+    assert game["path"] == ["step", "sgd_momentum"]
+    assert (game["primitive"], game["element"]) == ("sub", [4, 31])
+    assert int(game["claimed_bits"], 16) - int(game["computed_bits"], 16) == 1
+
+
+def test_the_wrong_rate_is_found_in_the_first_wrong_step_of_its_segment(report: Report) -> None:
+    game = run(report, "c")["game"]
+    assert (game["segment"], game["step"]) in [(5, 12), (6, 1), (7, 1), (8, 1)]
+    assert (game["path"], game["primitive"]) == (["step"], "gather")
+    assert int(game["claimed_bits"], 16) - int(game["computed_bits"], 16) == 1 << 23
+
+
+def test_the_old_checkpoint_is_found_at_the_edge_of_its_first_step(report: Report) -> None:
+    game = run(report, "d")["game"]
+    assert (game["segment"], game["step"], game["path"]) == (6, 1, ["step"])
+    assert game["primitive"] == "output"
+    assert len(game["claimed_bits"]) == 2 + 64
+
+
+def test_another_initial_state_is_refused_by_the_market(report: Report) -> None:
+    refused = run(report, "e")
+    assert refused["verdict"] == "refunded"
+    assert "LeafNotInTree" in refused["refusal"]
+    assert refused["audited"] == []
+
+
+def test_the_silent_cheat_is_made_to_speak_on_chain(report: Report) -> None:
+    silent = run(report, "f")
+    game, gas = silent["game"], silent["gas"]
+    assert (game["segment"], game["step"], game["path"]) == (7, 30, ["step", "linear"])
+    assert (game["primitive"], game["element"]) == ("dot", [37, 7])
+    assert len(gas["demand"]) == len(gas["reveal"]) > 0
+    assert len(gas["split"]) == 1
+
+
+def test_the_accuser_of_an_honest_solver_loses_its_bond(report: Report) -> None:
+    found = run(report, "g")
+    accusation = found["accusation"]
+    assert (found["solver"], found["verdict"], found["paid"]) == ("honest", "settled", "90")
+    assert (accusation["challenger"], accusation["bond"]) == ("false-accuser", "20")
+    assert accusation["game"]["verdict"] == "challenger_silent"
+    assert "computed_bits" not in accusation["game"]
+
+
+def test_gas_is_within_the_bounds(report: Report) -> None:
+    for story in SLASHED:
+        found = run(report, story)
+        gas = found["gas"]
+        moves = [gas["challenge"], gas["judge"], gas["commit"]]
+        moves += [cost for kind in ("expand", "select", "demand", "reveal", "split") for cost in gas[kind]]
+        assert gas["total"] == sum(moves)
+        assert found["transactions"] == len(moves)
+        assert max(moves) < 1_000_000
+        assert gas["judge"] < 350_000
+        if story in SERVED:
+            assert gas["total"] < 4_000_000
+            assert found["transactions"] <= 14
