@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+from stamina.instrumentation import set_on_retry_hooks
+
 from assay.settings import AssaySettings
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account, open_account
 from protocol.chain.client import Client, connect
@@ -31,6 +33,7 @@ class Desk:
     """One command's home folder, settings and output."""
 
     def __init__(self, home: Home, flags: Mapping[str, object | None], output: Output) -> None:
+        set_on_retry_hooks(())  # a command that ends with one clear line does not tell of each try before
         self.home = home
         self.settings = load(AssaySettings, "assay", home.config, flags).values
         self.output = output

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protocol.runtime.exits import ExitCode, reported
 from protocol.runtime.home import VARIABLE, Home
+
+if TYPE_CHECKING:
+    from protocol.chain.client import Client
+    from verifier.settings import VerifierSettings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -60,18 +64,15 @@ def watch(
 
     With --once the exit code is 3 if a solver was found false, or an own challenge was lost.
     """
-    flags: dict[str, object | None] = {
-        "stake_slots": stake_slots,
-        "whistleblow": whistleblow,
-        "rpc": rpc,
-        "account": _account(account, dev_account),
-        "password_file": password_file,
-        "deployment": deployment,
-        "tasks": tuple(task) if task else None,
-    }
     from verifier.errors import known
 
     with reported(known):
+        flags = {
+            "stake_slots": stake_slots,
+            "whistleblow": whistleblow,
+            "tasks": tuple(task) if task else None,
+            **_connection(rpc, account, dev_account, password_file, deployment),
+        }
         code = _watch(_at_home(home), flags, once, log_json, verbose)
     raise typer.Exit(int(code))
 
@@ -86,16 +87,37 @@ def resign(
     home: HomeOption = None,
 ) -> None:
     """Leave later draws; the stake unbonds. Duties already drawn stay: let `watch` run until they are done."""
-    flags: dict[str, object | None] = {
-        "rpc": rpc,
-        "account": _account(account, dev_account),
-        "password_file": password_file,
-        "deployment": deployment,
-    }
     from verifier.errors import known
 
     with reported(known):
-        _resign(_at_home(home), flags)
+        flags = _connection(rpc, account, dev_account, password_file, deployment)
+        with _client(_at_home(home), flags) as client:
+            client.audit.resign()
+            period = client.deployment.parameters.unbonding_period
+    print(f"resigned; `verifier withdraw` gives the stake back in {period} s")
+
+
+@app.command()
+def withdraw(
+    rpc: RpcOption = None,
+    account: AccountOption = None,
+    dev_account: DevAccountOption = None,
+    password_file: PasswordOption = None,
+    deployment: DeploymentOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Take everything out of the vault that is free, with stakes whose unbonding is over. Not while `watch` runs."""
+    from verifier.errors import known
+
+    with reported(known):
+        flags = _connection(rpc, account, dev_account, password_file, deployment)
+        with _client(_at_home(home), flags) as client:
+            from protocol.chain.parameters import TOKEN
+            from verifier.funds import finish_unbonding, withdraw_above
+
+            finished = finish_unbonding(client)
+            amount = withdraw_above(client, 0)
+    print(f"{amount / TOKEN:g} tokens taken out; {finished} stakes had unbonded")
 
 
 @config.command("show")
@@ -116,13 +138,20 @@ def config_show(
         output.result([{"name": name, "value": value, "source": source} for name, value, source in rows])
 
 
-def _account(account: str | None, dev_account: int | None) -> str | None:
-    with reported():
-        if account is not None and dev_account is not None:
-            from protocol.runtime.settings import SettingsError
+def _connection(
+    rpc: str | None,
+    account: str | None,
+    dev_account: int | None,
+    password_file: Path | None,
+    deployment: Path | None,
+) -> dict[str, object | None]:
+    """The settings that say where the chain is and who sends."""
+    if account is not None and dev_account is not None:
+        from protocol.runtime.settings import SettingsError
 
-            raise SettingsError("expected --account or --dev-account, got both; leave one out")
-    return f"dev:{dev_account}" if dev_account is not None else account
+        raise SettingsError("expected --account or --dev-account, got both; leave one out")
+    name = f"dev:{dev_account}" if dev_account is not None else account
+    return {"rpc": rpc, "account": name, "password_file": password_file, "deployment": deployment}
 
 
 def _at_home(given: Path | None) -> Home:
@@ -132,35 +161,29 @@ def _at_home(given: Path | None) -> Home:
     return home
 
 
+def _settings(home: Home, flags: dict[str, object | None]) -> VerifierSettings:
+    from protocol.runtime.settings import load
+    from verifier.settings import VerifierSettings
+
+    return load(VerifierSettings, "verifier", home.config, flags).values
+
+
+def _client(home: Home, flags: dict[str, object | None]) -> Client:
+    from protocol.chain.client import connect
+
+    chosen = _settings(home, flags)
+    return connect(chosen.rpc, chosen.deployment, chosen.account, password_file=chosen.password_file)
+
+
 def _watch(
     home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool
 ) -> ExitCode:
-    from protocol.chain.client import connect
     from protocol.runtime import logs
-    from protocol.runtime.settings import load
     from protocol.runtime.stopping import Stop
     from verifier.node import VerifierNode
-    from verifier.settings import VerifierSettings
 
-    settings = load(VerifierSettings, "verifier", home.config, flags).values
     logs.configure(log_json, verbose)
     stop = Stop()
     stop.on_signals()
-    with connect(
-        settings.rpc, settings.deployment, settings.account, password_file=settings.password_file
-    ) as client:
-        return VerifierNode(client, settings, home, stop=stop).run(once)
-
-
-def _resign(home: Home, flags: dict[str, object | None]) -> None:
-    from protocol.chain.client import connect
-    from protocol.runtime.settings import load
-    from verifier.settings import VerifierSettings
-
-    settings = load(VerifierSettings, "verifier", home.config, flags).values
-    with connect(
-        settings.rpc, settings.deployment, settings.account, password_file=settings.password_file
-    ) as client:
-        client.audit.resign()
-    period = client.deployment.parameters.unbonding_period
-    print(f"resigned; the stake may be taken back in {period} s")
+    with _client(home, flags) as client:
+        return VerifierNode(client, _settings(home, flags), home, stop=stop).run(once)

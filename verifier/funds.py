@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from protocol.chain.client import Client
+from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
 from verifier.errors import NotEnoughTokens
 
@@ -25,3 +26,22 @@ def withdraw_above(client: Client, kept: int) -> int:
         return 0
     client.vault.withdraw(amount)
     return amount
+
+
+def finish_unbonding(client: Client) -> int:
+    """Free the account's locks whose unbonding is over; how many there were."""
+    account = bytes(12) + bytes.fromhex(client.address.removeprefix("0x"))
+    vault, first = client.vault, client.deployment.block
+    follower = Follower(
+        client.connection, {vault.address: vault.contract}, first, topics=[None, None, account]
+    )
+    now, finished = client.now(), 0
+    for event in follower.poll().events:
+        if event.name != "Locked":
+            continue
+        number = int(event.arguments["lock"])
+        lock = vault.lock_of(number)
+        if lock.remaining and 0 < lock.until < now:
+            vault.finish_unbonding(number)
+            finished += 1
+    return finished

@@ -84,6 +84,7 @@ class VerifierNode:
                 desk.log.warning("waiting for the chain", error=str(error))
                 alive = 1
             if self._stop.asked and not self._moves_due():
+                desk.log.warning("stopped", open_accusations=len(desk.database.open_accusations()))
                 return ExitCode.INTERRUPTED
             if once and not alive and self._seen_enough():
                 return self._verdict()

@@ -1,0 +1,100 @@
+"""The verifier's database over restarts, damage and mix-ups."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from verifier.database import Accusation, Database, Identity, StateRow
+from verifier.errors import DatabaseError, TwoRoots
+
+ME = Identity("0xgenesis", "0xmarket", "0xaccount")
+A, B = bytes([1]) * 32, bytes([2]) * 32
+
+
+def opened(folder: Path, identity: Identity = ME) -> Database:
+    return Database(folder / "verifier.sqlite", identity)
+
+
+def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
+    first = opened(tmp_path)
+    first.put_attested(3, 1, A)
+    first.put_steps(3, 2, B, A)
+    first.accuse(Accusation(4, 2, A, A + B))
+    first.update_accusation(4, reclaimable=100)
+    first.update_accusation(4, game=7)
+    first.put_state(4, StateRow(1, False, A, "ab" * 32))
+    first.finish(5)
+    # Not closed: a killed process closes nothing.
+    second = opened(tmp_path)
+    assert second.attested(3, 1) == A
+    assert (second.steps_of(3, 2, B), second.steps_of(3, 2, A), second.checked(3, B)) == (A, None, {2})
+    assert second.open_accusations() == [Accusation(4, 2, A, A + B, 100, 7)]
+    assert second.open_accusations()[0].checkpoint_roots() == [A, B]
+    assert second.states(4, own=False) == [StateRow(1, False, A, "ab" * 32)]
+    assert second.states(4, own=True) == []
+    assert second.finished() == {5}
+
+
+def test_a_second_root_for_a_duty_is_refused_and_the_first_one_stays(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    database.put_attested(3, 1, A)
+    database.put_attested(3, 1, A)
+    with pytest.raises(TwoRoots, match="expected the root attested before"):
+        opened(tmp_path).put_attested(3, 1, B)
+    assert database.attested(3, 1) == A
+
+
+def test_an_accusation_keeps_its_salt_when_it_is_made_again(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    database.accuse(Accusation(4, 2, A, b""))
+    database.accuse(Accusation(4, None, B, b""))
+    assert database.accusation(4) == Accusation(4, 2, A, b"")
+
+
+def test_an_accusation_that_is_over_is_not_open(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    database.accuse(Accusation(4, 2, A, b""))
+    database.update_accusation(4, outcome="solver_false")
+    assert database.open_accusations() == []
+    found = database.accusation(4)
+    assert found is not None
+    assert found.outcome == "solver_false"
+
+
+def test_finishing_a_task_drops_its_states_and_keeps_what_was_attested(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    database.put_state(4, StateRow(0, True, A, "ab" * 32))
+    database.put_steps(4, 1, B, A)
+    database.put_attested(4, 0, A)
+    database.finish(4)
+    assert database.states(4, own=True) == []
+    assert database.steps_of(4, 1, B) is None
+    assert database.attested(4, 0) == A
+
+
+@pytest.mark.parametrize("changed", ["chain", "market", "account"])
+def test_data_of_another_chain_or_account_are_refused(tmp_path: Path, changed: str) -> None:
+    opened(tmp_path).close()
+    other = Identity(
+        **{"chain": "0xgenesis", "market": "0xmarket", "account": "0xaccount", changed: "0xother"}
+    )
+    with pytest.raises(DatabaseError, match="expected data of"):
+        opened(tmp_path, other)
+
+
+def test_another_version_is_refused(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    with sqlite3.connect(tmp_path / "verifier.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 9")
+    connection.close()
+    with pytest.raises(DatabaseError, match="version 9"):
+        opened(tmp_path)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "verifier.sqlite").write_bytes(b"no database" * 100)
+    with pytest.raises(DatabaseError, match="expected a SQLite database of a verifier"):
+        opened(tmp_path)
