@@ -31,9 +31,10 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """An answer that the contract accepted: descendants of a node, or a leaf's bytes."""
+    """An answer that the contract accepted: descendants of a node, or a leaf's bytes, of the tree (root, size)."""
 
     root: bytes
+    size: int
     node: DemandedNode
     answer: tuple[bytes, ...] | bytes
 
@@ -75,7 +76,7 @@ class GameReader:
         for reveal in reveals(self._events):
             if reveal not in self._told:
                 self._told.add(reveal)
-                heard.reveal(reveal.root, reveal.node, reveal.answer)
+                heard.reveal(reveal.root, reveal.size, reveal.node, reveal.answer)
 
     def _start(self) -> None:
         self._events: list[Event] = []
@@ -180,7 +181,8 @@ def reveals(events: list[Event]) -> list[Reveal]:
             asked = event
         elif event.name in answers and asked is not None:
             node = DemandedNode(*asked.arguments["nodes"][event.arguments["index"]])
-            found.append(Reveal(asked.arguments["root"], node, answers[event.name](event)))
+            root, size = asked.arguments["root"], asked.arguments["treeSize"]
+            found.append(Reveal(root, size, node, answers[event.name](event)))
     return found
 
 
