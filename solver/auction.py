@@ -1,18 +1,26 @@
 """Looking for work: every new task is weighed once, bid on if it pays, and bid on again when somebody asks for less.
 
-One task at a time: a solver that trains one task does not bid on the next, whose deadline would run meanwhile.
+One task at a time: a solver that trains one task does not bid on the next, whose deadline would run meanwhile. A bundle
+is fetched and checked beside the loop, for a submitter's server may be as slow as it likes.
 """
 
 from __future__ import annotations
 
-from protocol.bundles import BundleError
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+
+from protocol.bundles import Bundle, BundleError, BundleUnavailable
 from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.task import Terms, TermsError
-from solver.bidding import Offer, Refusal, decide
+from solver.bidding import Refusal, decide
 from solver.database import Stage
 from solver.desk import Desk
 from solver.holding import hold
+
+FETCHES = 4
+"""Bundles fetched at a time: as many slow servers as it takes to keep this solver from looking at other tasks."""
 
 
 class Auction:
@@ -21,43 +29,62 @@ class Auction:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._seen = 0
+        self._candidates: list[int] = []
+        self._fetches: dict[int, Future[Bundle]] = {}
 
     def tick(self, take: bool) -> None:
         """Follow the standing bids; with `take` also look at new tasks, until one is bid on."""
-        standing = [row.task for row in self._desk.database.tasks() if row.stage is Stage.BID]
-        for task in standing:
+        for task in self._standing():
             self._follow(self._desk.client.market.task(task))
-        if not take or standing:
-            return
         newest = self._desk.client.market.tasks()
-        while self._seen < newest:
-            self._seen += 1
-            if self._is_new(self._seen) and self._consider(self._seen):
+        self._candidates += [task for task in range(self._seen + 1, newest + 1) if self._is_new(task)]
+        self._seen = newest
+        for task in list(self._candidates) if take else ():
+            if self._standing():
                 return
+            if not self._consider(task):
+                self._candidates.remove(task)
+                self._fetches.pop(task, None)
+
+    def _standing(self) -> list[int]:
+        return [row.task for row in self._desk.database.tasks() if row.stage is Stage.BID]
 
     def _is_new(self, task: int) -> bool:
         only = self._desk.settings.tasks
         return (not only or task in only) and self._desk.database.task(task) is None
 
     def _consider(self, task: int) -> bool:
-        """Bid on a new task, or note why not; True after a bid."""
+        """Bid on a new task, or note why not. True while it has to be looked at again."""
         desk = self._desk
         view = desk.client.market.task(task)
-        if view.status is not TaskStatus.BIDDING or desk.client.now() >= view.bids_until:
+        left = view.bids_until - desk.client.now()
+        if view.status is not TaskStatus.BIDDING or left < 0:
             return False
         try:
             terms = desk.client.market.terms(task)
-            self._require_worth(terms, view)
-            hold(desk, terms)
-            return self._bid(task, terms, view)
+            self._price(terms, view)  # before anything is fetched, the terms alone must promise a profit
+            if not self._is_held(task, terms, left):
+                return True
+            self._bid(task, terms, view)
+        except BundleUnavailable as error:
+            desk.log.info("bundle not there yet", task=task, reason=str(error))
+            return True
         except (BundleError, TermsError, _NotWorth) as error:
-            desk.database.put(task, Stage.REFUSED, str(error))
-            desk.log.info("not taken", task=task, reason=str(error))
-            return False
+            self._lost(task, str(error))
+        return False
 
-    def _require_worth(self, terms: Terms, view: TaskView) -> None:
-        """Before anything is fetched: the terms alone must promise a profit."""
-        self._price(terms, view)
+    def _is_held(self, task: int, terms: Terms, left: int) -> bool:
+        """Whether the bundle is here and as the terms say; begins to fetch it if need be. Raises BundleError."""
+        fetch = self._fetches.get(task)
+        if fetch is None:
+            if len(self._fetches) < FETCHES:
+                self._fetches[task] = _beside(lambda: hold(self._desk, terms, max(1.0, left)))
+            return False
+        if not fetch.done():
+            return False
+        del self._fetches[task]
+        fetch.result()
+        return True
 
     def _price(self, terms: Terms, view: TaskView) -> int:
         client = self._desk.client
@@ -66,10 +93,9 @@ class Auction:
         decision = decide(terms, figures, view.price if others else None)
         if isinstance(decision, Refusal):
             raise _NotWorth(decision.reason)
-        assert isinstance(decision, Offer)
         return decision.price
 
-    def _bid(self, task: int, terms: Terms, view: TaskView) -> bool:
+    def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
         """Bid; the row is written first, so that a bid that was sent is always followed."""
         desk = self._desk
         price = self._price(terms, view)
@@ -78,9 +104,8 @@ class Auction:
             receipt = desk.client.market.bid(task, price)
         except Reverted as error:  # outbid or closed in between: `_follow` sees to it
             desk.log.info("bid refused", task=task, error=error.name)
-            return True
+            return
         desk.count("bid", receipt, task=task, price=str(price))
-        return True
 
     def _follow(self, view: TaskView) -> None:
         """A task with a bid of one's own: assign it when bidding is over, answer a lower bid before."""
@@ -110,3 +135,17 @@ class Auction:
 
 class _NotWorth(Exception):
     """No price that suits both sides."""
+
+
+def _beside(work: Callable[[], Bundle]) -> Future[Bundle]:
+    """Run in a thread that does not keep the process alive: its end is the fetch's own time limit."""
+    future: Future[Bundle] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, name="solver-fetch", daemon=True).start()
+    return future

@@ -66,8 +66,8 @@ def least_price(terms: Terms, figures: Figures) -> int:
     return -int(-costs * (1 + figures.margin) // 1)
 
 
-def decide(terms: Terms, figures: Figures, best: int | None = None, locked: bool = False) -> Offer | Refusal:
-    """A first bid, or an answer to the best bid `best` of somebody else. `locked`: the stake is not needed anew."""
+def decide(terms: Terms, figures: Figures, best: int | None = None) -> Offer | Refusal:
+    """A first bid, or an answer to the best bid `best` of somebody else."""
     if terms.arithmetic != ARITHMETIC:
         return Refusal(f"arithmetic version {terms.arithmetic}, this release computes {ARITHMETIC}")
     needed = seconds_needed(terms, figures)
@@ -78,11 +78,11 @@ def decide(terms: Terms, figures: Figures, best: int | None = None, locked: bool
         return Refusal(
             f"it allows a move in {terms.solver_clock} s, replaying a segment safely takes {due} s"
         )
-    if terms.stake > figures.free and not locked:
+    if terms.stake > figures.free:
         return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free")
     least = least_price(terms, figures)
     if best is None:
-        price = max(least, int(terms.budget * figures.opening))
+        price = max(least, min(terms.budget, int(terms.budget * figures.opening)))
         most = terms.budget
     else:
         price = max(least, best - max(1, best // UNDERCUT))

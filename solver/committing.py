@@ -27,20 +27,19 @@ class Committer:
 
         Raises what that earlier one raised: Reverted if the market refuses this run.
         """
-        if self._running is not None:
-            if not self._running.done():
-                return
-            self._running.result()
+        if self._running is not None and not self._running.done():
+            return
+        self.finish()
         # Announced before it is sent: whoever sees the root on-chain can ask for what is under it.
         self._record.commit(size)
         paths = self._proofs(size)
         self._running = self._worker.submit(self._progress, size, *paths)
 
     def finish(self) -> None:
-        """Wait for what is under way. Raises what it raised."""
-        if self._running is not None:
-            self._running.result()
-            self._running = None
+        """Wait for what is under way. Raises what it raised, once."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.result()
 
     def submit(self) -> Receipt:
         """Commit all K + 1 checkpoints and open the last one as the result."""

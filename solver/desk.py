@@ -37,10 +37,9 @@ class Desk:
     metrics: Metrics
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
 
-    @property
-    def limits(self) -> Limits:
-        """What is taken from submitters."""
-        return Limits(allowed=self.settings.bundles)
+    def limits(self, seconds: float) -> Limits:
+        """What is taken from submitters, and how long they may take to give it."""
+        return Limits(allowed=self.settings.bundles, seconds=seconds)
 
     def send(self, what: str, call: Callable[[], Receipt], **about: object) -> Receipt | None:
         """Carry out a transaction that somebody else may have made needless; None if the contract refused it."""

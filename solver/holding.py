@@ -19,11 +19,17 @@ from protocol.task import Terms
 from solver.conduct import Work
 from solver.desk import Desk
 
+REFETCH_SECONDS = 60.0
+"""For a bundle that was held and is damaged now; meanwhile nothing else is done."""
 
-def hold(desk: Desk, terms: Terms) -> Bundle:
-    """The task's bundle, from disk or from the submitter. Raises BundleError: then there is nothing to bid on."""
+
+def hold(desk: Desk, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
+    """The task's bundle, from disk or, within some seconds, from the submitter.
+
+    Raises BundleError: then there is nothing to bid on.
+    """
     folder = desk.home.folder("bundles", terms.bundle_hash.hex())
-    bundle = _held(folder, terms) or _fetched(desk, folder, terms)
+    bundle = _held(folder, terms) or _fetched(desk, folder, terms, seconds)
     require_terms(bundle, terms)
     return bundle
 
@@ -43,10 +49,11 @@ def _held(folder: Path, terms: Terms) -> Bundle | None:
         return None
 
 
-def _fetched(desk: Desk, folder: Path, terms: Terms) -> Bundle:
-    bundle = fetch_bundle(terms.bundle, terms.bundle_hash, BlobStore(folder / BLOBS), desk.limits)
+def _fetched(desk: Desk, folder: Path, terms: Terms, seconds: float) -> Bundle:
+    limits = desk.limits(seconds)
+    bundle = fetch_bundle(terms.bundle, terms.bundle_hash, BlobStore(folder / BLOBS), limits)
     # The manifest's own bytes, for its hash is the bundle's name; written last, so that what is named is complete.
-    data = open_source(terms.bundle, desk.limits).read(MANIFEST, desk.limits.manifest_bytes)
+    data = open_source(terms.bundle, limits).read(MANIFEST, limits.manifest_bytes)
     found = sha256(data).digest()
     if found != terms.bundle_hash:
         raise BundleMismatch(

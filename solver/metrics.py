@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter as Counted
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+
+from solver.gpu import read_gpus
 
 
 class Metrics:
@@ -18,10 +23,27 @@ class Metrics:
         self.gas = Counter("solver_gas", "Gas used, by function", ["function"], registry=self._registry)
         self.games = Gauge("solver_open_games", "Games open against this solver", registry=self._registry)
         self.tasks = Gauge("solver_tasks", "Tasks by stage", ["stage"], registry=self._registry)
+        self.gpus = Gauge(
+            "solver_gpu",
+            "NVML: utilisation in percent, memory in bytes, energy in millijoules",
+            ["index", "name", "what"],
+            registry=self._registry,
+        )
         self.requests = Counter(
             "solver_requests", "HTTP answers, by status", ["status"], registry=self._registry
         )
 
+    def count_tasks(self, stages: Sequence[str]) -> None:
+        """Note how many tasks there are of each stage."""
+        self.tasks.clear()
+        for stage, count in Counted(stages).items():
+            self.tasks.labels(stage).set(count)
+
     def render(self) -> bytes:
-        """The text format that Prometheus reads."""
+        """The text format that Prometheus reads; GPUs are read when asked for."""
+        for gpu in read_gpus():
+            for what, value in (("utilisation", gpu.utilisation), ("memory", gpu.memory_used)):
+                self.gpus.labels(str(gpu.index), gpu.name, what).set(value)
+            if gpu.energy is not None:
+                self.gpus.labels(str(gpu.index), gpu.name, "energy").set(gpu.energy)
         return generate_latest(self._registry)

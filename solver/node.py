@@ -134,7 +134,9 @@ class SolverNode:
         if not self._stop.asked:
             training = any(self._stage(task) is Stage.TRAINING for task in self._active())
             self._auction.tick(take=not training and self._is_sound())
-        for row in desk.database.tasks():
+        rows = desk.database.tasks()
+        desk.metrics.count_tasks([row.stage for row in rows])
+        for row in rows:
             if row.stage is Stage.TRAINING and row.task not in self._engagements:
                 self._engage(row.task, required=True)
                 worked = True

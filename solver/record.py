@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torch import Tensor
 
@@ -60,6 +61,8 @@ class Record:
         self._store = store
         self._rows = database.checkpoints(task)
         self._mending = threading.RLock()
+        # A client asks for a manifest and then for each tensor: one reading serves them all.
+        self._loaded = lru_cache(maxsize=2)(self._load)
         self.tree = ProgressTree(row.root for row in self._rows)
         row = database.task(task)
         self._committed = 0 if row is None else row.sent
@@ -99,7 +102,10 @@ class Record:
         return {t.name: from_bytes(t.data, type_.dtype, type_.shape) for t, type_ in zip(tensors, types)}
 
     def checkpoint(self, number: int) -> Checkpoint:
-        """A kept checkpoint, every root recomputed."""
+        """A kept checkpoint, every root recomputed when it was read."""
+        return self._loaded(number)
+
+    def _load(self, number: int) -> Checkpoint:
         row = self._rows[number]
         try:
             return load_checkpoint(self._store, row.manifest, state_root=row.root)

@@ -82,6 +82,7 @@ def test_damaged_and_deleted_checkpoints_are_computed_again(tmp_path: Path) -> N
     for path in files:
         if path.read_bytes() not in untouched and b"assay-checkpoint" not in path.read_bytes():
             path.write_bytes(b"damaged")
+    kept = tiny.record(tmp_path, tiny.database(tmp_path))
     assert kept.tensor(3, 0) == last
     for number in range(1, 4):
         assert kept.checkpoint(number).state_root == kept.roots()[number]
@@ -89,9 +90,10 @@ def test_damaged_and_deleted_checkpoints_are_computed_again(tmp_path: Path) -> N
 
 
 def test_a_lost_initial_state_is_an_error_that_says_so(tmp_path: Path) -> None:
-    kept = tiny.trained(tmp_path)
+    tiny.trained(tmp_path)
     for path in blob_files(tmp_path):
         path.unlink()
+    kept = tiny.record(tmp_path, tiny.database(tmp_path))
     with pytest.raises(RecordError, match="checkpoint 0: expected the state"):
         kept.state(2)
 

@@ -1,0 +1,83 @@
+"""The bidding rule over terms and figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.task import Terms
+from solver.bidding import Figures, Offer, Refusal, decide, least_price
+
+FIGURES = Figures(
+    free=1_000, operations_a_second=1e6, cost_a_second=2.0, fixed_cost=10, margin=0.5, opening=0.9
+)
+TERMS = Terms(
+    program_id=b"\1" * 32,
+    constants_root=b"\1" * 32,
+    initial_state=b"\1" * 32,
+    bundle_hash=b"\1" * 32,
+    constants=1,
+    state_tensors=1,
+    segments=4,
+    segment_steps=5,
+    step_operations=1_000_000,
+    state_bytes=100,
+    budget=1_000,
+    stake=500,
+    restitution=0,
+    audit_fee=0,
+    delay_penalty=0,
+    bidding_period=10,
+    training_period=30,
+    challenge_period=20,
+    attest_period=10,
+    solver_clock=60,
+    challenger_clock=60,
+    verifiers=1,
+    segments_per_verifier=1,
+    matches=1,
+    arithmetic=1,
+    bundle="http://127.0.0.1/",
+)
+
+
+def test_costs_are_twenty_seconds_at_two_units_and_ten_with_half_as_margin() -> None:
+    assert least_price(TERMS, FIGURES) == 75
+
+
+def test_the_first_bid_asks_for_a_share_and_an_answer_undercuts() -> None:
+    assert decide(TERMS, FIGURES) == Offer(900)
+    assert decide(TERMS, FIGURES, 800) == Offer(760)
+    assert decide(TERMS, FIGURES, 77) == Offer(75)
+    assert isinstance(decide(TERMS, FIGURES, 75), Refusal)
+    assert decide(replace(TERMS, budget=75), FIGURES) == Offer(75)
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        (replace(TERMS, budget=74), "pay at most 74 units, costs with margin are 75"),
+        (replace(TERMS, arithmetic=2), "arithmetic version 2"),
+        (replace(TERMS, training_period=19), "20 s of training do not fit into 19 s"),
+        (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
+        (replace(TERMS, solver_clock=15), "a move in 15 s, replaying a segment safely takes 16 s"),
+    ],
+)
+def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: Terms, words: str) -> None:
+    decision = decide(terms, FIGURES)
+    assert isinstance(decision, Refusal)
+    assert words in decision.reason
+
+
+@given(st.integers(1, 10**24), st.integers(0, 10**24), st.none() | st.integers(1, 10**24))
+def test_an_offer_is_never_below_costs_above_the_budget_or_not_lower(
+    budget: int, fixed: int, best: int | None
+) -> None:
+    terms, figures = replace(TERMS, budget=budget), replace(FIGURES, fixed_cost=fixed)
+    decision = decide(terms, figures, best if best is None else min(best, budget))
+    if isinstance(decision, Offer):
+        assert least_price(terms, figures) <= decision.price <= budget
+        assert best is None or decision.price < best
