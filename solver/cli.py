@@ -24,6 +24,13 @@ app.add_typer(config, name="config")
 HomeOption = Annotated[
     Path | None, typer.Option("--home", help="Home folder, else $ASSAY_HOME, else ~/.assay.")
 ]
+RpcOption = Annotated[str | None, typer.Option(help="URL of an Ethereum node.")]
+AccountOption = Annotated[str | None, typer.Option(help="Name of an account under the home folder.")]
+DevAccountOption = Annotated[
+    int | None, typer.Option(min=0, help="Index of a development key; development chains only.")
+]
+PasswordOption = Annotated[Path | None, typer.Option(help="File whose first line opens the account.")]
+DeploymentOption = Annotated[Path | None, typer.Option(help="Deployment file, else that of the chain.")]
 
 
 def main() -> None:
@@ -53,17 +60,8 @@ def run(
     verbose: Annotated[bool, typer.Option("--verbose", help="Log more.")] = False,
 ) -> None:
     """Find a task, bid, train it, serve and defend it, collect; then the next. Ctrl-C once to stop, twice at once."""
-    with reported():  # a wrong setting, before anything heavy is loaded
-        if account is not None and dev_account is not None:
-            from protocol.runtime.settings import SettingsError
-
-            raise SettingsError("expected --account or --dev-account, got both; leave one out")
-    flags: dict[str, object | None] = {
+    flags = _connection_flags(rpc, account, dev_account, password_file, deployment) | {
         "stake": stake,
-        "rpc": rpc,
-        "account": f"dev:{dev_account}" if dev_account is not None else account,
-        "password_file": password_file,
-        "deployment": deployment,
         "host": host,
         "port": port,
         "url": url,
@@ -74,6 +72,25 @@ def run(
     with reported(known):
         code = _run(_at_home(home), flags, once, log_json, verbose)
     raise typer.Exit(int(code))
+
+
+@app.command()
+def withdraw(
+    rpc: RpcOption = None,
+    account: AccountOption = None,
+    dev_account: DevAccountOption = None,
+    password_file: PasswordOption = None,
+    deployment: DeploymentOption = None,
+    home: HomeOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")] = False,
+) -> None:
+    """Take all free tokens, the stake of finished tasks among them, out of the vault. Not while `solver run` runs."""
+    flags = _connection_flags(rpc, account, dev_account, password_file, deployment)
+    from solver.errors import known
+
+    with reported(known):
+        _withdraw(_at_home(home), flags, dry_run, as_json)
 
 
 @config.command("show")
@@ -93,6 +110,27 @@ def config_show(
         for name, value, source in rows:
             output.say(f"{name:15} {value:30} {source}")
         output.result([{"name": name, "value": value, "source": source} for name, value, source in rows])
+
+
+def _connection_flags(
+    rpc: str | None,
+    account: str | None,
+    dev_account: int | None,
+    password_file: Path | None,
+    deployment: Path | None,
+) -> dict[str, object | None]:
+    """The settings that say whom to talk to, and as whom."""
+    with reported():
+        if account is not None and dev_account is not None:
+            from protocol.runtime.settings import SettingsError
+
+            raise SettingsError("expected --account or --dev-account, got both; leave one out")
+    return {
+        "rpc": rpc,
+        "account": f"dev:{dev_account}" if dev_account is not None else account,
+        "password_file": password_file,
+        "deployment": deployment,
+    }
 
 
 def _at_home(given: Path | None) -> Home:
@@ -120,3 +158,24 @@ def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool
         settings.rpc, settings.deployment, settings.account, password_file=settings.password_file
     ) as client:
         return SolverNode(client, settings, home, stop=stop, progress=progress).run(once)
+
+
+def _withdraw(home: Home, flags: dict[str, object | None], dry_run: bool, as_json: bool) -> None:
+    from protocol.chain.client import connect
+    from protocol.chain.parameters import TOKEN
+    from protocol.runtime.output import Output
+    from protocol.runtime.settings import load
+    from solver.settings import SolverSettings
+
+    settings = load(SolverSettings, "solver", home.config, flags).values
+    output = Output("solver withdraw", as_json)
+    with connect(
+        settings.rpc, settings.deployment, settings.account, password_file=settings.password_file
+    ) as client:
+        amount = client.vault.free(client.address)
+        transaction = None
+        if amount and not dry_run:
+            transaction = client.vault.withdraw(amount).transaction
+        done = "would withdraw" if dry_run else "withdrew"
+        output.say(f"{done} {amount / TOKEN:g} tokens to {client.address}")
+        output.result({"account": client.address, "units": str(amount), "transaction": transaction})

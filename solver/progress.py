@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Any, Self
 
@@ -41,12 +42,16 @@ class Progress:
         total = self._totals[task]
         if self._bar is not None:
             self._bar.update(self._rows[task], completed=number, metrics=_shown(state))
-        if number % -(-total // 4) == 0 or number == total:
+        elif number % -(-total // 4) == 0 or number == total:
             self._log.info("trained", task=task, step=number, of=total, **metrics(state))
 
     def __enter__(self) -> Self:
         if self._bar is not None:
+            import structlog
+
             self._bar.start()
+            # The bar has put a stream in stderr's place that prints above it; loggers not yet used take that one.
+            structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
         return self
 
     def __exit__(

@@ -16,6 +16,7 @@ import pytest
 
 from protocol.chain.accounts import development_account
 from protocol.chain.events import Follower
+from protocol.chain.parameters import TOKEN
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from tests.chain.solver_stage import Stage, stage, submitted
 
@@ -110,6 +111,22 @@ def test_wrong_input_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
             assert len(errors) == 1
             assert words in errors[0]
             assert "Traceback" not in done.stderr
+
+
+def test_free_tokens_are_withdrawn_when_asked(tmp_path: Path) -> None:
+    with stage(tmp_path) as scene:
+        with scene.client("dev:1") as client:
+            client.fund(7 * TOKEN)
+            before = client.token.balance_of(client.address)
+        command = [sys.executable, "-c", "from solver.cli import main; main()", "withdraw", "--json"]
+        command += ["--rpc", scene.devnet.url, "--dev-account", "1"]
+        for flags, units, left in ((["--dry-run"], 7, 7), ([], 7, 0), ([], 0, 0)):
+            done = subprocess.run([*command, *flags], capture_output=True, text=True, timeout=60, check=True)
+            data = json.loads(done.stdout)["data"]
+            assert data["units"] == str(units * TOKEN)
+            assert (data["transaction"] is None) == (left == units)
+            assert scene.submitter.vault.free(client.address) == left * TOKEN
+        assert scene.submitter.token.balance_of(client.address) == before + 7 * TOKEN
 
 
 def test_help_is_quick_and_loads_nothing_heavy() -> None:
