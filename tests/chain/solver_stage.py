@@ -51,7 +51,7 @@ class Stage:
             client.token.mint(client.address, 200_000 * TOKEN)
         return client
 
-    def post(self, segments: int = tiny.SEGMENTS, manifest: bytes | None = None, **changes: int) -> int:
+    def post(self, segments: int = tiny.SEGMENTS, manifest: bytes | None = None, **changes: int | str) -> int:
         """Post the tiny task; its id. `changes` replace fields of its terms, `manifest` what its server has instead."""
         program = tiny.step_program()
         state = tuple(
@@ -85,7 +85,7 @@ class Stage:
             "segments_per_verifier": 1,
             "matches": 1,
         }
-        return self.submitter.market.post(Terms(**{**fields, **changes}))[0]
+        return self.submitter.market.post(Terms(**(fields | changes)))[0]
 
     def settings(self, **changes: object) -> SolverSettings:
         """Settings of a solver that may read the submitter's folder."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from socket import create_server
 from time import monotonic, sleep
 
 import httpx
@@ -127,6 +128,20 @@ def test_a_task_that_is_not_what_it_says_is_not_bid_on(scene: Stage, damage: str
         assert ("state_bytes" if damage == "terms" else "bundle hash") in refusal(solver, task)
     finally:
         solver.close()
+
+
+def test_a_server_that_never_answers_keeps_nobody_from_other_work(scene: Stage) -> None:
+    """It takes the connection and says nothing, until bidding is over."""
+    with create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        solver = Solver(scene, once=False)
+        try:
+            stuck = scene.post(bidding_period=60, bundle=url)
+            task = scene.post(bidding_period=20)
+            scene.until(task, lambda view: view.solver == solver.client.address, 15)
+            assert int(scene.submitter.market.task(stuck).solver, 16) == 0
+        finally:
+            solver.close()
 
 
 def refusal(solver: Solver, task: int) -> str:
