@@ -46,6 +46,8 @@ class Children:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                # Ctrl-C in the terminal is for the demo, which then asks them to stop.
+                start_new_session=True,
                 env=environment,
             )
         self._processes[name] = process

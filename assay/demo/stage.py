@@ -50,7 +50,11 @@ class Stage:
         self._folder = folder
         self._say = say
         self._stack = ExitStack()
-        _clear(folder)
+        if not (ROOT / "tests" / "adversaries").is_dir():
+            raise StageError(
+                f"expected the adversaries in {ROOT / 'tests'}, got none; run it in a checkout of the repository"
+            )
+        clear(folder)
         # One thread each: a dozen processes share the machine.
         threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         self.children = Children(folder / "logs", threads, ROOT)
@@ -180,7 +184,7 @@ class Stage:
         return self._folder / "home" / name
 
 
-def _clear(folder: Path) -> None:
+def clear(folder: Path) -> None:
     """Empty a folder that an earlier demo has filled. Raises StageError for any other that is not empty."""
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.is_file():

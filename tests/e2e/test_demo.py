@@ -32,9 +32,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         str(folder / "stage"),
         "--json",
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_SECONDS)
-    assert done.returncode == 0, done.stderr
-    printed = json.loads(done.stdout)
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        output, told = process.communicate(timeout=LIMIT_SECONDS)
+    finally:
+        process.terminate()  # it ends its own processes before itself
+        process.wait(60)
+    assert process.returncode == 0, told
+    printed = json.loads(output)
     written: Report = json.loads((folder / "stage" / "report.json").read_text())
     assert printed["data"] == written
     return written

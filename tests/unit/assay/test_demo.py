@@ -1,0 +1,103 @@
+"""The demo's pure parts: what counts as a failure, names of numbers, and whose folder it may empty."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.demo.command import costs
+from assay.demo.errors import StageError
+from assay.demo.names import bits, number, position
+from assay.demo.play import failures
+from assay.demo.report import tokens
+from assay.demo.stage import MARK, clear
+from assay.demo.stories import POSTED, STORIES
+from protocol.numerics.types import DType
+from protocol.program.types import TensorType
+
+JUDGED = {"computed_bits": "0x00", "verdict": "solver_false"}
+
+
+def good() -> dict[str, Any]:
+    runs = []
+    for story in STORIES:
+        run: dict[str, Any] = {"story": story.letter, "verdict": story.verdict, "metrics": {"loss": 0.1}}
+        if story.judged:
+            run |= {"game": JUDGED, "transactions": 8, "gas": {"judge": 300_000, "total": 1_300_000}}
+        if story.refused:
+            run["refusal"] = "error: LeafNotInTree"
+        if story.accuser:
+            game = {"verdict": "challenger_silent"}
+            run["accusation"] = {"game": game, "transactions": 8, "gas": {"total": 1_000_000}}
+        runs.append(run)
+    return {"runs": runs}
+
+
+def test_a_demo_in_which_all_ends_as_it_must_has_no_failures() -> None:
+    assert failures(good()) == []
+
+
+@pytest.mark.parametrize(
+    ("story", "field", "value"),
+    [
+        ("a", "verdict", "void"),
+        ("a", "metrics", None),
+        ("b", "verdict", None),
+        ("d", "game", {"verdict": "solver_silent"}),
+        ("e", "refusal", None),
+        ("f", "verdict", "settled"),
+        ("g", "accusation", None),
+        ("g", "accusation", {"game": {"verdict": "solver_false"}}),
+    ],
+)
+def test_every_other_end_is_a_failure_of_its_story(story: str, field: str, value: object) -> None:
+    report = deepcopy(good())
+    run = next(run for run in report["runs"] if run["story"] == story)
+    if value is None and field != "verdict":
+        del run[field]
+    else:
+        run[field] = value
+    (wrong,) = failures(report)
+    assert wrong.startswith(f"({story}) ")
+
+
+def test_costs_are_told_for_every_game() -> None:
+    lines = list(costs(good()))
+    assert [line[:3] for line in lines] == ["(b)", "(c)", "(d)", "(f)", "(g)"]
+    assert "1,300,000 gas, 300,000 of it" in lines[0]
+    assert lines[-1].endswith("1,000,000 gas")
+
+
+def test_every_story_is_posted_once() -> None:
+    assert sorted(story.letter for story in POSTED) == list("abcdefg")
+
+
+def test_numbers_are_shown_as_their_type_reads_them() -> None:
+    f32, i64 = TensorType(DType.F32, (64, 10)), TensorType(DType.I64, ())
+    assert position(f32, 377) == [37, 7]
+    assert position(i64, 0) == []
+    assert (bits(f32, 0x3F800001), number(f32, 0x3F800001)) == ("0x3f800001", "1.00000012")
+    assert (bits(i64, 2**64 - 5), number(i64, 2**64 - 5)) == ("0xfffffffffffffffb", "-5")
+    assert (bits(TensorType(DType.BOOL, ()), 1), number(TensorType(DType.BOOL, ()), 1)) == ("0x01", "1")
+
+
+def test_tokens_are_exact() -> None:
+    assert tokens(10**17 + 1) == "0.100000000000000001"
+    assert tokens(90 * 10**18) == "90"
+
+
+def test_only_a_folder_of_an_earlier_demo_is_emptied(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    clear(folder)
+    (folder / "report.json").write_text("{}")
+    clear(folder)
+    assert [path.name for path in folder.iterdir()] == [MARK]
+    (folder / MARK).unlink()
+    kept = folder / "thesis.tex"
+    kept.write_text("years of work")
+    with pytest.raises(StageError, match="name a new one"):
+        clear(folder)
+    assert kept.read_text() == "years of work"
