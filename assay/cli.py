@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from protocol.runtime.exits import reported
-from protocol.runtime.home import VARIABLE, Home
-
-if TYPE_CHECKING:
-    from assay.commands import Desk
+from assay import housekeeping
+from assay.options import (
+    AccountOption,
+    DeploymentOption,
+    DevAccountOption,
+    DryRunOption,
+    HomeOption,
+    JsonOption,
+    PasswordOption,
+    PortOption,
+    RpcOption,
+    chosen_account,
+    desk_of,
+    errors_reported,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,24 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Have models trained by strangers, and know that they were: chain, contracts, tasks, results.",
 )
-account_app = typer.Typer(no_args_is_help=True, help="Encrypted key files under the home folder.")
-config_app = typer.Typer(no_args_is_help=True, help="Settings and where they come from.")
-app.add_typer(account_app, name="account")
-app.add_typer(config_app, name="config")
-
-HomeOption = Annotated[
-    Path | None, typer.Option("--home", help="Home folder, else $ASSAY_HOME, else ~/.assay.")
-]
-RpcOption = Annotated[str | None, typer.Option(help="URL of an Ethereum node.")]
-AccountOption = Annotated[str | None, typer.Option(help="Name of an account under the home folder.")]
-DevAccountOption = Annotated[
-    int | None, typer.Option(min=0, help="Index of a development key; development chains only.")
-]
-PasswordOption = Annotated[Path | None, typer.Option(help="File whose first line opens the account.")]
-DeploymentOption = Annotated[Path | None, typer.Option(help="Deployment file, else that of the chain.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Do all but send transactions.")]
-PortOption = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")]
+app.add_typer(housekeeping.account, name="account")
+app.add_typer(housekeeping.config, name="config")
 
 
 def main() -> None:
@@ -57,8 +49,8 @@ def devnet(
     """Run a development chain (anvil) until Ctrl-C."""
     from assay import commands
 
-    with _reported():
-        commands.devnet(_desk("devnet", home, as_json), port, block_time, log)
+    with errors_reported():
+        commands.devnet(desk_of("devnet", home, as_json), port, block_time, log)
 
 
 @app.command()
@@ -75,9 +67,9 @@ def deploy(
     """Deploy the contracts and write the deployment file. On a development chain, give out test tokens."""
     from assay import commands
 
-    with _reported():
-        name = _account(account, dev_account)
-        desk = _desk("deploy", home, as_json, rpc=rpc, account=name, password_file=password_file)
+    with errors_reported():
+        name = chosen_account(account, dev_account)
+        desk = desk_of("deploy", home, as_json, rpc=rpc, account=name, password_file=password_file)
         commands.deploy_contracts(desk, token, dry_run)
 
 
@@ -96,9 +88,9 @@ def mint(
     """Make test tokens; the test token of a development chain lets anyone."""
     from assay import commands
 
-    with _reported():
-        name = _account(account, dev_account)
-        desk = _desk(
+    with errors_reported():
+        name = chosen_account(account, dev_account)
+        desk = desk_of(
             "mint", home, as_json, rpc=rpc, account=name, password_file=password_file, deployment=deployment
         )
         commands.mint(desk, to, amount)
@@ -113,8 +105,8 @@ def serve(
     """Serve the bundles under the home folder, read-only, until Ctrl-C."""
     from assay import commands
 
-    with _reported():
-        commands.serve(_desk("serve", home, False, host=host, port=port))
+    with errors_reported():
+        commands.serve(desk_of("serve", home, False, host=host, port=port))
 
 
 @app.command()
@@ -133,9 +125,9 @@ def submit(
     """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python source."""
     from assay import commands
 
-    with _reported():
-        name = _account(account, dev_account)
-        desk = _desk(
+    with errors_reported():
+        name = chosen_account(account, dev_account)
+        desk = desk_of(
             "submit",
             home,
             as_json,
@@ -159,8 +151,8 @@ def status(
     """Say where tasks stand: parties, deadlines, duties, games and the way they went."""
     from assay import commands
 
-    with _reported():
-        commands.status(_desk("status", home, as_json, rpc=rpc, deployment=deployment), task)
+    with errors_reported():
+        commands.status(desk_of("status", home, as_json, rpc=rpc, deployment=deployment), task)
 
 
 @app.command()
@@ -176,8 +168,8 @@ def result(
     """Fetch a task's final state from its solver, check it against the chain, write it."""
     from assay import commands
 
-    with _reported():
-        desk = _desk("result", home, as_json, rpc=rpc, deployment=deployment)
+    with errors_reported():
+        desk = desk_of("result", home, as_json, rpc=rpc, deployment=deployment)
         commands.result(desk, task, output, evaluate)
 
 
@@ -189,83 +181,6 @@ def demo(
     """Seven stories on a development chain of their own: honest, cheating and falsely accused solvers."""
     from assay import commands
 
-    with _reported():
-        code = commands.demo(_desk("demo", folder / "home" / "demo", as_json), folder)
+    with errors_reported():
+        code = commands.demo(desk_of("demo", folder / "home" / "demo", as_json), folder)
     raise typer.Exit(int(code))
-
-
-@account_app.command("new")
-def account_new(
-    name: Annotated[str, typer.Argument(help="Letters, digits, - and _.")],
-    password_file: PasswordOption = None,
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Make an account; its key is encrypted with a password that is asked for."""
-    from protocol.chain.accounts import create_account
-    from protocol.runtime.output import Output
-
-    with _reported():
-        _at_home(home)
-        address = create_account(name, password_file).address
-        printed = Output("account new", as_json)
-        printed.say(f"{name} {address}")
-        printed.result({"name": name, "address": address})
-
-
-@account_app.command("list")
-def account_list(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Names of the accounts under the home folder."""
-    from protocol.chain.accounts import list_accounts
-    from protocol.runtime.output import Output
-
-    with _reported():
-        _at_home(home)
-        names = list_accounts()
-        printed = Output("account list", as_json)
-        for name in names:
-            printed.say(name)
-        printed.result(names)
-
-
-@config_app.command("show")
-def config_show(home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Every setting of `assay`, its value and its source."""
-    from assay.settings import AssaySettings
-    from protocol.runtime.output import Output
-    from protocol.runtime.settings import load
-
-    with _reported():
-        rows = load(AssaySettings, "assay", _at_home(home).config, {}).rows()
-        printed = Output("config show", as_json)
-        for name, value, source in rows:
-            printed.say(f"{name:15} {value:30} {source}")
-        printed.result([{"name": name, "value": value, "source": source} for name, value, source in rows])
-
-
-def _account(account: str | None, dev_account: int | None) -> str | None:
-    if account is not None and dev_account is not None:
-        from protocol.runtime.settings import SettingsError
-
-        raise SettingsError("expected --account or --dev-account, got both; leave one out")
-    return f"dev:{dev_account}" if dev_account is not None else account
-
-
-def _at_home(given: Path | None) -> Home:
-    """The home folder; everything below that looks for it finds the same one."""
-    home = Home.find(given)
-    os.environ[VARIABLE] = str(home.root)
-    return home
-
-
-def _desk(command: str, home: Path | None, as_json: bool, **flags: object | None) -> Desk:
-    from assay.commands import Desk
-    from protocol.runtime.output import Output
-
-    return Desk(_at_home(home), flags, Output(command, as_json))
-
-
-def _reported() -> AbstractContextManager[None]:
-    from assay.errors import known
-
-    return reported(known)

@@ -57,8 +57,8 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
-def serve(bundles: Path, bound: socket.socket) -> None:
-    """Until SIGINT or SIGTERM."""
+def server(bundles: Path) -> uvicorn.Server:
+    """The HTTP server; `run(sockets=[bound])` serves until SIGINT or SIGTERM."""
     config = uvicorn.Config(
         application(bundles),
         log_config=None,
@@ -71,7 +71,7 @@ def serve(bundles: Path, bound: socket.socket) -> None:
         ws="none",
         lifespan="off",
     )
-    uvicorn.Server(config).run(sockets=[bound])
+    return uvicorn.Server(config)
 
 
 def _file(path: Path) -> FileResponse:

@@ -1,0 +1,89 @@
+"""Command lines start fast and fail clearly: nothing heavy for --help, one line and an exit code for mistakes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("torch", "web3", "numpy", "fastapi", "httpx", "eth_account", "structlog")
+"""Not pydantic: Typer loads it itself for a command's options."""
+HELP = [
+    ("assay.cli", ["--help"]),
+    ("assay.cli", ["submit", "--help"]),
+    ("assay.cli", ["account", "--help"]),
+    ("verifier.cli", ["--help"]),
+    ("verifier.cli", ["watch", "--help"]),
+]
+LIMIT_SECONDS = 0.5
+
+
+def run(code: str, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")}
+    if home is not None:
+        environment["ASSAY_HOME"] = str(home)
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+@pytest.mark.parametrize(("module", "arguments"), HELP)
+def test_help_loads_nothing_heavy_and_is_quick(module: str, arguments: list[str]) -> None:
+    code = (
+        f"import sys, {module} as cli\n"
+        "try:\n    cli.main()\n"
+        "except SystemExit as end:\n"
+        f"    print('loaded:', *sorted(set({HEAVY!r}) & set(sys.modules)))\n"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = run(code, *arguments)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "Usage:" in done.stdout
+    assert done.stdout.splitlines()[-1] == "loaded:"
+    # Processor time, for other work on the machine is not the command's.
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert used < LIMIT_SECONDS
+
+
+WRONG = [
+    ("assay", ["submit", "none.toml"], 2, "expected a readable file"),
+    ("assay", ["status", "--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node"),
+    ("assay", ["deploy", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
+    ("assay", ["account", "new", "../x", "--password-file", "none"], 2, "account name"),
+    ("assay", ["config", "show"], 2, "expected settings rpc, "),
+    ("verifier", ["watch", "--rpc", "http://127.0.0.1:1"], 2, "expected settings rpc, "),
+    ("verifier", ["resign", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
+]
+
+
+@pytest.mark.parametrize(("command", "arguments", "code", "words"), WRONG)
+def test_a_mistake_is_one_clear_line_and_an_exit_code(
+    tmp_path: Path, command: str, arguments: list[str], code: int, words: str
+) -> None:
+    if "expected settings" in words:
+        (tmp_path / "config.toml").write_text(f"[{command}]\nspeeed = 3\n")
+    done = run(f"import {command}.cli as cli; cli.main()", *arguments, home=tmp_path)
+    assert done.returncode == code
+    assert done.stdout == ""
+    errors = [line for line in done.stderr.splitlines() if line]
+    assert len(errors) == 1
+    assert errors[0].startswith("error: ")
+    assert words in errors[0]
+
+
+def test_an_account_is_made_and_listed_and_its_key_never_shown(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("correct horse\n")
+    made = run(
+        "import assay.cli as cli; cli.main()",
+        *["account", "new", "me", "--password-file", str(tmp_path / "password"), "--json"],
+        home=tmp_path,
+    )
+    assert made.returncode == 0
+    assert '"command": "account new"' in made.stdout
+    assert "correct horse" not in made.stdout + made.stderr
+    listed = run("import assay.cli as cli; cli.main()", "account", "list", home=tmp_path)
+    assert listed.stdout == "me\n"

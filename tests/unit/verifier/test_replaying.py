@@ -1,0 +1,190 @@
+"""Replaying against solvers that serve all, some, nothing or rubbish: equal or different, and never fooled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from protocol.commitments import BlobStore, segment_tree, state_root, step_tree, tensor_root
+from protocol.numerics.types import to_bytes
+from protocol.program.execute import Interpreter
+from protocol.program.step import State
+from protocol.replay import HonestExecutor
+from tests.unit.solver import tiny
+from verifier.database import Database, Identity
+from verifier.replaying import Auditor, Committed, Different, Equal
+from verifier.states import States
+
+PROGRAM = tiny.step_program()
+EXECUTOR = HonestExecutor(PROGRAM, tiny.fixed(), Interpreter())
+
+
+def run(wrong_step: int = 0) -> list[State]:
+    """The states after each step; from `wrong_step` on one weight was once far off."""
+    states: list[State] = [tiny.initial()]
+    for number in range(1, tiny.SEGMENTS * tiny.STEPS + 1):
+        state = dict(EXECUTOR.step(states[-1], number))
+        if number == wrong_step:
+            state["weights"] = state["weights"].clone()
+            state["weights"][7] += 1000.0
+        states.append(state)
+    return states
+
+
+@dataclass
+class Told:
+    """What a solver says; by default everything of the run that it committed. None: it does not say."""
+
+    states: list[State]
+    roots: Sequence[bytes] | None = None
+    tensors: dict[int, Sequence[bytes] | None] = field(default_factory=dict)
+    asked: list[int] = field(default_factory=list)
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        return self.roots
+
+    def step_roots(self, _segment: int) -> None:
+        return None
+
+    def tensor_roots(self, _segment: int, _step: int) -> None:
+        return None
+
+    def trace_roots(self, _segment: int, _step: int, _path: tuple[int, ...]) -> None:
+        return None
+
+    def value(self, _segment: int, _step: int, _path: tuple[int, ...], _leaf: int) -> None:
+        return None
+
+    def checkpoint(self, number: int) -> Sequence[bytes] | None:
+        self.asked.append(number)
+        if number in self.tensors:
+            return self.tensors[number]
+        return canonical(self.states[number * tiny.STEPS])
+
+
+def canonical(state: State) -> list[bytes]:
+    """Canonical bytes of a state's tensors."""
+    types = PROGRAM.state_types
+    return [to_bytes(x, type_.dtype) for x, type_ in zip(PROGRAM.order(state), types, strict=True)]
+
+
+def checkpoint_roots(states: list[State]) -> list[bytes]:
+    """r_0 … r_K."""
+    return [PROGRAM.state_root(states[i * tiny.STEPS]) for i in range(tiny.SEGMENTS + 1)]
+
+
+def committed(states: list[State]) -> Committed:
+    """The run's segment tree."""
+    return Committed(segment_tree(checkpoint_roots(states)).root, tiny.SEGMENTS + 1)
+
+
+def steps(states: list[State], segment: int) -> bytes:
+    """Root of the step tree of a segment."""
+    first = (segment - 1) * tiny.STEPS
+    return step_tree([PROGRAM.state_root(state) for state in states[first : first + tiny.STEPS + 1]]).root
+
+
+def auditor(folder: Path, told: Told) -> Auditor:
+    """The production auditor, hearing `told`."""
+    database = Database(folder / "verifier.sqlite", Identity("a", "b", "c"))
+    states = States(
+        tiny.TASK, PROGRAM, EXECUTOR, tiny.STEPS, tiny.initial, database, BlobStore(folder / "blobs")
+    )
+    return Auditor(PROGRAM, EXECUTOR, tiny.STEPS, states, told)
+
+
+HONEST = run()
+CHEATING = run(wrong_step=6)  # in segment 2
+
+
+@pytest.mark.parametrize("segment", [1, 2, 3])
+def test_an_honest_segment_is_equal_and_its_step_root_is_ones_own(tmp_path: Path, segment: int) -> None:
+    told = Told(HONEST, checkpoint_roots(HONEST))
+    assert auditor(tmp_path, told).audit(committed(HONEST), segment) == Equal(steps(HONEST, segment))
+    assert told.asked == ([] if segment == 1 else [segment - 1])
+
+
+@pytest.mark.parametrize("segment", [1, 2, 3])
+def test_a_false_segment_is_different_and_its_neighbours_are_not(tmp_path: Path, segment: int) -> None:
+    roots = checkpoint_roots(CHEATING)
+    finding = auditor(tmp_path, Told(CHEATING, roots)).audit(committed(CHEATING), segment)
+    if segment == 2:
+        assert finding == Different(2, tuple(roots))
+    else:
+        assert finding == Equal(steps(CHEATING, segment))
+
+
+def nearly(state: State) -> Sequence[bytes]:
+    """A state with one bit wrong."""
+    first, *rest = canonical(state)
+    return [bytes([first[0] ^ 1]) + first[1:], *rest]
+
+
+@pytest.mark.parametrize("served", [None, nearly(CHEATING[8]), canonical(HONEST[4])])
+def test_without_the_state_before_it_the_run_begins_at_the_start(
+    tmp_path: Path, served: Sequence[bytes] | None
+) -> None:
+    told = Told(CHEATING, checkpoint_roots(CHEATING), {2: served})
+    # Segment 3 is asked for; on the way to its beginning segment 2 turns out to be false.
+    assert auditor(tmp_path, told).audit(committed(CHEATING), 3) == Different(2, tuple(told.roots or ()))
+
+
+def test_without_the_state_before_it_an_honest_segment_is_still_found_equal(tmp_path: Path) -> None:
+    told = Told(HONEST, checkpoint_roots(HONEST), {1: None, 2: None})
+    assert auditor(tmp_path, told).audit(committed(HONEST), 3) == Equal(steps(HONEST, 3))
+
+
+@pytest.mark.parametrize("roots", [None, [], [bytes(32)] * 4, checkpoint_roots(HONEST)[:3]])
+def test_a_solver_without_roots_is_found_out_or_found_equal(
+    tmp_path: Path, roots: Sequence[bytes] | None
+) -> None:
+    equal = auditor(tmp_path / "honest", Told(HONEST, roots)).audit(committed(HONEST), 2)
+    assert equal == Equal(steps(HONEST, 2))
+    different = auditor(tmp_path / "cheating", Told(CHEATING, roots)).audit(committed(CHEATING), 1)
+    assert different == Different(None, ())
+
+
+def test_roots_of_another_tree_are_not_taken_for_the_committed_ones(tmp_path: Path) -> None:
+    told = Told(CHEATING, checkpoint_roots(HONEST))
+    assert auditor(tmp_path, told).audit(committed(CHEATING), 2) == Different(None, ())
+
+
+def test_bytes_that_no_tensor_has_do_not_pass_for_a_state(tmp_path: Path) -> None:
+    """A root over another NaN than the canonical one: honest replay never gives it, so the segment before is false."""
+    states = run()
+    state = dict(states[4])
+    state["weights"] = torch.full((300,), float("nan"))
+    weights: Tensor = state["weights"]
+    canonical_bytes = [to_bytes(weights, PROGRAM.state_types[0].dtype), canonical(states[4])[1]]
+    other = [bytes.fromhex("0100c07f") + canonical_bytes[0][4:], canonical_bytes[1]]
+    roots = checkpoint_roots(states)
+    roots[1] = state_root([tensor_root(item) for item in other])
+    told = Told(states, roots, {1: other})
+    finding = auditor(tmp_path, told).audit(Committed(segment_tree(roots).root, len(roots)), 2)
+    assert finding == Different(1, tuple(roots))
+
+
+def test_a_state_that_was_served_once_is_kept(tmp_path: Path) -> None:
+    told = Told(CHEATING, checkpoint_roots(CHEATING))
+    auditor(tmp_path, told).audit(committed(CHEATING), 2)
+    told.tensors[1] = None
+    again = auditor(tmp_path, told)  # after a restart
+    assert again.audit(committed(CHEATING), 2) == Different(2, tuple(told.roots or ()))
+    assert told.asked == [1]
+
+
+def test_a_damaged_kept_state_is_made_anew(tmp_path: Path) -> None:
+    told = Told(HONEST, checkpoint_roots(HONEST))
+    auditor(tmp_path, told).audit(committed(HONEST), 2)
+    for blob in (tmp_path / "blobs").rglob("*"):
+        if blob.is_file():
+            blob.write_bytes(b"damaged")
+    again = auditor(tmp_path, told)
+    with pytest.raises(Exception, match="expected"):
+        again.audit(committed(HONEST), 2)
+    assert again.audit(committed(HONEST), 2) == Equal(steps(HONEST, 2))
