@@ -9,9 +9,6 @@ import {GameState} from "./GameState.sol";
 
 /// @title Claims: the step trees and traces that games ask of the solver, each posted once: dispute.md section 4.
 abstract contract Claims is GameState {
-    /// @notice Most claims of a task that wait for each other: a deadline is at most this many clocks away.
-    uint256 internal constant MAX_QUEUE = 32;
-
     /// @inheritdoc IDisputeGame
     function expandSteps(uint256 task, uint32 segment, bytes32 root, Leaf calldata first, Leaf calldata last)
         external
@@ -41,8 +38,7 @@ abstract contract Claims is GameState {
             Claim(c.root, _programOf(c), c.context, c.parent, c.size, c.deadline, c.postedAt, uint256(c.task));
     }
 
-    /// @dev Asks the solver for a claim, unless another game did. Claims that are due on the task wait for each other:
-    /// the solver re-executes one at a time, in the order of the requests.
+    /// @dev Asks the solver for a claim, unless another game did.
     function _request(
         uint64 task,
         bytes32 key,
@@ -54,15 +50,7 @@ abstract contract Claims is GameState {
     ) internal {
         ClaimRecord storage c = _claims[key];
         if (c.kind != Kind.None) return;
-        Docket storage d = _dockets[task];
-        uint256 clock = d.solverClock;
-        uint256 deadline = block.timestamp + clock;
-        if (d.pending != 0 && d.queueEnd > block.timestamp) deadline = d.queueEnd + clock;
-        uint256 latest = block.timestamp + MAX_QUEUE * clock;
-        if (deadline > latest) deadline = latest;
-        d.pending += 1;
-        d.queueEnd = uint64(deadline);
-        (c.task, c.deadline, c.size, c.kind) = (task, uint64(deadline), size, kind);
+        (c.task, c.deadline, c.size, c.kind) = (task, _enqueue(task), size, kind);
         c.context = context;
         if (program != 0) (c.program, c.parent) = (program, parent);
     }
@@ -80,6 +68,6 @@ abstract contract Claims is GameState {
     function _post(ClaimRecord storage c, bytes32 root) private {
         c.root = root;
         c.postedAt = _now();
-        _dockets[c.task].pending -= 1;
+        _dequeue(c.task);
     }
 }

@@ -40,7 +40,7 @@ abstract contract Demands is GameState {
         g.demands = demands;
         g.demandOpen = uint16((1 << named.length) - 1);
         g.demandHash = keccak256(abi.encode(bytesTotal, named));
-        g.deadline = _now() + _dockets[g.task].solverClock;
+        g.deadline = _enqueue(g.task);
         emit Demanded(game, tree, root, size, bytesTotal, named);
     }
 
@@ -87,9 +87,11 @@ abstract contract Demands is GameState {
         returns (bytes32 root, uint32 size, uint64 bytesTotal)
     {
         if (tree == Tree.Segment) return (g.segmentRoot, g.segmentSize, 0);
-        ClaimRecord storage c = _claims[_claimKey(g)];
+        ClaimRecord storage c = _reached(g);
         if (tree == Tree.Step) return (c.root, c.size, 0);
         if (tree == Tree.State) {
+            // A callee's context is the hash of its call, and the bytes of a call may be 64 too.
+            if (c.parent != 0) revert DisputeErrors.NoStates();
             Proofs.requireContext(c.context, Proofs.between(before, afterwards));
             return (afterwards, _dockets[g.task].stateTensors, 0);
         }
@@ -130,6 +132,8 @@ abstract contract Demands is GameState {
         if (given != due) revert DisputeErrors.WrongRoot(due, given);
         uint16 open = g.demandOpen & ~uint16(1 << index);
         g.demandOpen = open;
-        if (open == 0) g.deadline = _now() + _dockets[g.task].challengerClock;
+        if (open != 0) return;
+        g.deadline = _now() + _dockets[g.task].challengerClock;
+        _dequeue(g.task);
     }
 }

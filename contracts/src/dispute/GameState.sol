@@ -22,14 +22,14 @@ abstract contract GameState is IDisputeGame {
         Verdict verdict;
         uint8 depth;
         uint8 moves;
-        uint16 demands;
-        uint16 demandOpen;
         uint32 segment;
+        uint32 segmentSize;
         uint64 task;
         uint64 deadline;
         uint64 lock;
         uint32 step;
-        uint32 segmentSize;
+        uint16 demands;
+        uint16 demandOpen;
         bytes32 segmentRoot;
         bytes32 head;
         bytes32 claim;
@@ -56,14 +56,13 @@ abstract contract GameState is IDisputeGame {
         bytes32 parent;
     }
 
-    /// @notice What all games on a task share: figures of its terms, and the queue of claims that the solver owes.
+    /// @notice What all games on a task share: figures of its terms, and how many moves the solver owes.
     struct Docket {
         uint32 solverClock;
         uint32 challengerClock;
         uint32 segmentSteps;
         uint32 stateTensors;
         uint32 pending;
-        uint64 queueEnd;
         bool convicted;
         bytes32 program;
     }
@@ -136,30 +135,56 @@ abstract contract GameState is IDisputeGame {
         return c.kind == Kind.Trace && c.parent == 0 ? _dockets[c.task].program : c.program;
     }
 
+    // ------------------------------------------------------------------ what the solver owes
+
+    /// @dev The last second of one more move of the solver. Claims, demands and splits on a task wait for each other: it
+    /// re-executes one segment at a time, in the order of the requests. So it has one clock for each move that it owes,
+    /// this one included; a game waits for one move at a time, so what it can be kept waiting is bounded by the games.
+    function _enqueue(uint64 task) internal returns (uint64) {
+        Docket storage d = _dockets[task];
+        uint32 pending = d.pending + 1;
+        d.pending = pending;
+        return _now() + uint64(pending) * d.solverClock;
+    }
+
+    /// @dev The solver made a move that it owed. A game ends otherwise only by the solver's conviction.
+    function _dequeue(uint64 task) internal {
+        _dockets[task].pending -= 1;
+    }
+
     // ------------------------------------------------------------------ moves
 
-    /// @dev Begins a move of the challenger: its turn, in time, in this phase, for this state of the game.
+    /// @dev A move of the challenger that goes on.
     function _challengerMove(uint256 id, bytes32 head, Phase phase) internal returns (Record storage g) {
+        g = _challengerTurn(id, head, phase);
+        _renewHead(g, head);
+        g.deadline = _now() + _dockets[g.task].challengerClock;
+    }
+
+    /// @dev Its turn, in time, in this phase, for this state of the game. A move that ends the game needs no more: it
+    /// convicts or reverts.
+    function _challengerTurn(uint256 id, bytes32 head, Phase phase) internal view returns (Record storage g) {
         g = _live(id);
         if (msg.sender != g.challenger) revert DisputeErrors.NotAllowed(g.challenger, msg.sender);
         (bool solver, uint64 deadline) = _turn(g);
         if (solver) revert DisputeErrors.NotYourTurn(solver);
         _requireInTime(deadline);
         _requirePhase(g, phase);
-        _advance(id, g, head);
-        g.deadline = _now() + _dockets[g.task].challengerClock;
+        _requireHead(id, g, head);
     }
 
-    /// @dev A move of the challenger inside a frame whose trace is posted.
-    function _frameMove(uint256 id, bytes32 head) internal returns (Record storage g, ClaimRecord storage c) {
-        g = _challengerMove(id, head, Phase.Frame);
-        c = _claims[_claimKey(g)];
+    /// @dev The claim that a game has reached: the frame that it is in, or the step tree.
+    function _reached(Record storage g) internal view returns (ClaimRecord storage) {
+        return _claims[_claimKey(g)];
     }
 
-    /// @dev Checks and renews the head: encoding.md section 6. Moves are numbered from 1, the move data is msg.data.
-    function _advance(uint256 id, Record storage g, bytes32 head) internal {
+    function _requireHead(uint256 id, Record storage g, bytes32 head) internal view {
         bytes32 due = _headOf(id, g);
         if (head != due) revert DisputeErrors.WrongHead(due, head);
+    }
+
+    /// @dev encoding.md section 6. Moves are numbered from 1, the move data is msg.data.
+    function _renewHead(Record storage g, bytes32 head) internal {
         uint8 number = g.moves + 1;
         g.moves = number;
         g.head = keccak256(abi.encode(head, uint256(number), keccak256(msg.data)));

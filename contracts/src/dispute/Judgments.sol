@@ -24,7 +24,8 @@ abstract contract Judgments is GameState {
         Leaf calldata,
         ChunkOpening calldata
     ) external override {
-        (Record storage g, ClaimRecord storage c) = _frameMove(game, head);
+        Record storage g = _challengerTurn(game, head, Phase.Frame);
+        ClaimRecord storage c = _reached(g);
         (uint32 n, uint64 bits, uint64 computed) =
             abi.decode(_proved(Evidence.judge.selector, c), (uint32, uint64, uint64));
         if (computed == bits) revert DisputeErrors.ElementAgrees(bits);
@@ -43,7 +44,8 @@ abstract contract Judgments is GameState {
         bytes32 afterwards,
         bytes calldata
     ) external override {
-        (Record storage g, ClaimRecord storage c) = _frameMove(game, head);
+        Record storage g = _challengerTurn(game, head, Phase.Frame);
+        ClaimRecord storage c = _reached(g);
         Evidence.Edge memory edge = abi.decode(_proved(Evidence.judgeInput.selector, c), (Evidence.Edge));
         if (c.parent != 0) {
             _requireInCaller(c, edge, source);
@@ -65,7 +67,8 @@ abstract contract Judgments is GameState {
         bytes32 afterwards,
         bytes calldata
     ) external override {
-        (Record storage g, ClaimRecord storage c) = _frameMove(game, head);
+        Record storage g = _challengerTurn(game, head, Phase.Frame);
+        ClaimRecord storage c = _reached(g);
         Evidence.Edge memory edge = abi.decode(_proved(Evidence.judgeOutput.selector, c), (Evidence.Edge));
         if (c.parent != 0) {
             _requireInCaller(c, edge, target);

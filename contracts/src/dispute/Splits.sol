@@ -22,9 +22,10 @@ abstract contract Splits is GameState {
         Leaf calldata,
         ChunkOpening calldata
     ) external override {
-        (Record storage g, ClaimRecord storage c) = _frameMove(game, head);
-        (uint32 n, bytes32 name, uint64 bits, uint32 blocks) =
-            abi.decode(_proved(Evidence.selectElement.selector, c), (uint32, bytes32, uint64, uint32));
+        Record storage g = _challengerMove(game, head, Phase.Frame);
+        (uint32 n, bytes32 name, uint64 bits, uint32 blocks) = abi.decode(
+            _proved(Evidence.selectElement.selector, _reached(g)), (uint32, bytes32, uint64, uint32)
+        );
         if (blocks < 2) revert DisputeErrors.NothingToSplit();
         _ask(g, Selection(name, element, 0, blocks, bits, true, 0));
         emit ElementSelected(game, n, element, bits);
@@ -43,7 +44,8 @@ abstract contract Splits is GameState {
         _requirePhase(g, Phase.Split);
         _requireInTime(g.deadline);
         _requireSelection(g, selection, keccak256(instruction));
-        _advance(game, g, head);
+        _requireHead(game, g, head);
+        _renewHead(g, head);
         uint256 due = SplitParts.count(selection.lo, selection.hi);
         if (words.length != due) revert DisputeErrors.WrongCount(due, words.length);
         uint16 opcode = Instructions.opcodeOf(instruction);
@@ -55,6 +57,7 @@ abstract contract Splits is GameState {
         g.selection = keccak256(abi.encode(stated));
         g.phase = Phase.Block;
         g.deadline = _now() + _dockets[g.task].challengerClock;
+        _dequeue(g.task);
         emit Split(game, words);
     }
 
@@ -86,10 +89,9 @@ abstract contract Splits is GameState {
         Leaf[] calldata,
         ChunkOpening[] calldata
     ) external override {
-        Record storage g = _challengerMove(game, head, Phase.Block);
-        (uint32 n, bytes32 name, uint64 word) = abi.decode(
-            _proved(Evidence.judgeBlock.selector, _claims[_claimKey(g)]), (uint32, bytes32, uint64)
-        );
+        Record storage g = _challengerTurn(game, head, Phase.Block);
+        (uint32 n, bytes32 name, uint64 word) =
+            abi.decode(_proved(Evidence.judgeBlock.selector, _reached(g)), (uint32, bytes32, uint64));
         (uint32 lo, uint32 hi) = _part(g, selection, name, words, part);
         if (hi - lo != 1) revert DisputeErrors.PartSize(part, hi - lo);
         if (word == words[part]) revert DisputeErrors.BlockAgrees(word);
@@ -101,7 +103,7 @@ abstract contract Splits is GameState {
     function _ask(Record storage g, Selection memory selection) private {
         g.selection = keccak256(abi.encode(selection));
         g.phase = Phase.Split;
-        g.deadline = _now() + _dockets[g.task].solverClock;
+        g.deadline = _enqueue(g.task);
     }
 
     /// @dev The blocks that word number `part` covers.

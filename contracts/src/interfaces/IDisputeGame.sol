@@ -167,7 +167,8 @@ interface IDisputeGame {
     function selectCall(uint256 game, bytes32 head, InstructionOpening calldata call) external;
 
     /// @notice Challenger: names up to 16 nodes of one tree of the game, each proved to be in it; the solver must answer each.
-    /// Tree.Segment belongs to phase Segment, Tree.Step to Step, the others to Frame.
+    /// Claims, demands and splits that are due on one task wait for each other: each has a clock of its own.
+    /// Tree.Segment belongs to phase Segment, Tree.Step to Step, the others to Frame, Tree.State to a top frame alone.
     /// @param value For Tree.Value and Tree.Trace. @param before, afterwards Only for Tree.State: the states around the step (their
     /// hash is the frame's context); the tree is that of `afterwards`.
     function demand(

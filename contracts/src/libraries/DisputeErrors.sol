@@ -77,6 +77,8 @@ library DisputeErrors {
     error WrongPreimage(bytes32 due, bytes32 given);
     /// @notice The node was answered before, or was not demanded.
     error NotDemanded(uint8 index);
+    /// @notice Only a top frame lies between two states.
+    error NoStates();
     /// @notice A node is answered by its descendants, a leaf by its bytes.
     error WrongKind(uint32 size);
     /// @notice The stated words fold to another word than the one that was selected.

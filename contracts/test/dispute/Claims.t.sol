@@ -165,7 +165,7 @@ contract ClaimsTest is Play {
         assertEq(game.gameOf(c).deadline, start + 3 * SOLVER_CLOCK);
         _expandSteps();
         _selectStep(a);
-        assertEq(game.gameOf(a).deadline, start + 4 * SOLVER_CLOCK);
+        assertEq(game.gameOf(a).deadline, start + 3 * SOLVER_CLOCK);
     }
 
     function _stepsRevert(address who, uint32 segment, bytes32[] memory list, bytes memory reason) private {
