@@ -115,7 +115,8 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
 
     /// @inheritdoc IDisputeGame
     function selectCall(uint256 game, bytes32 head, InstructionOpening calldata) external override {
-        (Record storage g, ClaimRecord storage caller) = _frameMove(game, head);
+        Record storage g = _challengerMove(game, head, Phase.Frame);
+        ClaimRecord storage caller = _reached(g);
         (uint32 n, bytes32 program, bytes32 context, uint32 leaves) =
             abi.decode(_proved(Evidence.selectCall.selector, caller), (uint32, bytes32, bytes32, uint32));
         uint8 depth = g.depth + 1;
