@@ -7,18 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from protocol.dispute import defender
-from protocol.dispute.moves import Move
-from protocol.dispute.parties import Run, frame_at
-from protocol.dispute.splitting import block_words, split_move
-from protocol.dispute.view import GameView, Phase
 from protocol.numerics.types import from_bytes, to_bytes
-from protocol.program.opcodes import Op
-from protocol.program.primitives import PRIMITIVES
 from protocol.program.step import State
 from solver.conduct import Conduct, Work
 from solver.limits import App, Message, Receive, Send
 from solver.shelf import Shelf
+from tests.adversaries.covering import covers_up
 from tests.adversaries.executors import (
     doubles_the_rate,
     falsifies_a_product,
@@ -44,19 +38,6 @@ def says_nothing(_shelf: Shelf) -> App:
             await send({"type": "http.response.body", "body": b""})
 
     return app
-
-
-def covers_up(game: GameView, run: Run) -> Move | None:
-    """Defends by the rules, but states block results that fold to its own false number: the first is made to fit."""
-    if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
-        return defender.next_move(game, run)
-    frame = frame_at(run, game.segment, game.step, game.path)
-    instruction = frame.program.instructions[game.instruction]
-    assert PRIMITIVES[instruction.op] is PRIMITIVES[Op.DOT], "the words of a product are added"
-    chosen = game.selection
-    words = block_words(frame, instruction, chosen.element, chosen.lo, chosen.hi)
-    words[0] = (words[0] + chosen.word - sum(words)) % (1 << 64)
-    return split_move(game, instruction, words)
 
 
 CHEATS: Mapping[str, Conduct] = {
