@@ -2,9 +2,11 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {Node} from "../../src/types/Openings.sol";
+import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
+import {ChunkOpening, Leaf, Node} from "../../src/types/Openings.sol";
 import {Judging} from "./Judging.sol";
 import {LeafTree} from "./LeafTree.sol";
+import {StepProgram} from "./StepProgram.sol";
 
 /// @title What each move costs, as a transaction of its own: cold storage, calldata and the 21,000 included.
 /// @notice Targets of dispute.md section 11. Paths are short here; a path of 16 hashes more costs about 20,000.
@@ -56,6 +58,45 @@ contract GameGasTest is Judging {
         _below("demand again", 150_000);
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(checkpoints[7]));
         _below("reveal of a leaf", 80_000);
+    }
+
+    /// @dev The dearest judgment: `dot` of two full chunks of random numbers, claimed in a third one. i32 [16, 256] times
+    /// i32 [8, 256] gives i64 [16, 8].
+    /// forge-config: default.isolate = true
+    function test_gas_judgeDot_belowTarget_succeeds() public {
+        bytes memory x = abi.encodePacked(TypeCode.I32, uint8(2), uint32(16), uint32(256));
+        bytes memory y = abi.encodePacked(TypeCode.I32, uint8(2), uint32(8), uint32(256));
+        bytes memory z = abi.encodePacked(TypeCode.I64, uint8(2), uint32(16), uint32(8));
+        bytes[] memory list = new bytes[](3);
+        list[0] = abi.encodePacked(Opcode.CONSTANT, uint32(0), uint8(0), uint8(1), x, uint32(0));
+        list[1] = abi.encodePacked(Opcode.CONSTANT, uint32(1), uint8(0), uint8(1), y, uint32(0));
+        list[2] = abi.encodePacked(Opcode.DOT, uint32(2), uint8(2), uint32(0), x, uint32(1), y, uint8(1), z);
+        top = StepProgram.program(list, 3);
+        topValues = [_random(16 * 1024), _random(8 * 1024), _random(1024)];
+        _start();
+        uint256 id = _inTop();
+        ElementJudgment memory j;
+        j.instruction = _open(top, 2);
+        j.element = 127;
+        j.operands = new Leaf[](2);
+        (j.operands[0], j.operands[1]) = (_leaf(topRoots, 0), _leaf(topRoots, 1));
+        j.chunks = new ChunkOpening[](2);
+        (j.chunks[0], j.chunks[1]) = (_chunk(0, topValues[0], 15), _chunk(1, topValues[1], 7));
+        j.value = _leaf(topRoots, 2);
+        j.claimed = _chunk(0, topValues[2], 0);
+        _judge(id, j);
+        _below("judge dot", 350_000);
+        _assertVerdict(id, IDisputeGame.Verdict.SolverFalse);
+    }
+
+    function _random(uint256 length) private pure returns (bytes memory data) {
+        data = new bytes(length);
+        for (uint256 k; k < length; k += 32) {
+            bytes32 word = keccak256(abi.encode(length, k));
+            assembly ("memory-safe") {
+                mstore(add(add(data, 0x20), k), word)
+            }
+        }
     }
 
     /// @dev The last transaction's gas.
