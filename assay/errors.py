@@ -5,6 +5,7 @@ OperatorError (protocol.runtime.exits)
     ├── DescriptionError     the file that describes a task
     ├── SourceError          the Python file that builds it, or what that returned
     ├── NotServed            the bundle is not where the terms would say (a later try may work)
+    ├── NobodyAudits         no verifier is registered yet (a later try may work)
     ├── NotEnoughTokens      the escrow cannot be paid
     ├── ResultError          no result yet, or one that is not the committed one
     └── PortTaken            the HTTP port is in use (a later try may work)
@@ -29,6 +30,12 @@ class SourceError(AssayError):
 
 class NotServed(AssayError):
     """Nobody could fetch the bundle from the address that the terms would name."""
+
+    exit_code = ExitCode.RETRY
+
+
+class NobodyAudits(AssayError):
+    """No verifier is registered, so the market takes no task."""
 
     exit_code = ExitCode.RETRY
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.description import Description
-from assay.errors import NotEnoughTokens, NotServed
+from assay.errors import NobodyAudits, NotEnoughTokens, NotServed
 from assay.source import build
 from protocol.bundles import Bundle, BundleError, Limits, committed_terms, write_bundle
 from protocol.bundles.sources import open_source
@@ -82,7 +82,11 @@ def require_served(terms: Terms) -> None:
 
 
 def post(client: Client, terms: Terms) -> int:
-    """Lock the escrow and post; the task's id. Raises NotEnoughTokens, ChainError."""
+    """Lock the escrow and post; the task's id. Raises NobodyAudits, NotEnoughTokens, ChainError."""
+    if not client.audit.live_slots():
+        raise NobodyAudits(
+            "verifiers: expected at least one registered, got none; wait until `verifier watch` runs on this chain"
+        )
     amount = terms.escrow(client.deployment.parameters.draw_fee)
     have = client.vault.free(client.address) + client.token.balance_of(client.address)
     if have < amount:

@@ -66,6 +66,10 @@ def reported(known: Known = no_others) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         _end("interrupted", ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough, such as `head`; nothing may be flushed to it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(int(ExitCode.FINE))
     except OperatorError as error:
         _end(str(error), error.exit_code)
     except Exception as error:
