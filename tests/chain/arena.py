@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from protocol.chain.accounts import open_account
-from protocol.chain.client import connect
+from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
 from protocol.chain.devnet import Devnet
 from protocol.chain.game_view import GameReader
@@ -128,7 +128,7 @@ class Arena:
         for client in (self.submitter, self.solver, self.challenger):
             client.close()
 
-    def submitted(self, subject: Subject, runs: Sequence[Replay]) -> list[int]:
+    def submitted(self, subject: Subject, runs: Sequence[Run]) -> list[int]:
         """One submitted task per run, in order."""
         tasks = [self.submitter.market.post(terms(subject, number))[0] for number, _ in enumerate(runs)]
         for task in tasks:
@@ -158,7 +158,7 @@ class Arena:
         """Challenge and play to the end; `segment` None opens blind. Stops when the challenger has nothing to
         say.
         """
-        game, gas = self._open(task, solver, segment)
+        game, gas = self.opened(task, solver, segment, self.challenger)
         moves = ["challenge" if segment else "challengeBlind"]
         client = self.challenger
         reader = GameReader(client.game, game, subject.program.program, self.devnet.connection.block().number)
@@ -186,8 +186,8 @@ class Arena:
                     return Ended(reader.view().verdict, moves, gas, view, dict(event.arguments))
         return Ended(reader.view().verdict, moves, gas, reader.view())
 
-    def _open(self, task: int, solver: Run, segment: int | None) -> tuple[int, list[int]]:
-        client = self.challenger
+    def opened(self, task: int, solver: Run, segment: int | None, client: Client) -> tuple[int, list[int]]:
+        """A game of this challenger, just opened, and the gas of its two transactions."""
         named = SEGMENT_UNKNOWN if segment is None else segment
         commitment = priority_commitment(
             client.deployment.chain_id, client.game.address, task, named, client.address, SALT

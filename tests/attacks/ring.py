@@ -1,0 +1,164 @@
+"""The task of the attacks (digits, 3 segments of 2 steps), runs of it that are false in a chosen way, and a whole game.
+
+Everything is trained and traced for real and played on the real contracts by `tests.chain.arena`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+
+import torch
+
+from examples import digits
+from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.commitments import ProgressTree
+from protocol.dispute import defender
+from protocol.dispute.errors import NothingToReveal
+from protocol.dispute.moves import Move
+from protocol.dispute.parties import Run
+from protocol.dispute.view import GameView
+from protocol.program.execute import Interpreter
+from protocol.program.library import kernels
+from protocol.replay import HonestExecutor, Replay
+from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, one_ulp, producer_of_output
+from tests.attacks.purses import Purses
+from tests.chain.arena import Arena, Ended, Serving, Silent, Subject, replay, terms
+
+SEGMENTS, STEPS = 3, 2
+WRONG_STEP = 3
+"""Of the whole run: step 1 of segment 2."""
+
+Defence = Callable[[GameView, Run], Move | None]
+
+
+@cache
+def subject() -> Subject:
+    """The digits task, short."""
+    torch.set_num_threads(1)
+    captured = digits.build(SEGMENTS * STEPS)
+    return Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, STEPS)
+
+
+@cache
+def honest() -> Replay:
+    """The honest run."""
+    task = subject()
+    interpreter = Interpreter(kernels(task.program.program, digits.build(SEGMENTS * STEPS).hints))
+    return replay(task, HonestExecutor(task.program, task.fixed, interpreter))
+
+
+def perturbed(*wrong: Perturbation) -> Replay:
+    """A run that is honest but for these values and what follows from them."""
+    task = subject()
+    return replay(task, PerturbedExecutor(task.program, task.fixed, {}, wrong))
+
+
+def claiming(roots: Sequence[bytes]) -> Replay:
+    """A run that is said to have these checkpoints."""
+    task = subject()
+    executor = HonestExecutor(task.program, task.fixed, Interpreter({}))
+    return Replay(task.program, task.fixed, executor, STEPS, lambda _number: task.initial, lambda: roots)
+
+
+@cache
+def one_ulp_off() -> Replay:
+    """One weight, one unit in the last place, in WRONG_STEP."""
+    path, number = producer_of_output(subject().program.program, 0)
+    return perturbed(Perturbation(path, number, 0, one_ulp, WRONG_STEP, WRONG_STEP))
+
+
+def roots_of(run: Run) -> list[bytes]:
+    """State roots of the checkpoints, the initial state first."""
+    roots = run.segment_roots()
+    assert roots is not None
+    return list(roots)
+
+
+def first_false(run: Run) -> int:
+    """The first segment whose end is not the honest run's."""
+    return next(
+        i
+        for i, (mine, true) in enumerate(zip(roots_of(run), roots_of(honest()), strict=True))
+        if mine != true
+    )
+
+
+def fights(
+    arena: Arena,
+    run: Run,
+    *,
+    words: Silent | Serving | None = None,
+    defence: Defence = defender.next_move,
+    segment: int | None = None,
+) -> tuple[Ended, TaskStatus, Purses]:
+    """Submit a run and challenge it, by default at its first false segment: how it ended, and who paid whom from before
+    the posting. `words` are served by default; a solver that has no answer stays silent.
+    """
+
+    def answer(view: GameView, own: Run) -> Move | None:
+        try:
+            return defence(view, own)
+        except NothingToReveal:
+            return None
+
+    before = Purses.of(arena)
+    (task,) = arena.submitted(subject(), [run])
+    at = first_false(run) if segment is None else segment
+    ended = arena.play(task, subject(), run, honest(), words or Serving(run), at, answer)
+    return ended, arena.submitter.market.task(task).status, Purses.of(arena) - before
+
+
+def assigned(arena: Arena, number: int) -> int:
+    """A task that the solver has won and not begun; `number` makes its bundle another one."""
+    (task, _) = arena.submitter.market.post(terms(subject(), number))
+    arena.solver.market.bid(task, 10 * TOKEN)
+    arena.devnet.skip(30)
+    arena.solver.market.assign(task)
+    return task
+
+
+def progressed(arena: Arena, task: int, roots: Sequence[bytes]) -> ProgressTree:
+    """The solver commits to these first checkpoints."""
+    tree = ProgressTree(list(roots))
+    head = tree.at(len(roots))
+    arena.solver.market.progress(task, head.root, len(roots), head.inclusion_path(0), [])
+    return tree
+
+
+def audited(arena: Arena, task: int) -> int:
+    """The challenger, who is the only verifier, draws and attests; the number of its duties."""
+    verifier = arena.challenger
+    block = verifier.market.task(task).draw_block
+    arena.devnet.mine(max(0, block - arena.devnet.connection.block().number) + 1)
+    verifier.audit.draw(task, block)
+    duties = verifier.audit.duties(task)
+    for duty in duties:
+        verifier.audit.attest(task, duty.number, roots_of(honest())[duty.segment])
+    return len(duties)
+
+
+def refused(call: Callable[[], object]) -> str:
+    """Name of the contract's error; fails if the call goes through."""
+    try:
+        call()
+    except Reverted as error:
+        return error.name
+    raise AssertionError("the contract accepted it")
+
+
+def emptied(client: Client, keep: int) -> int:
+    """Withdraw all free tokens but `keep`; what the account had."""
+    had = client.vault.free(client.address)
+    client.vault.withdraw(had - keep)
+    return had
+
+
+def other_data() -> Subject:
+    """The same task with its dataset's rows one further."""
+    task = subject()
+    return replace(task, fixed=tuple(x.roll(1, 0) if x.dim() else x for x in task.fixed))

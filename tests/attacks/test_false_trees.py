@@ -1,0 +1,143 @@
+"""Solvers that hide what they computed: false trees, roots of nothing, answers withheld, late or false (attacks 6 to 8,
+13, 14, 20, 47).
+
+Nothing that is served is believed, and everything can be asked for on-chain; so hiding costs what cheating costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+
+from protocol.chain.views import TaskStatus
+from protocol.commitments import state_root
+from protocol.dispute import defender
+from protocol.dispute.moves import Move
+from protocol.dispute.parties import Frame, Run
+from protocol.dispute.view import GameView, Verdict
+from tests.adversaries.covering import covers_up
+from tests.attacks.purses import SLASHED, Purses
+from tests.attacks.ring import Defence, fights, honest, one_ulp_off
+from tests.chain.arena import Arena, Ended, Serving, Silent
+
+pytestmark = pytest.mark.chain
+
+SEGMENT = 2
+RANDOM = sha256(b"no tree at all").digest()
+
+
+class Altered:
+    """A run that says something else in one place. Its checkpoints are those of `run`."""
+
+    def __init__(
+        self, run: Run, tensor: bytes | None = None, state: bytes | None = None, shift: int = 0
+    ) -> None:
+        self._run, self._tensor, self._state, self._shift = run, tensor, state, shift
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        """As they are."""
+        return self._run.segment_roots()
+
+    def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
+        """With `tensor` as the first tensor in the middle of the segment."""
+        roots = list(self._run.tensor_roots(segment, step))
+        if self._tensor is not None and step == 1:
+            roots[0] = self._tensor
+        return roots
+
+    def step_roots(self, segment: int) -> Sequence[bytes]:
+        """With `state`, or the state of the altered tensors, in the middle of the segment."""
+        first, middle, last = self._run.step_roots(segment)
+        if self._tensor is not None:
+            middle = state_root(self.tensor_roots(segment, 1))
+        return [first, self._state or middle, last]
+
+    def constant_roots(self) -> Sequence[bytes]:
+        """As they are."""
+        return self._run.constant_roots()
+
+    def frame(self, segment: int, step: int) -> Frame:
+        """The frame of a step `shift` later."""
+        return self._run.frame(segment, step + self._shift)
+
+
+def slashed(fight: tuple[Ended, TaskStatus, Purses], verdict: Verdict) -> list[str]:
+    """The solver is slashed with this verdict; the moves."""
+    ended, status, paid = fight
+    assert (ended.verdict, status, paid) == (verdict, TaskStatus.SLASHED, SLASHED)
+    return ended.moves
+
+
+def test_honest_states_in_a_false_step_tree(ring: Arena) -> None:
+    """Both ends are right, the state between them is one with another tensor: no step leads to it."""
+    run = Altered(honest(), tensor=RANDOM)
+    moves = slashed(fights(ring, run, segment=SEGMENT), Verdict.SOLVER_FALSE)
+    assert moves[-1] == "judgeOutput"
+
+
+def test_a_step_tree_over_no_state_at_all(ring: Arena) -> None:
+    run = Altered(honest(), state=RANDOM)
+    moves = slashed(fights(ring, run, segment=SEGMENT), Verdict.SOLVER_SILENT)
+    assert moves[-1] == "demand"
+
+
+def test_the_trace_of_another_step(ring: Arena) -> None:
+    """A right step tree, and an honest trace that is not of the step: it begins with another state."""
+    moves = slashed(fights(ring, Altered(one_ulp_off(), shift=1)), Verdict.SOLVER_FALSE)
+    assert moves[-1] == "judgeInput"
+
+
+def test_a_trace_root_that_is_random_bytes(ring: Arena) -> None:
+    def posts_nothing_real(view: GameView, run: Run) -> Move | None:
+        move = defender.next_move(view, run)
+        if move is None or move.function != "expandTrace":
+            return move
+        return replace(move, arguments=(move.arguments[0], RANDOM))
+
+    moves = slashed(fights(ring, one_ulp_off(), defence=posts_nothing_real), Verdict.SOLVER_SILENT)
+    assert moves[-3:] == ["selectStep", "expandTrace", "demand"]
+
+
+class ValuesWithheld(Serving):
+    """Serves all but values."""
+
+    def value(self, _segment: int, _step: int, _path: tuple[int, ...], _leaf: int) -> bytes:
+        """Nothing."""
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("served", "least"),
+    [(Silent, 6), (lambda: ValuesWithheld(one_ulp_off()), 1), (lambda: Serving(honest()), 3)],
+    ids=["all of it", "the value alone", "honest words beside a false run"],
+)
+def test_withheld_or_false_answers_are_demanded_on_chain(
+    ring: Arena, served: Callable[[], Silent | Serving], least: int
+) -> None:
+    """`least` is the number of demands without which the way down is not known."""
+    moves = slashed(fights(ring, one_ulp_off(), words=served(), defence=covers_up), Verdict.SOLVER_FALSE)
+    demands = moves.count("demand")
+    assert demands >= least
+    assert demands == moves.count("revealNode") + moves.count("revealLeaf")
+    assert moves[-1].startswith("judge")
+
+
+def in_the_last_second(ring: Arena) -> Defence:
+    """A defence whose every move is mined at its deadline."""
+
+    def late(view: GameView, run: Run) -> Move | None:
+        deadline = ring.solver.game.game(view.game).deadline
+        ring.devnet.connection.request("evm_setNextBlockTimestamp", hex(deadline), attempts=1)
+        return covers_up(view, run)
+
+    return late
+
+
+def test_withheld_and_then_served_in_the_last_second(ring: Arena) -> None:
+    moves = slashed(
+        fights(ring, one_ulp_off(), words=Silent(), defence=in_the_last_second(ring)), Verdict.SOLVER_FALSE
+    )
+    assert moves[-1] == "judge"

@@ -1,0 +1,119 @@
+"""Solvers that would keep their stake: progress rewritten or made of nothing, vanishing, withdrawing in time, one stake
+for two tasks, junk in place of training (attacks 12, 15 to 17, 51, 52).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.commitments import ProgressTree
+from protocol.dispute import defender
+from protocol.dispute.moves import Move
+from protocol.dispute.parties import Run
+from protocol.dispute.view import GameView, Verdict
+from tests.attacks.purses import SLASHED, Purses
+from tests.attacks.ring import (
+    assigned,
+    claiming,
+    emptied,
+    fights,
+    first_false,
+    honest,
+    one_ulp_off,
+    progressed,
+    refused,
+    roots_of,
+    subject,
+)
+from tests.chain.arena import Arena, Silent, terms
+
+pytestmark = pytest.mark.chain
+
+JUNK = sha256(b"junk").digest()
+TRAINING = terms(subject(), 0).training_period
+PENALTY = terms(subject(), 0).delay_penalty
+STAKE = terms(subject(), 0).stake
+
+
+def expired(ring: Arena, task: int) -> None:
+    """Anybody ends a task whose solver is late."""
+    ring.devnet.skip(TRAINING)
+    ring.challenger.market.expire(task)
+    assert ring.solver.market.task(task).status is TaskStatus.REFUNDED
+
+
+def test_vanishing_mid_task_costs_the_penalty_and_the_escrow_returns(ring: Arena) -> None:
+    before = Purses.of(ring)
+    task = assigned(ring, 1)
+    progressed(ring, task, roots_of(honest())[:2])
+    expired(ring, task)
+    assert Purses.of(ring) - before == Purses(solver=-PENALTY, burned=PENALTY)
+
+
+def test_checkpoints_once_committed_cannot_be_rewritten(ring: Arena) -> None:
+    """The false checkpoint stays where it can be challenged; who cannot go on from it is late."""
+    before = Purses.of(ring)
+    task = assigned(ring, 2)
+    false, true = roots_of(one_ulp_off()), roots_of(honest())
+    at = first_false(one_ulp_off())
+    tree = progressed(ring, task, false[: at + 1])
+    whole = ProgressTree(true).at(len(true))
+    proof = ProgressTree(true).consistency_proof(at + 1)
+    last = len(true) - 1
+    name = refused(
+        lambda: ring.solver.market.submit(task, whole.root, [], proof, true[last], whole.inclusion_path(last))
+    )
+    assert name == "InconsistentRoot"
+    assert ring.solver.market.task(task).root == tree.at(at + 1).root
+    expired(ring, task)
+    assert Purses.of(ring) - before == Purses(solver=-PENALTY, burned=PENALTY)
+
+
+def test_unchanged_progress_is_none(ring: Arena) -> None:
+    task = assigned(ring, 3)
+    tree = progressed(ring, task, roots_of(honest())[:2]).at(2)
+    assert refused(lambda: ring.solver.market.progress(task, tree.root, 2, [], [])) == "TreeSize"
+
+
+def test_junk_as_progress_is_slashed_while_it_trains(ring: Arena) -> None:
+    """A challenger need not wait for the submission. What follows a root of nothing cannot be shown."""
+    before = Purses.of(ring)
+    task = assigned(ring, 4)
+    run = claiming([roots_of(honest())[0], JUNK])
+    progressed(ring, task, roots_of(run))
+    ended = ring.play(task, subject(), run, honest(), Silent(), 1, lambda _view, _run: None)
+    assert ended.verdict is Verdict.SOLVER_SILENT
+    assert Purses.of(ring) - before == SLASHED
+
+
+def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena) -> None:
+    """The lock holds the stake until the task is over, then the slash takes it."""
+    solver = ring.solver
+    had: list[int] = []
+
+    def withdraws(view: GameView, run: Run) -> Move | None:
+        if not had:
+            had.append(emptied(solver, keep=0))
+            stake = solver.market.task(view.task).stake
+            assert refused(lambda: solver.vault.withdraw(1)) == "NotEnoughFree"
+            assert refused(lambda: solver.vault.finish_unbonding(stake)) == "StillBonded"
+            assert solver.vault.lock_of(stake).remaining == STAKE
+        return defender.next_move(view, run)
+
+    ended, status, paid = fights(ring, one_ulp_off(), defence=withdraws)
+    assert (ended.verdict, status) == (Verdict.SOLVER_FALSE, TaskStatus.SLASHED)
+    assert paid == replace(SLASHED, solver=SLASHED.solver - had[0])
+    solver.fund(had[0])
+
+
+def test_one_stake_does_not_carry_two_tasks(ring: Arena) -> None:
+    first, second = (ring.submitter.market.post(terms(subject(), k))[0] for k in (6, 7))
+    had = emptied(ring.solver, keep=2 * STAKE - 1)
+    ring.solver.market.bid(first, TOKEN)
+    assert refused(lambda: ring.solver.market.bid(second, TOKEN)) == "NotEnoughFree"
+    ring.solver.fund(had)
