@@ -187,6 +187,13 @@ class Database:
         )
         return [StateRow(number, bool(own), root, manifest) for number, own, root, manifest in rows]
 
+    def own_segments(self, task: int) -> int:
+        """Segments of a task that one's own run from the start has come through."""
+        ((count,),) = self._execute(
+            "SELECT count(*) FROM states WHERE task = ? AND own AND number > 0", (task,)
+        )
+        return int(count)
+
     def put_state(self, task: int, row: StateRow) -> None:
         """Note a state whose blobs are on disk."""
         self._execute(

@@ -42,10 +42,7 @@ class Material:
     executor: Executor
     states: States
     words: SolverWords
-
-    def auditor(self) -> Auditor:
-        """Replays segments of the task."""
-        return Auditor(self.work.program, self.executor, self.terms.segment_steps, self.states, self.words)
+    auditor: Auditor
 
     def run(self, accusation: Accusation) -> Replay:
         """One's own run below an accusation: from the solver's state before the false segment, or from the start."""
@@ -125,7 +122,8 @@ class Materials:
         initial = bundle.initial_state
         states = States(task, work.program, executor, terms.segment_steps, initial, self._database, store)
         words = self._conduct.words(endpoint, task, work.program, terms)
-        return Material(terms, work, executor, states, words)
+        auditor = Auditor(work.program, executor, terms.segment_steps, states, words)
+        return Material(terms, work, executor, states, words, auditor)
 
     def _bundle(self, terms: Terms, endpoint: str) -> Bundle:
         """Kept, or fetched and kept."""

@@ -47,7 +47,7 @@ Finding = Equal | Different
 
 
 class Auditor:
-    """Replays segments of one task."""
+    """Replays segments of one task. Any thread may ask."""
 
     def __init__(
         self, program: StepProgram, executor: Executor, segment_steps: int, states: States, words: SolverWords
@@ -57,17 +57,25 @@ class Auditor:
         self._segment_steps = segment_steps
         self._states = states
         self._words = words
+        self._heard: dict[Committed, Sequence[bytes]] = {}
 
-    def audit(self, committed: Committed, segment: int) -> Finding:
-        """Compare segment 1 … size - 1 of a commitment."""
+    def audit(self, committed: Committed, segment: int) -> Finding | None:
+        """Compare segment 1 … size - 1 of a commitment.
+
+        None if it cannot be told yet: one's own run from the start has come on by a segment, ask again.
+        """
         roots = self._segment_roots(committed)
         if roots is None:
             return self._audit_unserved(committed, segment)
         before = self._states.served(segment - 1, roots[segment - 1], self._words)
         if before is None:
-            false = self._states.run_to(segment - 1, roots)
+            arrived = self._states.extend(segment - 1)
+            pairs = zip(self._states.own_roots()[:segment], roots, strict=False)
+            false = next((number for number, (own, told) in enumerate(pairs) if own != told), None)
             if false is not None:
                 return Different(false, tuple(roots))
+            if not arrived:
+                return None
             before = self._states.own(segment - 1)
         steps = self._replay(before, segment)
         if steps[-1] != roots[segment]:
@@ -75,15 +83,21 @@ class Auditor:
         return Equal(step_tree(steps).root)
 
     def _segment_roots(self, committed: Committed) -> Sequence[bytes] | None:
-        """The solver's checkpoint roots if it serves those that it committed."""
+        """The solver's checkpoint roots if it serves, or once served, those that it committed."""
+        if committed in self._heard:
+            return self._heard[committed]
         roots = self._words.segment_roots()
         if roots is None or len(roots) < committed.size:
             return None
         roots = roots[: committed.size]
-        return roots if segment_tree(roots).root == committed.root else None
+        if segment_tree(roots).root != committed.root:
+            return None
+        self._heard = {committed: roots}
+        return roots
 
-    def _audit_unserved(self, committed: Committed, segment: int) -> Finding:
-        self._states.run_to(committed.size - 1)
+    def _audit_unserved(self, committed: Committed, segment: int) -> Finding | None:
+        if not self._states.extend(committed.size - 1):
+            return None
         own = self._states.own_roots()[: committed.size]
         if segment_tree(own).root != committed.root:
             return Different(None, ())

@@ -28,7 +28,7 @@ class VerifierSettings(BaseModel):
     """Tasks to look at; empty: all."""
     games: Annotated[int, Field(ge=1, le=64)] = 4
     """Games played side by side, each in memory; further accusations wait."""
-    replays: Annotated[int, Field(ge=1, le=64)] = 1
+    replays: Annotated[int, Field(ge=1, le=64)] = 2
     """Segments replayed side by side, each in memory."""
     poll: Annotated[float, Field(gt=0, le=60)] = 0.5
     patience: Annotated[float, Field(gt=0)] = 300.0

@@ -7,7 +7,7 @@ solver that served a checkpoint once may refuse it when it is accused.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from protocol.commitments import BlobStore, CommitmentError, state_root
 from protocol.commitments.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
@@ -45,39 +45,30 @@ class States:
         """State roots r_0, r_1, … of one's own run, as far as it has got."""
         return [row.root for row in self._database.states(self._task, own=True)]
 
-    def run_to(self, last: int, expected: Sequence[bytes] | None = None) -> int | None:
-        """Run on from the initial state up to checkpoint `last`; the first checkpoint that is not the expected one.
-
-        With `expected` it stops there.
-        """
+    def extend(self, last: int) -> bool:
+        """Run on towards checkpoint `last`, by one segment at most; whether one's own run has got there."""
         with self._lock:
             rows = self._database.states(self._task, own=True)
             if not rows:
                 rows = [self._keep(0, True, self._initial())]
-            for row in rows[: last + 1]:
-                if expected is not None and row.root != expected[row.number]:
-                    return row.number
-            if len(rows) > last:
-                return None
-            state = self._load(rows[-1])
-            for number in range(len(rows), last + 1):
-                first = (number - 1) * self._segment_steps
+            if len(rows) <= last:
+                state = self._load(rows[-1])
+                first = rows[-1].number * self._segment_steps
                 for step in range(first + 1, first + self._segment_steps + 1):
                     state = self._executor.step(state, step)
-                row = self._keep(number, True, state)
-                if expected is not None and row.root != expected[number]:
-                    return number
-            return None
+                rows.append(self._keep(len(rows), True, state))
+            return len(rows) > last
 
     def own(self, number: int) -> State:
         """Checkpoint `number` of one's own run."""
-        self.run_to(number)
+        while not self.extend(number):
+            pass
         return self._load(self._database.states(self._task, own=True)[number])
 
     def served(self, number: int, root: bytes, words: SolverWords) -> State | None:
         """The checkpoint with this root, kept or asked for; None if the solver does not give it."""
         if number == 0:
-            self.run_to(0)
+            self.extend(0)
         for own in (True, False):
             for row in self._database.states(self._task, own):
                 if row.number == number and row.root == root:

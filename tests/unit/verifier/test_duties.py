@@ -59,9 +59,9 @@ def sight(status: TaskStatus = TaskStatus.SUBMITTED, **changes: Any) -> Sight:
     return Sight(view, TERMS, **{"now": NOW, "block": BLOCK, **own})
 
 
-DRAWN = {"drawn_at": NOW - 10}
-OVER = {"challenge_until": NOW - 1}
-LONG_OVER = {"challenge_until": NOW - GRACE - 1}
+DRAWN: dict[str, Any] = {"drawn_at": NOW - 10}
+OVER: dict[str, Any] = {"challenge_until": NOW - 1}
+LONG_OVER: dict[str, Any] = {"challenge_until": NOW - GRACE - 1}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,115 @@
+"""A verifier that is killed with SIGKILL in the middle of a challenge takes it up again and does nothing twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.chain.events import Follower
+from protocol.chain.views import TaskStatus
+from protocol.dispute.view import Verdict
+from protocol.runtime.exits import ExitCode
+from solver.conduct import Conduct
+from tests.chain.solver_stage import Solver, Stage, over, stage
+from tests.chain.test_verifier_watch import cheats, until_registered, wait
+
+pytestmark = pytest.mark.chain
+
+KILLED_AFTER = ("Committed", "Challenged", "StepSelected")
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        made.submitter.audit.resign()
+        yield made
+
+
+class Process:
+    """`verifier watch` in a process of its own, with the tokens of development account 2."""
+
+    def __init__(self, scene: Stage, home: Path, log: Path) -> None:
+        scene.client("dev:2").close()  # gives it tokens
+        home.mkdir(exist_ok=True)
+        deployment = home / "deployment.json"
+        deployment.write_text(scene.deployment.model_dump_json())
+        bundles = json.dumps([scene.bundles.as_uri()])
+        (home / "config.toml").write_text(f"[verifier]\npoll = 0.05\nbundles = {bundles}\n")
+        self.command = [sys.executable, "-c", "import verifier.cli as cli; cli.main()", "watch", "--once"]
+        self.command += ["--whistleblow", "--dev-account", "2", "--rpc", scene.devnet.url]
+        self.command += ["--home", str(home), "--deployment", str(deployment)]
+        self._log = log
+        self._process = self._start()
+
+    def kill(self) -> None:
+        """End it as a power cut does, and start another."""
+        self._process.kill()
+        self._process.wait()
+        self._process = self._start()
+
+    def join(self, seconds: float = 60) -> int:
+        """Wait for its end; the exit code."""
+        return self._process.wait(seconds)
+
+    def close(self) -> None:
+        """End it."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                self.command, stdout=log, stderr=log, env={**os.environ, "OMP_NUM_THREADS": "1"}
+            )
+
+
+def events(scene: Stage) -> Counter[str]:
+    """How often each event of the game has happened."""
+    game = scene.submitter.game
+    follower = Follower(game.connection, {game.address: game.contract}, scene.deployment.block)
+    return Counter(event.name for event in follower.poll().events)
+
+
+def test_a_challenge_survives_kills(scene: Stage, tmp_path: Path) -> None:
+    verifier = Process(scene, tmp_path / "verifier", tmp_path / "verifier.log")
+    solver = None
+    try:
+        until_registered(scene)
+        solver = Solver(scene, Conduct(executor=cheats))
+        task = scene.post(challenge_period=60, solver_clock=60, challenger_clock=60)
+        for name in KILLED_AFTER:
+            wait(lambda name=name: events(scene)[name] > 0, 90)  # type: ignore[misc]
+            verifier.kill()
+        assert scene.until(task, over, 120).status is TaskStatus.SLASHED
+        assert verifier.join() == ExitCode.FRAUD
+        happened = events(scene)
+        game = scene.submitter.game.game(1)
+    finally:
+        print((tmp_path / "verifier.log").read_text())
+        verifier.close()
+        if solver is not None:
+            solver.close()
+    assert game.verdict is Verdict.SOLVER_FALSE
+    assert (happened["Committed"], happened["Challenged"], happened["StepSelected"]) == (1, 1, 1)
+
+
+def test_a_second_verifier_from_one_account_is_refused(scene: Stage, tmp_path: Path) -> None:
+    verifier = Process(scene, tmp_path / "verifier", tmp_path / "verifier.log")
+    second = None
+    try:
+        until_registered(scene)
+        second = subprocess.run(
+            verifier.command, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ)
+        )
+    finally:
+        verifier.close()
+    assert second.returncode == ExitCode.RETRY
+    assert "to be the only process that sends from it" in second.stderr
