@@ -97,7 +97,7 @@ class Teller:
         duties = [event for event in act.events if event.name == "DutyDrawn"]
         segments = sorted(event.arguments["segment"] for event in duties)
         names = sorted({self._name(event, "verifier") for event in duties})
-        return f"{', '.join(names)} drawn, to replay segments {', '.join(map(str, segments))}"
+        return f"{', '.join(names)} is drawn to replay segments {', '.join(map(str, segments))}"
 
     def _attested(self, _act: Act, event: Event) -> str:
         duty = self._ledger.events("DutyDrawn", task=event.arguments["task"], duty=event.arguments["duty"])[0]
