@@ -190,10 +190,13 @@ abstract contract GameState is IDisputeGame {
         g.head = keccak256(abi.encode(head, uint256(number), keccak256(msg.data)));
     }
 
-    function _headOf(uint256 id, Record storage g) internal view returns (bytes32) {
-        bytes32 head = g.head;
-        if (head != 0) return head;
-        return keccak256(abi.encode(id, uint256(g.task), g.challenger, g.segment));
+    /// @dev Names the claim that the game has reached, too: a re-organisation may bring another one in its place, of which
+    /// the challenger said nothing.
+    function _headOf(uint256 id, Record storage g) internal view returns (bytes32 head) {
+        head = g.head;
+        if (head == 0) head = keccak256(abi.encode(id, uint256(g.task), g.challenger, g.segment));
+        bytes32 root = _reached(g).root;
+        if (root != 0) head = keccak256(abi.encode(head, root));
     }
 
     function _requirePhase(Record storage g, Phase due) internal view {

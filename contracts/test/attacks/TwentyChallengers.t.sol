@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Play} from "../dispute/Play.sol";
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+
+/// @title Twenty challengers at once against one honest solver (attack 19): it answers once and is paid twenty times.
+contract TwentyChallengersTest is Play {
+    uint256 private constant COUNT = 20;
+
+    function setUp() public override {
+        super.setUp();
+        _start();
+    }
+
+    function test_challenge_byTwenty_honestSolverIsPaid_succeeds() public {
+        address[] memory accusers = _accusers();
+        uint256 burned = vault.burned();
+        uint256 solverHad = _free(solver);
+        uint256[] memory ids = new uint256[](COUNT);
+        for (uint256 k; k < COUNT; ++k) {
+            ids[k] = _challengeBy(accusers[k], SEGMENT);
+        }
+        // One claim serves all of them, and each waits for it no longer than the first.
+        assertEq(game.gameOf(ids[COUNT - 1]).deadline, game.gameOf(ids[0]).deadline);
+        _expandSteps();
+        vm.warp(vm.getBlockTimestamp() + CHALLENGER_CLOCK + 1);
+        for (uint256 k; k < COUNT; ++k) {
+            vm.prank(anyone);
+            game.timeOut(ids[k]);
+            _assertVerdict(ids[k], IDisputeGame.Verdict.ChallengerSilent);
+            assertEq(_free(accusers[k]), 0);
+        }
+        assertEq(_free(solver), solverHad + COUNT * BOND / 2);
+        assertEq(vault.burned(), burned + COUNT * BOND / 2);
+        ITaskMarket.Task memory t = market.taskOf(task);
+        assertEq(uint256(t.status), uint256(ITaskMarket.Status.Submitted));
+        assertEq(t.openGames, 0);
+        (,, uint256 stake,) = vault.lockOf(t.stake);
+        assertEq(stake, STAKE);
+    }
+
+    /// @dev Each with its bond and nothing more, so that a bond lost shows.
+    function _accusers() private returns (address[] memory accusers) {
+        accusers = new address[](COUNT);
+        IERC20 token = IERC20(vault.token());
+        for (uint256 k; k < COUNT; ++k) {
+            accusers[k] = makeAddr(string.concat("accuser ", vm.toString(k)));
+            vm.startPrank(second);
+            vault.withdraw(BOND);
+            token.transfer(accusers[k], BOND);
+            vm.stopPrank();
+            vm.startPrank(accusers[k]);
+            token.approve(address(vault), BOND);
+            vault.deposit(BOND);
+            vm.stopPrank();
+        }
+    }
+}
