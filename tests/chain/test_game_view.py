@@ -79,7 +79,7 @@ def test_any_restart_and_any_reorganisation_leave_the_same_view(chain: Arena) ->
     honest = replay(task, HonestExecutor(task.program, task.fixed, Interpreter({})))
     false = replay(task, PerturbedExecutor(task.program, task.fixed, {}, [wrong]))
     (number,) = chain.submitted(task, [false])
-    game, _ = chain._open(number, false, None)
+    game, _ = chain.opened(number, false, None, chain.challenger)
     client, first = chain.challenger, chain.challenger.deployment.block
     rpc = chain.devnet.connection
 
@@ -143,7 +143,7 @@ def test_reveals_are_told_once(chain: Arena) -> None:
     honest = replay(task, HonestExecutor(task.program, task.fixed, Interpreter({})))
     false = replay(task, PerturbedExecutor(task.program, task.fixed, {}, [wrong]))
     (number,) = chain.submitted(task, [false])
-    game, _ = chain._open(number, false, None)
+    game, _ = chain.opened(number, false, None, chain.challenger)
     reader = GameReader(chain.challenger.game, game, task.program.program, chain.challenger.deployment.block)
     heard = Heard()
     view = reader.view()
