@@ -9,8 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from protocol.bundles import Bundle, BundleError, BundleMismatch, fetch_bundle, load_bundle, require_terms
-from protocol.bundles.sources import open_source
+from protocol.bundles import Bundle, BundleError, fetch_bundle, load_bundle, require_terms
 from protocol.bundles.write import BLOBS, MANIFEST
 from protocol.commitments import BlobStore
 from protocol.commitments.atomic import write_atomically
@@ -50,17 +49,8 @@ def _held(folder: Path, terms: Terms) -> Bundle | None:
 
 
 def _fetched(desk: Desk, folder: Path, terms: Terms, seconds: float) -> Bundle:
-    limits = desk.limits(seconds)
-    bundle = fetch_bundle(terms.bundle, terms.bundle_hash, BlobStore(folder / BLOBS), limits)
+    store = BlobStore(folder / BLOBS)
+    bundle = fetch_bundle(terms.bundle, terms.bundle_hash, store, desk.limits(seconds))
     # The manifest's own bytes, for its hash is the bundle's name; written last, so that what is named is complete.
-    data = open_source(terms.bundle, limits).read(MANIFEST, limits.manifest_bytes)
-    found = sha256(data).digest()
-    if found != terms.bundle_hash:
-        raise BundleMismatch(
-            "bundle hash",
-            expected=terms.bundle_hash.hex(),
-            got=found.hex(),
-            remedy="do not take this task: its server answers one question in two ways",
-        )
-    write_atomically(folder / MANIFEST, data)
+    write_atomically(folder / MANIFEST, store.get(terms.bundle_hash.hex()))
     return bundle

@@ -10,33 +10,27 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from queue import SimpleQueue
 
 FIRST_REST = 0.5
 
 
 class _Job:
-    """One piece of work in a thread of its own. The thread is a daemon: an operator's second signal ends it too."""
+    """One piece of work; `done` is set when it has ended."""
 
-    def __init__(self, key: str, work: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.done = threading.Event()
         self.error: Exception | None = None
         self._work = work
-        self._thread = threading.Thread(target=self._run, name=key, daemon=True)
-        self._thread.start()
 
-    @property
-    def done(self) -> bool:
-        """Whether the work has ended."""
-        return not self._thread.is_alive()
-
-    def wait(self) -> None:
-        """Until the work has ended."""
-        self._thread.join()
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Do the work, in a worker's thread."""
         try:
             self._work()
         except Exception as error:
             self.error = error
+        finally:
+            self.done.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +52,8 @@ class Jobs:
         self._clock = clock
         self._running: dict[str, _Job] = {}
         self._rests: dict[str, _Rest] = {}
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
 
     @property
     def busy(self) -> int:
@@ -78,7 +74,13 @@ class Jobs:
         resting = rest is not None and self._clock() < rest.until
         if key in self._running or resting or self.full:
             return False
-        self._running[key] = _Job(key, work)
+        self._running[key] = _Job(work)
+        if self.busy > len(self._threads):
+            # Few threads that stay, for each holds a connection to the node. Daemons: an operator's second signal ends
+            # them too.
+            self._threads.append(threading.Thread(target=self._serve, daemon=True))
+            self._threads[-1].start()
+        self._queue.put(self._running[key])
         return True
 
     def collect(self) -> list[tuple[str, Exception]]:
@@ -88,7 +90,7 @@ class Jobs:
             key: rest for key, rest in self._rests.items() if now < rest.until + self._longest_rest
         }
         failures = []
-        for key, job in [(key, job) for key, job in self._running.items() if job.done]:
+        for key, job in [(key, job) for key, job in self._running.items() if job.done.is_set()]:
             del self._running[key]
             if job.error is None:
                 self._rests.pop(key, None)
@@ -102,4 +104,16 @@ class Jobs:
     def wait(self) -> None:
         """Until no job runs."""
         for job in self._running.values():
-            job.wait()
+            job.done.wait()
+
+    def close(self) -> None:
+        """Until no job runs and all threads have ended; nothing may be offered afterwards."""
+        self.wait()
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _serve(self) -> None:
+        while (job := self._queue.get()) is not None:
+            job.run()

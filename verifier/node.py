@@ -65,7 +65,7 @@ class VerifierNode:
             return self._loop(once)
         finally:
             for jobs in (self._games, self._sends, self._replays):
-                jobs.wait()
+                jobs.close()
             self.desk.database.close()
 
     def _loop(self, once: bool) -> ExitCode:

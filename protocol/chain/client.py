@@ -67,9 +67,10 @@ class Client:
         return [*sent, self.vault.deposit(missing)]
 
     def close(self) -> None:
-        """Give the account's lock back."""
+        """Give the account's lock back, and let go of the sockets."""
         if self.sender is not None:
             self.sender.close()
+        self.connection.close()
 
     def __enter__(self) -> Self:
         return self

@@ -48,14 +48,23 @@ class Connection:
 
     def __init__(self, url: str, timeout: float = TIMEOUT_SECONDS) -> None:
         self.url = url
+        # One session for all threads: web3 would keep one for each thread that ever asked, and close none.
+        self._session = requests.Session()
         self._provider = HTTPProvider(
-            url, request_kwargs={"timeout": timeout}, exception_retry_configuration=None
+            url,
+            request_kwargs={"timeout": timeout},
+            session=self._session,
+            exception_retry_configuration=None,
         )
 
     @cached_property
     def chain_id(self) -> int:
         """The node's chain id."""
         return _number(self.request("eth_chainId"))
+
+    def close(self) -> None:
+        """Let go of the sockets. A later question opens new ones."""
+        self._session.close()
 
     def require_chain(self, chain_id: int) -> None:
         """Raises WrongChain if the node serves another chain."""

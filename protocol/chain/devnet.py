@@ -79,8 +79,9 @@ class Devnet:
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT
         )
+        self.connection = Connection(self.url)
         try:
-            self.connection = self._wait_ready()
+            self._wait_ready()
         except BaseException:
             self.close()
             raise
@@ -117,6 +118,7 @@ class Devnet:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        self.connection.close()
         self._log.close()
 
     def __enter__(self) -> Self:
@@ -127,8 +129,7 @@ class Devnet:
     ) -> None:
         self.close()
 
-    def _wait_ready(self) -> Connection:
-        connection = Connection(self.url)
+    def _wait_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
         while True:
             status = self._process.poll()
@@ -140,15 +141,14 @@ class Devnet:
                     remedy="run it by hand to see why",
                 )
             try:
-                connection.request("eth_chainId", attempts=1)
+                self.connection.request("eth_chainId", attempts=1)
                 break
             except RpcError:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
         # The probe of a fresh chain asks for the hashes of earlier blocks: let there be some.
-        connection.request("anvil_mine", "0x2", attempts=1)
-        return connection
+        self.connection.request("anvil_mine", "0x2", attempts=1)
 
 
 def _listens(port: int) -> bool:

@@ -1,0 +1,169 @@
+"""The submitter's commands as processes: a task goes from a file to a checked result on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.runtime.exits import ExitCode
+from tests.chain.solver_stage import Solver, Stage, stage
+
+pytestmark = pytest.mark.chain
+
+SOURCE = """
+import torch
+from torch import nn
+from protocol.program.capture import capture
+
+def build(steps):
+    torch.manual_seed(0)
+    model = nn.Linear(4, 2)
+    data = {"x": torch.arange(32.0).reshape(8, 4) / 32, "y": torch.ones(8, 2)}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    return capture(model, objective, optimizer, data, batch_size=4, steps=steps)
+
+def objective(model, batch):
+    return ((model(batch["x"]) - batch["y"]) ** 2).mean(), {}
+
+def norm(state):
+    return state["weight"].norm()
+"""
+TASK = """
+[task]
+name = "line"
+source = "line.py"
+segments = 2
+segment_steps = 3
+[result]
+evaluate = "norm"
+[terms]
+budget = 50
+stake = 100
+restitution = 10
+audit_fee = 1
+delay_penalty = 1
+bidding_period = 4
+training_period = 60
+challenge_period = 10
+attest_period = 8
+solver_clock = 20
+challenger_clock = 20
+verifiers = 1
+segments_per_verifier = 1
+matches = 1
+"""
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        yield made
+
+
+class Submitter:
+    """Runs `assay` as development account 3, with a home folder of its own."""
+
+    def __init__(self, scene: Stage, folder: Path) -> None:
+        scene.client("dev:3").close()  # gives it tokens
+        self.home = folder / "submitter"
+        self.home.mkdir()
+        deployment = self.home / "deployment.json"
+        deployment.write_text(scene.deployment.model_dump_json())
+        settings = {"rpc": scene.devnet.url, "account": "dev:3", "deployment": str(deployment)}
+        lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+        (self.home / "config.toml").write_text("\n".join(["[assay]", *lines, ""]))
+        (folder / "line.py").write_text(SOURCE)
+        self.file = folder / "line.toml"
+        self.file.write_text(TASK)
+        self._server: subprocess.Popen[str] | None = None
+
+    def run(self, *arguments: str, code: int = ExitCode.FINE) -> tuple[Any, str]:
+        """The data of the command's envelope, None without one, and what it said."""
+        done = subprocess.run(
+            self._command(*arguments),
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+            env=self._environment,
+        )
+        assert done.returncode == code, done.stderr
+        told = json.loads(done.stdout)["data"] if "--json" in arguments else None
+        return told, done.stderr
+
+    def serve(self) -> str:
+        """Start the bundle server; its address."""
+        self._server = subprocess.Popen(
+            self._command("serve", "--port", "0"), stdout=subprocess.PIPE, text=True, env=self._environment
+        )
+        assert self._server.stdout is not None
+        line = self._server.stdout.readline()
+        return line.split(" at ")[1].strip().removesuffix("/bundles/")
+
+    def close(self) -> None:
+        """End the server."""
+        if self._server is not None:
+            self._server.terminate()
+            self._server.wait(10)
+            assert self._server.stdout is not None
+            self._server.stdout.close()
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-c", "import assay.cli as cli; cli.main()", *arguments]
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "ASSAY_HOME": str(self.home)}
+
+
+def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
+    submitter = Submitter(scene, tmp_path)
+    solver = Solver(scene, once=False)
+    try:
+        planned, said = submitter.run("submit", str(submitter.file), "--dry-run", "--json")
+        assert (planned["task"], planned["sent"], scene.submitter.market.tasks()) == (None, False, 0)
+        assert "6 steps" in said
+        _, refusal = submitter.run(
+            "submit", str(submitter.file), "--bundles-url", "http://127.0.0.1:1", code=1
+        )
+        assert "start `assay serve`" in refusal
+        posted, _ = submitter.run("submit", str(submitter.file), "--bundles-url", submitter.serve(), "--json")
+        task = posted["task"]
+        assert posted["terms"]["program_id"] == planned["terms"]["program_id"]
+        _, refusal = submitter.run("result", str(task), "--output", str(tmp_path / "out"), code=2)
+        assert "expected a submitted or settled task" in refusal
+        scene.until_drawn(task)
+        scene.attest(task)
+        scene.until(task, lambda view: view.status is TaskStatus.SETTLED)
+        ((status,), _) = submitter.run("status", str(task), "--json")
+        result, _ = submitter.run("result", str(task), "--output", str(tmp_path / "out"), "--json")
+    finally:
+        submitter.close()
+        solver.close()
+    assert (status["status"], status["checkpoints"], status["price"]) == ("settled", 2, str(45 * TOKEN))
+    assert status["solver"] == solver.client.address
+    assert all(duty["attested"] for duty in status["duties"])
+    state = load_file(result["file"])
+    assert result["final"]
+    assert result["metrics"]["norm"] == pytest.approx(float(state["weight"].norm()))
+    assert result["metrics"]["loss"] == pytest.approx(float(state["metric.loss"]))
+    assert int(state["step"]) == 6
+
+
+def test_status_of_what_does_not_exist_is_one_clear_line(scene: Stage, tmp_path: Path) -> None:
+    submitter = Submitter(scene, tmp_path)
+    nothing, said = submitter.run("status", "--json")
+    assert (nothing, said) == ([], "no task was posted yet\n")
+    _, refusal = submitter.run("status", "7", code=2)
+    assert refusal.count("\n") == 1
+    assert "UnknownTask(task=7)" in refusal
