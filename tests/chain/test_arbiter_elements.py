@@ -1,7 +1,7 @@
 """Every primitive three ways: torch, plain Python integers, and the arbiter's Solidity on a real EVM.
 
-The samples are those of tests/unit/program; elements go through the EVM in batches by `ArbiterHarness`. Single-chunk
-openings, refusals and gas are tested in contracts/test/.
+The samples are those of tests/unit/program; elements go through the EVM in batches by `ArbiterHarness`.
+Single-chunk openings, refusals and gas are tested in contracts/test/.
 """
 
 from __future__ import annotations

@@ -295,7 +295,9 @@ def movement_cases(words: Words, _: int) -> Iterator[Case]:
         canonical = floats.canonical if dtype is F32 else int
         index = Value(I32, (2, 5), (0, 4, 2, 2, 5, -1, 2**31 - 1, -(2**31), 1, 3))
         taken = [row for at in index.elements for row in (table.rows()[at] if 0 <= at < 5 else (0,) * width)]
-        yield Case("gather", 0x104, b"", (table, index), Value(dtype, (2, 5, width), tuple(map(canonical, taken))))
+        yield Case(
+            "gather", 0x104, b"", (table, index), Value(dtype, (2, 5, width), tuple(map(canonical, taken)))
+        )
 
     def random(dtype: DType, *shape: int) -> Value:
         return Value(dtype, shape, tuple(words.vector(dtype, prod(shape))))
