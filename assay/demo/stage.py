@@ -124,7 +124,7 @@ class Stage:
         url = self._serve_bundles()
         self._start_parties()
         self.client.fund(PURSE)
-        self._wait("a registered verifier", lambda: self.client.audit.slots() > 0)
+        self._wait("a registered verifier", lambda: self.client.audit.live_slots() > 0)
         self._wait("all solvers to be ready", self._all_announced)
         self._post(url)
         return self

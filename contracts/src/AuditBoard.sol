@@ -9,6 +9,7 @@ import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {DrawWords} from "./libraries/DrawWords.sol";
 import {Errors} from "./libraries/Errors.sol";
+import {Seats} from "./libraries/Seats.sol";
 import {TermsCheck} from "./libraries/TermsCheck.sol";
 import {Parameters} from "./types/Parameters.sol";
 import {Terms} from "./types/Terms.sol";
@@ -18,19 +19,20 @@ import {Terms} from "./types/Terms.sol";
 /// (BLOCKHASH for 256 blocks, the EIP-2935 history contract for 8,191).
 contract AuditBoard is IAuditBoard {
     using DrawWords for DrawWords.Stream;
+    using Seats for Seats.Table;
 
-    /// @dev Slots [end of the one before, end) of one account.
     struct Registration {
         address verifier;
-        uint32 end;
+        uint32 slots;
         /// Block of the resignation, 0 before it.
         uint64 resignedIn;
         uint256 lock;
     }
 
     struct Audit {
-        /// Slots when the task was posted.
-        uint32 slots;
+        /// The seats when the task was posted.
+        uint32[8] seats;
+        uint64 version;
         uint8 misses;
         /// Every draw found a live slot.
         bool complete;
@@ -40,8 +42,15 @@ contract AuditBoard is IAuditBoard {
         uint64 attestUntil;
     }
 
-    /// @dev Words tried for one draw before it stays unfilled. With nine of ten slots resigned 64 tries fail once in a
-    /// thousand times (0.9^64).
+    /// @dev The seats of a task's draws, in memory.
+    struct Snapshot {
+        uint32[8] lengths;
+        uint64 version;
+        uint32 slots;
+    }
+
+    /// @dev Words tried for one draw before it stays unfilled. With nine of ten slots resigned between the post and the
+    /// draw 64 tries fail once in a thousand times (0.9^64); who locks that much could be drawn and stay silent.
     uint256 private constant MAX_TRIES = 64;
 
     IStakeVault private immutable VAULT;
@@ -50,16 +59,19 @@ contract AuditBoard is IAuditBoard {
     uint64 private immutable UNBONDING_PERIOD;
     uint8 private immutable MAX_MISSES;
 
-    Registration[] private _registrations;
-    /// @dev Number of an account's registration, counted from 1; 0 without live slots.
-    mapping(address verifier => uint256) private _registrationOf;
+    /// @dev Numbered from 1 and never removed.
+    mapping(uint64 number => Registration) private _registrations;
+    uint64 private _newest;
+    Seats.Table private _table;
+    /// @dev Number of an account's registration; 0 without live slots.
+    mapping(address verifier => uint64) private _registrationOf;
     mapping(uint256 task => Audit) private _audits;
     mapping(uint256 task => Duty[]) private _duties;
 
     /// @inheritdoc IAuditBoard
-    uint32 public slots;
-    /// @inheritdoc IAuditBoard
     uint32 public liveSlots;
+    /// @inheritdoc IAuditBoard
+    uint32 public liveVerifiers;
 
     constructor(IStakeVault vault, ITaskMarket market) {
         (VAULT, MARKET) = (vault, market);
@@ -74,27 +86,30 @@ contract AuditBoard is IAuditBoard {
     /// @inheritdoc IAuditBoard
     function register(uint32 count) external {
         if (_registrationOf[msg.sender] != 0) revert Errors.AlreadyRegistered(msg.sender);
-        uint32 first = slots;
-        if (count == 0 || count > type(uint32).max - first) {
-            revert Errors.OutOfBounds("count", count, 1, type(uint32).max - first);
-        }
-        slots = first + count;
+        uint32 room = type(uint32).max - liveSlots;
+        uint256 most = room < Seats.MAX_COUNT ? room : Seats.MAX_COUNT;
+        if (count == 0 || count > most) revert Errors.OutOfBounds("count", count, 1, most);
         liveSlots += count;
+        ++liveVerifiers;
         uint256 lock = VAULT.lock(msg.sender, count * STAKE_UNIT);
-        _registrations.push(Registration(msg.sender, first + count, 0, lock));
-        _registrationOf[msg.sender] = _registrations.length;
-        emit Registered(msg.sender, first, count);
+        uint64 number = ++_newest;
+        _registrations[number] = Registration(msg.sender, count, 0, lock);
+        _registrationOf[msg.sender] = number;
+        _table.take(number, count);
+        emit Registered(msg.sender, count);
     }
 
     /// @inheritdoc IAuditBoard
     function resign() external {
-        uint256 number = _registrationOf[msg.sender];
+        uint64 number = _registrationOf[msg.sender];
         if (number == 0) revert Errors.NotRegistered(msg.sender);
-        Registration storage registration = _registrations[number - 1];
-        uint32 first = number == 1 ? 0 : _registrations[number - 2].end;
+        Registration storage registration = _registrations[number];
         registration.resignedIn = uint64(block.number);
         delete _registrationOf[msg.sender];
-        liveSlots -= registration.end - first;
+        uint32 count = registration.slots;
+        _table.vacate(number, count);
+        liveSlots -= count;
+        --liveVerifiers;
         uint64 until = uint64(block.timestamp) + UNBONDING_PERIOD;
         VAULT.unbond(registration.lock, until);
         emit Resigned(msg.sender, until);
@@ -103,7 +118,8 @@ contract AuditBoard is IAuditBoard {
     /// @inheritdoc IAuditBoard
     function snapshot(uint256 task) external {
         if (msg.sender != address(MARKET)) revert Errors.NotAllowed(msg.sender, address(MARKET));
-        _audits[task].slots = slots;
+        Audit storage audit = _audits[task];
+        (audit.seats, audit.version) = (_table.lengths, _table.version);
     }
 
     // ------------------------------------------------------------------ draws
@@ -235,14 +251,14 @@ contract AuditBoard is IAuditBoard {
         Terms memory terms
     ) private returns (bool complete) {
         DrawWords.Stream memory stream = DrawWords.start(seed);
-        uint32 slots_ = audit.slots;
+        Snapshot memory seats = _snapshotOf(audit);
         uint256 q = _segmentsPerVerifier(terms, audit.misses);
         Duty[] memory drawn = new Duty[](terms.verifiers * (q + 1));
         uint256 count;
         uint256 verifiers;
         complete = true;
         for (uint256 i; i < terms.verifiers; ++i) {
-            address verifier = _drawVerifier(stream, slots_, drawBlock);
+            address verifier = _drawVerifier(stream, seats, drawBlock);
             if (verifier == address(0)) return false;
             uint256 before = count;
             count = _add(task, drawn, count, verifier, terms.segments);
@@ -253,7 +269,7 @@ contract AuditBoard is IAuditBoard {
             }
         }
         for (uint256 tries; verifiers < terms.matches && tries < MAX_TRIES; ++tries) {
-            address verifier = _drawVerifier(stream, slots_, drawBlock);
+            address verifier = _drawVerifier(stream, seats, drawBlock);
             if (verifier == address(0)) return false;
             uint256 before = count;
             count = _add(task, drawn, count, verifier, terms.segments);
@@ -261,29 +277,26 @@ contract AuditBoard is IAuditBoard {
         }
     }
 
-    /// @dev The verifier of a uniform slot; the slots of who resigned before the draw block are passed over with the next
-    /// number. A later resignation changes nothing: who knows the block's mixHash could choose among draws by it.
-    function _drawVerifier(DrawWords.Stream memory stream, uint32 slots_, uint64 drawBlock)
+    function _snapshotOf(Audit storage audit) private view returns (Snapshot memory seats) {
+        (seats.lengths, seats.version) = (audit.seats, audit.version);
+        seats.slots = uint32(Seats.total(seats.lengths));
+    }
+
+    /// @dev The verifier of a uniform slot of those that were live at the post; who resigned since then, before the draw
+    /// block, is passed over with the next number. A later resignation changes nothing: who knows the block's mixHash
+    /// could choose among draws by it.
+    function _drawVerifier(DrawWords.Stream memory stream, Snapshot memory seats, uint64 drawBlock)
         private
         view
         returns (address)
     {
         for (uint256 tries; tries < MAX_TRIES; ++tries) {
-            Registration storage registration = _registrations[_find(stream.below(slots_))];
+            uint64 number = _table.holderAt(seats.version, seats.lengths, stream.below(seats.slots));
+            Registration storage registration = _registrations[number];
             uint64 resignedIn = registration.resignedIn;
             if (resignedIn == 0 || resignedIn >= drawBlock) return registration.verifier;
         }
         return address(0);
-    }
-
-    /// @dev The first registration that ends behind the slot: ends grow, so halving finds it.
-    function _find(uint32 slot) private view returns (uint256 low) {
-        uint256 high = _registrations.length - 1;
-        while (low < high) {
-            uint256 middle = (low + high) / 2;
-            if (_registrations[middle].end > slot) high = middle;
-            else low = middle + 1;
-        }
     }
 
     /// @dev Adds a duty unless this verifier has it already.

@@ -14,20 +14,20 @@ class Audit(Room):
     """Slots, draws and duties."""
 
     def register(self, slots: int) -> Receipt:
-        """Lock the stake of `slots` units and take part in later draws."""
+        """Lock the stake of `slots` units, 255 at most, and take part in the draws of tasks posted from now on."""
         return self.write("register", slots)
 
     def resign(self) -> Receipt:
         """Leave later draws; the stake unbonds."""
         return self.write("resign")
 
-    def slots(self) -> int:
-        """Slots ever numbered."""
-        return int(self.read("slots"))
-
     def live_slots(self) -> int:
         """Slots whose verifiers have not resigned: a task can be posted while there is one."""
         return int(self.read("liveSlots"))
+
+    def live_verifiers(self) -> int:
+        """Accounts with live slots: as many attestations as a segment can have."""
+        return int(self.read("liveVerifiers"))
 
     def misses_of(self, task: int) -> int:
         """Draws of the task that were missed."""

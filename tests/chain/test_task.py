@@ -26,7 +26,7 @@ def test_a_task_goes_its_whole_way_and_every_token_is_accounted_for(
     for party in (submitter, solver, verifier):
         fund(party, 2000)
     verifier.audit.register(3)
-    assert verifier.audit.slots() == 3
+    assert (verifier.audit.live_slots(), verifier.audit.live_verifiers()) == (3, 1)
 
     posted = terms()
     task, _ = submitter.market.post(posted)

@@ -10,27 +10,28 @@ interface IAuditBoard {
         bool attested;
     }
 
-    event Registered(address indexed verifier, uint32 firstSlot, uint32 slots);
+    event Registered(address indexed verifier, uint32 slots);
     event Resigned(address indexed verifier, uint64 until);
     event Drawn(uint256 indexed task, bytes32 seed, address indexed drawer);
     event DutyDrawn(uint256 indexed task, uint256 indexed duty, address indexed verifier, uint32 segment);
     event Attested(uint256 indexed task, uint256 indexed duty, address indexed verifier, bytes32 stepsRoot);
     event DrawMissed(uint256 indexed task, uint64 drawBlock, uint16 segmentsPerVerifier);
 
-    /// @notice Locks `count` stake units of the caller and appends that many slots. One registration per account at a time.
+    /// @notice Locks `count` stake units of the caller and gives it that many slots, 255 at most. One registration per account
+    /// at a time; more stake takes more accounts.
     function register(uint32 count) external;
 
     /// @notice Takes the caller's slots out of draws whose block is still to come; the stake unbonds. Duties of other draws
     /// stay, even if `draw` is called later.
     function resign() external;
 
-    /// @notice Slots ever numbered; the market snapshots it when a task is posted.
-    function slots() external view returns (uint32);
-
     /// @notice Slots whose verifiers have not resigned.
     function liveSlots() external view returns (uint32);
 
-    /// @notice TaskMarket only: snapshot of the slots for a task.
+    /// @notice Accounts with live slots: as many attestations as a segment can have.
+    function liveVerifiers() external view returns (uint32);
+
+    /// @notice TaskMarket only: the slots that are live now are those that the task's draws choose from.
     function snapshot(uint256 task) external;
 
     /// @notice Anyone: proves the draw block's header, draws verifiers and segments (encoding.md section 7).

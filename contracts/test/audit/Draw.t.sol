@@ -104,7 +104,7 @@ contract DrawTest is Deployment {
         uint256 task = _submitted(1);
         _fund(challenger);
         vm.prank(challenger);
-        board.register(1000);
+        board.register(255);
         _draw(task, mixHash);
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         for (uint256 i; i < duties.length; ++i) {
