@@ -26,7 +26,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
 
     /// @notice A priority commitment: the bond's lock, its last second, the block that holds it.
     struct Commitment {
-        uint64 lock;
+        uint48 lock;
         uint64 until;
         uint64 number;
     }
@@ -46,7 +46,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         if (c.until != 0) revert DisputeErrors.AlreadyCommitted(commitment);
         c.until = _now() + OPENING_PERIOD;
         c.number = uint64(block.number);
-        c.lock = uint64(VAULT.lock(msg.sender, BOND));
+        c.lock = uint48(VAULT.lock(msg.sender, BOND));
         emit Committed(commitment, msg.sender, BOND);
     }
 
@@ -107,7 +107,8 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         Record storage g = _challengerMove(game, head, Phase.Step);
         ClaimRecord storage steps = _claims[_claimKey(g)];
         _requireBetween(steps.root, steps.size, step, before, afterwards);
-        (g.step, g.phase) = (step, Phase.Frame);
+        // At most 2^16 steps.
+        (g.step, g.phase) = (uint24(step), Phase.Frame);
         bytes32 key = _claimKey(g);
         _request(g.task, key, Kind.Trace, 0, 0, Proofs.between(before.value, afterwards.value), 0);
         emit StepSelected(game, step, before.value, afterwards.value, key);
@@ -135,7 +136,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     /// @inheritdoc IDisputeGame
     function timeOut(uint256 game) external override {
         Record storage g = _live(game);
-        (bool solver, uint64 deadline) = _turn(g);
+        (bool solver, uint64 deadline,) = _turn(g);
         if (block.timestamp <= deadline) revert DisputeErrors.TooEarly(deadline, block.timestamp);
         if (solver) _convict(game, g, Verdict.SolverSilent);
         else _dismiss(game, g);
@@ -164,7 +165,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (view_.depth, view_.demands, view_.demandOpen) = (g.depth, g.demands, g.demandOpen);
         (view_.segment, view_.step) = (g.segment, g.step);
         (view_.segmentRoot, view_.segmentSize) = (g.segmentRoot, g.segmentSize);
-        (, view_.deadline) = _turn(g);
+        (, view_.deadline,) = _turn(g);
         (view_.claim, view_.program) = (key, _programOf(_claims[key]));
         (view_.head, view_.demandHash, view_.selection) = (_headOf(game, g), g.demandHash, g.selection);
         (,, view_.bond,) = VAULT.lockOf(g.lock);

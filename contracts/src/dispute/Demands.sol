@@ -17,7 +17,7 @@ abstract contract Demands is GameState {
     uint256 internal constant MAX_NODES = 16;
     /// @notice Four levels a demand: 8 for a segment and a step tree of 2^16 leaves, 5 for each of nine traces of 2^20,
     /// 8 for a value of 2^30 chunks are 61; the rest is for a challenger that asks twice.
-    uint16 internal constant MAX_DEMANDS = 96;
+    uint8 internal constant MAX_DEMANDS = 96;
     /// @notice Levels that one reveal goes down.
     uint256 internal constant LEVELS = 4;
 
@@ -35,7 +35,7 @@ abstract contract Demands is GameState {
         Record storage g = _challengerMove(game, head, phase);
         (bytes32 root, uint32 size, uint64 bytesTotal) = _treeOf(g, tree, before, afterwards);
         DemandedNode[] memory named = _named(root, size, nodes);
-        uint16 demands = g.demands + 1;
+        uint8 demands = g.demands + 1;
         if (demands > MAX_DEMANDS) revert DisputeErrors.LimitReached(MAX_DEMANDS, demands);
         g.demands = demands;
         g.demandOpen = uint16((1 << named.length) - 1);

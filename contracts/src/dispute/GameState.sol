@@ -15,7 +15,8 @@ import {Parameters} from "../types/Parameters.sol";
 /// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
 /// @dev Records are packed: a game opens with two storage slots, the others are written when they are first needed.
 abstract contract GameState is IDisputeGame {
-    /// @notice One game. `head` is 0 until the first move, `claim` until the first call, `segmentRoot` unless blind.
+    /// @notice One game. `head` is 0 until the first move, `claim` until the first call, `segmentRoot` unless blind;
+    /// `spent` is what the challenger's moves took so far, in seconds.
     struct Record {
         address challenger;
         Phase phase;
@@ -26,10 +27,11 @@ abstract contract GameState is IDisputeGame {
         uint32 segmentSize;
         uint64 task;
         uint64 deadline;
-        uint64 lock;
-        uint32 step;
-        uint16 demands;
+        uint48 lock;
+        uint24 step;
+        uint8 demands;
         uint16 demandOpen;
+        uint32 spent;
         bytes32 segmentRoot;
         bytes32 head;
         bytes32 claim;
@@ -83,6 +85,10 @@ abstract contract GameState is IDisputeGame {
     /// challenging oneself always costs.
     uint256 internal constant SOLVER_SHARE = 2;
 
+    /// @notice The challenger's time in a whole game, in clocks of one move. A move may take a clock, and 96 demands are
+    /// for trees of the greatest size: so a bond holds a payout for 32 clocks of its own time, and what the solver takes.
+    uint64 internal constant CHALLENGER_CLOCKS = 32;
+
     uint256 internal _games;
     mapping(uint256 game => Record) internal _records;
     mapping(bytes32 key => ClaimRecord) internal _claims;
@@ -112,16 +118,21 @@ abstract contract GameState is IDisputeGame {
     }
 
     /// @dev The side to move and its last second. The challenger's clock starts at its own last move or, when that is
-    /// later, at the claim it waited for.
-    function _turn(Record storage g) internal view returns (bool solver, uint64 deadline) {
+    /// later, at the claim it waited for; `spent` is what it had used up by then and has used since.
+    function _turn(Record storage g) internal view returns (bool solver, uint64 deadline, uint64 spent) {
         deadline = g.deadline;
-        if (g.demandOpen != 0 || g.phase == Phase.Split) return (true, deadline);
+        if (g.demandOpen != 0 || g.phase == Phase.Split) return (true, deadline, 0);
+        uint64 clock = _dockets[g.task].challengerClock;
         if (g.phase == Phase.Step || g.phase == Phase.Frame) {
             ClaimRecord storage c = _claims[_claimKey(g)];
-            if (c.postedAt == 0) return (true, c.deadline);
-            uint64 fromClaim = c.postedAt + _dockets[g.task].challengerClock;
+            if (c.postedAt == 0) return (true, c.deadline, 0);
+            uint64 fromClaim = c.postedAt + clock;
             if (fromClaim > deadline) deadline = fromClaim;
         }
+        uint64 since = deadline - clock;
+        uint64 most = since + CHALLENGER_CLOCKS * clock - g.spent;
+        if (most < deadline) deadline = most;
+        spent = g.spent + _now() - since;
     }
 
     /// @dev The claim that the game waits for or has reached.
@@ -157,6 +168,9 @@ abstract contract GameState is IDisputeGame {
     /// @dev A move of the challenger that goes on.
     function _challengerMove(uint256 id, bytes32 head, Phase phase) internal returns (Record storage g) {
         g = _challengerTurn(id, head, phase);
+        (,, uint64 spent) = _turn(g);
+        // In time, so within the clocks of a game: 32 times 7 days.
+        g.spent = uint32(spent);
         _renewHead(g, head);
         g.deadline = _now() + _dockets[g.task].challengerClock;
     }
@@ -166,7 +180,7 @@ abstract contract GameState is IDisputeGame {
     function _challengerTurn(uint256 id, bytes32 head, Phase phase) internal view returns (Record storage g) {
         g = _live(id);
         if (msg.sender != g.challenger) revert DisputeErrors.NotAllowed(g.challenger, msg.sender);
-        (bool solver, uint64 deadline) = _turn(g);
+        (bool solver, uint64 deadline,) = _turn(g);
         if (solver) revert DisputeErrors.NotYourTurn(solver);
         _requireInTime(deadline);
         _requirePhase(g, phase);
