@@ -173,6 +173,19 @@ def solver_clock(
     )
 
 
+def least_clock(terms: Terms, operations_a_second: float) -> int:
+    """Seconds that a move of either side must at least have on a machine of this speed, inclusion apart: time to
+    replay a segment safely. Who has less loses a game that it is right in.
+    """
+    return solver_clock(
+        0,
+        Speed(throughput=max(1, int(operations_a_second)), bandwidth=1),
+        segment_steps=terms.segment_steps,
+        step_operations=terms.step_operations,
+        state_bytes=terms.state_bytes,
+    )
+
+
 def challenger_clock(
     fixed: int, speed: Speed, *, segment_steps: int, step_operations: int, state_bytes: int
 ) -> int:

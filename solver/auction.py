@@ -90,7 +90,7 @@ class Auction:
         client = self._desk.client
         figures = self._desk.settings.figures(client.vault.free(client.address))
         others = int(view.solver, 16) != 0 and view.solver != client.address
-        decision = decide(terms, figures, view.price if others else None)
+        decision = decide(terms, figures, client.audit.live_verifiers(), view.price if others else None)
         if isinstance(decision, Refusal):
             raise _NotWorth(decision.reason)
         return decision.price

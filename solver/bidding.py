@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from protocol.task import ARITHMETIC, Speed, Terms, solver_clock
+from protocol.task import ARITHMETIC, Terms, least_clock
 
 UNDERCUT = 20  # a bid that answers another is one part in 20 lower
 
@@ -49,31 +49,23 @@ def seconds_needed(terms: Terms, figures: Figures) -> float:
     return terms.steps * terms.step_operations / figures.operations_a_second
 
 
-def least_clock(terms: Terms, figures: Figures) -> int:
-    """Seconds that a move must have here, inclusion apart: with less, a false challenge would win on time."""
-    return solver_clock(
-        0,
-        Speed(throughput=max(1, int(figures.operations_a_second)), bandwidth=1),
-        segment_steps=terms.segment_steps,
-        step_operations=terms.step_operations,
-        state_bytes=terms.state_bytes,
-    )
-
-
 def least_price(terms: Terms, figures: Figures) -> int:
     """Costs and margin, rounded up: no bid is lower."""
     costs = seconds_needed(terms, figures) * figures.cost_a_second + figures.fixed_cost
     return -int(-costs * (1 + figures.margin) // 1)
 
 
-def decide(terms: Terms, figures: Figures, best: int | None = None) -> Offer | Refusal:
-    """A first bid, or an answer to the best bid `best` of somebody else."""
+def decide(terms: Terms, figures: Figures, verifiers: int, best: int | None = None) -> Offer | Refusal:
+    """A first bid, or an answer to the best bid `best` of somebody else. `verifiers` are the accounts in the draw."""
     if terms.arithmetic != ARITHMETIC:
         return Refusal(f"arithmetic version {terms.arithmetic}, this release computes {ARITHMETIC}")
     needed = seconds_needed(terms, figures)
     if needed > terms.training_period:
         return Refusal(f"{needed:.0f} s of training do not fit into {terms.training_period} s")
-    due = least_clock(terms, figures)
+    if terms.matches > verifiers:
+        return Refusal(f"it asks for {terms.matches} attestations, {verifiers} verifiers are in the draw")
+    due = least_clock(terms, figures.operations_a_second)
+    # With less, a false challenge would win on time.
     if terms.solver_clock < due:
         return Refusal(
             f"it allows a move in {terms.solver_clock} s, replaying a segment safely takes {due} s"

@@ -15,6 +15,7 @@ from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import open_leaf
 from protocol.dispute.view import GameView, Phase
 from protocol.runtime import logs
+from protocol.task import least_clock
 from verifier.conduct import Challenger
 from verifier.database import Accusation, Database
 from verifier.funds import require_free
@@ -25,13 +26,20 @@ class Challenge:
     """Drives one accusation. Made anew after a restart; what it needs is in the database and on the chain."""
 
     def __init__(
-        self, client: Client, database: Database, material: Material, task: int, challenger: Challenger
+        self,
+        client: Client,
+        database: Database,
+        material: Material,
+        task: int,
+        challenger: Challenger,
+        operations_a_second: float,
     ) -> None:
         self._client = client
         self._database = database
         self._material = material
         self._task = task
         self._challenger = challenger
+        self._least_clock = least_clock(material.terms, operations_a_second)
         self._heard = Heard()
         self._reader: GameReader | None = None
         self._first = client.deployment.block
@@ -56,6 +64,13 @@ class Challenge:
         return found
 
     def _commit(self, accusation: Accusation) -> None:
+        clock = self._material.terms.challenger_clock
+        if clock < self._least_clock:
+            # The bond would be lost on time. The solver stands accused here, so it is not attested either.
+            self.own_turn = False
+            self._database.update_accusation(self._task, outcome="clock_too_short")
+            self._log.error("not challenged: the clock is too short", clock=clock, due=self._least_clock)
+            return
         parameters = self._client.deployment.parameters
         require_free(self._client, parameters.challenge_bond)
         receipt = self._client.game.commit(self._commitment(accusation))

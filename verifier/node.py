@@ -21,7 +21,7 @@ from verifier.challenging import Challenge
 from verifier.conduct import HONEST, Conduct
 from verifier.desk import Desk
 from verifier.duties import Sight, chore
-from verifier.errors import known
+from protocol.failures import known
 from verifier.funds import withdraw_above
 from verifier.jobs import Jobs
 from verifier.registration import ensure_registered
@@ -166,7 +166,9 @@ class VerifierNode:
         if task not in self._challenges:
             material = desk.material(desk.client.market.task(task))
             challenger = desk.conduct.challenger
-            self._challenges[task] = Challenge(desk.client, desk.database, material, task, challenger)
+            self._challenges[task] = Challenge(
+                desk.client, desk.database, material, task, challenger, desk.settings.speed
+            )
         self._challenges[task].advance()
 
     def _moves_due(self) -> bool:

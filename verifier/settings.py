@@ -20,8 +20,10 @@ class VerifierSettings(BaseModel):
     account: str = "dev:2"
     password_file: Path | None = None
     deployment: Path | None = None
-    stake_slots: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    stake_slots: Annotated[int, Field(ge=0, le=255)] = 1
     """Units of stake to lock; each is one chance in every draw. 0: not registered, as a mere whistleblower may be."""
+    speed: Annotated[float, Field(gt=0)] = 2e9
+    """Scalar operations a second that this machine manages, to open no game whose clock is shorter than a replay."""
     whistleblow: bool = False
     """Replay all segments of every submitted task, drawn or not."""
     tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()

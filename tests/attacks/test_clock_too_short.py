@@ -31,10 +31,10 @@ def of(clock: int) -> Terms:
 
 def test_a_clock_that_a_replay_does_not_fit_into_is_refused() -> None:
     for clock in (DEVNET.min_clock, 60, 179):
-        decision = decide(of(clock), FIGURES)
+        decision = decide(of(clock), FIGURES, 1)
         assert isinstance(decision, Refusal)
         assert f"a move in {clock} s" in decision.reason
 
 
 def test_three_times_the_replay_is_time_enough() -> None:
-    assert isinstance(decide(of(181), FIGURES), Offer)
+    assert isinstance(decide(of(181), FIGURES, 1), Offer)

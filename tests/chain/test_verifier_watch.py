@@ -12,15 +12,14 @@ import pytest
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
-from protocol.replay import Executor
+from protocol.replay import Executor, Work
 from protocol.runtime.exits import ExitCode
 from protocol.runtime.stopping import Stop
 from solver.conduct import Conduct as SolverConduct
-from solver.conduct import Work as SolversWork
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, producer_of_output
 from tests.adversaries.solvers import says_nothing
 from tests.chain.solver_stage import Solver, Stage, over, stage
-from verifier.conduct import HONEST, Conduct, Work
+from verifier.conduct import HONEST, Conduct
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 
@@ -62,7 +61,7 @@ class Watcher:
         self.client.close()
 
 
-def cheats(work: Work | SolversWork) -> Executor:
+def cheats(work: Work) -> Executor:
     """One weight is far off in one step. (One unit in the last place is halved away before the segment ends.)"""
     path, number = producer_of_output(work.program.program, 0)
     wrong = Perturbation(path, number, 31, lambda bits: bits ^ 0x0040_0000, WRONG_STEP, WRONG_STEP)
@@ -127,6 +126,22 @@ def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None
     assert view.status is TaskStatus.SLASHED
     assert (game.verdict, game.segment, game.step) == (Verdict.SOLVER_FALSE, 2, 2)
     assert game.challenger == watcher.client.address
+
+
+def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage) -> None:
+    watcher = Watcher(scene, whistleblow=True, speed=1.0)
+    until_registered(scene)
+    solver = Solver(scene, SolverConduct(executor=cheats))
+    try:
+        task = scene.post()
+        assert watcher.join() is ExitCode.FINE
+        view = scene.submitter.market.task(task)
+    finally:
+        watcher.close()
+        solver.close()
+    assert scene.submitter.game.games() == 0
+    assert view.status is TaskStatus.VOID
+    assert not any(duty.attested for duty in scene.submitter.audit.duties(task) if duty.segment > 1)
 
 
 def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> None:

@@ -49,11 +49,11 @@ def test_costs_are_twenty_seconds_at_two_units_and_ten_with_half_as_margin() -> 
 
 
 def test_the_first_bid_asks_for_a_share_and_an_answer_undercuts() -> None:
-    assert decide(TERMS, FIGURES) == Offer(900)
-    assert decide(TERMS, FIGURES, 800) == Offer(760)
-    assert decide(TERMS, FIGURES, 77) == Offer(75)
-    assert isinstance(decide(TERMS, FIGURES, 75), Refusal)
-    assert decide(replace(TERMS, budget=75), FIGURES) == Offer(75)
+    assert decide(TERMS, FIGURES, 1) == Offer(900)
+    assert decide(TERMS, FIGURES, 1, 800) == Offer(760)
+    assert decide(TERMS, FIGURES, 1, 77) == Offer(75)
+    assert isinstance(decide(TERMS, FIGURES, 1, 75), Refusal)
+    assert decide(replace(TERMS, budget=75), FIGURES, 1) == Offer(75)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,12 @@ def test_the_first_bid_asks_for_a_share_and_an_answer_undercuts() -> None:
         (replace(TERMS, arithmetic=2), "arithmetic version 2"),
         (replace(TERMS, training_period=19), "20 s of training do not fit into 19 s"),
         (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
+        (replace(TERMS, verifiers=2, matches=2), "2 attestations, 1 verifiers are in the draw"),
         (replace(TERMS, solver_clock=15), "a move in 15 s, replaying a segment safely takes 16 s"),
     ],
 )
 def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: Terms, words: str) -> None:
-    decision = decide(terms, FIGURES)
+    decision = decide(terms, FIGURES, 1)
     assert isinstance(decision, Refusal)
     assert words in decision.reason
 
@@ -77,7 +78,7 @@ def test_an_offer_is_never_below_costs_above_the_budget_or_not_lower(
     budget: int, fixed: int, best: int | None
 ) -> None:
     terms, figures = replace(TERMS, budget=budget), replace(FIGURES, fixed_cost=fixed)
-    decision = decide(terms, figures, best if best is None else min(best, budget))
+    decision = decide(terms, figures, 1, best if best is None else min(best, budget))
     if isinstance(decision, Offer):
         assert least_price(terms, figures) <= decision.price <= budget
         assert best is None or decision.price < best
