@@ -50,7 +50,7 @@ contract TwentyChallengersTest is Play {
             accusers[k] = makeAddr(string.concat("accuser ", vm.toString(k)));
             vm.startPrank(second);
             vault.withdraw(BOND);
-            token.transfer(accusers[k], BOND);
+            assertTrue(token.transfer(accusers[k], BOND));
             vm.stopPrank();
             vm.startPrank(accusers[k]);
             token.approve(address(vault), BOND);
