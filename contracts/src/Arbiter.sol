@@ -11,15 +11,6 @@ import {Instruction, Opcode, OperandChunk} from "./types/Instruction.sol";
 /// @title Arbiter of arithmetic version 1.
 /// @notice Dispatch only: the families of primitives live in ArbiterMovement, ArbiterElements and ArbiterReductions.
 contract Arbiter is IArbiter {
-    /// @notice The opcode has no element: an edge, a call, or none of encoding.md section 3.
-    error NotAPrimitive(uint16 opcode);
-    /// @notice A primitive has one result; the instruction states `results`.
-    error OneResultExpected(uint256 results);
-    /// @notice The result has `count` elements; there is no element `index`.
-    error ElementOutside(uint256 index, uint256 count);
-    /// @notice The row has `count` blocks: split it and judge one of them.
-    error SplitNeeded(uint256 count);
-
     /// @inheritdoc IArbiter
     function arithmetic() external pure override returns (uint16) {
         return 1;

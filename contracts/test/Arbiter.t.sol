@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Arbiter} from "../src/Arbiter.sol";
 import {ArbiterElements} from "../src/ArbiterElements.sol";
 import {ArbiterMovement} from "../src/ArbiterMovement.sol";
 import {ArbiterReductions} from "../src/ArbiterReductions.sol";
+import {IArbiter} from "../src/interfaces/IArbiter.sol";
 import {BigEndian} from "../src/libraries/BigEndian.sol";
 import {Chunks} from "../src/libraries/Chunks.sol";
 import {Instructions} from "../src/libraries/Instructions.sol";
 import {Opcode, OperandChunk, TypeCode} from "../src/types/Instruction.sol";
 import {Builder as B} from "./harness/Builder.sol";
-import {Test} from "forge-std/Test.sol";
+import {Production} from "./harness/Production.sol";
 
 /// @title The arbiter on hand-made instructions: movement, splits, hostile operands, ill-formed proofs. The numbers of
 /// all other primitives are replayed in vectors/Numerics.t.sol.
-contract ArbiterTest is Test {
+contract ArbiterTest is Production {
     uint8 private constant F32 = TypeCode.F32;
     uint8 private constant U8 = TypeCode.U8;
     uint8 private constant I32 = TypeCode.I32;
     uint8 private constant I64 = TypeCode.I64;
     uint8 private constant BOOL = TypeCode.BOOL;
 
-    Arbiter private arbiter;
+    IArbiter private arbiter;
 
     function setUp() public {
-        arbiter = new Arbiter();
+        arbiter = _newArbiter();
     }
 
     function test_arithmetic_isVersionOne_succeeds() public view {
@@ -154,7 +154,7 @@ contract ArbiterTest is Test {
     }
 
     function test_element_longRow_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Arbiter.SplitNeeded.selector, 3));
+        vm.expectRevert(abi.encodeWithSelector(IArbiter.SplitNeeded.selector, 3));
         arbiter.element(_sum(384), 0, B.chunks(B.list()));
     }
 
@@ -171,7 +171,7 @@ contract ArbiterTest is Test {
 
     function test_blockResult_notAReduction_reverts() public {
         bytes memory ins = B.instruction(Opcode.NEG, B.list(B.shape(F32, 1)), B.shape(F32, 1), "");
-        vm.expectRevert(abi.encodeWithSelector(Arbiter.NotAPrimitive.selector, Opcode.NEG));
+        vm.expectRevert(abi.encodeWithSelector(IArbiter.NotAPrimitive.selector, Opcode.NEG));
         arbiter.blockResult(ins, 0, 0, B.chunks(B.list()));
     }
 
@@ -217,7 +217,7 @@ contract ArbiterTest is Test {
     }
 
     function test_fold_notAReduction_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Arbiter.NotAPrimitive.selector, Opcode.ADD));
+        vm.expectRevert(abi.encodeWithSelector(IArbiter.NotAPrimitive.selector, Opcode.ADD));
         arbiter.fold(Opcode.ADD, new uint64[](1));
     }
 
@@ -234,7 +234,7 @@ contract ArbiterTest is Test {
     }
 
     function test_element_behindTheResult_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Arbiter.ElementOutside.selector, 300, 300));
+        vm.expectRevert(abi.encodeWithSelector(IArbiter.ElementOutside.selector, 300, 300));
         arbiter.element(_neg(300), 300, B.chunks(B.list()));
     }
 
@@ -248,7 +248,7 @@ contract ArbiterTest is Test {
         uint16[9] memory opcodes = [uint16(0), 0x0001, 0x0005, 0x0105, 0x020d, 0x0407, 0x0705, 0x0801, 0xffff];
         for (uint256 k; k < opcodes.length; ++k) {
             bytes memory ins = B.instruction(opcodes[k], B.list(B.shape(F32)), B.shape(F32), "");
-            vm.expectRevert(abi.encodeWithSelector(Arbiter.NotAPrimitive.selector, opcodes[k]));
+            vm.expectRevert(abi.encodeWithSelector(IArbiter.NotAPrimitive.selector, opcodes[k]));
             arbiter.element(ins, 0, B.chunk(0, 0, new bytes(4)));
         }
     }
@@ -271,7 +271,7 @@ contract ArbiterTest is Test {
     function test_element_severalResults_reverts() public {
         bytes memory ins =
             abi.encodePacked(Opcode.NEG, uint32(0), hex"00", hex"02", B.shape(F32), B.shape(F32));
-        vm.expectRevert(abi.encodeWithSelector(Arbiter.OneResultExpected.selector, 2));
+        vm.expectRevert(abi.encodeWithSelector(IArbiter.OneResultExpected.selector, 2));
         arbiter.element(ins, 0, B.chunks(B.list()));
     }
 

@@ -7,6 +7,15 @@ import {OperandChunk} from "../types/Instruction.sol";
 /// @notice Pure: every function is total in the operands' bits and reverts only on an ill-formed question
 /// (unknown opcode, element outside the result, a chunk that is missing, of a wrong index or length).
 interface IArbiter {
+    /// @notice The opcode has no element: an edge, a call, or none of encoding.md section 3.
+    error NotAPrimitive(uint16 opcode);
+    /// @notice A primitive has one result; the instruction states `results`.
+    error OneResultExpected(uint256 results);
+    /// @notice The result has `count` elements; there is no element `index`.
+    error ElementOutside(uint256 index, uint256 count);
+    /// @notice The row has `count` blocks: split it and judge one of them.
+    error SplitNeeded(uint256 count);
+
     /// @notice Version of the arithmetic that this arbiter serves.
     function arithmetic() external view returns (uint16);
 

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {AuditBoard} from "../../src/AuditBoard.sol";
-import {DisputeGame} from "../../src/DisputeGame.sol";
-import {StakeVault} from "../../src/StakeVault.sol";
-import {TaskMarket} from "../../src/TaskMarket.sol";
-import {TestToken} from "../../src/TestToken.sol";
+import {IArbiter} from "../../src/interfaces/IArbiter.sol";
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {Terms} from "../../src/types/Terms.sol";
+import {IMarket, IToken, IVault, Production} from "../harness/Production.sol";
 import {LeafTree} from "./LeafTree.sol";
-import {Test} from "forge-std/Test.sol";
 
 /// @title The whole deployment with its people, and a task that is submitted with given checkpoints.
-abstract contract Deployed is Test {
+abstract contract Deployed is Production {
     uint128 internal constant UNIT = 1e18;
     uint128 internal constant BOND = 20 * UNIT;
     uint128 internal constant REWARD = 30 * UNIT;
@@ -25,9 +23,9 @@ abstract contract Deployed is Test {
     uint32 internal constant STEPS = 4;
     uint32 internal constant UNKNOWN = type(uint32).max;
 
-    StakeVault internal vault;
-    TaskMarket internal market;
-    DisputeGame internal game;
+    IVault internal vault;
+    IMarket internal market;
+    IDisputeGame internal game;
     address internal submitter = makeAddr("submitter");
     address internal solver = makeAddr("solver");
     address internal challenger = makeAddr("challenger");
@@ -38,15 +36,12 @@ abstract contract Deployed is Test {
     function setUp() public virtual {
         vm.roll(100);
         vm.warp(1_000_000);
-        // From the artifacts: `new` would compile each of these into every test contract once more.
-        TestToken token = TestToken(deployCode("TestToken.sol"));
-        vault = StakeVault(deployCode("StakeVault.sol", abi.encode(token)));
-        address arbiter = deployCode("Arbiter.sol");
-        market = TaskMarket(
-            deployCode("TaskMarket.sol", abi.encode(vault, arbiter, address(this), _parameters()))
-        );
-        AuditBoard board = AuditBoard(deployCode("AuditBoard.sol", abi.encode(vault, market)));
-        game = DisputeGame(deployCode("DisputeGame.sol", abi.encode(market, vault, arbiter)));
+        IToken token = _newToken();
+        vault = _newVault(token);
+        IArbiter arbiter = _newArbiter();
+        market = _newMarket(vault, arbiter, address(this), _parameters());
+        IAuditBoard board = _newBoard(vault, market);
+        game = _newGame(market, vault, arbiter);
         vault.initialise(address(market), address(board), address(game));
         market.initialise(board, address(game));
         address[5] memory people = [submitter, solver, challenger, second, makeAddr("verifier")];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Arbiter} from "../../src/Arbiter.sol";
+import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {Chunks} from "../../src/libraries/Chunks.sol";
 import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
@@ -199,7 +199,7 @@ contract ElementsTest is Judging {
         j.instruction = _open(top, 1);
         j.value = _leaf(topRoots, 1);
         j.claimed = _chunk(0, topValues[1], 0);
-        _judgeReverts(id, j, abi.encodeWithSelector(Arbiter.NotAPrimitive.selector, 1));
+        _judgeReverts(id, j, abi.encodeWithSelector(IArbiter.NotAPrimitive.selector, 1));
     }
 
     function test_judge_longRow_reverts() public {
@@ -210,7 +210,7 @@ contract ElementsTest is Judging {
         j.operands = new Leaf[](1);
         j.value = _leaf(topRoots, 5);
         j.claimed = _chunk(0, topValues[5], 0);
-        _judgeReverts(id, j, abi.encodeWithSelector(Arbiter.SplitNeeded.selector, 129));
+        _judgeReverts(id, j, abi.encodeWithSelector(IArbiter.SplitNeeded.selector, 129));
     }
 
     /// @dev With any amount of gas below what the judgment needs the move fails as a whole; it never convicts.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {StakeVault} from "../../src/StakeVault.sol";
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
-import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Terms} from "../../src/types/Terms.sol";
+import {IVault} from "../harness/Production.sol";
 import {MarketHandler} from "./MarketHandler.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {Test} from "forge-std/Test.sol";
@@ -13,7 +12,7 @@ import {Test} from "forge-std/Test.sol";
 /// @title What always holds (dispute.md section 10), as far as vault, market and audit board can break it.
 contract MarketInvariants is Test {
     MarketHandler private handler;
-    IStakeVault private vault;
+    IVault private vault;
     ITaskMarket private market;
     IAuditBoard private board;
 
@@ -59,7 +58,7 @@ contract MarketInvariants is Test {
     }
 
     function invariant_noLockPaysMoreThanItHolds() public view {
-        uint256 locks = StakeVault(address(vault)).locks();
+        uint256 locks = vault.locks();
         for (uint256 lock = 1; lock <= locks; ++lock) {
             assertEq(handler.takenOut(lock) + _remaining(lock), handler.lockedIn(lock));
         }
@@ -83,7 +82,7 @@ contract MarketInvariants is Test {
         for (uint256 i; i < handler.peopleCount(); ++i) {
             held += vault.free(handler.people(i));
         }
-        uint256 locks = StakeVault(address(vault)).locks();
+        uint256 locks = vault.locks();
         for (uint256 lock = 1; lock <= locks; ++lock) {
             held += _remaining(lock);
         }

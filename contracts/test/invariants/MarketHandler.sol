@@ -5,6 +5,7 @@ import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Terms} from "../../src/types/Terms.sol";
+import {IVault} from "../harness/Production.sol";
 import {Deployment} from "../market/Deployment.sol";
 import {Vm} from "forge-std/Vm.sol";
 
@@ -195,7 +196,7 @@ contract MarketHandler is Deployment {
 
     // ------------------------------------------------------------------ for the invariants
 
-    function contracts() external view returns (IStakeVault, ITaskMarket, IAuditBoard) {
+    function contracts() external view returns (IVault, ITaskMarket, IAuditBoard) {
         return (vault, market, board);
     }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Arbiter} from "../../src/Arbiter.sol";
-import {TaskMarket} from "../../src/TaskMarket.sol";
+import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {Terms} from "../../src/types/Terms.sol";
+import {IMarket} from "../harness/Production.sol";
 import {Deployment} from "./Deployment.sol";
 import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
 
@@ -27,7 +27,7 @@ contract BiddingTest is Deployment {
     }
 
     function test_initialise_withoutCode_reverts() public {
-        TaskMarket other = new TaskMarket(vault, new Arbiter(), pauser, _parameters());
+        IMarket other = _newMarket(vault, _newArbiter(), pauser, _parameters());
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
         other.initialise(board, solver);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
@@ -37,9 +37,9 @@ contract BiddingTest is Deployment {
     function test_constructor_drawBlockInThePast_reverts() public {
         Parameters memory parameters = _parameters();
         parameters.drawDelay = 0;
-        Arbiter arbiter = new Arbiter();
+        IArbiter arbiter = _newArbiter();
         _expectBounds("drawDelay", 0, 1, type(uint32).max);
-        new TaskMarket(vault, arbiter, pauser, parameters);
+        _newMarket(vault, arbiter, pauser, parameters);
     }
 
     function test_announce_replaces_succeeds() public {

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Arbiter} from "../../src/Arbiter.sol";
-import {AuditBoard} from "../../src/AuditBoard.sol";
-import {StakeVault} from "../../src/StakeVault.sol";
-import {TaskMarket} from "../../src/TaskMarket.sol";
-import {TestToken} from "../../src/TestToken.sol";
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {Terms} from "../../src/types/Terms.sol";
+import {IMarket, IToken, IVault, Production} from "../harness/Production.sol";
 import {Trees} from "./Trees.sol";
-import {Test} from "forge-std/Test.sol";
 
 /// @title The market's deployment with its people, and a task's way up to each status.
 /// @notice The game is an account of the test: what the market does for a game is called by hand here.
-abstract contract Deployment is Test {
+abstract contract Deployment is Production {
     uint128 internal constant UNIT = 1e18;
     uint128 internal constant BUDGET = 100 * UNIT;
     uint128 internal constant STAKE = 1000 * UNIT;
@@ -32,10 +28,10 @@ abstract contract Deployment is Test {
         0xbe802454cb4ca56449db1624a1d79f9f1297ae9f4802340eae3fd431a6049812;
     uint256 private constant MIX_HASH_OFFSET = 463;
 
-    TestToken internal token;
-    StakeVault internal vault;
-    TaskMarket internal market;
-    AuditBoard internal board;
+    IToken internal token;
+    IVault internal vault;
+    IMarket internal market;
+    IAuditBoard internal board;
     address internal game = makeAddr("game");
     address internal pauser = makeAddr("pauser");
     address internal submitter = makeAddr("submitter");
@@ -50,10 +46,10 @@ abstract contract Deployment is Test {
     function setUp() public virtual {
         vm.roll(100);
         vm.warp(1_000_000);
-        token = new TestToken();
-        vault = new StakeVault(token);
-        market = new TaskMarket(vault, new Arbiter(), pauser, _parameters());
-        board = new AuditBoard(vault, market);
+        token = _newToken();
+        vault = _newVault(token);
+        market = _newMarket(vault, _newArbiter(), pauser, _parameters());
+        board = _newBoard(vault, market);
         vm.etch(game, hex"00");
         vault.initialise(address(market), address(board), game);
         market.initialise(board, game);

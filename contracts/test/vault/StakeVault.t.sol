@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {StakeVault} from "../../src/StakeVault.sol";
-import {TestToken} from "../../src/TestToken.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {IToken, IVault, Production} from "../harness/Production.sol";
 import {FalseToken, FeeToken, HollowToken, ReenteringToken} from "./EvilTokens.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
-import {Test} from "forge-std/Test.sol";
 
 /// @title Deposits, locks, slashes, unbonding; hostile tokens.
-contract StakeVaultTest is Test {
-    TestToken private token;
-    StakeVault private vault;
+contract StakeVaultTest is Production {
+    IToken private token;
+    IVault private vault;
     address private market = makeAddr("market");
     address private board = makeAddr("board");
     address private game = makeAddr("game");
@@ -24,7 +22,7 @@ contract StakeVaultTest is Test {
         vm.etch(market, hex"00");
         vm.etch(board, hex"00");
         vm.etch(game, hex"00");
-        token = new TestToken();
+        token = _newToken();
         vault = _vault(token);
     }
 
@@ -36,21 +34,21 @@ contract StakeVaultTest is Test {
     }
 
     function test_initialise_byStranger_reverts() public {
-        StakeVault fresh = new StakeVault(token);
+        IVault fresh = _newVault(token);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, owner, address(this)));
         vm.prank(owner);
         fresh.initialise(market, board, game);
     }
 
     function test_initialise_withoutCode_reverts() public {
-        StakeVault fresh = new StakeVault(token);
+        IVault fresh = _newVault(token);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
         fresh.initialise(market, board, other);
     }
 
     function test_constructor_noToken_reverts() public {
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
-        new StakeVault(IERC20(other));
+        _newVault(IERC20(other));
     }
 
     // ------------------------------------------------------------------ deposit, withdraw
@@ -196,7 +194,7 @@ contract StakeVaultTest is Test {
     function testFuzz_deposit_feeToken_creditsLess_succeeds(uint128 amount) public {
         amount = uint128(bound(amount, 1, type(uint128).max));
         FeeToken fee = new FeeToken();
-        StakeVault fees = _vault(fee);
+        IVault fees = _vault(fee);
         fee.mint(owner, amount);
         vm.startPrank(owner);
         fee.approve(address(fees), amount);
@@ -207,7 +205,7 @@ contract StakeVaultTest is Test {
 
     function test_deposit_falseToken_reverts() public {
         FalseToken token_ = new FalseToken();
-        StakeVault vault_ = _vault(token_);
+        IVault vault_ = _vault(token_);
         token_.mint(owner, 10);
         vm.startPrank(owner);
         token_.approve(address(vault_), 10);
@@ -225,7 +223,7 @@ contract StakeVaultTest is Test {
     /// @dev A token that refuses every transfer stops no slash.
     function test_burn_falseToken_succeeds() public {
         FalseToken token_ = new FalseToken();
-        StakeVault vault_ = _vault(token_);
+        IVault vault_ = _vault(token_);
         token_.mint(owner, 10);
         vm.startPrank(owner);
         token_.approve(address(vault_), 10);
@@ -239,7 +237,7 @@ contract StakeVaultTest is Test {
     }
 
     function test_deposit_hollowToken_reverts() public {
-        StakeVault hollow = _vault(IERC20(address(new HollowToken())));
+        IVault hollow = _vault(IERC20(address(new HollowToken())));
         vm.expectRevert(abi.encodeWithSelector(Errors.NothingArrived.selector, 5));
         hollow.deposit(5);
     }
@@ -247,7 +245,7 @@ contract StakeVaultTest is Test {
     /// @dev Neither a deposit nor a withdrawal can be entered from inside a transfer.
     function test_transfers_reentered_succeeds() public {
         ReenteringToken token_ = new ReenteringToken();
-        StakeVault vault_ = _vault(token_);
+        IVault vault_ = _vault(token_);
         token_.mint(owner, 100);
         vm.startPrank(owner);
         token_.approve(address(vault_), 100);
@@ -269,8 +267,8 @@ contract StakeVaultTest is Test {
 
     // ------------------------------------------------------------------ inside
 
-    function _vault(IERC20 token_) private returns (StakeVault made) {
-        made = new StakeVault(token_);
+    function _vault(IERC20 token_) private returns (IVault made) {
+        made = _newVault(token_);
         made.initialise(market, board, game);
     }
 

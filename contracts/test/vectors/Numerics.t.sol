@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {OperandChunk, TypeCode} from "../../src/types/Instruction.sol";
-import {ArbiterHarness} from "../harness/ArbiterHarness.sol";
-import {Test} from "forge-std/Test.sol";
+import {Production} from "../harness/Production.sol";
 
 /// @title The primitives of tests/vectors/numerics.json through the arbiter, element by element.
-contract NumericsVectorsTest is Test {
-    ArbiterHarness private arbiter;
+contract NumericsVectorsTest is Production {
+    IArbiter private arbiter;
     string private json;
 
     function setUp() public {
-        arbiter = new ArbiterHarness();
+        arbiter = _newArbiter();
         json = vm.readFile("tests/vectors/numerics.json");
     }
 
@@ -50,14 +50,18 @@ contract NumericsVectorsTest is Test {
         view
         returns (uint64[] memory words)
     {
-        if (arbiter.blocks(instruction) == 1) {
-            return arbiter.elements(instruction, 0, uint64(count), chunks);
-        }
+        uint64[] memory row = new uint64[](arbiter.blocks(instruction));
         uint16 opcode = uint16(bytes2(instruction));
         words = new uint64[](count);
         for (uint64 k; k < count; ++k) {
-            words[k] =
-                arbiter.finish(opcode, arbiter.fold(opcode, arbiter.blockResults(instruction, k, chunks)));
+            if (row.length == 1) {
+                words[k] = arbiter.element(instruction, k, chunks);
+                continue;
+            }
+            for (uint32 b; b < row.length; ++b) {
+                row[b] = arbiter.blockResult(instruction, k, b, chunks);
+            }
+            words[k] = arbiter.finish(opcode, arbiter.fold(opcode, row));
         }
     }
 

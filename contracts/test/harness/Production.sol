@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IArbiter} from "../../src/interfaces/IArbiter.sol";
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Parameters} from "../../src/types/Parameters.sol";
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {Test} from "forge-std/Test.sol";
+
+/// @title The test token, which anyone may mint.
+interface IToken is IERC20 {
+    function mint(address to, uint256 amount) external;
+}
+
+/// @title The vault, with what only its deployer and the tests' sums need.
+interface IVault is IStakeVault {
+    function initialise(address market, address board, address game) external;
+
+    /// @notice Number of locks; ids are 1 ... locks().
+    function locks() external view returns (uint256);
+}
+
+/// @title The market, with what only its deployer and its pauser need.
+interface IMarket is ITaskMarket {
+    function initialise(IAuditBoard board, address game) external;
+    function pause() external;
+    function unpause() external;
+}
+
+/// @title Deploys the contracts from their artifacts: the very bytes that a chain gets.
+/// @dev Tests know contracts by their interfaces only. A test that imports one of them is compiled as it is, through the IR
+/// pipeline, and that takes minutes over all tests.
+abstract contract Production is Test {
+    function _newToken() internal returns (IToken) {
+        return IToken(deployCode("TestToken.sol:TestToken"));
+    }
+
+    function _newArbiter() internal returns (IArbiter) {
+        return IArbiter(deployCode("Arbiter.sol:Arbiter"));
+    }
+
+    function _newVault(IERC20 token) internal returns (IVault) {
+        return IVault(deployCode("StakeVault.sol:StakeVault", abi.encode(token)));
+    }
+
+    function _newMarket(IStakeVault vault, IArbiter arbiter, address pauser, Parameters memory parameters)
+        internal
+        returns (IMarket)
+    {
+        return
+            IMarket(deployCode("TaskMarket.sol:TaskMarket", abi.encode(vault, arbiter, pauser, parameters)));
+    }
+
+    function _newBoard(IStakeVault vault, ITaskMarket market) internal returns (IAuditBoard) {
+        return IAuditBoard(deployCode("AuditBoard.sol:AuditBoard", abi.encode(vault, market)));
+    }
+
+    function _newGame(ITaskMarket market, IStakeVault vault, IArbiter arbiter)
+        internal
+        returns (IDisputeGame)
+    {
+        return IDisputeGame(deployCode("DisputeGame.sol:DisputeGame", abi.encode(market, vault, arbiter)));
+    }
+}
