@@ -8,19 +8,16 @@ from typing import Annotated
 import typer
 
 from assay import housekeeping
-from assay.options import (
+from assay.options import DryRunOption, PortOption, desk_of, errors_reported
+from protocol.runtime.options import (
     AccountOption,
     DeploymentOption,
     DevAccountOption,
-    DryRunOption,
     HomeOption,
     JsonOption,
     PasswordOption,
-    PortOption,
     RpcOption,
     chosen_account,
-    desk_of,
-    errors_reported,
 )
 
 app = typer.Typer(

@@ -95,13 +95,14 @@ def mint(desk: Desk, account: str, amount: int) -> None:
 
 def serve(desk: Desk) -> None:
     """Serve the bundles under the home folder until stopped."""
-    from assay.serving import bind, server
+    from assay.serving import application
+    from protocol.runtime.http import bind, server
 
     settings = desk.settings
     bound = bind(settings.host, settings.port)
     port = bound.getsockname()[1]
     desk.output.say(f"bundles of {desk.home.bundles} at http://{settings.host}:{port}/bundles/")
-    server(desk.home.bundles).run(sockets=[bound])
+    server(application(desk.home.bundles)).run(sockets=[bound])
 
 
 def submit(desk: Desk, file: Path, dry_run: bool) -> None:

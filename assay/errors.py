@@ -7,8 +7,7 @@ OperatorError (protocol.runtime.exits)
     ├── NotServed            the bundle is not where the terms would say (a later try may work)
     ├── NobodyAudits         no verifier is registered yet (a later try may work)
     ├── NotEnoughTokens      the escrow cannot be paid
-    ├── ResultError          no result yet, or one that is not the committed one
-    └── PortTaken            the HTTP port is in use (a later try may work)
+    └── ResultError          no result yet, or one that is not the committed one
 """
 
 from __future__ import annotations
@@ -46,31 +45,3 @@ class NotEnoughTokens(AssayError):
 
 class ResultError(AssayError):
     """The task has no result, or its solver does not serve the committed one."""
-
-
-class PortTaken(AssayError):
-    """Another server listens on the port."""
-
-    exit_code = ExitCode.RETRY
-
-
-def known(error: BaseException) -> ExitCode | None:
-    """Exit codes of errors that the libraries below raise and an operator can act on; None for a defect."""
-    from protocol.bundles import BundleError
-    from protocol.chain.errors import (
-        AccountInUse,
-        ChainError,
-        NotMined,
-        PortInUse,
-        RpcUnavailable,
-        UnstableChain,
-    )
-    from protocol.commitments import CommitmentError
-    from protocol.program.errors import ProgramError
-    from protocol.task import TermsError
-
-    if isinstance(error, (RpcUnavailable, NotMined, UnstableChain, AccountInUse, PortInUse)):
-        return ExitCode.RETRY
-    if isinstance(error, (ChainError, BundleError, CommitmentError, ProgramError, TermsError)):
-        return ExitCode.HOPELESS
-    return None

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from assay.options import HomeOption, JsonOption, PasswordOption, at_home, errors_reported
+from assay.options import errors_reported
+from protocol.runtime.options import HomeOption, JsonOption, PasswordOption, at_home
 
 account = typer.Typer(no_args_is_help=True, help="Encrypted key files under the home folder.")
 config = typer.Typer(no_args_is_help=True, help="Settings and where they come from.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,16 +11,15 @@ import torch
 from torch import Tensor
 
 from assay.errors import ResultError
-from protocol.bundles import Bundle, BundleError, Limits, fetch_bundle, load_bundle, require_terms
+from protocol.bundles import BundleError, Limits, hold_bundle
 from protocol.bundles.sources import open_source
 from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus
-from protocol.commitments import BlobStore, state_root, tensor_root
+from protocol.commitments import state_root, tensor_root
 from protocol.commitments.atomic import write_atomically
-from protocol.numerics.types import DType, from_bytes
+from protocol.numerics.types import DType
 from protocol.program.step import StepProgram
 from protocol.runtime.home import Home
-from protocol.task import Terms
 
 METRIC = "metric."
 """Prefix of the scalars that a capture makes of the objective's loss and metrics."""
@@ -61,7 +60,7 @@ def fetch(client: Client, home: Home, task: int) -> Result:
             f"look at `assay status {task}`"
         )
     terms = client.market.terms(task)
-    program = _bundle(home, terms).step
+    program = hold_bundle(home.bundles, terms, Limits()).step
     url = client.market.endpoint_of(view.solver)
     data = _tensors(url, task, terms.segments, program)
     found = state_root([tensor_root(item) for item in data])
@@ -70,11 +69,7 @@ def fetch(client: Client, home: Home, task: int) -> Result:
             f"task {task}: expected a state with root {view.result.hex()}, got {found.hex()} from {url}; "
             "ask the solver again, or a verifier that has replayed the last segment"
         )
-    state = {
-        name: from_bytes(item, type_.dtype, type_.shape)
-        for name, type_, item in zip(program.state, program.state_types, data, strict=True)
-    }
-    return Result(task, view.status, program, state)
+    return Result(task, view.status, program, program.state_of(data))
 
 
 def save(result: Result, folder: Path) -> Path:
@@ -89,18 +84,6 @@ def save(result: Result, folder: Path) -> Path:
     path = folder / "state.safetensors"
     write_atomically(path, encode(tensors, {"format": "pt", "task": str(result.task)}))
     return path
-
-
-def _bundle(home: Home, terms: Terms) -> Bundle:
-    """The task's bundle: the submitter's own copy, or fetched anew."""
-    folder = home.bundles / terms.bundle_hash.hex()
-    with suppress(BundleError):
-        bundle = load_bundle(folder)
-        require_terms(bundle, terms)
-        return bundle
-    bundle = fetch_bundle(terms.bundle, terms.bundle_hash, BlobStore(folder / "blobs"), Limits())
-    require_terms(bundle, terms)
-    return bundle
 
 
 def _tensors(url: str, task: int, number: int, program: StepProgram) -> list[bytes]:

@@ -7,16 +7,19 @@ one runs the committed program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
 from torch import Tensor
 
+from protocol.bundles import Bundle
 from protocol.commitments import state_root, tensor_root
 from protocol.dispute.parties import Frame
 from protocol.numerics.types import to_bytes
-from protocol.program.execute import Interpreter
+from protocol.program.execute import Interpreter, Kernel
+from protocol.program.library import kernels
 from protocol.program.step import State, StepProgram
 
 
@@ -28,6 +31,29 @@ class Executor(Protocol):
 
     def trace(self, state: State, number: int, /) -> Frame:
         """The same step with all its values."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What there is to run: a task's program, its dataset tensors and constants, and kernels by program id."""
+
+    task: int
+    program: StepProgram
+    fixed: tuple[Tensor, ...]
+    kernels: Mapping[bytes, Kernel]
+
+    @classmethod
+    def of(cls, task: int, bundle: Bundle) -> Work:
+        """The work that a verified bundle describes."""
+        return cls(task, bundle.step, bundle.fixed(), kernels(bundle.step.program, bundle.hints))
+
+
+ExecutorFactory = Callable[[Work], Executor]
+
+
+def honest_executor(work: Work) -> Executor:
+    """The committed program, by fused kernels where there are any."""
+    return HonestExecutor(work.program, work.fixed, Interpreter(work.kernels))
 
 
 class HonestExecutor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,21 @@ from typing import Annotated
 import typer
 
 from protocol.runtime.exits import ExitCode, reported
-from protocol.runtime.home import VARIABLE, Home
+from protocol.runtime.home import Home
+from protocol.runtime.options import (
+    AccountOption,
+    DeploymentOption,
+    DevAccountOption,
+    HomeOption,
+    JsonOption,
+    LogJsonOption,
+    PasswordOption,
+    RpcOption,
+    TasksOption,
+    VerboseOption,
+    at_home,
+    chosen_account,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,17 +34,6 @@ app = typer.Typer(
 config = typer.Typer(no_args_is_help=True, help="Settings and where they come from.")
 app.add_typer(config, name="config")
 
-HomeOption = Annotated[
-    Path | None, typer.Option("--home", help="Home folder, else $ASSAY_HOME, else ~/.assay.")
-]
-RpcOption = Annotated[str | None, typer.Option(help="URL of an Ethereum node.")]
-AccountOption = Annotated[str | None, typer.Option(help="Name of an account under the home folder.")]
-DevAccountOption = Annotated[
-    int | None, typer.Option(min=0, help="Index of a development key; development chains only.")
-]
-PasswordOption = Annotated[Path | None, typer.Option(help="File whose first line opens the account.")]
-DeploymentOption = Annotated[Path | None, typer.Option(help="Deployment file, else that of the chain.")]
-
 
 def main() -> None:
     """Entry point of the console command."""
@@ -41,36 +43,32 @@ def main() -> None:
 @app.command()
 def run(
     stake: Annotated[str | None, typer.Option(help="Tokens to put behind one's work.")] = None,
-    rpc: Annotated[str | None, typer.Option(help="URL of an Ethereum node.")] = None,
-    account: Annotated[str | None, typer.Option(help="Name of an account under the home folder.")] = None,
-    dev_account: Annotated[
-        int | None, typer.Option(min=0, help="Index of a development key; development chains only.")
-    ] = None,
-    password_file: Annotated[
-        Path | None, typer.Option(help="File whose first line opens the account.")
-    ] = None,
-    deployment: Annotated[Path | None, typer.Option(help="Deployment file, else that of the chain.")] = None,
+    rpc: RpcOption = None,
+    account: AccountOption = None,
+    dev_account: DevAccountOption = None,
+    password_file: PasswordOption = None,
+    deployment: DeploymentOption = None,
     host: Annotated[str | None, typer.Option(help="Address to serve on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
     url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
-    task: Annotated[list[int] | None, typer.Option(min=1, help="Bid on this task only (repeatable).")] = None,
+    task: TasksOption = None,
     home: HomeOption = None,
     once: Annotated[bool, typer.Option("--once", help="Stop after one task.")] = False,
-    log_json: Annotated[bool, typer.Option("--log-json", help="One JSON object a line on stderr.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log more.")] = False,
+    log_json: LogJsonOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Find a task, bid, train it, serve and defend it, collect; then the next. Ctrl-C once to stop, twice at once."""
-    flags = _connection_flags(rpc, account, dev_account, password_file, deployment) | {
-        "stake": stake,
-        "host": host,
-        "port": port,
-        "url": url,
-        "tasks": tuple(task) if task else None,
-    }
-    from solver.errors import known
+    from protocol.failures import known
 
     with reported(known):
-        code = _run(_at_home(home), flags, once, log_json, verbose)
+        flags = _connection_flags(rpc, account, dev_account, password_file, deployment) | {
+            "stake": stake,
+            "host": host,
+            "port": port,
+            "url": url,
+            "tasks": tuple(task) if task else None,
+        }
+        code = _run(at_home(home), flags, once, log_json, verbose)
     raise typer.Exit(int(code))
 
 
@@ -83,20 +81,20 @@ def withdraw(
     deployment: DeploymentOption = None,
     home: HomeOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Take all free tokens, the stake of finished tasks among them, out of the vault. Not while `solver run` runs."""
-    flags = _connection_flags(rpc, account, dev_account, password_file, deployment)
-    from solver.errors import known
+    from protocol.failures import known
 
     with reported(known):
-        _withdraw(_at_home(home), flags, dry_run, as_json)
+        flags = _connection_flags(rpc, account, dev_account, password_file, deployment)
+        _withdraw(at_home(home), flags, dry_run, as_json)
 
 
 @config.command("show")
 def config_show(
     home: HomeOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Every setting of `solver run`, its value and its source."""
     from protocol.runtime.output import Output
@@ -104,7 +102,7 @@ def config_show(
     from solver.settings import SolverSettings
 
     with reported():
-        place = _at_home(home)
+        place = at_home(home)
         rows = load(SolverSettings, "solver", place.config, {}).rows()
         output = Output("solver config show", as_json)
         for name, value, source in rows:
@@ -120,28 +118,13 @@ def _connection_flags(
     deployment: Path | None,
 ) -> dict[str, object | None]:
     """The settings that say whom to talk to, and as whom."""
-    with reported():
-        if account is not None and dev_account is not None:
-            from protocol.runtime.settings import SettingsError
-
-            raise SettingsError("expected --account or --dev-account, got both; leave one out")
-    return {
-        "rpc": rpc,
-        "account": f"dev:{dev_account}" if dev_account is not None else account,
-        "password_file": password_file,
-        "deployment": deployment,
-    }
-
-
-def _at_home(given: Path | None) -> Home:
-    """The home folder; everything below that looks for it finds the same one."""
-    home = Home.find(given)
-    os.environ[VARIABLE] = str(home.root)
-    return home
+    name = chosen_account(account, dev_account)
+    return {"rpc": rpc, "account": name, "password_file": password_file, "deployment": deployment}
 
 
 def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool) -> ExitCode:
     from protocol.chain.client import connect
+    from protocol.numerics.self_check import self_check
     from protocol.runtime import logs
     from protocol.runtime.settings import load
     from protocol.runtime.stopping import Stop
@@ -151,6 +134,7 @@ def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool
 
     settings = load(SolverSettings, "solver", home.config, flags).values
     logs.configure(log_json, verbose)
+    self_check()
     stop = Stop()
     stop.on_signals()
     progress = Progress(bar=sys.stderr.isatty() and not log_json)

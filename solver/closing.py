@@ -41,7 +41,7 @@ def _draw(desk: Desk, view: TaskView) -> bool:
     if newest <= block:
         return False
     if newest - block > REACH:
-        if desk.client.audit.read("drawLost", task):
+        if desk.client.audit.draw_lost(task):
             return desk.send("voidTask", lambda: desk.client.market.void(task), task=task) is not None
         return desk.send("missed", lambda: audit.missed(task), task=task) is not None
     try:

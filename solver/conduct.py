@@ -6,42 +6,22 @@ The defaults are honest. Parties outside this package that behave otherwise give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from torch import Tensor
 
 from protocol.dispute import defender
 from protocol.dispute.moves import Move
 from protocol.dispute.parties import Run
 from protocol.dispute.view import GameView
-from protocol.program.execute import Interpreter, Kernel
-from protocol.program.step import State, StepProgram
-from protocol.replay import Executor, HonestExecutor
+from protocol.program.step import State
+from protocol.replay import ExecutorFactory, Work, honest_executor
 from solver.limits import App
 from solver.server import application
 from solver.shelf import Shelf
 
-
-@dataclass(frozen=True)
-class Work:
-    """What there is to run: a task's program, its dataset tensors and constants, and kernels by program id."""
-
-    task: int
-    program: StepProgram
-    fixed: tuple[Tensor, ...]
-    kernels: Mapping[bytes, Kernel]
-
-
-ExecutorFactory = Callable[[Work], Executor]
 Start = Callable[[Work, State], State]
 AppFactory = Callable[[Shelf], App]
 Defence = Callable[[GameView, Run], Move | None]
-
-
-def honest_executor(work: Work) -> Executor:
-    """The committed program, by fused kernels where there are any."""
-    return HonestExecutor(work.program, work.fixed, Interpreter(work.kernels))
 
 
 def honest_start(_work: Work, initial: State) -> State:

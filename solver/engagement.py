@@ -8,12 +8,13 @@ from __future__ import annotations
 from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.program.step import State
+from protocol.replay import Work
 from solver import closing
 from solver.committing import Committer
 from solver.database import Stage
 from solver.desk import Desk
 from solver.errors import SolverError
-from solver.holding import hold, work
+from solver.holding import hold
 from solver.progress import Progress
 from solver.record import Record
 from solver.training import Training
@@ -31,7 +32,7 @@ class Engagement:
         self.task = task
         self.terms = desk.client.market.terms(task)
         bundle = hold(desk, self.terms)
-        self._work = work(task, bundle)
+        self._work = Work.of(task, bundle)
         self._initial = bundle.initial_state
         self.record = Record(
             task,

@@ -3,13 +3,12 @@
 OperatorError (protocol.runtime.exits)
 └── SolverError
     ├── DatabaseError     the node's database cannot be used
-    ├── RecordError       a task's kept run has a hole that replay cannot close
-    └── PortTaken         the HTTP port is in use (a later try may work)
+    └── RecordError       a task's kept run has a hole that replay cannot close
 """
 
 from __future__ import annotations
 
-from protocol.runtime.exits import ExitCode, OperatorError
+from protocol.runtime.exits import OperatorError
 
 
 class SolverError(OperatorError):
@@ -22,22 +21,3 @@ class DatabaseError(SolverError):
 
 class RecordError(SolverError):
     """A checkpoint that was committed is neither on disk nor can it be computed again."""
-
-
-class PortTaken(SolverError):
-    """Another server listens on the port."""
-
-    exit_code = ExitCode.RETRY
-
-
-def known(error: BaseException) -> ExitCode | None:
-    """Exit codes of errors that the libraries below raise and an operator can act on; None for a defect."""
-    from protocol.bundles import BundleError
-    from protocol.chain.errors import AccountInUse, ChainError, NotMined, RpcUnavailable, UnstableChain
-    from protocol.commitments import CommitmentError
-
-    if isinstance(error, (RpcUnavailable, NotMined, UnstableChain, AccountInUse)):
-        return ExitCode.RETRY
-    if isinstance(error, (ChainError, BundleError, CommitmentError)):
-        return ExitCode.HOPELESS
-    return None

@@ -95,8 +95,8 @@ class SolverNode:
             if row.stage in (Stage.TRAINING, Stage.SUBMITTED) or row.task in over:
                 self._engage(row.task, required=row.stage is not Stage.OVER)
         self._fund()
-        if desk.client.market.read("endpointOf", desk.client.address) != url:
-            desk.count("announce", desk.client.market.write("announce", url), url=url)
+        if desk.client.market.endpoint_of(desk.client.address) != url:
+            desk.count("announce", desk.client.market.announce(url), url=url)
         desk.shelf.ready = True
         desk.log.info("ready", account=desk.client.address, url=url)
 

@@ -13,10 +13,8 @@ from functools import lru_cache
 
 from torch import Tensor
 
-from protocol.commitments import BlobStore, CommitmentError, ProgressTree, state_root
+from protocol.commitments import BlobStore, CommitmentError, ProgressTree
 from protocol.commitments.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from protocol.commitments.tensors import Tensor as StoredTensor
-from protocol.numerics.types import from_bytes, to_bytes
 from protocol.program.step import State, StepProgram
 from protocol.replay import Executor, Replay
 from solver.database import CheckpointRow, Database
@@ -88,7 +86,7 @@ class Record:
 
     def append(self, state: State) -> bytes:
         """Keep the next checkpoint, blobs first; its state root."""
-        checkpoint = self._checkpoint(state)
+        checkpoint = self.program.checkpoint(state)
         row = CheckpointRow(self.size, save_checkpoint(self._store, checkpoint), checkpoint.state_root)
         self._database.add_checkpoint(self.task, row)
         self.tree.append(row.root)
@@ -97,9 +95,7 @@ class Record:
 
     def state(self, number: int) -> dict[str, Tensor]:
         """The state of a kept checkpoint. Raises RecordError if it is lost and cannot be computed again."""
-        types = self.program.state_types
-        tensors = self.checkpoint(number).tensors
-        return {t.name: from_bytes(t.data, type_.dtype, type_.shape) for t, type_ in zip(tensors, types)}
+        return self.program.state_of([tensor.data for tensor in self.checkpoint(number).tensors])
 
     def checkpoint(self, number: int) -> Checkpoint:
         """A kept checkpoint, every root recomputed when it was read."""
@@ -130,15 +126,6 @@ class Record:
             self.program, self.fixed, self.executor, self.segment_steps, self.state, lambda: self.roots()
         )
 
-    def _checkpoint(self, state: State) -> Checkpoint:
-        ordered = self.program.order(state)
-        return Checkpoint(
-            [
-                StoredTensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
-                for name, type_, x in zip(self.program.state, self.program.state_types, ordered)
-            ]
-        )
-
     def _mend(self, number: int, error: Exception) -> Checkpoint:
         """Compute a damaged checkpoint again from the one before it, and store it anew."""
         row = self._rows[number]
@@ -149,8 +136,8 @@ class Record:
             first = (number - 1) * self.segment_steps
             for step in range(first + 1, first + self.segment_steps + 1):
                 state = self.executor.step(state, step)
-            checkpoint = self._checkpoint(state)
-            if state_root([tree.root for tree in checkpoint.trees]) != row.root:
+            checkpoint = self.program.checkpoint(state)
+            if checkpoint.state_root != row.root:
                 raise self._lost(number, "another state when computed again") from error
             save_checkpoint(self._store, checkpoint)
         return checkpoint

@@ -1,19 +1,16 @@
-"""The HTTP server in a thread of its own: uvicorn on a socket that is bound before anything is announced."""
+"""The HTTP server in a thread of its own; its socket is bound before anything is announced."""
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from types import TracebackType
 from typing import Self
 
-import uvicorn
-
-from solver.errors import PortTaken, SolverError
+from protocol.runtime.http import bind, server
+from solver.errors import SolverError
 from solver.limits import App
 
-MAX_CONNECTIONS = 64
 START_SECONDS = 10.0
 
 
@@ -21,20 +18,8 @@ class Serving:
     """An app served at `host:port` (port 0: any free one) while the context lasts. Raises PortTaken."""
 
     def __init__(self, app: App, host: str, port: int) -> None:
-        self._socket = _bind(host, port)
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_keep_alive=5,
-            timeout_graceful_shutdown=5,
-            h11_max_incomplete_event_size=16_384,
-            http="h11",
-            ws="none",
-            lifespan="off",
-        )
-        self._server = uvicorn.Server(config)
+        self._socket = bind(host, port)
+        self._server = server(app)
         self._thread = threading.Thread(target=self._run, name="solver-http", daemon=True)
 
     @property
@@ -66,17 +51,3 @@ class Serving:
 
     def _run(self) -> None:
         self._server.run(sockets=[self._socket])
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, port))
-    except OSError as error:
-        bound.close()
-        raise PortTaken(
-            f"HTTP server: expected to listen on {host}:{port}, got {error.strerror}; "
-            "stop the other server or choose another --port"
-        ) from error
-    return bound

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protocol.runtime.exits import ExitCode, reported
-from protocol.runtime.home import VARIABLE, Home
+from protocol.runtime.home import Home
+from protocol.runtime.options import (
+    AccountOption,
+    DeploymentOption,
+    DevAccountOption,
+    HomeOption,
+    JsonOption,
+    LogJsonOption,
+    PasswordOption,
+    RpcOption,
+    TasksOption,
+    VerboseOption,
+    at_home,
+    chosen_account,
+)
 
 if TYPE_CHECKING:
     from protocol.chain.client import Client
@@ -23,17 +36,6 @@ app = typer.Typer(
 )
 config = typer.Typer(no_args_is_help=True, help="Settings and where they come from.")
 app.add_typer(config, name="config")
-
-HomeOption = Annotated[
-    Path | None, typer.Option("--home", help="Home folder, else $ASSAY_HOME, else ~/.assay.")
-]
-RpcOption = Annotated[str | None, typer.Option(help="URL of an Ethereum node.")]
-AccountOption = Annotated[str | None, typer.Option(help="Name of an account under the home folder.")]
-DevAccountOption = Annotated[
-    int | None, typer.Option(min=0, help="Index of a development key; development chains only.")
-]
-PasswordOption = Annotated[Path | None, typer.Option(help="File whose first line opens the account.")]
-DeploymentOption = Annotated[Path | None, typer.Option(help="Deployment file, else that of the chain.")]
 
 
 def main() -> None:
@@ -54,17 +56,17 @@ def watch(
     dev_account: DevAccountOption = None,
     password_file: PasswordOption = None,
     deployment: DeploymentOption = None,
-    task: Annotated[list[int] | None, typer.Option(min=1, help="Only this task (repeatable).")] = None,
+    task: TasksOption = None,
     home: HomeOption = None,
     once: Annotated[bool, typer.Option("--once", help="Stop when the tasks are over.")] = False,
-    log_json: Annotated[bool, typer.Option("--log-json", help="One JSON object a line on stderr.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log more.")] = False,
+    log_json: LogJsonOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Register, replay what one is drawn for, attest or challenge, collect. Ctrl-C once to stop, twice at once.
 
     With --once the exit code is 3 if a solver was found false, or an own challenge was lost.
     """
-    from verifier.errors import known
+    from protocol.failures import known
 
     with reported(known):
         flags = {
@@ -73,7 +75,7 @@ def watch(
             "tasks": tuple(task) if task else None,
             **_connection(rpc, account, dev_account, password_file, deployment),
         }
-        code = _watch(_at_home(home), flags, once, log_json, verbose)
+        code = _watch(at_home(home), flags, once, log_json, verbose)
     raise typer.Exit(int(code))
 
 
@@ -85,16 +87,23 @@ def resign(
     password_file: PasswordOption = None,
     deployment: DeploymentOption = None,
     home: HomeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Leave later draws; the stake unbonds. Duties already drawn stay: let `watch` run until they are done."""
-    from verifier.errors import known
+    from protocol.failures import known
 
     with reported(known):
         flags = _connection(rpc, account, dev_account, password_file, deployment)
-        with _client(_at_home(home), flags) as client:
-            client.audit.resign()
+        with _client(_settings(at_home(home), flags)) as client:
+            from protocol.runtime.output import Output
+
+            receipt = client.audit.resign()
             period = client.deployment.parameters.unbonding_period
-    print(f"resigned; `verifier withdraw` gives the stake back in {period} s")
+            output = Output("verifier resign", as_json)
+            output.say(f"resigned; `verifier withdraw` gives the stake back in {period} s")
+            output.result(
+                {"account": client.address, "unbonding_seconds": period, "transaction": receipt.transaction}
+            )
 
 
 @app.command()
@@ -105,25 +114,29 @@ def withdraw(
     password_file: PasswordOption = None,
     deployment: DeploymentOption = None,
     home: HomeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Take everything out of the vault that is free, with stakes whose unbonding is over. Not while `watch` runs."""
-    from verifier.errors import known
+    from protocol.failures import known
 
     with reported(known):
         flags = _connection(rpc, account, dev_account, password_file, deployment)
-        with _client(_at_home(home), flags) as client:
+        with _client(_settings(at_home(home), flags)) as client:
             from protocol.chain.parameters import TOKEN
+            from protocol.runtime.output import Output
             from verifier.funds import finish_unbonding, withdraw_above
 
             finished = finish_unbonding(client)
             amount = withdraw_above(client, 0)
-    print(f"{amount / TOKEN:g} tokens taken out; {finished} stakes had unbonded")
+            output = Output("verifier withdraw", as_json)
+            output.say(f"{amount / TOKEN:g} tokens taken out; {finished} stakes had unbonded")
+            output.result({"account": client.address, "units": str(amount), "unbonded": finished})
 
 
 @config.command("show")
 def config_show(
     home: HomeOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Every setting of `verifier watch`, its value and its source."""
     from protocol.runtime.output import Output
@@ -131,7 +144,7 @@ def config_show(
     from verifier.settings import VerifierSettings
 
     with reported():
-        rows = load(VerifierSettings, "verifier", _at_home(home).config, {}).rows()
+        rows = load(VerifierSettings, "verifier", at_home(home).config, {}).rows()
         output = Output("verifier config show", as_json)
         for name, value, source in rows:
             output.say(f"{name:15} {value:30} {source}")
@@ -146,19 +159,8 @@ def _connection(
     deployment: Path | None,
 ) -> dict[str, object | None]:
     """The settings that say where the chain is and who sends."""
-    if account is not None and dev_account is not None:
-        from protocol.runtime.settings import SettingsError
-
-        raise SettingsError("expected --account or --dev-account, got both; leave one out")
-    name = f"dev:{dev_account}" if dev_account is not None else account
+    name = chosen_account(account, dev_account)
     return {"rpc": rpc, "account": name, "password_file": password_file, "deployment": deployment}
-
-
-def _at_home(given: Path | None) -> Home:
-    """The home folder; everything below that looks for it finds the same one."""
-    home = Home.find(given)
-    os.environ[VARIABLE] = str(home.root)
-    return home
 
 
 def _settings(home: Home, flags: dict[str, object | None]) -> VerifierSettings:
@@ -168,22 +170,24 @@ def _settings(home: Home, flags: dict[str, object | None]) -> VerifierSettings:
     return load(VerifierSettings, "verifier", home.config, flags).values
 
 
-def _client(home: Home, flags: dict[str, object | None]) -> Client:
+def _client(settings: VerifierSettings) -> Client:
     from protocol.chain.client import connect
 
-    chosen = _settings(home, flags)
-    return connect(chosen.rpc, chosen.deployment, chosen.account, password_file=chosen.password_file)
+    return connect(settings.rpc, settings.deployment, settings.account, password_file=settings.password_file)
 
 
 def _watch(
     home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool
 ) -> ExitCode:
+    from protocol.numerics.self_check import self_check
     from protocol.runtime import logs
     from protocol.runtime.stopping import Stop
     from verifier.node import VerifierNode
 
+    settings = _settings(home, flags)
     logs.configure(log_json, verbose)
+    self_check()
     stop = Stop()
     stop.on_signals()
-    with _client(home, flags) as client:
-        return VerifierNode(client, _settings(home, flags), home, stop=stop).run(once)
+    with _client(settings) as client:
+        return VerifierNode(client, settings, home, stop=stop).run(once)

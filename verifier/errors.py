@@ -10,7 +10,7 @@ OperatorError (protocol.runtime.exits)
 
 from __future__ import annotations
 
-from protocol.runtime.exits import ExitCode, OperatorError
+from protocol.runtime.exits import OperatorError
 
 
 class VerifierError(OperatorError):
@@ -31,16 +31,3 @@ class TwoRoots(VerifierError):
 
 class NotEnoughTokens(VerifierError):
     """The account holds fewer tokens than have to be locked."""
-
-
-def known(error: BaseException) -> ExitCode | None:
-    """Exit codes of errors that the libraries below raise and an operator can act on; None for a defect."""
-    from protocol.bundles import BundleError
-    from protocol.chain.errors import AccountInUse, ChainError, NotMined, RpcUnavailable, UnstableChain
-    from protocol.commitments import CommitmentError
-
-    if isinstance(error, (RpcUnavailable, NotMined, UnstableChain, AccountInUse)):
-        return ExitCode.RETRY
-    if isinstance(error, (ChainError, BundleError, CommitmentError, VerifierError)):
-        return ExitCode.HOPELESS
-    return None

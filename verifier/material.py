@@ -10,19 +10,15 @@ import shutil
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 
-from protocol.bundles import Bundle, BundleError, Limits, fetch_bundle, load_bundle, require_terms
-from protocol.bundles.write import BLOBS, MANIFEST
+from protocol.bundles import Bundle, Limits, hold_bundle
 from protocol.commitments import BlobStore
-from protocol.commitments.atomic import write_atomically
 from protocol.program.step import State
-from protocol.replay import Executor, Replay
+from protocol.replay import Executor, Replay, Work
 from protocol.task import Terms
-from verifier.conduct import Conduct, Work
+from verifier.conduct import Conduct
 from verifier.database import Accusation, Database
 from verifier.errors import StateLost
 from verifier.replaying import Auditor
@@ -115,7 +111,6 @@ class Materials:
     def _load(self, task: int, terms: Terms, endpoint: str) -> Material:
         folder = self._task_folder(task)
         bundle = self._bundle(terms, endpoint)
-        require_terms(bundle, terms)
         work = Work.of(task, bundle)
         executor = self._conduct.executor(work)
         store = BlobStore(folder / "blobs")
@@ -126,26 +121,8 @@ class Materials:
         return Material(terms, work, executor, states, words, auditor)
 
     def _bundle(self, terms: Terms, endpoint: str) -> Bundle:
-        """Kept, or fetched and kept."""
-        name = terms.bundle_hash.hex()
-        folder = self._bundles / name
-        manifest = folder / MANIFEST
-        if manifest.is_file() and sha256(manifest.read_bytes()).digest() == terms.bundle_hash:
-            with suppress(BundleError):  # damaged since: fetched again
-                return load_bundle(folder, limits=self._limits)
-        addresses = [terms.bundle]
-        if is_address(endpoint):
-            addresses.append(f"{endpoint.rstrip('/')}/bundles/{name}")
+        """Kept, or fetched from the submitter or the solver, and kept."""
+        others = [f"{endpoint.rstrip('/')}/bundles/{terms.bundle_hash.hex()}"] if is_address(endpoint) else []
         # A server that trickles must not use up the time in which the duty is to be attested.
         limits = replace(self._limits, seconds=min(self._limits.seconds, terms.attest_period / 3))
-        store = BlobStore(folder / BLOBS)
-        failures = []
-        for address in addresses:
-            try:
-                bundle = fetch_bundle(address, terms.bundle_hash, store, limits)
-            except BundleError as error:
-                failures.append(error)
-                continue
-            write_atomically(manifest, store.get(name))
-            return bundle
-        raise failures[0]
+        return hold_bundle(self._bundles, terms, limits, others)

@@ -13,6 +13,7 @@ from protocol.chain.client import Client
 from protocol.chain.errors import NotMined, RpcError, UnstableChain
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskView
+from protocol.failures import known
 from protocol.runtime.exits import ExitCode
 from protocol.runtime.home import Home
 from protocol.runtime.stopping import Stop
@@ -21,7 +22,6 @@ from verifier.challenging import Challenge
 from verifier.conduct import HONEST, Conduct
 from verifier.desk import Desk
 from verifier.duties import Sight, chore
-from protocol.failures import known
 from verifier.funds import withdraw_above
 from verifier.jobs import Jobs
 from verifier.registration import ensure_registered

@@ -9,10 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from protocol.commitments import BlobStore, CommitmentError, state_root
-from protocol.commitments.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
-from protocol.commitments.tensors import Tensor as StoredTensor
-from protocol.numerics.types import from_bytes, to_bytes
+from protocol.commitments import BlobStore, CommitmentError
+from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint
 from protocol.program.step import State, StepProgram
 from protocol.replay import Executor
 from verifier.database import Database, StateRow
@@ -76,11 +74,7 @@ class States:
         tensors = words.checkpoint(number)
         if tensors is None:
             return None
-        types = self._program.state_types
-        state = {
-            name: from_bytes(data, type_.dtype, type_.shape)
-            for name, type_, data in zip(self._program.state, types, tensors, strict=True)
-        }
+        state = self._program.state_of(tensors)
         # Root of the tensors, not of the bytes: bytes that no tensor has (another NaN) must not pass for a state.
         if self._program.state_root(state) != root:
             return None
@@ -88,17 +82,8 @@ class States:
         return state
 
     def _keep(self, number: int, own: bool, state: State) -> StateRow:
-        ordered = self._program.order(state)
-        checkpoint = Checkpoint(
-            [
-                StoredTensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
-                for name, type_, x in zip(
-                    self._program.state, self._program.state_types, ordered, strict=True
-                )
-            ]
-        )
-        root = state_root([tree.root for tree in checkpoint.trees])
-        row = StateRow(number, own, root, save_checkpoint(self._store, checkpoint))
+        checkpoint = self._program.checkpoint(state)
+        row = StateRow(number, own, checkpoint.state_root, save_checkpoint(self._store, checkpoint))
         self._database.put_state(self._task, row)
         return row
 
@@ -108,8 +93,4 @@ class States:
         except CommitmentError:
             self._database.drop_states(self._task)  # damaged: the next try makes them anew
             raise
-        types = self._program.state_types
-        return {
-            t.name: from_bytes(t.data, type_.dtype, type_.shape)
-            for t, type_ in zip(checkpoint.tensors, types, strict=True)
-        }
+        return self._program.state_of([tensor.data for tensor in checkpoint.tensors])

@@ -1,9 +1,8 @@
-"""Bundles: a task's program, initial state, dataset and constants as content-addressed data (design of the
-task: nothing is code).
+"""Bundles: a task's program, initial state, dataset and constants as content-addressed data; nothing in it is code.
 
-A bundle is a folder: `manifest.json`, which names everything, and `blobs/`, a blob store. Its hash, the
-SHA-256 of the manifest, stands in the terms. `write_bundle` makes one, `fetch_bundle` gets one from a
-stranger, believing nothing, `require_terms` compares it with what was posted. Not here: evaluation on
+A bundle is a folder: `manifest.json`, which names everything, and `blobs/`, a blob store. Its hash, the SHA-256 of the
+manifest, stands in the terms. `write_bundle` makes one, `fetch_bundle` gets one from a stranger, believing nothing,
+`require_terms` compares it with what was posted, `hold_bundle` does both and keeps it. Not here: evaluation on
 held-out data, which is the submitter's own business.
 """
 
@@ -17,6 +16,7 @@ from protocol.bundles.errors import (
     BundleUnavailable,
 )
 from protocol.bundles.fetch import fetch_bundle, load_bundle
+from protocol.bundles.hold import hold_bundle
 from protocol.bundles.limits import Limits
 from protocol.bundles.terms import committed_terms, require_terms
 from protocol.bundles.write import write_bundle
@@ -32,6 +32,7 @@ __all__ = [
     "Limits",
     "committed_terms",
     "fetch_bundle",
+    "hold_bundle",
     "load_bundle",
     "require_terms",
     "write_bundle",

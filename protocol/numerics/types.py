@@ -16,9 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-CANONICAL_NAN_BITS = 0x7FC00000
-"""The one NaN that a load or a store may leave (arithmetic.md section 1)."""
-
 
 class NumericsError(ValueError):
     """A value does not have the type, shape or bytes that an operation needs. Says expected, got and what to do."""

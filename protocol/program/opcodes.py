@@ -66,7 +66,3 @@ class Op(enum.IntEnum):
     def label(self) -> str:
         """The name that encoding.md uses."""
         return self.name.lower()
-
-
-EDGES = frozenset({Op.INPUT, Op.OUTPUT})
-"""Judged by comparing two roots, not an element (dispute.md section 4)."""

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from protocol.commitments.checkpoints import Checkpoint
 from protocol.commitments.chunks import tensor_root
 from protocol.commitments.roots import constants_tree, state_root
-from protocol.numerics.types import to_bytes
+from protocol.commitments.tensors import Tensor as StoredTensor
+from protocol.numerics.types import from_bytes, to_bytes
 from protocol.program.check import check
 from protocol.program.errors import CheckError, ValueMismatch
 from protocol.program.execute import Evaluator, Interpreter, require_types
@@ -68,6 +70,22 @@ class StepProgram:
         tensors = tuple(state[name] for name in self.state)
         require_types(self.state_types, tensors, "state tensors")
         return tensors
+
+    def checkpoint(self, state: State) -> Checkpoint:
+        """A state as it is committed and kept: canonical bytes of its tensors, in the program's order."""
+        return Checkpoint(
+            [
+                StoredTensor(name, int(type_.dtype), type_.shape, to_bytes(x, type_.dtype))
+                for name, type_, x in zip(self.state, self.state_types, self.order(state), strict=True)
+            ]
+        )
+
+    def state_of(self, data: Sequence[bytes]) -> dict[str, Tensor]:
+        """The state whose tensors have these bytes, in the program's order. `NumericsError` for wrong lengths."""
+        return {
+            name: from_bytes(item, type_.dtype, type_.shape)
+            for name, type_, item in zip(self.state, self.state_types, data, strict=True)
+        }
 
     def step(self, state: State, fixed: Sequence[Tensor], interpreter: Interpreter) -> dict[str, Tensor]:
         """The next state. `fixed` are the dataset's tensors, then the constants."""

@@ -25,7 +25,7 @@ def main() -> None:
     home = Home.find(options.home)
     os.environ[VARIABLE] = str(home.root)
     logs.configure(options.log_json)
-    from solver.errors import known
+    from protocol.failures import known
 
     with reported(known):
         code = accuse(options, home) if options.cheat in ACCUSERS else _solve(options, home)

@@ -6,15 +6,11 @@ Solvers use them to cheat, a verifier to accuse an honest solver. Steps and elem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable
 
-from torch import Tensor
-
-from protocol.program.execute import Kernel, Path
+from protocol.program.execute import Path
 from protocol.program.opcodes import Op
-from protocol.program.step import StepProgram
-from protocol.replay import Executor
+from protocol.replay import Executor, Work
 from tests.adversaries.perturbing import (
     Perturbation,
     PerturbedExecutor,
@@ -34,22 +30,6 @@ SKIPPED = (251, 300)  # segment 6 from end to end: its checkpoint is the fifth o
 WRONG_DOT_STEP = 330  # segment 7, step 30
 LOGIT = 37 * 10 + 7  # row 37, column 7 of the second layer's [64, 10] products
 END = 2**32  # no task has as many steps
-
-
-class Work(Protocol):
-    """What there is to run: both parties' `conduct.Work`."""
-
-    @property
-    def program(self) -> StepProgram:
-        """The task's step program."""
-
-    @property
-    def fixed(self) -> tuple[Tensor, ...]:
-        """Dataset tensors, then constants."""
-
-    @property
-    def kernels(self) -> Mapping[bytes, Kernel]:
-        """Kernels by program id."""
 
 
 def perturbed(

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 from protocol.numerics.types import from_bytes, to_bytes
 from protocol.program.step import State
-from solver.conduct import Conduct, Work
+from protocol.replay import Work
+from solver.conduct import Conduct
 from solver.limits import App, Message, Receive, Send
 from solver.shelf import Shelf
 from tests.adversaries.covering import covers_up

@@ -16,7 +16,6 @@ LATER = {
     "dropout",
     "forced errors",
     "heartbeats",
-    "reward by priority",
     "sealed attestations",
     "sealed bids",
 }

@@ -16,9 +16,9 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.program import Interpreter
 from protocol.program.step import State
-from protocol.replay import HonestExecutor
+from protocol.replay import HonestExecutor, Work
 from protocol.runtime.exits import ExitCode
-from solver.conduct import Conduct, Work
+from solver.conduct import Conduct
 from solver.database import Stage as TaskStage
 from solver.errors import SolverError
 from tests.chain.solver_stage import Solver, Stage, over, stage, submitted

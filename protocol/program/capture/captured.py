@@ -44,11 +44,6 @@ class CapturedStep:
         return self.step_program.program.id
 
     @property
-    def state_names(self) -> tuple[str, ...]:
-        """Names of the state's tensors, in the program's order."""
-        return self.step_program.state
-
-    @property
     def fixed(self) -> tuple[Tensor, ...]:
         """The dataset's tensors, then the constants: the inputs that no step changes."""
         return (*self.dataset.values(), *self.constants.values())

@@ -18,6 +18,8 @@ HELP = [
     ("assay.cli", ["account", "--help"]),
     ("verifier.cli", ["--help"]),
     ("verifier.cli", ["watch", "--help"]),
+    ("solver.cli", ["--help"]),
+    ("solver.cli", ["run", "--help"]),
 ]
 LIMIT_SECONDS = 0.5
 
@@ -57,6 +59,7 @@ WRONG = [
     ("assay", ["config", "show"], 2, "expected settings rpc, "),
     ("verifier", ["watch", "--rpc", "http://127.0.0.1:1"], 2, "expected settings rpc, "),
     ("verifier", ["resign", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
+    ("solver", ["run", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
 ]
 
 
@@ -73,6 +76,16 @@ def test_a_mistake_is_one_clear_line_and_an_exit_code(
     assert len(errors) == 1
     assert errors[0].startswith("error: ")
     assert words in errors[0]
+
+
+@pytest.mark.parametrize(("command", "arguments"), [("solver", ["run"]), ("verifier", ["watch"])])
+def test_a_machine_that_computes_other_bits_takes_no_part(
+    tmp_path: Path, command: str, arguments: list[str]
+) -> None:
+    code = f"import torch; torch.set_flush_denormal(True); import {command}.cli as cli; cli.main()"
+    done = run(code, *arguments, "--rpc", "http://127.0.0.1:1", home=tmp_path)
+    assert done.returncode == 2
+    assert "do not compute commitments on this machine" in done.stderr.splitlines()[-1]
 
 
 def test_an_account_is_made_and_listed_and_its_key_never_shown(tmp_path: Path) -> None:

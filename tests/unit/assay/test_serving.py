@@ -11,8 +11,8 @@ from time import sleep
 
 import pytest
 
-from assay.errors import PortTaken
-from assay.serving import bind, server
+from assay.serving import application
+from protocol.runtime.http import PortTaken, bind, server
 
 HASH = "ab" * 32
 BLOB = "cd" * 32
@@ -45,7 +45,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     (bundle / "notes.txt").write_bytes(b"private")
     (home / "accounts.json").write_bytes(b"secret")
     bound = bind("127.0.0.1", 0)
-    running = server(home / "bundles")
+    running = server(application(home / "bundles"))
     thread = Thread(target=running.run, kwargs={"sockets": [bound]})
     thread.start()
     while not running.started:

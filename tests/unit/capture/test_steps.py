@@ -98,7 +98,7 @@ def test_parameter_groups_frozen_weights_and_plain_sgd() -> None:
     ]
     optimizer = torch.optim.SGD(groups, lr=0.1)
     step = captured(model, optimizer=optimizer)
-    assert [name for name in step.state_names if "momentum" in name] == ["0.weight.momentum"]
+    assert [name for name in step.step_program.state if "momentum" in name] == ["0.weight.momentum"]
     assert list(step.constants) == ["0.bias", "learning_rate.0", "learning_rate.1"]
     state = step.initial_state(1)
     batch = drawn(step, state)

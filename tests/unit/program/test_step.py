@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from protocol.commitments import Tree, tensor_root
-from protocol.numerics.types import DType, to_bytes
+from protocol.numerics.types import DType, NumericsError, to_bytes
 from protocol.program import Builder, CheckError, Interpreter, StepProgram, TensorType, ValueMismatch
 
 F32 = DType.F32
@@ -42,6 +42,17 @@ def test_a_step_program_replaces_its_state() -> None:
     assert step.trace(state, fixed).outputs[0].equal(after["w"])
     constants = [tensor_root(to_bytes(x, F32)) for x in fixed]
     assert step.constants_root(fixed) == Tree.from_leaves(constants).root
+
+
+def test_a_state_is_kept_and_comes_back() -> None:
+    step = step_program()
+    state = {"n": torch.tensor(7, dtype=torch.int32), "w": torch.tensor([-0.0, 1e-45, torch.inf, torch.nan])}
+    kept = step.checkpoint(state)
+    assert kept.state_root == step.state_root(state)
+    data = [tensor.data for tensor in kept.tensors]
+    assert step.checkpoint(step.state_of(data)).tensors == kept.tensors
+    with pytest.raises(NumericsError):
+        step.state_of([data[0], data[1] + b"\0"])
 
 
 def test_a_state_of_other_names_or_types_is_refused() -> None:

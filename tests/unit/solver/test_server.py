@@ -14,7 +14,7 @@ import pytest
 
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
 from protocol.replay import Replay
-from solver.errors import PortTaken
+from protocol.runtime.http import PortTaken
 from solver.gate import Gate
 from solver.limits import App
 from solver.metrics import Metrics

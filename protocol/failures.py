@@ -1,0 +1,33 @@
+"""Which errors of the libraries are the operator's, and the exit code of each: the same for all three parties."""
+
+from __future__ import annotations
+
+from protocol.runtime.exits import ExitCode, OperatorError
+
+
+def known(error: BaseException) -> ExitCode | None:
+    """The exit code of an error that an operator can act on; None for a defect. What to import is asked for last."""
+    if isinstance(error, OperatorError):
+        return error.exit_code
+    from protocol.chain.errors import (
+        AccountInUse,
+        ChainError,
+        NotMined,
+        PortInUse,
+        RpcUnavailable,
+        UnstableChain,
+    )
+
+    if isinstance(error, (RpcUnavailable, NotMined, UnstableChain, AccountInUse, PortInUse)):
+        return ExitCode.RETRY
+    if isinstance(error, ChainError):
+        return ExitCode.HOPELESS
+    from protocol.bundles import BundleError
+    from protocol.commitments import CommitmentError
+    from protocol.numerics.self_check import SelfCheckError
+    from protocol.program.errors import ProgramError
+    from protocol.task import TermsError
+
+    if isinstance(error, (BundleError, CommitmentError, ProgramError, SelfCheckError, TermsError)):
+        return ExitCode.HOPELESS
+    return None
