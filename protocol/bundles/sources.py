@@ -7,6 +7,7 @@ encodings (a small answer that unpacks to a large one) and answers longer than a
 
 from __future__ import annotations
 
+import asyncio
 import time
 from ipaddress import ip_address
 from typing import Any, Protocol
@@ -67,7 +68,7 @@ class FileSource:
 
 
 class HttpSource:
-    """A server of plain files; `deadline` (monotonic seconds) is for all of them together."""
+    """A server of plain files; `deadline` (monotonic seconds) is for all of them together, headers included."""
 
     def __init__(self, url: str, deadline: float) -> None:
         import httpx
@@ -75,33 +76,42 @@ class HttpSource:
         self._base = url.rstrip("/")
         self._deadline = deadline
         self._failures = (httpx.HTTPError, httpx.InvalidURL)
-        self._client = httpx.Client(
+        # A loop of its own, for only there can a whole exchange be given up: a read that waits for each byte anew
+        # would follow a server that trickles its headers for ever.
+        self._loop = asyncio.Runner()
+        self._client = httpx.AsyncClient(
             timeout=20.0, follow_redirects=False, trust_env=False, headers={"Accept-Encoding": "identity"}
         )
 
     def read(self, name: str, limit: int) -> bytes:
         """The file's bytes."""
-        url = f"{self._base}/{name}"
+        return self._loop.run(self._read(f"{self._base}/{name}", limit))
+
+    async def _read(self, url: str, limit: int) -> bytes:
         data = bytearray()
         try:
-            with self._client.stream("GET", url) as response:
+            async with (
+                asyncio.timeout(self._deadline - time.monotonic()),
+                self._client.stream("GET", url) as response,
+            ):
                 if response.status_code != 200:
                     raise _unavailable(url, f"HTTP {response.status_code}")
                 encoding = response.headers.get("Content-Encoding", "identity")
                 if encoding != "identity":
                     raise _unavailable(url, f"content encoding {encoding[:40]!r}, which was not asked for")
-                for piece in response.iter_raw():
+                async for piece in response.aiter_raw():
                     data += piece
                     _require_within(url, len(data), limit)
-                    if time.monotonic() > self._deadline:
-                        raise _unavailable(url, f"{len(data)} bytes when the time was over")
+        except TimeoutError as error:
+            raise _unavailable(url, f"{len(data)} bytes when the time was over") from error
         except self._failures as error:
             raise _unavailable(url, type(error).__name__) from error
         return bytes(data)
 
     def close(self) -> None:
         """Close the connection."""
-        self._client.close()
+        self._loop.run(self._client.aclose())
+        self._loop.close()
 
 
 def _is_loopback(host: str | None) -> bool:

@@ -127,6 +127,23 @@ def test_a_server_that_trickles_loses(server: Server) -> None:
     assert time.monotonic() - started < 4
 
 
+def test_a_server_that_trickles_its_headers_loses(server: Server) -> None:
+    def trickle(request: BaseHTTPRequestHandler) -> None:
+        try:
+            for piece in (b"HTTP/1.1 200 OK\r\n", *(b"a: b\r\n" for _ in range(100))):
+                request.wfile.write(piece)
+                request.wfile.flush()
+                time.sleep(0.05)
+        except OSError:
+            return
+
+    server.answer = trickle
+    started = time.monotonic()
+    with pytest.raises(BundleUnavailable, match="0 bytes when the time was over"):
+        read(server, seconds=0.5)
+    assert time.monotonic() - started < 4
+
+
 def test_an_answer_cut_short_is_no_file(server: Server) -> None:
     def short(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
