@@ -68,15 +68,16 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         Leaf calldata afterwards
     ) external override returns (uint256 game) {
         Record storage g;
-        (game, g) = _open(task, segment, salt);
+        uint64 priority;
+        (game, g, priority) = _open(task, segment, salt);
         ITaskMarket.Task memory t = MARKET.taskOf(task);
-        _enterSegment(game, g, segment, t.root, t.size, before, afterwards);
+        _enterSegment(game, g, segment, t.root, t.size, before, afterwards, priority);
     }
 
     /// @inheritdoc IDisputeGame
     function challengeBlind(uint256 task, bytes32 salt) external override returns (uint256 game) {
         Record storage g;
-        (game, g) = _open(task, SEGMENT_UNKNOWN, salt);
+        (game, g,) = _open(task, SEGMENT_UNKNOWN, salt);
         g.phase = Phase.Segment;
         ITaskMarket.Task memory t = MARKET.taskOf(task);
         (g.segmentRoot, g.segmentSize) = (t.root, t.size);
@@ -93,7 +94,10 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         Leaf calldata afterwards
     ) external override {
         Record storage g = _challengerMove(game, head, Phase.Segment);
-        _enterSegment(game, g, segment, g.segmentRoot, g.segmentSize, before, afterwards);
+        // Its commitment named no segment: it has priority from now on.
+        _enterSegment(
+            game, g, segment, g.segmentRoot, g.segmentSize, before, afterwards, uint64(block.number)
+        );
     }
 
     /// @inheritdoc IDisputeGame
@@ -182,13 +186,13 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     /// refuses a task that is over, has no checkpoint, or whose window is over.
     function _open(uint256 task, uint32 segment, bytes32 salt)
         private
-        returns (uint256 id, Record storage g)
+        returns (uint256 id, Record storage g, uint64 priority)
     {
-        bytes32 commitment = keccak256(
-            abi.encode(block.chainid, address(this), task, segment, msg.sender, salt)
-        );
+        bytes32 commitment =
+            keccak256(abi.encode(block.chainid, address(this), task, segment, msg.sender, salt));
         Commitment memory c = _commitments[msg.sender][commitment];
         if (c.until == 0) revert DisputeErrors.NotCommitted(commitment);
+        priority = c.number;
         if (c.number == block.number) revert DisputeErrors.SameBlock(block.number);
         _requireInTime(c.until);
         delete _commitments[msg.sender][commitment];
@@ -208,7 +212,8 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         MARKET.gameOpened(task);
     }
 
-    /// @dev Goes into a segment of the tree (root, size): its step tree is due.
+    /// @dev Goes into a segment of the tree (root, size): its step tree is due. Of the games in a segment the one with the
+    /// earliest commitment has priority, in one block the one that came first.
     function _enterSegment(
         uint256 id,
         Record storage g,
@@ -216,13 +221,20 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         bytes32 root,
         uint32 size,
         Leaf calldata before,
-        Leaf calldata afterwards
+        Leaf calldata afterwards,
+        uint64 priority
     ) private {
         _requireBetween(root, size, segment, before, afterwards);
         (g.segment, g.phase) = (segment, Phase.Step);
         bytes32 context = Proofs.between(before.value, afterwards.value);
         uint32 steps = _dockets[g.task].segmentSteps;
-        _request(g.task, _claimKey(g), Kind.Steps, steps + 1, 0, context, 0);
+        bytes32 key = _claimKey(g);
+        _request(g.task, key, Kind.Steps, steps + 1, 0, context, 0);
+        ClaimRecord storage c = _claims[key];
+        uint32 first = c.first;
+        if (first == 0 || priority < c.priority || _records[first].phase == Phase.Closed) {
+            (c.first, c.priority) = (uint32(id), uint40(priority));
+        }
         emit SegmentSelected(id, segment, before.value, afterwards.value);
     }
 

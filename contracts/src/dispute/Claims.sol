@@ -50,7 +50,7 @@ abstract contract Claims is GameState {
     ) internal {
         ClaimRecord storage c = _claims[key];
         if (c.kind != Kind.None) return;
-        (c.task, c.deadline, c.size, c.kind) = (task, _enqueue(task), size, kind);
+        (c.task, c.deadline, c.size, c.kind) = (task, uint40(_enqueue(task)), size, kind);
         c.context = context;
         if (program != 0) (c.program, c.parent) = (program, parent);
     }
@@ -67,7 +67,7 @@ abstract contract Claims is GameState {
 
     function _post(ClaimRecord storage c, bytes32 root) private {
         c.root = root;
-        c.postedAt = _now();
+        c.postedAt = uint40(_now());
         _dequeue(c.task);
     }
 }

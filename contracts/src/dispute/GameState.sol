@@ -45,13 +45,16 @@ abstract contract GameState is IDisputeGame {
         Trace
     }
 
-    /// @notice One claim. `program` is 0 in a top frame: the task's; `size` of a trace is 0 until it has callees.
+    /// @notice One claim. `program` is 0 in a top frame: the task's; `size` of a trace is 0 until it has callees. A step
+    /// tree names the game that is rewarded for the segment, and the block that gives it priority.
     struct ClaimRecord {
         uint64 task;
-        uint64 deadline;
-        uint64 postedAt;
+        uint40 deadline;
+        uint40 postedAt;
         uint32 size;
         Kind kind;
+        uint32 first;
+        uint40 priority;
         bytes32 root;
         bytes32 program;
         bytes32 context;
@@ -242,13 +245,20 @@ abstract contract GameState is IDisputeGame {
 
     // ------------------------------------------------------------------ ends
 
-    /// @dev The solver is wrong or silent. Ends every game on the task: the others are moot.
+    /// @dev The solver is wrong or silent. Ends every game on the task: the others are moot. The reward is for the live
+    /// game on the segment that has priority, for what this one proved was its claim too: so nobody gains by repeating
+    /// another's moves a little faster.
     function _convict(uint256 id, Record storage g, Verdict verdict) internal {
         (uint256 task, address challenger) = (g.task, g.challenger);
+        address rewarded = challenger;
+        if (g.segment != 0) {
+            Record storage first = _records[_claims[Proofs.stepsKey(task, g.segment)].first];
+            if (first.phase != Phase.Closed) rewarded = first.challenger;
+        }
         _dockets[task].convicted = true;
         _close(id, g, verdict, challenger);
         VAULT.release(g.lock, type(uint256).max);
-        MARKET.convict(task, challenger, REWARD_CAP);
+        MARKET.convict(task, rewarded, REWARD_CAP);
         MARKET.gameClosed(task);
     }
 

@@ -124,7 +124,9 @@ interface IDisputeGame {
     event Ended(uint256 indexed game, Verdict verdict, address winner);
 
     /// @notice Priority: keccak256(abi.encode(chainid, this, task, segment, challenger, salt)), with segment 2^32 - 1 for "not yet
-    /// known". Locks the bond; void (and the bond reclaimable) after the opening period. Opened in a later block.
+    /// known". Locks the bond; void (and the bond reclaimable) after the opening period. Opened in a later block. Of the live games
+    /// in a segment the earliest commitment that names it is rewarded, whichever game convicts; one that does not name it
+    /// counts from its `selectSegment` on.
     function commit(bytes32 commitment) external;
     function reclaim(bytes32 commitment) external;
 

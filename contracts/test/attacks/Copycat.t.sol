@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {Leaf} from "../../src/types/Openings.sol";
+import {Play} from "../dispute/Play.sol";
+
+/// @title A challenger that repeats another's moves and ends its own game a little sooner, for the reward.
+contract CopycatTest is Play {
+    function setUp() public override {
+        super.setUp();
+        _start();
+    }
+
+    /// @dev Its commitment is younger, so it convicts for the other.
+    function test_timeOut_byCopycatFirst_rewardsTheEarlier_succeeds() public {
+        _challenge();
+        _rewards(_challengeBy(second, SEGMENT), challenger, second);
+    }
+
+    /// @dev A commitment kept in stock names no segment; it is used when the other's challenge is seen.
+    function test_timeOut_blindInStock_rewardsTheEarlier_succeeds() public {
+        bytes32 stock = _commit(task, UNKNOWN, second);
+        bytes32 salt = _commit(task, SEGMENT, challenger);
+        (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, SEGMENT - 1), _leaf(checkpoints, SEGMENT));
+        vm.prank(second);
+        uint256 copy = game.challengeBlind(task, stock);
+        bytes32 head = _head(copy);
+        vm.prank(second);
+        game.selectSegment(copy, head, SEGMENT, first, last);
+        vm.prank(challenger);
+        game.challenge(task, SEGMENT, salt, first, last);
+        _rewards(copy, challenger, second);
+    }
+
+    /// @dev Who is there first and does nothing loses its bond, and the reward is for who goes on.
+    function test_timeOut_earlierOneDismissed_rewardsTheConvicting_succeeds() public {
+        uint256 idle = _challenge();
+        uint256 id = _challengeBy(second, SEGMENT);
+        _expandSteps();
+        _selectStepBy(second, id);
+        vm.warp(game.gameOf(idle).deadline + 1);
+        game.timeOut(idle);
+        _assertVerdict(idle, IDisputeGame.Verdict.ChallengerSilent);
+        vm.warp(game.gameOf(id).deadline + 1);
+        _rewards(id, second, challenger);
+    }
+
+    /// @dev An earlier game about another segment says nothing about this one.
+    function test_timeOut_earlierOnAnotherSegment_rewardsTheConvicting_succeeds() public {
+        _challengeBy(second, 1);
+        _rewards(_challenge(), challenger, second);
+    }
+
+    function _rewards(uint256 id, address winner, address other) private {
+        (uint256 winnerHad, uint256 otherHad) = (_free(winner), _free(other));
+        (address owner, uint256 bond) = (game.gameOf(id).challenger, BOND);
+        vm.warp(game.gameOf(id).deadline + 1);
+        vm.prank(owner);
+        game.timeOut(id);
+        _assertVerdict(id, IDisputeGame.Verdict.SolverSilent);
+        assertEq(_free(winner), winnerHad + REWARD + (owner == winner ? bond : 0));
+        assertEq(_free(other), otherHad + (owner == other ? bond : 0));
+    }
+}
