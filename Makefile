@@ -5,7 +5,7 @@
 #   make bench       the performance table                       make lint         only the linters
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
 #
-# Needed: Python 3.11, Node 20 with npm, a C++ compiler. The npm packages of forge, anvil and cast are for x86-64 Linux;
+# Needed: Python 3.11, Node 20 with npm. The npm packages of forge, anvil and cast are for x86-64 Linux;
 # elsewhere have those three on PATH (version 1.7.1), or name them: make test FORGE=/path/to/forge ANVIL=...
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)

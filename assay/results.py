@@ -18,11 +18,9 @@ from protocol.chain.views import TaskStatus
 from protocol.commitments import state_root, tensor_root
 from protocol.commitments.atomic import write_atomically
 from protocol.numerics.types import DType
-from protocol.program.step import StepProgram
+from protocol.program.step import StepProgram, metrics
 from protocol.runtime.home import Home
 
-METRIC = "metric."
-"""Prefix of the scalars that a capture makes of the objective's loss and metrics."""
 LEAST_RATE = 1 << 20
 """Bytes a second that a solver must manage to send."""
 
@@ -44,11 +42,7 @@ class Result:
     @property
     def metrics(self) -> dict[str, float]:
         """The scalars of the last step's batch."""
-        return {
-            name.removeprefix(METRIC): float(value)
-            for name, value in self.state.items()
-            if name.startswith(METRIC) and value.numel() == 1
-        }
+        return metrics(self.state)
 
 
 def fetch(client: Client, home: Home, task: int) -> Result:

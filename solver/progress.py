@@ -6,11 +6,8 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
-from protocol.program.step import State
+from protocol.program.step import State, metrics
 from protocol.runtime.logs import get
-
-METRIC = "metric."
-"""Names of the state's tensors that a captured objective reports begin with it."""
 
 
 class Progress:
@@ -43,7 +40,13 @@ class Progress:
         if self._bar is not None:
             self._bar.update(self._rows[task], completed=number, metrics=_shown(state))
         elif number % -(-total // 4) == 0 or number == total:
-            self._log.info("trained", task=task, step=number, of=total, **metrics(state))
+            self._log.info(
+                "trained",
+                task=task,
+                step=number,
+                of=total,
+                **{name: round(value, 6) for name, value in metrics(state).items()},
+            )
 
     def __enter__(self) -> Self:
         if self._bar is not None:
@@ -59,12 +62,6 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-
-def metrics(state: State) -> dict[str, float]:
-    """The scalar metrics in a state, by name."""
-    found = {name: x for name, x in state.items() if name.startswith(METRIC) and x.numel() == 1}
-    return {name.removeprefix(METRIC): round(float(x), 6) for name, x in found.items()}
 
 
 def _shown(state: State) -> str:

@@ -29,10 +29,6 @@ class Audit(Room):
         """Accounts with live slots: as many attestations as a segment can have."""
         return int(self.read("liveVerifiers"))
 
-    def misses_of(self, task: int) -> int:
-        """Draws of the task that were missed."""
-        return int(self.read("missesOf", task))
-
     def draw_lost(self, task: int) -> bool:
         """Whether the task was not drawn and never will be."""
         return bool(self.read("drawLost", task))

@@ -24,6 +24,15 @@ from protocol.program.types import TensorType
 
 State = Mapping[str, Tensor]
 
+METRIC = "metric."
+"""Names of the state's scalars that hold the loss and the metrics of the last step's batch begin with it."""
+
+
+def metrics(state: State) -> dict[str, float]:
+    """The loss and the metrics in a state, by name."""
+    found = {name: x for name, x in state.items() if name.startswith(METRIC) and x.numel() == 1}
+    return {name.removeprefix(METRIC): float(x) for name, x in found.items()}
+
 
 @dataclass(frozen=True)
 class StepProgram:

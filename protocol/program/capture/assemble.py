@@ -23,12 +23,12 @@ from protocol.program.capture.lowering import Lowering, lower, outputs_of
 from protocol.program.capture.optimisers import ParameterUpdate
 from protocol.program.capture.views import View
 from protocol.program.program import Program
+from protocol.program.step import METRIC
 from protocol.program.types import TensorType
 
 aten = torch.ops.aten
 STEP = "step"
 KEY = "key"
-METRIC = "metric."
 
 
 @dataclass(frozen=True)
