@@ -1,10 +1,15 @@
-"""Rows chosen by an index: `gather`, encoding.md section 3. It is total: an index outside the table reads zero bits."""
+"""Rows chosen by an index: `gather` and `scatter_sum`, arithmetic.md sections 4 and 5, encoding.md section 3.
+
+Both are total: an index outside the table reads zero bits or is dropped. Nothing here depends on the order of
+duplicates, because contributions are added as integers.
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
+from protocol.numerics.rows import exponent, round_scaled, to_fixed
 from protocol.numerics.types import NumericsError
 
 
@@ -16,6 +21,29 @@ def gather(table: Tensor, index: Tensor) -> Tensor:
     taken = table[torch.where(inside, index, 0).to(torch.int64)]
     mask = inside.reshape(inside.shape + (1,) * (table.dim() - 1))
     return torch.where(mask, taken, torch.zeros((), dtype=table.dtype, device=table.device))
+
+
+def scatter_sum_i64(index: Tensor, value: Tensor, rows: int) -> Tensor:
+    """i64 [rows, c...] with out[r] = sum of value[k] over all k where index[k] = r, wrapping.
+
+    `index` is i32 [n], `value` i64 [n, c...]; indices outside 0..rows-1 are dropped.
+    """
+    _require_index(index)
+    inside = (index >= 0) & (index < rows)
+    # Dropped contributions go to one extra row, cut off at the end: shapes do not depend on the data.
+    target = torch.where(inside, index, rows).to(torch.int64)
+    out = torch.zeros((rows + 1, *value.shape[1:]), dtype=torch.int64, device=value.device)
+    return out.index_add_(0, target, value)[:rows]
+
+
+def scatter_sum(index: Tensor, value: Tensor, rows: int) -> Tensor:
+    """f32 [rows, c...]: sums of the f32 rows value[k] by index, each rounded once from the exact fixed-point sum.
+
+    One exponent per column c over all n values, those with dropped indices included, so a column that holds a NaN or
+    an infinity is NaN in every row. `index` is i32 [n], `value` f32 [n, c...].
+    """
+    e = exponent(value, axis=0)
+    return round_scaled(scatter_sum_i64(index, to_fixed(value, e), rows), e, 30)
 
 
 def _require_index(index: Tensor) -> None:

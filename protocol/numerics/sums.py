@@ -1,7 +1,7 @@
 """Order-free reductions: arithmetic.md section 5.
 
 Sums go through 30-bit fixed point and an i64 accumulator, so any order and any split gives the same bits. Results keep
-the reduced axis with size 1. Contractions are in `contract`.
+the reduced axis with size 1. Contractions are in `contract`, index-driven sums in `indexing`.
 """
 
 from __future__ import annotations
@@ -50,3 +50,8 @@ def argmax(x: Tensor, axis: int = -1) -> Tensor:
     shape[axis] = x.shape[axis]
     position = torch.arange(x.shape[axis], dtype=torch.int32, device=x.device).reshape(shape)
     return torch.amin(torch.where(hit, position, x.shape[axis]), dim=axis, keepdim=True).to(torch.int32)
+
+
+def prefix_sum(x: Tensor, axis: int = -1) -> Tensor:
+    """i64 cumulative sum along `axis`, inclusive, wrapping: p[j] = p[j-1] + x[j]."""
+    return torch.cumsum(x, dim=axis)

@@ -1,6 +1,6 @@
 """Row exponents, fixed point, contractions and reductions on sequences of elements: arithmetic.md sections 3 to 5.
 
-A row is a sequence of f32 patterns (or of ints, for `dot`, `sum_i64`). One call gives one element.
+A row is a sequence of f32 patterns (or of ints, for `dot`, `sum_i64`, `prefix_sum`). One call gives one element.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ def sum_i64(row: Sequence[int]) -> int:
     return wrap(sum(row), DType.I64)
 
 
+def prefix_sum(row: Sequence[int]) -> list[int]:
+    """All inclusive prefix sums of a row, wrapping."""
+    return [sum_i64(row[: end + 1]) for end in range(len(row))]
+
+
 def contract(x: Sequence[int], y: Sequence[int], px: int, py: int) -> int:
     """f32 of the exact fixed-point product of two f32 rows, one rounding (section 4)."""
     ex, ey = exponent(x), exponent(y)
@@ -77,3 +82,13 @@ def argmax(row: Sequence[int]) -> int:
             return index
     largest = max_f32(row)
     return next(index for index, x in enumerate(row) if floats.eq(x, largest))
+
+
+def scatter_sum(index: Sequence[int], column: Sequence[int], rows: int) -> list[int]:
+    """f32 sums of one column of contributions by target row; one exponent over the column, strays dropped."""
+    e = exponent(column)
+    fixed = [to_fixed(x, e, 30) for x in column]
+    return [
+        round_scaled(sum_i64([m for i, m in zip(index, fixed, strict=True) if i == row]), (e,), 30)
+        for row in range(rows)
+    ]

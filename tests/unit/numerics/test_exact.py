@@ -11,7 +11,7 @@ from torch import Tensor
 
 from protocol.numerics import rows, sums
 from protocol.numerics.contract import contract, dot
-from protocol.numerics.indexing import gather
+from protocol.numerics.indexing import gather, scatter_sum, scatter_sum_i64
 from protocol.numerics.philox import philox
 from protocol.numerics.reference import philox as plain_philox
 from protocol.numerics.reference import rows as plain
@@ -144,10 +144,27 @@ def test_argmax_takes_the_first_nan_else_the_lowest_index() -> None:
     assert patterns(sums.max_f32(x)) == [0x40400000, 0x7FC00000, 0, 0xFF800000, 0x7FC00000]
 
 
+def test_prefix_sum_wraps_and_is_inclusive() -> None:
+    x = torch.tensor([[2**62, 2**62, 2**62, 2**62, 5]])
+    assert sums.prefix_sum(x).flatten().tolist() == plain.prefix_sum(x.flatten().tolist())
+
+
 def test_gather_reads_zero_bits_outside_the_table() -> None:
     table = -torch.ones(3, 2)
     index = torch.tensor([[2, 3], [-1, -(2**31)]], dtype=torch.int32)
     assert patterns(gather(table, index)) == [0xBF800000] * 2 + [0] * 6
+
+
+def test_scatter_sum_drops_strays_and_ignores_order() -> None:
+    value = normal(40, 3)
+    index = torch.randint(-2, 6, (40,), generator=torch.Generator().manual_seed(1)).to(torch.int32)
+    result = scatter_sum(index, value, 4)
+    columns = [plain.scatter_sum(index.tolist(), patterns(column), 4) for column in value.T]
+    assert patterns(result.T) == [x for column in columns for x in column]
+    assert same(result, scatter_sum(index.flip(0), value.flip(0), 4))
+    assert int(scatter_sum_i64(index, torch.ones(40, 1, dtype=torch.int64), 4).sum()) == int(
+        ((index >= 0) & (index < 4)).sum()
+    )
 
 
 def test_philox_tensor_is_the_words_in_order() -> None:
