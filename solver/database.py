@@ -7,22 +7,12 @@ old row or the new one. Checkpoint bytes are blobs elsewhere; a row is written a
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
 
-from solver.errors import DatabaseError
-
-VERSION = 1
-APPLICATION = 0x41735331  # "AsS1": the mark that SQLite keeps in the file's header
+from protocol.runtime.database import NodeDatabase
 
 _SCHEMA = """
-CREATE TABLE identity (chain TEXT NOT NULL, market TEXT NOT NULL, account TEXT NOT NULL);
 CREATE TABLE tasks (
     task INTEGER PRIMARY KEY, stage TEXT NOT NULL, note TEXT NOT NULL, sent INTEGER NOT NULL
 ) STRICT;
@@ -44,15 +34,6 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Whose data this is. `chain` is the hash of the chain's first block: ids alone repeat on development chains."""
-
-    chain: str
-    market: str
-    account: str
-
-
-@dataclass(frozen=True, slots=True)
 class TaskRow:
     """A task that this solver has looked at. `sent` is the size of the largest segment tree it sent for inclusion."""
 
@@ -71,28 +52,13 @@ class CheckpointRow:
     root: bytes
 
 
-class Database:
-    """One file. Methods may be called from any thread. Raises DatabaseError when the file is not usable."""
+class Database(NodeDatabase):
+    """The solver's file."""
 
-    def __init__(self, path: Path, identity: Identity) -> None:
-        self._path = path
-        self._lock = threading.RLock()
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            self._connection = sqlite3.connect(
-                path, check_same_thread=False, isolation_level=None, timeout=10
-            )
-            self._execute("PRAGMA journal_mode = WAL")
-            self._execute("PRAGMA synchronous = FULL")
-            self._execute("PRAGMA foreign_keys = ON")
-            self._prepare(identity)
-        except sqlite3.DatabaseError as error:
-            raise self._refuse("a SQLite database of a solver", str(error)) from error
-
-    def close(self) -> None:
-        """Close the file; the database may not be used afterwards."""
-        with self._lock:
-            self._connection.close()
+    PARTY = "solver"
+    VERSION = 1
+    APPLICATION = 0x41735331  # "AsS1"
+    SCHEMA = _SCHEMA
 
     def tasks(self) -> list[TaskRow]:
         """All tasks, by id."""
@@ -126,42 +92,4 @@ class Database:
         """Keep the next checkpoint of a task, once."""
         self._execute(
             "INSERT INTO checkpoints VALUES (?, ?, ?, ?)", (task, row.number, row.manifest, row.root)
-        )
-
-    def _prepare(self, identity: Identity) -> None:
-        mine = (identity.chain, identity.market, identity.account)
-        with self._transaction():
-            ((version,),) = self._execute("PRAGMA user_version")
-            ((application,),) = self._execute("PRAGMA application_id")
-            if version == 0 and not self._execute("SELECT name FROM sqlite_master"):
-                for statement in _SCHEMA.split(";"):
-                    self._execute(statement)
-                self._execute("INSERT INTO identity VALUES (?, ?, ?)", mine)
-                self._execute(f"PRAGMA user_version = {VERSION}")
-                self._execute(f"PRAGMA application_id = {APPLICATION}")
-                return
-            if (application, version) != (APPLICATION, VERSION):
-                raise self._refuse(f"version {VERSION}", f"application {application:#x}, version {version}")
-            ((*found,),) = self._execute("SELECT * FROM identity")
-            if tuple(found) != mine:
-                raise self._refuse(f"data of {', '.join(mine)}", ", ".join(found))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._lock:
-            self._execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._execute("ROLLBACK")
-                raise
-            self._execute("COMMIT")
-
-    def _execute(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with self._lock:
-            return self._connection.execute(sql, values).fetchall()
-
-    def _refuse(self, expected: str, got: str) -> DatabaseError:
-        return DatabaseError(
-            f"database {self._path}: expected {expected}, got {got}; move it away or choose another --home"
         )

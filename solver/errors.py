@@ -2,7 +2,6 @@
 
 OperatorError (protocol.runtime.exits)
 └── SolverError
-    ├── DatabaseError     the node's database cannot be used
     └── RecordError       a task's kept run has a hole that replay cannot close
 """
 
@@ -13,10 +12,6 @@ from protocol.runtime.exits import OperatorError
 
 class SolverError(OperatorError):
     """Base of the solver's own errors."""
-
-
-class DatabaseError(SolverError):
-    """The database is damaged, of a newer version, or of another chain or account."""
 
 
 class RecordError(SolverError):

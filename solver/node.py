@@ -14,13 +14,14 @@ from protocol.chain.errors import NotMined, RpcUnavailable, UnstableChain
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import BlobStore
+from protocol.runtime.database import Identity
 from protocol.runtime.exits import ExitCode, StakeSlashed
 from protocol.runtime.home import Home
 from protocol.runtime.stopping import Stop
 from solver import closing, gpu
 from solver.auction import Auction
 from solver.conduct import HONEST, Conduct
-from solver.database import Database, Identity, Stage
+from solver.database import Database, Stage
 from solver.defence import Defence
 from solver.desk import Desk
 from solver.engagement import Engagement

@@ -9,9 +9,10 @@ from protocol.bundles import Limits
 from protocol.chain.client import Client
 from protocol.chain.views import TaskView
 from protocol.runtime import logs
+from protocol.runtime.database import Identity
 from protocol.runtime.home import Home
 from verifier.conduct import Conduct
-from verifier.database import Database, Identity
+from verifier.database import Database
 from verifier.material import Material, Materials
 from verifier.settings import VerifierSettings
 

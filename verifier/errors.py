@@ -2,7 +2,6 @@
 
 OperatorError (protocol.runtime.exits)
 └── VerifierError
-    ├── DatabaseError     the node's database cannot be used
     ├── StateLost         a state that a challenge needs is gone
     ├── TwoRoots          a second, different root for a duty that was attested already
     └── NotEnoughTokens   the stake or a bond cannot be locked
@@ -15,10 +14,6 @@ from protocol.runtime.exits import OperatorError
 
 class VerifierError(OperatorError):
     """Base of the verifier's own errors."""
-
-
-class DatabaseError(VerifierError):
-    """The database is damaged, of a newer version, or of another chain or account."""
 
 
 class StateLost(VerifierError):

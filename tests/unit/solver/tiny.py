@@ -11,7 +11,8 @@ from protocol.commitments import BlobStore
 from protocol.numerics.types import DType
 from protocol.program import Builder, Interpreter, Program, StepProgram, TensorType
 from protocol.replay import Executor, HonestExecutor
-from solver.database import Database, Identity, Stage
+from protocol.runtime.database import Identity
+from solver.database import Database, Stage
 from solver.record import Record
 from solver.training import Training
 

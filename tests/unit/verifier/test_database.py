@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from verifier.database import Accusation, Database, Identity, StateRow
-from verifier.errors import DatabaseError, TwoRoots
+from protocol.runtime.database import DatabaseError, Identity
+from verifier.database import Accusation, Database, StateRow
+from verifier.errors import TwoRoots
 
 ME = Identity("0xgenesis", "0xmarket", "0xaccount")
 A, B = bytes([1]) * 32, bytes([2]) * 32

@@ -15,8 +15,9 @@ from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
 from protocol.replay import HonestExecutor
+from protocol.runtime.database import Identity
 from tests.unit.solver import tiny
-from verifier.database import Database, Identity
+from verifier.database import Database
 from verifier.replaying import Auditor, Committed, Different, Equal, Finding
 from verifier.states import States
 
