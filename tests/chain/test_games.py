@@ -15,6 +15,7 @@ import torch
 from examples import digits
 from protocol.chain.errors import Reverted
 from protocol.dispute.errors import NothingToChallenge
+from protocol.dispute.parties import Frame
 from protocol.dispute.view import Verdict
 from protocol.program.execute import Interpreter, Path
 from protocol.program.library import kernels
@@ -82,7 +83,7 @@ class FalseState:
         """The state after the step."""
         return self._states.step(state, number)
 
-    def trace(self, state: State, number: int, /):  # type: ignore[no-untyped-def]
+    def trace(self, state: State, number: int, /) -> Frame:
         """The step with all its values."""
         return self._traces.trace(state, number)
 
