@@ -17,7 +17,8 @@ BIN := .venv/bin
 PYTHON_DIRS := $(wildcard protocol solver verifier assay benchmarks examples tests)
 # The native programs, never the launchers in node_modules/.bin: those exit 0 on every failure and leave the real
 # process running when they are killed.
-native = $(if $(wildcard node_modules/@foundry-rs/$(1)-linux-amd64/bin/$(1)),$(CURDIR)/node_modules/@foundry-rs/$(1)-linux-amd64/bin/$(1),$(1))
+# Named by platform, not by what lies in node_modules now: set-up fills it after this line has been read.
+native = $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(CURDIR)/node_modules/@foundry-rs/$(1)-linux-amd64/bin/$(1),$(1))
 FORGE ?= $(call native,forge)
 ANVIL ?= $(call native,anvil)
 CAST ?= $(call native,cast)
