@@ -62,7 +62,8 @@ class Block(nn.Module):
         )
         scores = q @ k.transpose(-2, -1) * (1 / math.sqrt(width // self.heads))
         weights = scores.masked_fill(~self.mask[:length, :length], -math.inf).softmax(-1)
-        return (self._dropout(weights) @ v).transpose(1, 2).reshape(batch, length, width)
+        mixed: Tensor = self._dropout(weights) @ v
+        return mixed.transpose(1, 2).reshape(batch, length, width)
 
     def _dropout(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.rate, self.training)
@@ -94,7 +95,8 @@ class Gpt(nn.Module):
         x = F.dropout(x, self.rate, self.training)
         for block in self.blocks:
             x = block(x)
-        return self.head(self.before_head(x))  # type: ignore[no-any-return]
+        logits: Tensor = self.head(self.before_head(x))
+        return logits
 
     @staticmethod
     def _initialise(module: nn.Module) -> None:
