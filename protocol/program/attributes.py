@@ -20,7 +20,7 @@ def decode_nothing(attributes: bytes) -> None:
 
 
 def encode_index(k: int) -> bytes:
-    """`input`, `output`: number of the frame's input or output. `philox`: the stream."""
+    """`input`, `output`: number of the frame's input or output. `philox`: the stream. `scatter_sum`: R."""
     return codec.u32(k)
 
 

@@ -275,6 +275,17 @@ class Builder(Recorder):
         """f32 [… K] to i32 [… 1]: first NaN, else lowest index of the maximum."""
         return self._primitive(Op.ARGMAX, (x,))
 
+    def scatter_sum(self, index: Value, x: Value, rows: int) -> Value:
+        """i64 [… R] of i32 index [N] and i64 x [… N]: element r is the wrapping sum of x[k] where index[k] = r.
+
+        R is `rows`. Indices outside 0 … R-1 are dropped: pad rows with an index of -1.
+        """
+        return self._primitive(Op.SCATTER_SUM, (index, x), attrs.encode_index(rows))
+
+    def prefix_sum(self, x: Value) -> Value:
+        """i64 [… K] to [… K]: element j is the wrapping sum of x[0 … j]."""
+        return self._primitive(Op.PREFIX_SUM, (x,))
+
     def philox(self, key: Value, step: Value, stream: int, shape: Sequence[int]) -> Value:
         """u32 words of Philox4x32-10 for a u32 [2] key and a u32 step of one element."""
         declared = TensorType(DType.U32, tuple(shape))

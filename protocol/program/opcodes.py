@@ -1,8 +1,4 @@
-"""The primitives' codes (encoding.md section 3). What each does is in `primitives`; how it is written, in `attributes`.
-
-Reserved codes (`repeat` 0x0005, `scatter_sum` 0x0705, `prefix_sum` 0x0801) are no members: a program that uses one is
-refused when it is decoded.
-"""
+"""The codes of the primitives (encoding.md section 3). What each does is in `primitives`, its bytes in `attributes`."""
 
 from __future__ import annotations
 
@@ -59,6 +55,9 @@ class Op(enum.IntEnum):
     SUM = 0x0702
     MAX = 0x0703
     ARGMAX = 0x0704
+    SCATTER_SUM = 0x0705
+
+    PREFIX_SUM = 0x0801
 
     PHILOX = 0x0901
 

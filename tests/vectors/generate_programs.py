@@ -60,7 +60,9 @@ def _floats(b: Builder, x: Value, y: Value) -> Iterable[Value]:
 def _integers(b: Builder, words: Value, table: Value) -> Iterable[Value]:
     yield b.xor(b.mulhi(words, b.constant(U32, (), 1000)), b.shl(words, b.constant(U32, (), 5)))
     yield b.bits(b.shr(words, b.constant(U32, (), 9)))
-    yield b.cast(table, I64)
+    wide = b.cast(table, I64)
+    yield b.prefix_sum(wide)
+    yield b.scatter_sum(b.constant(I32, (2,), 1), wide, rows=3)
 
 
 def _rows(b: Builder, x: Value) -> Iterable[Value]:
@@ -89,8 +91,8 @@ def refused(good: bytes) -> list[tuple[str, bytes]]:
         ("cut inside the operands", good[:12]),
         ("cut inside the results", good[: len(good) - 1]),
         ("opcode 0", b"\x00\x00" + good[2:]),
-        ("reserved opcode repeat", b"\x00\x05" + good[2:]),
-        ("reserved opcode prefix_sum", b"\x08\x01" + good[2:]),
+        ("no opcode, behind call", b"\x00\x05" + good[2:]),
+        ("no opcode, behind prefix_sum", b"\x08\x02" + good[2:]),
         ("more operands than bytes", good[:6] + b"\xff" + good[7:]),
         ("type code 6", good[:11] + b"\x06" + good[12:]),
         ("rank 9", good[:12] + b"\x09" + good[13:]),

@@ -84,11 +84,13 @@ def argmax(row: Sequence[int]) -> int:
     return next(index for index, x in enumerate(row) if floats.eq(x, largest))
 
 
+def scatter_sum_i64(index: Sequence[int], row: Sequence[int], place: int) -> int:
+    """i64 sum of the elements whose index is `place`, wrapping."""
+    return sum_i64([x for i, x in zip(index, row, strict=True) if i == place])
+
+
 def scatter_sum(index: Sequence[int], column: Sequence[int], rows: int) -> list[int]:
     """f32 sums of one column of contributions by target row; one exponent over the column, strays dropped."""
     e = exponent(column)
     fixed = [to_fixed(x, e, 30) for x in column]
-    return [
-        round_scaled(sum_i64([m for i, m in zip(index, fixed, strict=True) if i == row]), (e,), 30)
-        for row in range(rows)
-    ]
+    return [round_scaled(scatter_sum_i64(index, fixed, row), (e,), 30) for row in range(rows)]

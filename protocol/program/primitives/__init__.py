@@ -14,11 +14,12 @@ from protocol.program.opcodes import Op
 from protocol.program.primitives.base import Load, Primitive, Read, Reduction
 from protocol.program.primitives.broadcast import BROADCAST
 from protocol.program.primitives.movement import MOVEMENT
+from protocol.program.primitives.partial_sums import PARTIAL_SUMS
 from protocol.program.primitives.random import RANDOM
 from protocol.program.primitives.reductions import REDUCTIONS
 
 PRIMITIVES: Mapping[Op, Primitive] = MappingProxyType(
-    {primitive.op: primitive for primitive in (*MOVEMENT, *BROADCAST, *REDUCTIONS, *RANDOM)}
+    {primitive.op: primitive for primitive in (*MOVEMENT, *BROADCAST, *REDUCTIONS, *PARTIAL_SUMS, *RANDOM)}
 )
 
 

@@ -61,7 +61,8 @@ class Primitive:
 class Reduction(Primitive):
     """A primitive along rows: its element folds one 64-bit word per block (encoding.md, "Block results").
 
-    `blocks(instruction)` is the number of blocks of a row, 1 when the row fits a chunk.
+    `blocks(instruction)` is the number of blocks of a row, 1 when the row fits a chunk. A block that cannot matter to
+    an element reads nothing.
     `block_result(instruction, flat index, block, load)` is the word of one block.
     `fold(word, word)` joins two, in block order; `finish(word)` gives the element's bits.
     """

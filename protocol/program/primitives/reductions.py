@@ -1,11 +1,14 @@
 """Reductions along the last axis: `exponent`, `dot`, `sum`, `max`, `argmax`, by blocks of one chunk.
 
+What `partial_sums` needs too is public.
+
 encoding.md section 3 ("Rows", "Block results"); arithmetic.md sections 3 to 5; dispute.md section 5 (split).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -32,8 +35,21 @@ from protocol.program.types import CHUNK_BYTES, TensorType
 LOW_HALF = 0xFFFFFFFF
 WORD = (1 << 64) - 1
 
-Word = Callable[[Sequence[Sequence[int]], int], int]
-"""`word(block of each operand, index of its first element in the row)`: the 64-bit result of one block."""
+Reads = Callable[[Instruction, int, int, Load], Iterator[Read]]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What one block of one element is computed from: the values of its reads, and where it starts in the row."""
+
+    instruction: Instruction
+    element: int
+    start: int
+    values: Sequence[Sequence[int]]
+
+
+Word = Callable[[Block], int]
+"""The 64-bit result of one block."""
 
 
 def require_rows(operand: TensorType) -> None:
@@ -47,15 +63,20 @@ def require_rows(operand: TensorType) -> None:
 
 
 def block_count(instruction: Instruction) -> int:
-    """Blocks of a row of the first operand; all operands have rows of the same length."""
-    row = instruction.operands[0].type
+    """Blocks of a row of the last operand, which has the elements that are reduced."""
+    row = instruction.operands[-1].type
     return max(1, row.shape[-1] * row.dtype.itemsize // CHUNK_BYTES)
+
+
+def block_length(instruction: Instruction) -> int:
+    """Elements of a row in one block."""
+    return instruction.operands[-1].type.shape[-1] // block_count(instruction)
 
 
 def block_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:
     """The block of each operand's row that this element of the result is made of."""
     length = instruction.operands[0].type.shape[-1]
-    count = length // block_count(instruction)
+    count = block_length(instruction)
     for k, row in enumerate(_rows(instruction, element)):
         yield Read(k, row * length + block * count, count)
 
@@ -69,23 +90,33 @@ def _rows(instruction: Instruction, element: int) -> tuple[int, ...]:
     return outer, outer // m_size * n_size + n
 
 
+def term_operations(instruction: Instruction) -> int:
+    """One operation for each element of each row that a result is made of."""
+    return instruction.result.elements * instruction.operands[-1].type.shape[-1]
+
+
+def _two_a_term(instruction: Instruction) -> int:
+    return 2 * term_operations(instruction)
+
+
 def reduction(
     op: Op,
     infer: Callable[[Types, bytes, TensorType | None], TensorType],
-    evaluate: Callable[[Sequence[Tensor]], Tensor],
+    evaluate: Callable[[Instruction, Sequence[Tensor]], Tensor],
     word: Word,
     fold: Callable[[int, int], int],
-    operations_per_term: int = 1,
+    *,
+    reads: Reads = block_reads,
+    operations: Callable[[Instruction], int] = term_operations,
 ) -> Reduction:
     """An entry from the word of one block and the fold of two."""
 
     def block_result(instruction: Instruction, element: int, block: int, load: Load) -> int:
-        reads = list(block_reads(instruction, element, block, load))
         values = [
             [load_value(instruction, read.operand, read.first + i, load) for i in range(read.count)]
-            for read in reads
+            for read in reads(instruction, element, block, load)
         ]
-        return word(values, block * reads[0].count)
+        return word(Block(instruction, element, block * block_length(instruction), values))
 
     def element_of(instruction: Instruction, element: int, load: Load) -> int:
         total = block_result(instruction, element, 0, load)
@@ -94,17 +125,14 @@ def reduction(
         return finish(total)
 
     def finish(total: int) -> int:
-        return total if op in (Op.DOT, Op.SUM) else total & LOW_HALF
-
-    def operations(instruction: Instruction) -> int:
-        return operations_per_term * instruction.result.elements * instruction.operands[0].type.shape[-1]
+        return total & LOW_HALF if op in (Op.EXPONENT, Op.MAX, Op.ARGMAX) else total
 
     return Reduction(
         op,
         infer,
-        lambda _, operands: evaluate(operands),
+        evaluate,
         element_of,
-        block_reads,
+        reads,
         operations,
         blocks=block_count,
         block_result=block_result,
@@ -137,7 +165,8 @@ def _infer_dot(operands: Types, attributes: bytes, _declared: TensorType | None)
     return TensorType(DType.I64, (*x.shape[:-1], y.shape[-2]))
 
 
-def _fold_sum(left: int, right: int) -> int:
+def fold_sum(left: int, right: int) -> int:
+    """Sums wrap."""
     return left + right & WORD
 
 
@@ -145,10 +174,11 @@ def _signed(word: int) -> int:
     return (word ^ 1 << 31) - (1 << 31)
 
 
-def _argmax_word(values: Sequence[Sequence[int]], start: int) -> int:
+def _argmax_word(block: Block) -> int:
     """Bits of the winning element as they stand, then its index in the whole row."""
-    index = reference.argmax(values[0])
-    return floats.canonical(values[0][index]) << 32 | start + index
+    row = block.values[0]
+    index = reference.argmax(row)
+    return floats.canonical(row[index]) << 32 | block.start + index
 
 
 def _fold_argmax(left: int, right: int) -> int:
@@ -162,36 +192,36 @@ REDUCTIONS = (
     reduction(
         Op.EXPONENT,
         _infer_row(DType.F32, DType.I32),
-        lambda xs: rows.exponent(xs[0]),
-        lambda v, _: to_bits(reference.exponent(v[0]), DType.I32),
+        lambda _, xs: rows.exponent(xs[0]),
+        lambda block: to_bits(reference.exponent(block.values[0]), DType.I32),
         lambda left, right: max(left, right, key=_signed),
     ),
     reduction(
         Op.DOT,
         _infer_dot,
-        lambda xs: contract.dot(xs[0], xs[1]),
-        lambda v, _: to_bits(reference.dot(v[0], v[1]), DType.I64),
-        _fold_sum,
-        operations_per_term=2,
+        lambda _, xs: contract.dot(xs[0], xs[1]),
+        lambda block: to_bits(reference.dot(*block.values), DType.I64),
+        fold_sum,
+        operations=_two_a_term,
     ),
     reduction(
         Op.SUM,
         _infer_row(DType.I64, DType.I64),
-        lambda xs: sums.sum_i64(xs[0]),
-        lambda v, _: to_bits(reference.sum_i64(v[0]), DType.I64),
-        _fold_sum,
+        lambda _, xs: sums.sum_i64(xs[0]),
+        lambda block: to_bits(reference.sum_i64(block.values[0]), DType.I64),
+        fold_sum,
     ),
     reduction(
         Op.MAX,
         _infer_row(DType.F32, DType.F32),
-        lambda xs: sums.max_f32(xs[0]),
-        lambda v, _: reference.max_f32(v[0]),
+        lambda _, xs: sums.max_f32(xs[0]),
+        lambda block: reference.max_f32(block.values[0]),
         floats.maximum,
     ),
     reduction(
         Op.ARGMAX,
         _infer_row(DType.F32, DType.I32),
-        lambda xs: sums.argmax(xs[0]),
+        lambda _, xs: sums.argmax(xs[0]),
         _argmax_word,
         _fold_argmax,
     ),

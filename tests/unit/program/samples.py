@@ -172,6 +172,12 @@ def _reductions() -> list[Sample]:
         found.append(sample(f"dot {length}", [t(I32, 2, 3, length), t(I32, 2, 2, length)], _call("dot")))
     for length in (1, 32, 128, 512):
         found.append(sample(f"sum {length}", [t(I64, 5, length)], _call("sum")))
+        found.append(sample(f"prefix_sum {length}", [t(I64, 2, length)], _call("prefix_sum")))
+        types = [t(I32, length), t(I64, 2, 3, length)]
+        found.append(sample(f"scatter_sum {length}", types, _call("scatter_sum", 7), ("index", "bits")))
+    types = [t(I32, 384), t(I64, 384)]
+    found.append(sample("scatter_sum row", types, _call("scatter_sum", 1), ("index", "bits")))
+    found.append(sample("prefix_sum 384", [t(I64, 384)], _call("prefix_sum")))
     return found
 
 

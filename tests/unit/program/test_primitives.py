@@ -87,7 +87,7 @@ def test_block_results_fold_to_the_element(sample: Sample) -> None:
     primitive = PRIMITIVES[instruction.op]
     assert isinstance(primitive, Reduction)
     operands = sample.operands(seed=3)
-    row = instruction.operands[0].type
+    row = instruction.operands[-1].type
     assert primitive.blocks(instruction) == max(1, row.shape[-1] * row.dtype.itemsize // 1024)
     data = to_bytes(primitive.evaluate(instruction, operands), instruction.result.dtype)
     size = instruction.result.dtype.itemsize
