@@ -40,7 +40,8 @@ def capture(
     `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32 scalar metrics. `batch` holds
     `batch_size` rows of every tensor of `dataset`, drawn with replacement inside the program; integers arrive as int64.
     `optimizer` is a `torch.optim.SGD` over the model's parameters; its rates, or those of `scheduler`, become a table
-    of `steps` entries. Frozen parameters and buffers become constants. Raises `CaptureError` with every reason.
+    of `steps` entries. Buffers that the step writes are part of the
+    state; frozen parameters and other buffers become constants. Raises `CaptureError` with every reason.
     """
     if batch_size < 1 or steps < 1:
         raise CaptureError([Problem(f"batch_size={batch_size}, steps={steps}", "both must be at least 1")])
@@ -50,8 +51,9 @@ def capture(
     traced = trace_step(model, objective, example_batch(data, batch_size))
     rates = {f"learning_rate.{k}": t for k, t in enumerate(learning_rates(optimizer, scheduler, steps))}
     parameters = {name: as_committed(p) for name, p in trainable.items()}
-    constants = dict(traced.buffers) | rates
+    written = {name: traced.buffers[name] for name in traced.written}
+    constants = {name: t for name, t in traced.buffers.items() if name not in written} | rates
     assembled = assemble(traced, updates, parameters, data, constants, tuple(rates), batch_size)
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     program.check()
-    return CapturedStep(program, data, constants, initial_tensors(assembled, parameters), assembled.coverage)
+    return CapturedStep(program, data, constants, initial_tensors(assembled, parameters | written), assembled.coverage)

@@ -1,7 +1,8 @@
 """The step program: draw a batch, run the traced graph on it, update every parameter, count the step.
 
 Inputs are the state, the dataset, the constants, in this order; outputs are the state (encoding.md section 4):
-parameters, the optimiser's slots, `step` (u32), `key` (u32 [2]), then `metric.loss` and the objective's other metrics.
+parameters, the optimiser's slots, the buffers that the model writes (int64 counters as i32), `step` (u32), `key`
+(u32 [2]), then `metric.loss` and the objective's other metrics.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def assemble(
     rates: Sequence[str],
     batch_size: int,
 ) -> Assembled:
-    """Write the program. `constants` holds the traced buffers by name and, under the names `rates`, one learning-rate
-    table per parameter group. Raises `CaptureError` with all unsupported operations."""
+    """Write the program. `constants` holds the buffers that are only read by name and, under the names `rates`, one
+    learning-rate table per parameter group. Raises `CaptureError` with all unsupported operations."""
     b = Builder("step")
     types = _state_types(traced, updates, parameters)
     state = {name: b.input(type_) for name, type_ in types.items()}
@@ -59,7 +60,8 @@ def assemble(
 
     batch = draw(b, data, state[KEY], state[STEP], batch_size)
     lowering = Lowering(b, weight_gradients(traced))
-    names = [*(state[name] for name in traced.parameters), *(fixed[name] for name in traced.buffers), *batch]
+    known = state | fixed
+    names = [*(known[name] for name in (*traced.parameters, *traced.buffers)), *batch]
     results = lower(lowering, traced.graph, [View.of(value) for value in names])
     values = [lowering.elements(result) for result in results]
     count = len(traced.parameters)
@@ -73,7 +75,9 @@ def assemble(
         after.update(zip((name, *_slots(name, update)), new))
     after[STEP] = b.add(state[STEP], b.constant(DType.U32, (), 1))
     after[KEY] = state[KEY]
-    after.update((name, b.reshape(value, ())) for name, value in zip(_metrics(traced), values[count:]))
+    metrics = _metrics(traced)
+    after.update((name, b.reshape(value, ())) for name, value in zip(metrics, values[count:]))
+    after.update(zip(traced.written, values[count + len(metrics) :], strict=True))
     for name in types:
         b.output(after[name])
     return Assembled(b.build(), types, lowering.coverage)
@@ -94,12 +98,12 @@ def weight_gradients(traced: TracedStep) -> frozenset[torch.fx.Node]:
     return frozenset(found)
 
 
-def initial_tensors(assembled: Assembled, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The state before the first step: the model's weights, and zeros."""
+def initial_tensors(assembled: Assembled, of_model: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The state before the first step: the model's parameters and written buffers, `of_model`, and zeros."""
     tensors = {
         name: torch.zeros(type_.shape, dtype=type_.dtype.storage) for name, type_ in assembled.state.items()
     }
-    return tensors | {name: p.clone() for name, p in parameters.items()}
+    return tensors | {name: t.clone() for name, t in of_model.items()}
 
 
 def _state_types(
@@ -108,14 +112,16 @@ def _state_types(
     types = {name: _type_of(p) for name, p in parameters.items()}
     for name, update in updates.items():
         types |= dict.fromkeys(_slots(name, update), types[name])
+    types |= {name: _type_of(traced.buffers[name]) for name in traced.written}
     own = {STEP: TensorType(DType.U32, ()), KEY: TensorType(DType.U32, (2,))}
     own |= {name: TensorType(DType.F32, ()) for name in _metrics(traced)}
     taken = sorted(own.keys() & types.keys())
-    if taken or len(types) != sum(1 + len(update.slots) for update in updates.values()):
+    count = sum(1 + len(update.slots) for update in updates.values()) + len(traced.written)
+    if taken or len(types) != count:
         what = (
-            f"parameters are named {taken}"
+            f"parameters or buffers are named {taken}"
             if taken
-            else "a parameter is named like another one's optimiser slot"
+            else "a parameter or buffer is named like a parameter's optimiser slot"
         )
         raise CaptureError([Problem(what, "rename them: the state has tensors of these names already")])
     return types | own

@@ -1,24 +1,28 @@
 """Run the submitter's torch code once and keep what it did as a graph of ATen operations.
 
 `make_fx` on fake tensors: forward, backward, metrics. Nothing is computed, nothing is lowered (see `lowering`), and
-the optimiser's update is not part of the graph (see `optimisers`).
+the optimiser's update is not part of the graph (see `optimisers`). torch's functionalisation turns every write in
+place into a new tensor, so the graph has no side effects; what was written into buffers is among its outputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from protocol.program.capture.datasets import as_committed
 from protocol.program.capture.errors import CaptureError, Problem
-from protocol.program.capture.sources import SourceRecorder, source_of_error
+from protocol.program.capture.lowering import DTYPES
+from protocol.program.capture.sources import SourceRecorder, source_of, source_of_error
 
 Batch = Mapping[str, Tensor]
 Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Tensor]]"]
@@ -30,14 +34,17 @@ class TracedStep:
     """One training step as ATen operations.
 
     Placeholders of `graph` are the trainable parameters, then `buffers`, then the batch's tensors, each in order.
-    `buffers` holds what the step reads and does not train: frozen parameters and buffers. The outputs are the
-    gradients in the parameters' order, the loss, then `metrics` in order.
+    `buffers` holds what the step does not train: frozen parameters, buffers, tensors that the code spells out
+    (`literal.0`, …); `written` names those that it writes,
+    as batch norm writes its running statistics. The outputs are the gradients in the parameters' order, the loss,
+    then `metrics`, then the new contents of `written`, each in order.
     """
 
     graph: torch.fx.Graph
     parameters: tuple[str, ...]
     buffers: Mapping[str, Tensor]
     metrics: tuple[str, ...]
+    written: tuple[str, ...]
 
 
 class _Step(nn.Module):
@@ -70,6 +77,12 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
     recorder = SourceRecorder()
 
     def run(p: list[Tensor], b: list[Tensor], x: list[Tensor]) -> list[Tensor]:
+        with FunctionalTensorMode():
+            inputs = [[FunctionalTensor.to_functional(value) for value in group] for group in (p, b, x)]
+            results = forward_and_backward(*inputs)
+            return [_contents(t) for t in (*results, *(t for group in inputs for t in group))]
+
+    def forward_and_backward(p: list[Tensor], b: list[Tensor], x: list[Tensor]) -> list[Tensor]:
         leaves = [value.detach().requires_grad_() for value in p]
         with recorder, recorder.names_of(model):
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
@@ -95,8 +108,75 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
         )
     except (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
         raise CaptureError([_data_dependent(error)]) from error
+    written = _keep_writes(traced.graph, list(parameters), list(buffers), list(batch), set(frozen))
+    buffers |= _literals(traced, len(parameters) + len(buffers), {*parameters, *buffers})
     fixed = {name: as_committed(b) for name, b in buffers.items()}
-    return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names))
+    return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names), written)
+
+
+def _contents(x: Tensor) -> Tensor:
+    """What a functional tensor holds after all writes in place."""
+    torch._sync(x)  # type: ignore[no-untyped-call]
+    return torch._from_functional_tensor(x.elem)  # type: ignore[attr-defined]
+
+
+def _keep_writes(
+    graph: torch.fx.Graph, parameters: list[str], buffers: list[str], batch: list[str], frozen: set[str]
+) -> tuple[str, ...]:
+    """Cut the final contents of all inputs, the last outputs of `graph`, down to those of the buffers it writes.
+
+    Returns the names of these. Raises `CaptureError` where the step writes into anything else.
+    """
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    (outputs,) = graph.output_node().args
+    results, contents = outputs[: -len(placeholders)], outputs[-len(placeholders) :]  # type: ignore[index]
+    names = [*parameters, *buffers, *batch]
+    after = {
+        name: new for name, old, new in zip(names, placeholders, contents, strict=True) if new is not old
+    }
+    problems = [
+        Problem(
+            f"the step writes into {'parameter' if name in (*parameters, *frozen) else 'batch tensor'} {name}",
+            "leave parameters to the optimiser and make new tensors of the batch; only buffers can be written",
+            _source_of_write(node),
+        )
+        for name, node in after.items()
+        if name not in buffers or name in frozen
+    ]
+    if problems:
+        raise CaptureError(problems)
+    graph.output_node().args = ((*results, *after.values()),)
+    return tuple(after)
+
+
+def _literals(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict[str, Tensor]:
+    """Make tensors that the code spells out, `torch.tensor([1, 2])`, placeholders behind the first `after` ones.
+
+    Returns them by name. Those of other types than a program has stay where they are, for `lowering` to refuse.
+    """
+    graph = traced.graph
+    last = [node for node in graph.nodes if node.op == "placeholder"][after - 1]
+    numbers = (k for k in count() if f"literal.{k}" not in taken)
+    found: dict[str, Tensor] = {}
+    for node in list(graph.nodes):
+        if node.op == "get_attr" and getattr(traced, node.target).dtype in DTYPES:
+            with graph.inserting_after(last):
+                last = graph.placeholder(node.name)
+            last.meta = dict(node.meta)
+            node.replace_all_uses_with(last)
+            graph.erase_node(node)
+            found[f"literal.{next(numbers)}"] = getattr(traced, node.target)
+    return found
+
+
+def _source_of_write(node: torch.fx.Node) -> str:
+    """The line of the nearest operation before a node that has one; functionalisation adds some that have none."""
+    seen = [node]
+    for candidate in seen:
+        if source_of(candidate):
+            return source_of(candidate)
+        seen.extend(operand for operand in candidate.all_input_nodes if operand not in seen)
+    return ""
 
 
 def _require_f32(tensors: Mapping[str, Tensor]) -> None:

@@ -43,15 +43,14 @@ DTYPES = {
 DEFAULT_REMEDY = (
     "rewrite it with supported operations, or add a rule for it under protocol/program/capture/ops"
 )
-CONSTANT = "register it as a buffer of the model; it then travels with the task as a constant"
-IN_PLACE = "do not write into tensors inside the model; make new ones"
+CONSTANT = "make it of float32, int64 or bool, or register it as a buffer of the model in one of these types"
 RANDOM = (
     "remove dropout and noise from the model: no random numbers but the batch draw are part of a step yet"
 )
 REMEDIES = dict.fromkeys(
-    ("native_dropout", "bernoulli", "bernoulli_", "empty_like", "rand", "rand_like", "randn", "randn_like"),
+    ("native_dropout", "bernoulli", "empty_like", "rand", "rand_like", "randn", "randn_like"),
     RANDOM,
-) | {"native_batch_norm": "use a normalisation without running statistics"}
+)
 
 
 class Unsupported(Exception):
@@ -87,6 +86,14 @@ class Lowering:
         self.called.append(function.name)
         result: Value = function.call(self.builder, *operands, **attributes)
         return result
+
+    def call_several(
+        self, function: LibraryFunction, *operands: Value, **attributes: Attribute
+    ) -> tuple[Value, ...]:
+        """Call a library function of several results."""
+        self.called.append(function.name)
+        results: tuple[Value, ...] = function.call(self.builder, *operands, **attributes)
+        return results
 
     def constant(self, value: Scalar, dtype: DType) -> View:
         """One element of a type; f32 literals are rounded to f32."""
@@ -173,8 +180,6 @@ def _apply(
     args, kwargs = with_values
     if not isinstance(node.target, OpOverload):
         return rule(lowering, node, *args, **kwargs)
-    if node.target._schema.is_mutable and not _is_private(node.args[0], node):
-        raise Unsupported("changes a tensor in place that is still in use", IN_PLACE)
     try:
         inspect.signature(rule).bind(lowering, node, *args, **kwargs)
     except TypeError:
@@ -193,27 +198,9 @@ def _rule_of(node: torch.fx.Node) -> Rule:
     if not isinstance(node.target, OpOverload):
         raise Unsupported("not an ATen operation")
     name = node.target.overloadpacket.__name__
-    overload = _out_of_place(node.target) if node.target._schema.is_mutable else node.target
-    if overload not in RULES:
+    if node.target not in RULES:
         raise Unsupported("not supported", REMEDIES.get(name, DEFAULT_REMEDY))
-    return RULES[overload]
-
-
-def _out_of_place(overload: OpOverload) -> OpOverload | None:
-    """`relu` for `relu_`."""
-    packet = getattr(torch.ops.aten, overload.overloadpacket.__name__.removesuffix("_"), None)
-    found = getattr(packet, overload._overloadname, None)
-    return found if isinstance(found, OpOverload) else None
-
-
-def _is_private(target: Any, user: torch.fx.Node) -> bool:
-    """Whether nobody but `user` sees the tensor: no input of the graph, no view, no other reader."""
-    if not isinstance(target, torch.fx.Node) or not isinstance(target.target, OpOverload):
-        return False
-    schema = target.target._schema
-    # What an accepted in-place operation returns is a new tensor here.
-    aliased = not schema.is_mutable and any(result.alias_info is not None for result in schema.returns)
-    return list(target.users) == [user] and not aliased
+    return RULES[node.target]
 
 
 def _item(_: Lowering, __: torch.fx.Node, results: tuple[Lowered, ...], index: int) -> Lowered:

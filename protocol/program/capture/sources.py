@@ -19,6 +19,9 @@ import torch
 from torch import nn
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from protocol.program.capture.errors import CaptureError, Problem
 
 HIDDEN = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
 SOURCE_KEY = "source"
@@ -46,6 +49,8 @@ class SourceRecorder(TorchDispatchMode):
         nodes = None if proxy_mode is None else proxy_mode.tracer.graph.nodes
         before = 0 if nodes is None else len(nodes)
         source = self._source()
+        if func is not torch.ops.aten.lift_fresh.default:  # which takes what `torch.tensor` spells out
+            _require_traced((args, kwargs), source)
         result = func(*args, **(kwargs or {}))
         if nodes is not None:
             for _, node in zip(range(len(nodes) - before), reversed(nodes)):
@@ -83,6 +88,12 @@ class SourceRecorder(TorchDispatchMode):
         finally:
             for handle in handles:
                 handle.remove()
+
+
+def _require_traced(operands: Any, source: str) -> None:
+    if any(type(x) in (torch.Tensor, nn.Parameter, nn.Buffer) for x in tree_leaves(operands)):
+        what = "a tensor from outside the model and the batch"
+        raise CaptureError([Problem(what, "register it as a buffer of the model or put it into the dataset", source)])
 
 
 def source_of(node: torch.fx.Node) -> str:

@@ -55,14 +55,6 @@ class Wide(Head):
         return x.double().float()
 
 
-class Overwritten(Head):
-    def before(self, x: Tensor) -> Tensor:
-        h = x * 2
-        seen = h.view(-1)
-        h.relu_()
-        return seen.view(-1, 8)
-
-
 class Truncated(Head):
     def before(self, x: Tensor) -> Tensor:
         return x + x.long().float()
@@ -88,7 +80,7 @@ def test_every_unsupported_operation_is_listed_with_its_line_and_a_remedy() -> N
     assert {
         "aten.tanh.default",
         "aten.tanh_backward.default",
-        "aten.bernoulli_.float",
+        "aten.bernoulli.p",
         "aten._softmax.default",
         "aten._softmax_backward_data.default",
     } <= set(found)
@@ -97,7 +89,7 @@ def test_every_unsupported_operation_is_listed_with_its_line_and_a_remedy() -> N
     # The backward pass has no line of its own; it names the forward one.
     assert found["aten.tanh_backward.default"].source == found["aten.tanh.default"].source
     assert "return torch.softmax(h, 1)" in found["aten._softmax_backward_data.default"].source
-    assert "dropout" in found["aten.bernoulli_.float"].remedy
+    assert "dropout" in found["aten.bernoulli.p"].remedy
 
 
 def test_the_module_is_named() -> None:
@@ -119,7 +111,6 @@ def test_data_dependent_control_flow_names_its_line(model: type[nn.Module], line
     ("model", "what"),
     [
         (Wide, "float64"),
-        (Overwritten, "in place"),
         (Truncated, "from float to integer"),
         (Unused, "does not reach"),
     ],
@@ -135,11 +126,6 @@ def test_other_float_types_are_refused_before_anything_runs(dtype: torch.dtype) 
     assert "model.float()" in problems[0].remedy
 
 
-def test_running_statistics_are_refused() -> None:
-    problems = refused(nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)))
-    assert any("native_batch_norm" in problem.what for problem in problems)
-
-
 @pytest.mark.parametrize(
     "options",
     [{"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.1}, {"ignore_index": 1}],
@@ -149,11 +135,18 @@ def test_losses_other_than_the_plain_mean_are_refused(options: Mapping[str, Any]
     refused(Head(), lambda model, batch: F.cross_entropy(model(batch["x"]), batch["y"], **options))
 
 
-def test_tensors_made_inside_and_arguments_without_a_rule_are_refused() -> None:
-    (made,) = refused(
-        Head(), lambda m, batch: F.cross_entropy(m(batch["x"] + torch.tensor([1.0] * 8)), batch["y"])
+def test_tensors_of_other_types_and_arguments_without_a_rule_are_refused() -> None:
+    problems = refused(
+        Head(),
+        lambda m, batch: F.cross_entropy(
+            m((batch["x"] + torch.tensor([1.0] * 8, dtype=torch.float64)).float()), batch["y"]
+        ),
     )
-    assert "buffer" in made.remedy
+    assert any("made inside" in problem.what for problem in problems)
+    outside = torch.ones(8)
+    (problem,) = refused(Head(), lambda m, batch: F.cross_entropy(m(batch["x"] + outside), batch["y"]))
+    assert "outside" in problem.what
+    assert "+ outside" in problem.source
     refused(Head(), lambda m, batch: F.cross_entropy(m(batch["x"].div(2, rounding_mode="floor")), batch["y"]))
     refused(Head(), lambda m, batch: (cross_entropy(m, batch), {"odd": (batch["y"] % 2).float().mean()}))
 

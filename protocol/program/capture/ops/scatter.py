@@ -1,0 +1,76 @@
+"""Writes into parts of tensors, in the form that functionalisation gives them: the whole tensor with the part replaced.
+
+`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Only a movement of elements; nothing is computed.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from protocol.program.capture.lowering import Lowering, Scalar, Unsupported, lowers
+from protocol.program.capture.views import View
+
+aten = torch.ops.aten
+
+
+@lowers(aten.copy.default)
+def copy(lowering: Lowering, node: torch.fx.Node, _: View, source: View, non_blocking: bool = False) -> View:  # noqa: ARG001
+    """`source`, cast and repeated to the type and shape of what it overwrites."""
+    b = lowering.builder
+    whole = View.of(lowering.elements(source, lowering.dtype_of(node)))
+    return whole.apply(b, aten.expand.default, tuple(node.meta["val"].shape))
+
+
+@lowers(aten.fill.Scalar, aten.fill.Tensor)
+def fill(lowering: Lowering, node: torch.fx.Node, x: View, value: View | Scalar) -> View:
+    """One value everywhere."""
+    dtype = lowering.dtype_of(node)
+    return copy(lowering, node, x, value if isinstance(value, View) else lowering.constant(value, dtype))
+
+
+@lowers(aten.zero.default, aten.new_empty_strided.default)
+def zero(lowering: Lowering, node: torch.fx.Node, _: View, *__: object, **___: object) -> View:
+    """Zeros; torch leaves open what an empty tensor holds before it is written."""
+    shape = tuple(node.meta["val"].shape)
+    return View(lowering.constant(0, lowering.dtype_of(node)).value, shape, (0,) * len(shape))
+
+
+@lowers(aten.slice_scatter.default)
+def slice_scatter(
+    lowering: Lowering,
+    _: torch.fx.Node,
+    x: View,
+    part: View,
+    axis: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> View:
+    """x with `part` in place of x[start:end] along an axis: what is before, the part, what is after."""
+    if step != 1:
+        raise Unsupported(f"a write with step {step}", "write into slices without gaps, or use torch.where")
+    axis %= len(x.shape)
+    low, high, _step = slice(start, end).indices(x.shape[axis])
+    return _replaced(lowering, x, part, axis, low, max(low, high))
+
+
+@lowers(aten.select_scatter.default)
+def select_scatter(lowering: Lowering, _: torch.fx.Node, x: View, part: View, axis: int, index: int) -> View:
+    """x with `part` in place of x[index] along an axis."""
+    axis %= len(x.shape)
+    index %= x.shape[axis]
+    one = part.apply(lowering.builder, aten.unsqueeze.default, axis)
+    return _replaced(lowering, x, one, axis, index, index + 1)
+
+
+def _replaced(lowering: Lowering, x: View, part: View, axis: int, low: int, high: int) -> View:
+    b = lowering.builder
+    if low == high:
+        return x
+    pieces = [part]
+    if low > 0:
+        pieces.insert(0, x.apply(b, aten.slice.Tensor, axis, 0, low))
+    if high < x.shape[axis]:
+        pieces.append(x.apply(b, aten.slice.Tensor, axis, high, x.shape[axis]))
+    values = [lowering.elements(piece, x.dtype) for piece in pieces]
+    return View.of(values[0] if len(values) == 1 else b.concat(values, axis))

@@ -1,0 +1,170 @@
+"""Buffers that a step writes are state; writes in place inside a step have the meaning that torch gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from protocol.program.capture import CaptureError
+from protocol.program.execute import Interpreter
+from tests.unit.capture.steps import DATASET, captured, cross_entropy, drawn, torch_step
+
+
+class Following(nn.Module):
+    """Keeps a moving average of its input, the last batch's maximum, a counter and a flag; reads a mean."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(8, 3)
+        self.average = nn.Buffer(torch.randn(8))
+        self.window = nn.Buffer(torch.zeros(4, 8))
+        self.seen = nn.Buffer(torch.tensor(5))
+        self.mean = nn.Buffer(torch.randn(8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            self.average.mul_(0.9).add_(x.mean(0) * 0.1)
+            self.window[1:3] = self.window[2:4] + 1
+            self.window[3].copy_(self.average)
+            self.seen += 1
+        y: Tensor = self.out(x - self.mean - self.average)
+        return y
+
+
+class Rebound(Following):
+    """Assigns a new tensor to a buffer in place of writing into it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.average = self.average * 0.5
+        y: Tensor = self.out(x - self.average)
+        return y
+
+
+class Overwriting(nn.Module):
+    """Writes into temporaries through views of them, whole, by slice and by index."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = x * 2
+        seen = h.view(-1)
+        h.relu_()
+        h[:, 1] = 0.5
+        h[1:3, 2:4] += x[:2, :2]
+        seen[:3].zero_()
+        y: Tensor = self.out(seen.view(-1, 8) + torch.tensor([1.0, 2.0] * 4))
+        y[:, :1] *= 0.5
+        return y
+
+
+def compared(model: nn.Module) -> None:
+    """Four steps beside plain torch, by kernels and by bodies."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    step = captured(model, optimizer=optimizer)
+    state = slow = step.initial_state(11)
+    for _ in range(4):
+        loss = torch_step(model, cross_entropy, optimizer, drawn(step, state))
+        state, slow = step.step(state), step.step_program.step(slow, step.fixed, Interpreter())
+        assert {name: t.tolist() for name, t in state.items()} == {
+            name: t.tolist() for name, t in slow.items()
+        }
+        torch.testing.assert_close(state["metric.loss"], loss, rtol=2e-3, atol=2e-3)
+    ours = {name: {**step.constants, **state}[name] for name in model.state_dict()}
+    for name, theirs in model.state_dict().items():
+        torch.testing.assert_close(ours[name].to(theirs.dtype), theirs, rtol=5e-3, atol=2e-3, msg=name)
+    model.load_state_dict(ours)
+
+
+@pytest.mark.parametrize("model", [Following, Overwriting])
+def test_writes_in_place_follow_torch(model: type[nn.Module]) -> None:
+    torch.manual_seed(3)
+    compared(model())
+
+
+def test_written_buffers_are_state_and_others_are_constants() -> None:
+    step = captured(Following())
+    assert {"average", "window", "seen"} < set(step.step_program.state)
+    assert list(step.constants) == ["mean", "learning_rate.0"]
+    assert step.initial_state(1)["seen"].item() == 5
+    assert step.initial_state(1)["seen"].dtype is torch.int32
+    assert step.step(step.initial_state(1))["seen"].item() == 6
+
+
+def test_literals_are_constants_of_the_task() -> None:
+    step = captured(Overwriting())
+    assert step.constants["literal.1"].tolist() == [1.0, 2.0] * 4
+
+
+def test_capture_leaves_the_models_own_buffers_alone() -> None:
+    model = Following()
+    before = {name: t.clone() for name, t in model.state_dict().items()}
+    captured(model)
+    assert all(torch.equal(t, before[name]) for name, t in model.state_dict().items())
+    assert all(type(t) in (Tensor, nn.Buffer, nn.Parameter) for t in [*model.buffers(), *model.parameters()])
+
+
+def in_batch(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    batch["x"].add_(1)
+    return cross_entropy(model, batch)
+
+
+def in_parameter(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    with torch.no_grad():
+        model.weight[0].mul_(0.5)  # type: ignore[operator, index]
+    return cross_entropy(model, batch)
+
+
+def test_writes_into_batch_and_parameters_are_refused_together() -> None:
+    def both(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        in_batch(model, batch)
+        return in_parameter(model, batch)
+
+    with pytest.raises(CaptureError) as caught:
+        captured(nn.Linear(8, 3), both)
+    what = {problem.what: problem for problem in caught.value.problems}
+    assert set(what) == {"the step writes into parameter weight", "the step writes into batch tensor x"}
+    assert "model.weight[0].mul_(0.5)" in what["the step writes into parameter weight"].source
+    assert 'batch["x"].add_(1)' in what["the step writes into batch tensor x"].source
+
+
+def test_a_frozen_parameter_cannot_be_written() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 3))
+    model[0].requires_grad_(False)
+
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        model[0].bias.zero_()  # type: ignore[operator, index]
+        return cross_entropy(model, batch)
+
+    with pytest.raises(CaptureError, match="parameter 0.bias"):
+        captured(model, objective)
+
+
+def test_a_write_with_gaps_is_refused_with_its_line() -> None:
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        h = batch["x"] * 2
+        h[:, ::2] = 0.0
+        return F.cross_entropy(model(h), batch["y"])
+
+    with pytest.raises(CaptureError, match="step 2") as caught:
+        captured(nn.Linear(8, 3), objective)
+    assert "h[:, ::2] = 0.0" in caught.value.problems[0].source
+
+
+def test_a_buffer_named_like_the_states_own_tensors_is_refused() -> None:
+    class Named(Following):
+        def __init__(self) -> None:
+            super().__init__()
+            self.step = nn.Buffer(torch.zeros(8))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.step.add_(1)
+            return super().forward(x)
+
+    with pytest.raises(CaptureError, match="step"):
+        captured(Named(), dataset=DATASET)
