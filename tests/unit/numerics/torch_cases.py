@@ -51,6 +51,7 @@ PLAIN: dict[str, Callable[..., Tensor]] = {
     "sum": sums.sum_i64,
     "max": sums.max_f32,
     "argmax": sums.argmax,
+    "prefix_sum": sums.prefix_sum,
     "exp": exp_f32,
     "log": log_f32,
     "sum_f32": sums.sum_f32,
@@ -67,6 +68,7 @@ SPECIAL: dict[str, Callable[[Call], Tensor]] = {
     "round_scaled": lambda c: rows.round_scaled(
         c.xs[0], (c.xs[1], c.xs[2]) if len(c.xs) == 3 else c.xs[1], c.attributes[0]
     ),
+    "scatter_sum": lambda c: indexing.scatter_sum_i64(c.xs[0], c.xs[1].T, c.shape[-1]).T,
     "contract": lambda c: contract(c.xs[0], c.xs[1], c.attributes[0], c.attributes[1]),
     "philox": lambda c: philox(c.xs[0], c.xs[1], int.from_bytes(c.attributes, "big"), c.shape),
 }
