@@ -69,8 +69,8 @@ class HonestExecutor:
         return self._program.step(state, self._fixed, self._interpreter)
 
     def trace(self, state: State, _number: int, /) -> Frame:
-        """The traced step, primitive by primitive."""
-        return self._program.trace(state, self._fixed)
+        """The traced step. Its top frame is run by kernels too; the frames below it, primitive by primitive."""
+        return self._program.trace(state, self._fixed, self._interpreter)
 
 
 class Replay:

@@ -62,7 +62,7 @@ def test_fast_equals_traced(seed: int) -> None:
     fast = data_of(program, Interpreter().run(program, inputs))
     kept = trace(program, inputs)
     assert data_of(program, kept.outputs) == fast
-    again = trace(program, inputs, keep=False)
+    again = trace(program, inputs, keep=0)
     assert again.roots == kept.roots
     leaf = r.randrange(program.trace_leaves)
     assert again.value(leaf) == kept.value(leaf)
