@@ -1,4 +1,4 @@
-"""`exp` and `log` on torch tensors: the lists of `elementary`, evaluated operation by operation."""
+"""Elementary functions on torch tensors: the lists of `elementary`, evaluated operation by operation."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from protocol.numerics import elementwise
-from protocol.numerics.elementary import exp, log
+from protocol.numerics import elementary, elementwise
 from protocol.numerics.types import DType, canonical
 
 BLOCK = 1 << 16
@@ -40,6 +39,15 @@ class TorchOperations:
     def div(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.div(x, y)
 
+    def sqrt(self, x: Tensor) -> Tensor:
+        return elementwise.sqrt(x)
+
+    def neg(self, x: Tensor) -> Tensor:
+        return torch.neg(x)
+
+    def abs(self, x: Tensor) -> Tensor:
+        return torch.abs(x)
+
     def minimum(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.minimum(x, y) + 0.0
 
@@ -60,6 +68,9 @@ class TorchOperations:
 
     def select(self, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return torch.where(condition, x, y)
+
+    def eq_i32(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.eq(x, y)
 
     def select_i32(self, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return torch.where(condition, x, y)
@@ -91,12 +102,42 @@ class TorchOperations:
 
 def exp_f32(x: Tensor) -> Tensor:
     """`exp` on an f32 tensor of any shape and device."""
-    return _in_blocks(exp, x)
+    return _in_blocks(elementary.exp, x)
 
 
 def log_f32(x: Tensor) -> Tensor:
     """`log` on an f32 tensor of any shape and device."""
-    return _in_blocks(log, x)
+    return _in_blocks(elementary.log, x)
+
+
+def tanh_f32(x: Tensor) -> Tensor:
+    """`tanh` on an f32 tensor of any shape and device."""
+    return _in_blocks(elementary.tanh, x)
+
+
+def sigmoid_f32(x: Tensor) -> Tensor:
+    """`sigmoid` on an f32 tensor of any shape and device."""
+    return _in_blocks(elementary.sigmoid, x)
+
+
+def erf_f32(x: Tensor) -> Tensor:
+    """`erf` on an f32 tensor of any shape and device."""
+    return _in_blocks(elementary.erf, x)
+
+
+def sin_f32(x: Tensor) -> Tensor:
+    """`sin` on an f32 tensor of any shape and device."""
+    return _in_blocks(elementary.sin, x)
+
+
+def cos_f32(x: Tensor) -> Tensor:
+    """`cos` on an f32 tensor of any shape and device."""
+    return _in_blocks(elementary.cos, x)
+
+
+def rsqrt_f32(x: Tensor) -> Tensor:
+    """`rsqrt` on an f32 tensor of any shape and device."""
+    return _in_blocks(elementary.rsqrt, x)
 
 
 def _in_blocks(function: Callable[[TorchOperations, Tensor], Tensor], x: Tensor) -> Tensor:

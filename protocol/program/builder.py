@@ -240,6 +240,7 @@ class Builder(Recorder):
     and_i32 = and_
     shr_i32 = shr
     select_i32 = select
+    eq_i32 = eq
 
     # rows and reductions along the last axis
 

@@ -1,4 +1,4 @@
-"""The operation namespace of `elementary` on plain integers, so that `exp` and `log` have an oracle of their own."""
+"""The operation namespace of `elementary` on plain integers: an oracle for its functions without float hardware."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ class IntegerOperations:
     sub = staticmethod(floats.sub)
     mul = staticmethod(floats.mul)
     div = staticmethod(floats.div)
+    sqrt = staticmethod(floats.sqrt)
+    neg = staticmethod(floats.neg)
+    abs = staticmethod(floats.abs_)
     minimum = staticmethod(floats.minimum)
     maximum = staticmethod(floats.maximum)
     rint = staticmethod(floats.rint)
@@ -28,6 +31,9 @@ class IntegerOperations:
 
     def select(self, condition: int, x: int, y: int) -> int:
         return floats.canonical(x if condition else y)
+
+    def eq_i32(self, x: int, y: int) -> bool:
+        return x == y
 
     def select_i32(self, condition: int, x: int, y: int) -> int:
         return x if condition else y

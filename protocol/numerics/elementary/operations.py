@@ -1,0 +1,117 @@
+"""What elementary functions are written against, and what their lists share: arithmetic.md section 6.
+
+`Operations` is a namespace of single-element operations (section 2) on some kind of value: `elementary_torch` evaluates
+them on tensors, `reference.operations` on plain integers, and a program's builder records them as instructions. Nothing
+here computes.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+V = TypeVar("V")
+
+
+class Operations(Protocol[V]):
+    """The operations the lists below use, by their names in encoding.md. Operands broadcast."""
+
+    def f32(self, bits: int) -> V:
+        """The f32 constant with this bit pattern."""
+
+    def i32(self, value: int) -> V:
+        """An i32 constant."""
+
+    def add(self, x: V, y: V) -> V:
+        """f32 sum."""
+
+    def sub(self, x: V, y: V) -> V:
+        """f32 difference."""
+
+    def mul(self, x: V, y: V) -> V:
+        """f32 product."""
+
+    def div(self, x: V, y: V) -> V:
+        """f32 quotient."""
+
+    def sqrt(self, x: V) -> V:
+        """f32 square root."""
+
+    def neg(self, x: V) -> V:
+        """f32 with the sign flipped."""
+
+    def abs(self, x: V) -> V:
+        """f32 with the sign cleared."""
+
+    def minimum(self, x: V, y: V) -> V:
+        """f32 minimum, NaN if either is."""
+
+    def maximum(self, x: V, y: V) -> V:
+        """f32 maximum, NaN if either is."""
+
+    def rint(self, x: V) -> V:
+        """f32 rounded to an integral f32, ties to even."""
+
+    def scale(self, x: V, k: V) -> V:
+        """f32 x * 2^k for i32 k, one rounding."""
+
+    def lt(self, x: V, y: V) -> V:
+        """f32 order as bool."""
+
+    def eq(self, x: V, y: V) -> V:
+        """f32 equality as bool."""
+
+    def select(self, condition: V, x: V, y: V) -> V:
+        """f32 x where the bool holds, else y."""
+
+    def add_i32(self, x: V, y: V) -> V:
+        """`add` on i32, wrapping."""
+
+    def sub_i32(self, x: V, y: V) -> V:
+        """`sub` on i32, wrapping."""
+
+    def and_i32(self, x: V, y: V) -> V:
+        """`and` on i32."""
+
+    def shr_i32(self, x: V, y: V) -> V:
+        """`shr` on i32, arithmetic."""
+
+    def eq_i32(self, x: V, y: V) -> V:
+        """i32 equality as bool."""
+
+    def select_i32(self, condition: V, x: V, y: V) -> V:
+        """`select` between i32 values."""
+
+    def bits_i32(self, x: V) -> V:
+        """The bits of an f32 as i32: `bits` to u32, then `cast` to i32."""
+
+    def from_bits_i32(self, x: V) -> V:
+        """The f32 of an i32 bit pattern: `cast` to u32, then `bits`."""
+
+    def f32_to_i32(self, x: V) -> V:
+        """`cast` from f32 to i32."""
+
+    def i32_to_f32(self, x: V) -> V:
+        """`cast` from i32 to f32."""
+
+
+ONE = 0x3F800000
+TWO = 0x40000000
+HALF = 0x3F000000
+ZERO = 0x00000000
+INFINITY = 0x7F800000
+MINUS_INFINITY = 0xFF800000
+NAN = 0x7FC00000
+LOG2_E = 0x3FB8AA3B  # 1.44269502
+LN2 = 0x3F317218  # 0.693147182
+MINUS_LOG2_E = 0xBFB8AA3B
+LN2_HIGH = 0x3F317200  # floor(ln 2 * 2^15) / 2^15: 15 bits, so n * LN2_HIGH is exact for |n| < 2^9
+MINUS_LN2_HIGH = 0xBF317200
+LN2_LOW = 0x35BFBE8E  # ln 2 - LN2_HIGH = 1.42860682e-6
+
+
+def polynomial(o: Operations[V], coefficients: tuple[int, ...], x: V) -> V:
+    """Horner's rule from the highest power down; every step is one mul and one add."""
+    value = o.f32(coefficients[-1])
+    for bits in reversed(coefficients[:-1]):
+        value = o.add(o.mul(value, x), o.f32(bits))
+    return value
