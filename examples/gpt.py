@@ -16,8 +16,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from protocol.program.capture import CapturedStep, capture
+
 VOCABULARY = 256
 """A token is a byte."""
+BATCH = 8
+PEAK_RATE = 3e-3
+WARM_UP = 10
+"""Steps on which the learning rate rises; then it falls as a half cosine."""
+WEIGHT_DECAY = 0.1
+CLIP_NORM = 1.0
+HELD_OUT = 64
+"""Windows at the end of the corpus that no step sees."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,32 @@ class Shape:
     context: int
     dropout: float = 0.1
     tied: bool = True
+
+
+TASK = Shape(layers=2, heads=2, width=32, context=32)
+"""What `gpt.toml` trains: 36,000 parameters, small enough to be audited many times over on one core."""
+
+
+def build(steps: int) -> CapturedStep:
+    """The captured training step of `TASK`, with learning rates for `steps` steps."""
+    training, _ = split(TASK.context)
+    return build_of(make_model(TASK), training, BATCH, steps)
+
+
+def build_of(model: nn.Module, windows: Mapping[str, Tensor], batch: int, steps: int) -> CapturedStep:
+    """The captured training step of any GPT: AdamW with decay on matrices alone, gradients clipped."""
+    optimizer = make_optimizer(model)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warm_up_and_cosine(step, steps))
+    return capture(
+        model,
+        objective,
+        optimizer,
+        windows,
+        batch_size=batch,
+        steps=steps,
+        scheduler=scheduler,
+        clip_norm=CLIP_NORM,
+    )
 
 
 class Block(nn.Module):
@@ -106,11 +142,24 @@ class Gpt(nn.Module):
             nn.init.zeros_(module.bias)
 
 
-def make_model(shape: Shape) -> Gpt:
-    """The same initial weights every time."""
+def make_model(shape: Shape, seed: int = 0) -> Gpt:
+    """The same initial weights every time for a seed."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         return Gpt(shape)
+
+
+def make_optimizer(model: nn.Module) -> torch.optim.AdamW:
+    """AdamW; biases and the gains of layer norms do not decay."""
+    matrices = [p for p in model.parameters() if p.dim() > 1]
+    others = [p for p in model.parameters() if p.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=PEAK_RATE, betas=(0.9, 0.95))
+
+
+def warm_up_and_cosine(step: int, steps: int) -> float:
+    """Factor of the peak rate at a step, counted from 0."""
+    return min(1.0, (step + 1) / WARM_UP) * 0.5 * (1 + math.cos(math.pi * step / steps))
 
 
 def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
@@ -130,3 +179,18 @@ def corpus(context: int, limit: int = 1 << 20) -> dict[str, Tensor]:
     count = min(len(data), limit) // (context + 1)
     text = torch.frombuffer(data, dtype=torch.uint8)[: count * (context + 1)]
     return {"bytes": text.clone().view(count, context + 1)}
+
+
+def split(context: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Training and held-out windows."""
+    windows = corpus(context)["bytes"]
+    return {"bytes": windows[:-HELD_OUT]}, {"bytes": windows[-HELD_OUT:]}
+
+
+def held_out_loss(state: Mapping[str, Tensor]) -> float:
+    """Mean cross-entropy in nats per byte of a trained state on the held-out windows, without dropout."""
+    model = make_model(TASK).eval()
+    model.load_state_dict(dict(state), strict=False)
+    _, held_out = split(TASK.context)
+    with torch.no_grad():
+        return float(objective(model, held_out))

@@ -60,7 +60,11 @@ class _Play:
         self._begun = begun
         self._limit = limit
         self._ledger = Ledger(stage.client)
-        self._names = Names(stage.prepared.bundle.step.program)
+        self._names = {
+            task: Names(stage.prepared[story.example].bundle.step.program)
+            for story in STORIES
+            for task in [stage.tasks[story.letter]]
+        }
         self._teller = Teller(self._ledger, self._names, stage.who)
         self._letters = {task: letter for letter, task in stage.tasks.items()}
         self._metrics: dict[int, dict[str, float]] = {}
@@ -120,8 +124,9 @@ class _Play:
         return None
 
     def _report(self, story: Story) -> dict[str, Any]:
-        task, described = self._task(story), self._stage.prepared.description.task
-        found = task_report(self._ledger, self._names, task, described.name, story.solver, described.segments)
+        task, described = self._task(story), self._stage.prepared[story.example].description.task
+        names = self._names[task]
+        found = task_report(self._ledger, names, task, described.name, story.solver, described.segments)
         found |= {"story": story.letter}
         if task in self._metrics:
             found["metrics"] = self._metrics[task]
@@ -129,7 +134,7 @@ class _Play:
             found["refusal"] = self._refusals[self._stage.process(story)]
         game = self._accusation(story) if story.accuser else None
         if game is not None:
-            accusation = game_report(self._ledger, self._names, game)
+            accusation = game_report(self._ledger, names, game)
             committed = [act.event("Committed") for act in self._ledger.of_game(game)]
             bonds = [event.arguments["bond"] for event in committed if event is not None]
             found["accusation"] = {"challenger": story.accuser, "bond": tokens(sum(bonds)), **accusation}

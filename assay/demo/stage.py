@@ -60,7 +60,8 @@ class Stage:
         self.children = Children(folder / "logs", threads, ROOT)
         self.chain: Devnet
         self.client: Client
-        self.prepared: Prepared
+        self.prepared: Mapping[str, Prepared]
+        """The captured tasks by the name of their example."""
         self.home = Home(self._home("submitter"))
         self.tasks: dict[str, int] = {}
 
@@ -112,14 +113,15 @@ class Stage:
         self._stack.enter_context(self.children)
         self._say(f"{self.chain.client} on {self.chain.url}, a block each second")
         with ThreadPoolExecutor(1) as beside:
-            preparing = beside.submit(prepare, read(ROOT / "examples" / "digits.toml"), self.home)
+            preparing = beside.submit(self._prepare)
             with Sender(self.chain.connection, development_account(DEPLOYER, self.chain.chain_id)) as sender:
                 deploy(sender)
             self._say("contracts deployed")
             with connect(self.chain.url, account=f"dev:{DEPLOYER}") as client:
                 self._mint(client)
             self.prepared = preparing.result()
-        self._say(f"captured {summary(self.prepared)}")
+        for prepared in self.prepared.values():
+            self._say(f"captured {summary(prepared)}")
         self.client = self._stack.enter_context(connect(self.chain.url, account=f"dev:{SUBMITTER}"))
         url = self._serve_bundles()
         self._start_parties()
@@ -128,6 +130,10 @@ class Stage:
         self._wait("all solvers to be ready", self._all_announced)
         self._post(url)
         return self
+
+    def _prepare(self) -> dict[str, Prepared]:
+        names = dict.fromkeys(story.example for story in STORIES)
+        return {name: prepare(read(ROOT / "examples" / f"{name}.toml"), self.home) for name in names}
 
     def _mint(self, client: Client) -> None:
         indices = range(SUBMITTER, FIRST_SOLVER + len(STORIES))
@@ -165,9 +171,11 @@ class Stage:
 
     def _post(self, url: str) -> None:
         """All tasks, one after the other, so that their ids are known beforehand."""
-        require_served(terms(self.prepared, url, {}))
+        for prepared in self.prepared.values():
+            require_served(terms(prepared, url, {}))
         for story in POSTED:
-            self.tasks[story.letter] = post(self.client, terms(self.prepared, url, story.terms))
+            own = terms(self.prepared[story.example], url, story.terms)
+            self.tasks[story.letter] = post(self.client, own)
 
     def _all_announced(self) -> bool:
         return all(self.endpoint(self.solver(story)) for story in STORIES)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Story:
-    """One task of the demo. `cheat` names the adversary that solves it, None is the production solver.
+    """One task of the demo: `example` names its file under examples/. `cheat` names the adversary that solves it, None
+    is the production solver.
 
     `accuser` names an adversary that challenges it. `verdict` and `game` are how task and deciding game must end;
     `terms` are this task's own periods in seconds.
@@ -18,6 +19,7 @@ class Story:
     title: str
     verdict: str
     cheat: str | None = None
+    example: str = "digits"
     accuser: str | None = None
     judged: bool = False
     refused: bool = False

@@ -32,11 +32,11 @@ class Line:
 
 
 class Teller:
-    """Turns acts into lines. `who` names accounts."""
+    """Turns acts into lines. `names` are those of each task's program, `who` names accounts."""
 
-    def __init__(self, ledger: Ledger, names: Names, who: Mapping[str, str]) -> None:
+    def __init__(self, ledger: Ledger, names: Mapping[int, Names], who: Mapping[str, str]) -> None:
         self._ledger = ledger
-        self._names = names
+        self._all_names = names
         self._who = {address.lower(): name for address, name in who.items()}
         self._words: dict[str, Callable[[Act, Event], str]] = {
             "BidPlaced": lambda _a, e: f"{self._name(e, 'bidder')} bids {tokens(e.arguments['price'])}",
@@ -86,6 +86,12 @@ class Teller:
         opened = self._ledger.events("Challenged", game=event.arguments["game"])
         return int(opened[0].arguments["task"]) if opened else None
 
+    def _names(self, event: Event) -> Names:
+        """Names for the task of a game's event."""
+        task = self._task(event)
+        assert task is not None, "a game that goes somewhere has been opened"
+        return self._all_names[task]
+
     def _name(self, event: Event, argument: str) -> str:
         address = str(event.arguments[argument])
         return self._who.get(address.lower(), address)
@@ -105,7 +111,9 @@ class Teller:
 
     def _called(self, act: Act, event: Event) -> str:
         n, calls = event.arguments["n"], self._calls(event)
-        return f"  instruction {n}: into {self._names.path(calls[: calls.index(n) + 1])[-1]}{_cost(act)}"
+        return (
+            f"  instruction {n}: into {self._names(event).path(calls[: calls.index(n) + 1])[-1]}{_cost(act)}"
+        )
 
     def _demanded(self, act: Act, event: Event) -> str:
         kind = TreeKind(event.arguments["tree"]).name.lower()
@@ -114,26 +122,27 @@ class Teller:
 
     def _selected(self, act: Act, event: Event) -> str:
         n, element = event.arguments["n"], event.arguments["element"]
-        instruction = self._names.instruction(self._calls(event), n)
+        instruction = self._names(event).instruction(self._calls(event), n)
         where = position(instruction.result, element)
         return f"  instruction {n}, {instruction.op.label}, element {where}: state its blocks{_cost(act)}"
 
     def _judged(self, act: Act, event: Event) -> str:
         n, element, claimed, computed = (event.arguments[k] for k in ("n", "element", "claimed", "computed"))
-        instruction = self._names.instruction(self._calls(event), n)
+        instruction = self._names(event).instruction(self._calls(event), n)
         type_ = WORD if act.function == "judgeBlock" else instruction.result
         where = position(instruction.result, element)
+        path = " > ".join(self._names(event).path(self._calls(event)))
         return (
-            f"JUDGED: {' > '.join(self._names.path(self._calls(event)))}, instruction {n} ({instruction.op.label}), "
+            f"JUDGED: {path}, instruction {n} ({instruction.op.label}), "
             f"element {where}: claimed {number(type_, claimed)}, the EVM computes {number(type_, computed)}{_cost(act)}"
         )
 
     def _edge_judged(self, act: Act, event: Event) -> str:
         n, claimed, due = (event.arguments[k] for k in ("n", "claimed", "due"))
         calls = self._calls(event)
-        label = self._names.instruction(calls, n).op.label
+        label = self._names(event).instruction(calls, n).op.label
         return (
-            f"JUDGED: {' > '.join(self._names.path(calls))}, instruction {n} ({label}): claimed root "
+            f"JUDGED: {' > '.join(self._names(event).path(calls))}, instruction {n} ({label}): claimed root "
             f"{claimed.hex()[:16]}…, the trace gives {due.hex()[:16]}…{_cost(act)}"
         )
 
