@@ -16,10 +16,10 @@ from torch.optim.lr_scheduler import LRScheduler
 from protocol.program.capture.assemble import assemble, initial_tensors
 from protocol.program.capture.captured import CapturedStep, Coverage
 from protocol.program.capture.datasets import as_committed, committed, example_batch
-from protocol.program.capture.errors import CaptureError, Problem
-from protocol.program.capture.graph import Objective, trace_step
-from protocol.program.capture.optimisers import parameter_updates
+from protocol.program.capture.errors import CaptureError, Problem, Problems
+from protocol.program.capture.graph import Objective, require_f32, trace_step
 from protocol.program.capture.schedules import learning_rates
+from protocol.program.capture.update import update_of
 from protocol.program.step import StepProgram
 
 __all__ = ["CaptureError", "CapturedStep", "Coverage", "Objective", "Problem", "capture"]
@@ -34,26 +34,53 @@ def capture(
     batch_size: int,
     steps: int,
     scheduler: LRScheduler | None = None,
+    clip_norm: float | None = None,
+    clip_value: float | None = None,
 ) -> CapturedStep:
     """Capture one training step of `model`.
 
     `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32 scalar metrics. `batch` holds
     `batch_size` rows of every tensor of `dataset`, drawn with replacement inside the program; integers arrive as int64.
-    `optimizer` is a `torch.optim.SGD` over the model's parameters; its rates, or those of `scheduler`, become a table
-    of `steps` entries. Buffers that the step writes are part of the
-    state; frozen parameters and other buffers become constants. Raises `CaptureError` with every reason.
+    `optimizer` is a `torch.optim.SGD`, `Adam` or `AdamW` over the model's parameters; its rates, or those of
+    `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
+    `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with the former, the norm before it is
+    the metric `grad_norm`. Buffers that the step writes are part of the state; frozen parameters and other buffers
+    become constants. Raises one `CaptureError` with every reason.
     """
-    if batch_size < 1 or steps < 1:
-        raise CaptureError([Problem(f"batch_size={batch_size}, steps={steps}", "both must be at least 1")])
-    data = committed(dataset)
+    problems = Problems()
+    with problems.collected():
+        _require_counts(batch_size=batch_size, steps=steps)
+    with problems.collected():
+        data = committed(dataset)
+    with problems.collected():
+        require_f32(model)
+    if not problems:
+        with problems.collected():
+            traced = trace_step(model, objective, example_batch(data, batch_size))
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    updates = parameter_updates(optimizer, trainable)
-    traced = trace_step(model, objective, example_batch(data, batch_size))
-    rates = {f"learning_rate.{k}": t for k, t in enumerate(learning_rates(optimizer, scheduler, steps))}
+    with problems.collected():
+        update = update_of(optimizer, trainable, clip_norm, clip_value)
+    with problems.collected():
+        tables = learning_rates(optimizer, scheduler, max(steps, 1))
+    problems.raise_any()
+    rates = {f"learning_rate.{k}": t for k, t in enumerate(tables)}
     parameters = {name: as_committed(p) for name, p in trainable.items()}
     written = {name: traced.buffers[name] for name in traced.written}
     constants = {name: t for name, t in traced.buffers.items() if name not in written} | rates
-    assembled = assemble(traced, updates, parameters, data, constants, tuple(rates), batch_size)
+    assembled = assemble(traced, update, parameters, data, constants, tuple(rates), batch_size)
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     program.check()
-    return CapturedStep(program, data, constants, initial_tensors(assembled, parameters | written), assembled.coverage)
+    initial = initial_tensors(assembled, parameters | written)
+    return CapturedStep(program, data, constants, initial, assembled.coverage)
+
+
+def _require_counts(**counts: int) -> None:
+    """Raise `CaptureError` for a count that is no integer from 1 to 2^31 - 1."""
+    wrong = {
+        k: n for k, n in counts.items() if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n < 2**31
+    }
+    if wrong:
+        raise CaptureError(
+            Problem(f"{name}={count!r}", "give a whole number from 1 to 2147483647")
+            for name, count in wrong.items()
+        )

@@ -1,13 +1,14 @@
 """The step program: draw a batch, run the traced graph on it, update every parameter, count the step.
 
 Inputs are the state, the dataset, the constants, in this order; outputs are the state (encoding.md section 4):
-parameters, the optimiser's slots, the buffers that the model writes (int64 counters as i32), `step` (u32), `key`
+parameters, the optimiser's own, the buffers that the model writes (int64 counters as i32), `step` (u32), `key`
 (u32 [2]), then `metric.loss` and the objective's other metrics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from protocol.program.capture.datasets import draw
 from protocol.program.capture.errors import CaptureError, Problem
 from protocol.program.capture.graph import TracedStep
 from protocol.program.capture.lowering import Lowering, lower, outputs_of
-from protocol.program.capture.optimisers import ParameterUpdate
+from protocol.program.capture.update import Update
 from protocol.program.capture.views import View
 from protocol.program.program import Program
 from protocol.program.step import METRIC
@@ -43,7 +44,7 @@ class Assembled:
 
 def assemble(
     traced: TracedStep,
-    updates: Mapping[str, ParameterUpdate],
+    update: Update,
     parameters: Mapping[str, Tensor],
     dataset: Mapping[str, Tensor],
     constants: Mapping[str, Tensor],
@@ -53,7 +54,7 @@ def assemble(
     """Write the program. `constants` holds the buffers that are only read by name and, under the names `rates`, one
     learning-rate table per parameter group. Raises `CaptureError` with all unsupported operations."""
     b = Builder("step")
-    types = _state_types(traced, updates, parameters)
+    types = _state_types(traced, update, parameters, constants)
     state = {name: b.input(type_) for name, type_ in types.items()}
     data = {name: b.input(_type_of(t)) for name, t in dataset.items()}
     fixed = {name: b.input(_type_of(t)) for name, t in constants.items()}
@@ -66,13 +67,9 @@ def assemble(
     values = [lowering.elements(result) for result in results]
     count = len(traced.parameters)
 
-    after = dict(zip(traced.parameters, values[:count]))
     index = b.cast(state[STEP], DType.I32)
     rate = [b.gather(fixed[name], index) for name in rates]
-    for name, update in updates.items():
-        slots = tuple(state[slot] for slot in _slots(name, update))
-        new = update.update(b, state[name], after[name], slots, rate[update.group])
-        after.update(zip((name, *_slots(name, update)), new))
+    after = update.write(b, state, dict(zip(traced.parameters, values[:count])), rate)
     after[STEP] = b.add(state[STEP], b.constant(DType.U32, (), 1))
     after[KEY] = state[KEY]
     metrics = _metrics(traced)
@@ -107,28 +104,26 @@ def initial_tensors(assembled: Assembled, of_model: Mapping[str, Tensor]) -> dic
 
 
 def _state_types(
-    traced: TracedStep, updates: Mapping[str, ParameterUpdate], parameters: Mapping[str, Tensor]
+    traced: TracedStep, update: Update, parameters: Mapping[str, Tensor], constants: Collection[str]
 ) -> dict[str, TensorType]:
-    types = {name: _type_of(p) for name, p in parameters.items()}
-    for name, update in updates.items():
-        types |= dict.fromkeys(_slots(name, update), types[name])
-    types |= {name: _type_of(traced.buffers[name]) for name in traced.written}
-    own = {STEP: TensorType(DType.U32, ()), KEY: TensorType(DType.U32, (2,))}
-    own |= {name: TensorType(DType.F32, ()) for name in _metrics(traced)}
-    taken = sorted(own.keys() & types.keys())
-    count = sum(1 + len(update.slots) for update in updates.values()) + len(traced.written)
-    if taken or len(types) != count:
-        what = (
-            f"parameters or buffers are named {taken}"
-            if taken
-            else "a parameter or buffer is named like a parameter's optimiser slot"
-        )
-        raise CaptureError([Problem(what, "rename them: the state has tensors of these names already")])
-    return types | own
-
-
-def _slots(name: str, update: ParameterUpdate) -> list[str]:
-    return [f"{name}.{slot}" for slot in update.slots]
+    """Types of the state's tensors, in order. Raises `CaptureError` unless all names, `constants` too, are distinct."""
+    trained = {name: _type_of(p) for name, p in parameters.items()}
+    scalar = TensorType(DType.F32, ())
+    types = [
+        *trained.items(),
+        *update.state(trained),
+        *((name, _type_of(traced.buffers[name])) for name in traced.written),
+        (STEP, TensorType(DType.U32, ())),
+        (KEY, TensorType(DType.U32, (2,))),
+        *((name, scalar) for name in (*_metrics(traced), *update.metrics)),
+    ]
+    uses = Counter([name for name, _ in types] + list(constants))
+    taken = [name for name, count in uses.items() if count > 1]
+    if taken:
+        what = f"several tensors of the task would be called {', '.join(taken)}"
+        remedy = "rename the model's parameter or buffer, or the objective's metric, of this name"
+        raise CaptureError([Problem(what, remedy)])
+    return dict(types)
 
 
 def _metrics(traced: TracedStep) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -29,3 +30,27 @@ class CaptureError(ValueError):
             "this step cannot be captured" if count == 1 else f"this step cannot be captured, {count} reasons"
         )
         super().__init__("\n".join([f"{head}:", *map(str, self.problems)]))
+
+
+class Problems:
+    """Collects the reasons of several independent examinations, so that a submitter sees all of them at once."""
+
+    def __init__(self) -> None:
+        self._found: dict[Problem, None] = {}
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep the reasons of a `CaptureError` raised inside and go on."""
+        try:
+            yield
+        except CaptureError as error:
+            self._found.update(dict.fromkeys(error.problems))
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._found)
+
+    def raise_any(self) -> None:
+        """Raise one `CaptureError` if there was a reason."""
+        if self._found:
+            raise CaptureError(self._found)

@@ -72,7 +72,7 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
     parameters = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
     frozen = {name: p.detach() for name, p in model.named_parameters() if not p.requires_grad}
     buffers = frozen | {name: b.detach() for name, b in model.named_buffers()}
-    _require_f32(parameters | {name: t for name, t in buffers.items() if t.is_floating_point()})
+    require_f32(model)
     metric_names: list[str] = []
     recorder = SourceRecorder()
 
@@ -179,7 +179,10 @@ def _source_of_write(node: torch.fx.Node) -> str:
     return ""
 
 
-def _require_f32(tensors: Mapping[str, Tensor]) -> None:
+def require_f32(model: nn.Module) -> None:
+    """Raise `CaptureError` for parameters and floating-point buffers of another type."""
+    buffers = {name: t for name, t in model.named_buffers() if t.is_floating_point()}
+    tensors = dict(model.named_parameters()) | buffers
     wrong = {name: t for name, t in tensors.items() if t.dtype != torch.float32}
     if wrong:
         raise CaptureError(

@@ -6,6 +6,8 @@ So no party computes a cosine. After the last entry the rate is zero, because `g
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +31,8 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
         raise CaptureError(
             [Problem("the scheduler does not belong to the optimiser", "build it on this optimiser")]
         )
-    before, rates_before = scheduler.state_dict(), [group["lr"] for group in optimizer.param_groups]
+    before = scheduler.state_dict()
+    options = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
     table: list[list[float]] = [[] for _ in optimizer.param_groups]
     try:
         with warnings.catch_warnings():
@@ -38,6 +41,7 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
                 for rates, group in zip(table, optimizer.param_groups):
                     rates.append(float(group["lr"]))
                 scheduler.step()
+                _require_only_rates_change(scheduler, options)
     except TypeError as error:
         remedy = "use a scheduler that depends on the step alone; the rates become a table in the task"
         raise CaptureError(
@@ -45,6 +49,20 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
         ) from error
     finally:
         scheduler.load_state_dict(before)
-        for group, rate in zip(optimizer.param_groups, rates_before):
-            group["lr"] = rate
+        for group, option in zip(optimizer.param_groups, options):
+            group.update(option)
     return [torch.tensor(rates, dtype=torch.float32) for rates in table]
+
+
+def _require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[str, Any]]) -> None:
+    """Other options are part of the program. One-cycle and cyclic schedules cycle the momentum unless told not to."""
+    changed = {
+        key
+        for group, options in zip(scheduler.optimizer.param_groups, before)
+        for key in options
+        if key != "lr" and group[key] != options[key]
+    }
+    if changed:
+        what = f"{type(scheduler).__name__} changes {', '.join(sorted(changed))} while it runs"
+        remedy = "only rates may change with the step: pass cycle_momentum=False to the scheduler"
+        raise CaptureError([Problem(what, remedy)])

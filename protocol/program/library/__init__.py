@@ -4,13 +4,25 @@ A program's call of one is an ordinary call: what it computes is fixed by its bo
 loads a program find the kernels again, by program id (see `function`).
 """
 
-from protocol.program.library import contractions, elementary, loss, sampling, sgd, softmax, sums
+from protocol.program.library import (
+    adam,
+    clipping,
+    contractions,
+    elementary,
+    loss,
+    sampling,
+    sgd,
+    softmax,
+    sums,
+)
 from protocol.program.library.function import CATALOGUE, Hint, LibraryFunction, hints, kernels, recognise
 
 __all__ = [
     "CATALOGUE",
     "Hint",
     "LibraryFunction",
+    "adam",
+    "clipping",
     "contractions",
     "elementary",
     "hints",

@@ -170,25 +170,6 @@ def test_names_that_the_state_has_already_are_refused() -> None:
     assert "key" in problem.what
 
 
-def test_optimisers_that_are_not_supported_are_refused() -> None:
-    model = Head()
-    for optimizer in (
-        torch.optim.Adam(model.parameters()),
-        torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, dampening=0.5),
-        torch.optim.SGD(model.parameters(), lr=0.1, maximize=True),
-        torch.optim.SGD([model.out.bias], lr=0.1),
-    ):
-        refused(model, optimizer=optimizer)
-
-
-def test_schedulers_that_need_more_than_the_step_are_refused() -> None:
-    model = Head()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    refused(model, optimizer=optimizer, scheduler=torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer))
-    other = torch.optim.SGD(model.parameters(), lr=0.1)
-    refused(model, optimizer=optimizer, scheduler=torch.optim.lr_scheduler.StepLR(other, 1))
-
-
 @pytest.mark.parametrize(
     "dataset",
     [

@@ -37,6 +37,7 @@ class Case:
 
 LABELS = TensorType(I32, (5,))
 KEY, STEP = TensorType(U32, (2,)), TensorType(U32, ())
+BETAS = {"beta1": 0.9, "beta2": 0.99}
 MOMENTUM = {"momentum": 0.9, "weight_decay": 0.01, "nesterov": True}
 
 CASES = [
@@ -69,6 +70,17 @@ CASES = [
         (f32(40), f32(40), f32(40), f32()),
         MOMENTUM | {"nesterov": False, "weight_decay": 0.0},
     ),
+    Case("adamw_scales", (f32(), f32(), f32()), BETAS | {"eps": 1e-8, "weight_decay": 0.1}),
+    Case("adamw", (*[f32(3, 70)] * 4, f32(), f32(), f32()), BETAS),
+    Case("adamw", (*[f32(3, 30)] * 4, f32(), f32(), f32(), f32(3, 30)), BETAS),
+    Case("adamw", (*[f32(70_001)] * 4, f32(), f32(), f32()), BETAS),
+    Case("square_sum", (f32(3, 5),)),
+    Case("square_sum", (f32(),)),
+    Case("square_sum", (f32(4096),)),
+    Case("square_sum", (f32(70_001),)),
+    Case("clip_scale", (f32(7),), {"limit": 1.5}),
+    Case("clip_scale", (f32(4097),), {"limit": 1.5}),
+    Case("clip_value", (f32(3, 30),), {"limit": 0.5}),
     Case("draw_batch", (KEY, STEP), {"batch": 65, "rows": 1500, "stream": 3}),
     Case("draw_batch", (KEY, STEP), {"batch": 4, "rows": 1, "stream": 0}),
 ]

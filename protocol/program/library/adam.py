@@ -1,0 +1,165 @@
+"""One update of `torch.optim.AdamW`, with plain multiplications, additions, divisions and square roots only.
+
+No `pow` (arithmetic.md section 9, trap 2). Where torch divides by 1 - beta^t, the state carries that number itself:
+`mass' = beta mass + (1 - beta)`, the same recursion as the moments', run on ones. So it is zero at first, its rounding
+is that of the moments, and no difference of nearly equal numbers is taken (beta2^t kept as a product would leave
+1 - 0.999 with 14 good bits). Nothing here knows of parameter groups; see `capture.optimisers`.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import add, div, mul, sqrt, sub
+from protocol.numerics.types import DType, canonical
+from protocol.program.builder import Builder, Value
+from protocol.program.library.function import define
+
+BLOCK = 1 << 15
+"""Elements of a block for each thread: 128 KiB of f32, so that its eight tensors stay in a second-level cache."""
+
+
+def _f32(value: float, like: Tensor) -> Tensor:
+    return torch.tensor(value, dtype=torch.float32, device=like.device)
+
+
+def _adamw_scales(
+    mass1: Tensor,
+    mass2: Tensor,
+    rate: Tensor,
+    *,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+) -> tuple[Tensor, ...]:
+    mass1 = add(mul(_f32(beta1, mass1), mass1), _f32(1 - beta1, mass1))
+    mass2 = add(mul(_f32(beta2, mass2), mass2), _f32(1 - beta2, mass2))
+    root = sqrt(mass2)
+    size = mul(div(rate, mass1), root)
+    kept = sub(_f32(1.0, rate), mul(rate, _f32(weight_decay, rate)))
+    return mass1, mass2, size, mul(_f32(eps, root), root), kept
+
+
+@define("adamw_scales", kernel=_adamw_scales)
+def adamw_scales(
+    b: Builder,
+    mass1: Value,
+    mass2: Value,
+    rate: Value,
+    *,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+) -> tuple[Value, ...]:
+    """What one step has in common for all parameters of a group; every operand and result is f32 [].
+
+    From the masses of both moments (1 - beta^(t-1)) and the rate to the next masses, then the step's size
+    rate sqrt(mass2) / mass1, the eps that goes with it, eps sqrt(mass2), and 1 - rate weight_decay.
+    """
+
+    def f32(value: float) -> Value:
+        return b.constant(DType.F32, (), value)
+
+    mass1 = b.add(b.mul(f32(beta1), mass1), f32(1 - beta1))
+    mass2 = b.add(b.mul(f32(beta2), mass2), f32(1 - beta2))
+    root = b.sqrt(mass2)
+    size = b.mul(b.div(rate, mass1), root)
+    kept = b.sub(f32(1.0), b.mul(rate, f32(weight_decay)))
+    return mass1, mass2, size, b.mul(f32(eps), root), kept
+
+
+def _adamw(
+    p: Tensor,
+    g: Tensor,
+    m: Tensor,
+    v: Tensor,
+    size: Tensor,
+    eps: Tensor,
+    kept: Tensor,
+    *largest: Tensor,
+    beta1: float,
+    beta2: float,
+) -> tuple[Tensor, ...]:
+    factors = [_f32(x, p) for x in (beta1, 1 - beta1, beta2, 1 - beta2)]
+    results = [torch.empty(p.shape, dtype=p.dtype, device=p.device) for _ in range(3 + len(largest))]
+    step = BLOCK * torch.get_num_threads() if p.device.type == "cpu" else p.numel()
+    scratch = torch.empty(min(step, p.numel()), dtype=p.dtype, device=p.device)
+    flat = [x.reshape(-1).split(step) for x in (p, g, m, v, *largest)]
+    # Rank 0 and contiguous results are flattened as views, so the blocks are written in place.
+    into = [x.view(-1).split(step) for x in results]
+    for block, made in zip(zip(*flat), zip(*into)):
+        _block(block, made, scratch[: block[0].numel()], (size, eps, kept), factors)
+    return tuple(results)
+
+
+def _block(
+    operands: tuple[Tensor, ...],
+    results: tuple[Tensor, ...],
+    t: Tensor,
+    scales: tuple[Tensor, Tensor, Tensor],
+    factors: list[Tensor],
+) -> None:
+    """One block, in place; `t` is scratch. Bits of the body: no operation here can tell one NaN from another."""
+    (p, g, m, v, *largest), (p_new, m_new, v_new, *largest_new) = operands, results
+    size, eps, kept = scales
+    beta1, rest1, beta2, rest2 = factors
+    torch.mul(beta1, m, out=m_new)
+    m_new.add_(torch.mul(rest1, g, out=t))
+    torch.mul(g, g, out=t)
+    t.mul_(rest2)
+    torch.mul(beta2, v, out=v_new)
+    v_new.add_(t)
+    under = v_new
+    if largest:
+        under = torch.maximum(largest[0], v_new, out=largest_new[0]).add_(0.0)
+    _sqrt(under, t)
+    t.add_(eps)
+    torch.div(m_new, t, out=t)
+    t.mul_(size)
+    torch.mul(kept, p, out=p_new)
+    p_new.sub_(t)
+    # A NaN in a moment is one in the parameter too, and one in any element is one in the sum.
+    total = p_new.sum()
+    if bool(total != total):
+        for x in results:
+            x.copy_(canonical(x))
+
+
+def _sqrt(x: Tensor, out: Tensor) -> None:
+    """Square root into `out`, by the instruction and not by a vector library (`numerics.elementwise.sqrt`)."""
+    out.copy_(sqrt(x))
+
+
+@define("adamw", kernel=_adamw)
+def adamw(
+    b: Builder,
+    p: Value,
+    g: Value,
+    m: Value,
+    v: Value,
+    size: Value,
+    eps: Value,
+    kept: Value,
+    *largest: Value,
+    beta1: float,
+    beta2: float,
+) -> tuple[Value, ...]:
+    """Parameter, gradient, both moments and the scales of `adamw_scales` to the next parameter and moments.
+
+    m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; p' = kept p - size (m' / (sqrt(v') + eps)). With a
+    further operand, the largest second moment so far (`amsgrad`), its maximum with v' stands under the root and is a
+    fourth result. Decay that is not decoupled is added to g before. Hyperparameters are rounded to f32.
+    """
+
+    def f32(value: float) -> Value:
+        return b.constant(DType.F32, (), value)
+
+    m = b.add(b.mul(f32(beta1), m), b.mul(f32(1 - beta1), g))
+    v = b.add(b.mul(f32(beta2), v), b.mul(f32(1 - beta2), b.mul(g, g)))
+    kept_most = tuple(b.maximum(x, v) for x in largest)
+    root = b.sqrt(kept_most[0] if kept_most else v)
+    direction = b.div(m, b.add(root, eps))
+    return b.sub(b.mul(kept, p), b.mul(size, direction)), m, v, *kept_most

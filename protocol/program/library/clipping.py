@@ -1,0 +1,90 @@
+"""Gradient clipping as in `torch.nn.utils`: by the norm of all gradients together, or each element by itself.
+
+Squares are summed as arithmetic.md section 5 says, in rows of 4,096 and the rows' sums again, so that no split in a
+dispute has more blocks than one move can state.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import add, div, maximum, minimum, mul, neg, sqrt
+from protocol.numerics.sums import sum_f32
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.library.blocks import by_rows
+from protocol.program.library.function import define
+from protocol.program.library.rows import sum_last
+
+ROW = 4096
+"""Elements of one sum: 32 chunks as i64, of at most 128 that a solver states in one move (dispute.md section 5)."""
+
+DAMPING = 1e-6
+"""What torch adds to the norm before it divides."""
+
+
+def _sum(x: Tensor, squared: bool = False) -> Tensor:
+    """f32 [N] to []. A row that is not full sums as if zeros filled it."""
+    term = (lambda part: sum_f32(mul(part, part))) if squared else sum_f32
+    whole = x.numel() // ROW * ROW
+    sums = []
+    if whole:
+        (found,) = by_rows(lambda rows: (term(rows),), x[:whole].view(-1, ROW))
+        sums.append(found.view(-1))
+    if whole < x.numel():
+        sums.append(term(x[whole:]))
+    total = torch.cat(sums)
+    return total.reshape(()) if total.numel() == 1 else _sum(total)
+
+
+def _sum_body(b: Builder, x: Value) -> Value:
+    """The body of `_sum` without squares."""
+    while x.type.elements > ROW:
+        rows = -(-x.type.elements // ROW)
+        if rows * ROW != x.type.elements:
+            x = b.pad(x, (rows * ROW,), (0,), 0.0)
+        x = b.reshape(sum_last(b, b.reshape(x, (rows, ROW))), (rows,))
+    return b.reshape(sum_last(b, x), ())
+
+
+def _square_sum(x: Tensor) -> Tensor:
+    return _sum(x.reshape(-1), squared=True)
+
+
+@define("square_sum", kernel=_square_sum)
+def square_sum(b: Builder, x: Value) -> Value:
+    """f32 of any shape to []: the sum of the squares of all elements."""
+    flat = b.reshape(x, (x.type.elements,))
+    return _sum_body(b, b.mul(flat, flat))
+
+
+def _clip_scale(sums: Tensor, *, limit: float) -> tuple[Tensor, Tensor]:
+    norm = sqrt(_sum(sums))
+    bound, damping, one = (
+        torch.tensor(x, dtype=torch.float32, device=sums.device) for x in (limit, DAMPING, 1.0)
+    )
+    return norm, minimum(div(bound, add(norm, damping)), one)
+
+
+@define("clip_scale", kernel=_clip_scale)
+def clip_scale(b: Builder, sums: Value, *, limit: float) -> tuple[Value, Value]:
+    """f32 [T], the `square_sum` of every gradient, to the norm of all and min(1, limit / (norm + 1e-6)), both [].
+
+    A NaN or an infinity in a gradient, or a square beyond f32, makes both NaN.
+    """
+    norm = b.sqrt(_sum_body(b, sums))
+    bound, damping, one = (b.constant(DType.F32, (), x) for x in (limit, DAMPING, 1.0))
+    return norm, b.minimum(b.div(bound, b.add(norm, damping)), one)
+
+
+def _clip_value(x: Tensor, *, limit: float) -> Tensor:
+    bound = torch.tensor(limit, dtype=torch.float32, device=x.device)
+    return minimum(maximum(x, neg(bound)), bound)
+
+
+@define("clip_value", kernel=_clip_value)
+def clip_value(b: Builder, x: Value, *, limit: float) -> Value:
+    """f32 of any shape: every element between -limit and limit; NaN stays."""
+    bound = b.constant(DType.F32, (), limit)
+    return b.minimum(b.maximum(x, b.neg(bound)), bound)

@@ -1,0 +1,304 @@
+"""Optimisers, clipping and rates do what torch's do; what has no exact form is refused, all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import SGD, Adam, AdamW, Optimizer
+from torch.optim.lr_scheduler import (
+    CosineAnnealingLR,
+    CyclicLR,
+    LambdaLR,
+    LinearLR,
+    OneCycleLR,
+    ReduceLROnPlateau,
+    SequentialLR,
+)
+
+from protocol.program.capture import CapturedStep, CaptureError, Problem, capture
+from protocol.program.library import CATALOGUE
+from tests.unit.capture.steps import BATCH, DATASET, captured, drawn
+
+
+class Gains(nn.Module):
+    """No products of rows, so gradients are torch's to the last bits and only the update can differ."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(4)
+        self.gain = nn.Parameter(torch.randn(3, 8, generator=generator))
+        self.shift = nn.Parameter(torch.randn(8, generator=generator))
+        self.last = nn.Parameter(torch.randn(3, generator=generator))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ((x[:, None] * self.gain + self.shift) ** 2).mean(2) * self.last
+
+
+def squares(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    z: Tensor = model(batch["x"])
+    return ((z - batch["x"][:, :3]) ** 2).mean()
+
+
+def in_torch(
+    step: CapturedStep,
+    model: nn.Module,
+    optimizer: Optimizer,
+    count: int,
+    scheduler: Any = None,
+    clip: Callable[[], object] = lambda: None,
+) -> dict[str, Tensor]:
+    """Train both for `count` steps on the same batches; the captured state at the end."""
+    state = step.initial_state(5)
+    for _ in range(count):
+        optimizer.zero_grad()
+        squares(model, drawn(step, state)).backward()
+        clip()
+        optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
+        state = step.step(state)
+    return state
+
+
+def compare(model: nn.Module, state: Mapping[str, Tensor], tolerance: float = 1e-5) -> None:
+    for name, p in model.named_parameters():
+        torch.testing.assert_close(state[name], p.detach(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (AdamW, {"weight_decay": 0.1}),
+        (AdamW, {"weight_decay": 0.0, "betas": (0.8, 0.95), "eps": 1e-6}),
+        (AdamW, {"amsgrad": True}),
+        (Adam, {}),
+        (Adam, {"weight_decay": 0.1}),
+        (Adam, {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+        (SGD, {"momentum": 0.9}),
+    ],
+    ids=str,
+)
+def test_updates_follow_torch(kind: type[Optimizer], options: Mapping[str, Any]) -> None:
+    model = Gains()
+    optimizer = kind(model.parameters(), lr=0.01, **options)  # type: ignore[call-arg]
+    step = captured(model, squares, optimizer)
+    compare(model, in_torch(step, model, optimizer, 4))
+
+
+def test_adamw_follows_torch_for_a_thousand_steps() -> None:
+    """arithmetic.md section 9, trap 2: a bias correction may be right for five steps and wrong for fifteen."""
+    model = Gains()
+    optimizer = AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
+    scheduler = LambdaLR(optimizer, lambda k: 1 - k / 1000)
+    step = capture(model, squares, optimizer, DATASET, batch_size=BATCH, steps=1000, scheduler=scheduler)
+    state = in_torch(step, model, optimizer, 1000, scheduler)
+    compare(model, state, 1e-4)
+    # The masses are 1 - beta^t: far from done for the second moment's.
+    torch.testing.assert_close(state["optimizer.0.mass1"], torch.tensor(1.0), rtol=1e-5, atol=0.0)
+    torch.testing.assert_close(state["optimizer.0.mass2"], torch.tensor(1 - 0.999**1000), rtol=1e-5, atol=0.0)
+
+
+def test_adamw_has_the_same_bits_for_every_number_of_threads() -> None:
+    generator = torch.Generator().manual_seed(1)
+    p, g, m = (torch.randn(300_001, generator=generator) for _ in range(3))
+    operands = [p, g, m, g * g, *(torch.tensor(x) for x in (1e-3, 1e-8, 0.999))]
+    kernel = CATALOGUE["adamw"].kernel({"beta1": 0.9, "beta2": 0.999})
+    before = torch.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(kernel(operands))
+    finally:
+        torch.set_num_threads(before)
+    for other in found[1:]:
+        assert all(torch.equal(x, y) for x, y in zip(found[0], other))
+
+
+def test_groups_have_their_own_options_and_tables() -> None:
+    model = Gains()
+    groups: list[dict[str, Any]] = [
+        {"params": [model.gain], "weight_decay": 0.1},
+        {"params": [model.shift, model.last], "lr": 0.03, "betas": (0.5, 0.9), "weight_decay": 0.0},
+    ]
+    optimizer = AdamW(groups, lr=0.01)
+    warm = LinearLR(optimizer, 0.1, total_iters=2)
+    scheduler = SequentialLR(optimizer, [warm, CosineAnnealingLR(optimizer, 3)], [2])
+    step = captured(model, squares, optimizer, scheduler=scheduler)
+    first, second = (step.constants[f"learning_rate.{k}"] for k in (0, 1))
+    torch.testing.assert_close(second, first * 3)
+    assert first[0] < first[1] < first[2] > first[3]
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.001)
+    assert scheduler.last_epoch == 0
+    state = in_torch(step, model, optimizer, 4, scheduler)
+    compare(model, state)
+    assert [name for name in state if "optimizer" in name] == [
+        f"optimizer.{k}.mass{n}" for k in (0, 1) for n in (1, 2)
+    ]
+    assert state["gain.exp_avg_sq"].shape == (3, 8)
+
+
+@pytest.mark.parametrize("limit", [0.01, 1e6])
+def test_gradients_are_clipped_by_their_norm_and_it_is_reported(limit: float) -> None:
+    model = Gains()
+    optimizer = SGD(model.parameters(), lr=0.1)
+    step = captured(model, squares, optimizer, clip_norm=limit)
+    norms: list[Tensor] = []
+    state = in_torch(
+        step,
+        model,
+        optimizer,
+        3,
+        clip=lambda: norms.append(nn.utils.clip_grad_norm_(model.parameters(), limit)),
+    )
+    compare(model, state)
+    torch.testing.assert_close(state["metric.grad_norm"], norms[-1])
+
+
+def test_gradients_are_clipped_by_value() -> None:
+    model = Gains()
+    optimizer = SGD(model.parameters(), lr=0.1)
+    step = captured(model, squares, optimizer, clip_value=0.02)
+    state = in_torch(
+        step, model, optimizer, 3, clip=lambda: nn.utils.clip_grad_value_(model.parameters(), 0.02)
+    )
+    compare(model, state)
+    assert "metric.grad_norm" not in state
+
+
+class TiedHead(nn.Module):
+    """One table for the embedding and the head, as a GPT has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Linear(8, 8, bias=False)
+        self.head = nn.Linear(8, 8, bias=False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        z: Tensor = self.head(F.relu(self.tokens(x)))
+        return z[:, :3]
+
+
+def test_tied_parameters_are_one_and_get_both_gradients() -> None:
+    torch.manual_seed(2)
+    model = TiedHead()
+    optimizer = SGD(model.parameters(), lr=0.5)
+    step = captured(model, squares, optimizer)
+    assert [name for name in step.initial if "weight" in name] == ["tokens.weight"]
+    state = in_torch(step, model, optimizer, 4)
+    compare(model, state, 2e-3)
+    assert model.head.weight is model.tokens.weight
+
+
+def test_options_that_change_nothing_are_accepted() -> None:
+    model = Gains()
+    plain = captured(model, squares, AdamW(model.parameters()))
+    for options in ({"foreach": True}, {"fused": True}, {"capturable": True}):
+        assert captured(model, squares, AdamW(model.parameters(), **options)).root == plain.root  # type: ignore[arg-type]
+
+
+def refused(optimizer: Optimizer, model: nn.Module, **options: Any) -> tuple[Problem, ...]:
+    with pytest.raises(CaptureError) as caught:
+        captured(model, squares, optimizer, **options)
+    assert all(problem.remedy for problem in caught.value.problems)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda p: torch.optim.RMSprop(p), "RMSprop"),
+        (lambda p: SGD(p, lr=0.1, momentum=0.9, dampening=0.5), "dampening=0.5"),
+        (lambda p: SGD(p, lr=0.1, maximize=True), "maximize=True"),
+        (lambda p: AdamW(p, maximize=True), "maximize=True"),
+        (lambda p: AdamW(p, differentiable=True), "differentiable=True"),
+        (lambda p: SGD(list(p)[:1], lr=0.1), "does not hold parameter"),
+        (lambda p: SGD([*p, nn.Parameter(torch.ones(2))], lr=0.1), "no parameter of the model"),
+    ],
+    ids=str,
+)
+def test_optimisers_without_an_exact_form_are_refused(make: Callable[[Any], Optimizer], what: str) -> None:
+    model = Gains()
+    assert any(what in problem.what for problem in refused(make(model.parameters()), model))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o: OneCycleLR(o, 0.1, total_steps=9),
+        lambda o: CyclicLR(o, 0.01, 0.1, step_size_up=2, cycle_momentum=True),
+    ],
+)
+@pytest.mark.parametrize("kind", [AdamW, SGD])
+def test_cycled_momentum_is_refused_and_left_as_it_was(
+    make: Callable[[Optimizer], Any], kind: type[Optimizer]
+) -> None:
+    model = Gains()
+    options: dict[str, Any] = {"momentum": 0.9} if kind is SGD else {}
+    optimizer = kind(model.parameters(), lr=0.01, **options)  # type: ignore[call-arg]
+    scheduler = make(optimizer)
+    before = {key: value for key, value in optimizer.param_groups[0].items() if key != "params"}
+    (problem,) = refused(optimizer, model, scheduler=scheduler)
+    assert "betas" in problem.what or "momentum" in problem.what
+    assert "cycle_momentum=False" in problem.remedy
+    after = {key: value for key, value in optimizer.param_groups[0].items() if key != "params"}
+    assert after == before
+
+
+def test_one_cycle_of_the_rate_alone_is_a_table() -> None:
+    model = Gains()
+    optimizer = AdamW(model.parameters(), lr=0.01)
+    scheduler = OneCycleLR(optimizer, 0.1, total_steps=9, cycle_momentum=False)
+    step = captured(model, squares, optimizer, scheduler=scheduler)
+    state = in_torch(step, model, optimizer, 4, scheduler)
+    compare(model, state)
+
+
+def test_schedulers_that_need_more_than_the_step_are_refused() -> None:
+    model = Gains()
+    optimizer = SGD(model.parameters(), lr=0.1)
+    refused(optimizer, model, scheduler=ReduceLROnPlateau(optimizer))
+    refused(optimizer, model, scheduler=LinearLR(SGD(model.parameters(), lr=0.1)))
+
+
+def test_every_reason_is_listed_at_once() -> None:
+    model = Gains()
+    model.last = nn.Parameter(model.last.double())
+    data = {"x": DATASET["x"], "y": DATASET["y"] + 2**40}
+    optimizer = SGD([model.gain, model.shift], lr=0.1, maximize=True)
+    options = {"clip_norm": 0.0, "clip_value": -1.0, "scheduler": ReduceLROnPlateau(optimizer)}
+    with pytest.raises(CaptureError) as caught:
+        capture(model, squares, optimizer, data, batch_size=0, steps=-1, **options)  # type: ignore[arg-type]
+    listed = "\n".join(problem.what for problem in caught.value.problems)
+    for what in (
+        "batch_size=0",
+        "steps=-1",
+        "dataset tensor y exceeds",
+        "maximize=True",
+        "does not hold parameter last",
+        "clip_norm=0.0",
+        "clip_value=-1.0",
+        "ReduceLROnPlateau",
+        "last is float64",
+    ):
+        assert what in listed
+
+
+def test_names_that_meet_in_the_state_are_refused() -> None:
+    inner, middle, model = nn.Module(), nn.Module(), nn.Module()
+    model.gain = nn.Parameter(torch.ones(8))
+    inner.mass1 = nn.Parameter(torch.ones(8))
+    middle.add_module("0", inner)
+    model.add_module("optimizer", middle)
+
+    def objective(m: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        return sum((p * batch["x"]).mean() for p in m.parameters())  # type: ignore[return-value]
+
+    with pytest.raises(CaptureError, match=r"optimizer\.0\.mass1"):
+        captured(model, objective, AdamW(model.parameters()))
