@@ -18,6 +18,7 @@ from protocol.program.capture.captured import CapturedStep, Coverage
 from protocol.program.capture.datasets import as_committed, committed, example_batch
 from protocol.program.capture.errors import CaptureError, Problem, Problems
 from protocol.program.capture.graph import Objective, require_f32, trace_step
+from protocol.program.capture.roles import Bits, table_of
 from protocol.program.capture.schedules import learning_rates
 from protocol.program.capture.update import update_of
 from protocol.program.step import StepProgram
@@ -36,6 +37,7 @@ def capture(
     scheduler: LRScheduler | None = None,
     clip_norm: float | None = None,
     clip_value: float | None = None,
+    bits: Mapping[str, Bits] | None = None,
 ) -> CapturedStep:
     """Capture one training step of `model`.
 
@@ -44,7 +46,8 @@ def capture(
     `optimizer` is a `torch.optim.SGD`, `Adam` or `AdamW` over the model's parameters; its rates, or those of
     `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
     `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with the former, the norm before it is
-    the metric `grad_norm`. Buffers that the step writes are part of the state; frozen parameters and other buffers
+    the metric `grad_norm`. `bits` replaces rows of the contraction table by role, as in {"vocabulary": (13, 13)}
+    (`roles`). Buffers that the step writes are part of the state; frozen parameters and other buffers
     become constants. Raises one `CaptureError` with every reason.
     """
     problems = Problems()
@@ -62,12 +65,14 @@ def capture(
         update = update_of(optimizer, trainable, clip_norm, clip_value)
     with problems.collected():
         tables = learning_rates(optimizer, scheduler, max(steps, 1))
+    with problems.collected():
+        table = table_of(bits or {})
     problems.raise_any()
     rates = {f"learning_rate.{k}": t for k, t in enumerate(tables)}
     parameters = {name: as_committed(p) for name, p in trainable.items()}
     written = {name: traced.buffers[name] for name in traced.written}
     constants = {name: t for name, t in traced.buffers.items() if name not in written} | rates
-    assembled = assemble(traced, update, parameters, data, constants, tuple(rates), batch_size)
+    assembled = assemble(traced, update, parameters, data, constants, tuple(rates), batch_size, table)
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     program.check()
     initial = initial_tensors(assembled, parameters | written)

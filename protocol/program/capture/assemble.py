@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,14 +20,14 @@ from protocol.program.capture import ops  # noqa: F401 - registers the rules
 from protocol.program.capture.datasets import draw
 from protocol.program.capture.errors import CaptureError, Problem
 from protocol.program.capture.graph import TracedStep
-from protocol.program.capture.lowering import Lowering, lower, outputs_of
+from protocol.program.capture.lowering import Lowering, lower
+from protocol.program.capture.roles import Bits, Role, roles_of
 from protocol.program.capture.update import Update
 from protocol.program.capture.views import View
 from protocol.program.program import Program
 from protocol.program.step import METRIC
 from protocol.program.types import TensorType
 
-aten = torch.ops.aten
 STEP = "step"
 KEY = "key"
 
@@ -50,9 +49,11 @@ def assemble(
     constants: Mapping[str, Tensor],
     rates: Sequence[str],
     batch_size: int,
+    table: Mapping[Role, Bits],
 ) -> Assembled:
     """Write the program. `constants` holds the buffers that are only read by name and, under the names `rates`, one
-    learning-rate table per parameter group. Raises `CaptureError` with all unsupported operations."""
+    learning-rate table per parameter group; `table` what contractions take. Raises `CaptureError` with all unsupported
+    operations."""
     b = Builder("step")
     types = _state_types(traced, update, parameters, constants)
     state = {name: b.input(type_) for name, type_ in types.items()}
@@ -60,7 +61,8 @@ def assemble(
     fixed = {name: b.input(_type_of(t)) for name, t in constants.items()}
 
     batch = draw(b, data, state[KEY], state[STEP], batch_size)
-    lowering = Lowering(b, weight_gradients(traced))
+    roles = roles_of(traced.graph, len(traced.parameters), len(traced.buffers), table)
+    lowering = Lowering(b, roles, state[KEY], state[STEP])
     known = state | fixed
     names = [*(known[name] for name in (*traced.parameters, *traced.buffers)), *batch]
     results = lower(lowering, traced.graph, [View.of(value) for value in names])
@@ -78,21 +80,6 @@ def assemble(
     for name in types:
         b.output(after[name])
     return Assembled(b.build(), types, lowering.coverage)
-
-
-def weight_gradients(traced: TracedStep) -> frozenset[torch.fx.Node]:
-    """The matrix products whose result is a parameter's gradient, through views and additions."""
-    found: set[torch.fx.Node] = set()
-    open_: list[Any] = list(outputs_of(traced.graph)[: len(traced.parameters)])
-    passing = {aten.t.default, aten.transpose.int, aten.view.default, aten.detach.default, aten.add.Tensor}
-    while open_:
-        node = open_.pop()
-        if not isinstance(node, torch.fx.Node) or node in found:
-            continue
-        found.add(node)
-        if node.target in passing:
-            open_.extend(node.all_input_nodes)
-    return frozenset(found)
 
 
 def initial_tensors(assembled: Assembled, of_model: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -18,6 +18,7 @@ from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTens
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from protocol.program.capture.datasets import as_committed
 from protocol.program.capture.errors import CaptureError, Problem
@@ -84,7 +85,8 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
 
     def forward_and_backward(p: list[Tensor], b: list[Tensor], x: list[Tensor]) -> list[Tensor]:
         leaves = [value.detach().requires_grad_() for value in p]
-        with recorder, recorder.names_of(model):
+        # Fused attention has bits of its own; torch's own writing of it is products, a softmax and masks.
+        with recorder, recorder.names_of(model), sdpa_kernel(SDPBackend.MATH):
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             named = {f"model.{name}": value for name, value in tensors.items()}
             loss, metrics = functional_call(step, named, (dict(zip(batch, x)),))
@@ -152,20 +154,24 @@ def _keep_writes(
 def _literals(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict[str, Tensor]:
     """Make tensors that the code spells out, `torch.tensor([1, 2])`, placeholders behind the first `after` ones.
 
-    Returns them by name. Those of other types than a program has stay where they are, for `lowering` to refuse.
+    Returns them by name. Those of other types than a program has stay where they are, for `lowering` to refuse, and
+    so do those without elements, for it to ignore.
     """
     graph = traced.graph
     last = [node for node in graph.nodes if node.op == "placeholder"][after - 1]
     numbers = (k for k in count() if f"literal.{k}" not in taken)
     found: dict[str, Tensor] = {}
     for node in list(graph.nodes):
-        if node.op == "get_attr" and getattr(traced, node.target).dtype in DTYPES:
+        if node.op != "get_attr":
+            continue
+        tensor = getattr(traced, node.target)
+        if tensor.dtype in DTYPES and tensor.numel():
             with graph.inserting_after(last):
                 last = graph.placeholder(node.name)
             last.meta = dict(node.meta)
             node.replace_all_uses_with(last)
             graph.erase_node(node)
-            found[f"literal.{next(numbers)}"] = getattr(traced, node.target)
+            found[f"literal.{next(numbers)}"] = tensor
     return found
 
 

@@ -10,6 +10,7 @@ import inspect
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import torch
@@ -19,8 +20,10 @@ from torch.fx.node import map_arg
 
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
+from protocol.program.capture.datasets import BATCH_STREAM
 from protocol.program.capture.errors import CaptureError, Problem
-from protocol.program.capture.sources import BACKWARD_KEY, source_of
+from protocol.program.capture.roles import Roles
+from protocol.program.capture.sources import source_of
 from protocol.program.capture.views import View
 from protocol.program.errors import ProgramError
 from protocol.program.library.function import Attribute, LibraryFunction
@@ -45,11 +48,10 @@ DEFAULT_REMEDY = (
 )
 CONSTANT = "make it of float32, int64 or bool, or register it as a buffer of the model in one of these types"
 RANDOM = (
-    "remove dropout and noise from the model: no random numbers but the batch draw are part of a step yet"
+    "draw noise when the data are made: the random numbers of a step are the batch draw and dropout's masks"
 )
 REMEDIES = dict.fromkeys(
-    ("native_dropout", "bernoulli", "empty_like", "rand", "rand_like", "randn", "randn_like"),
-    RANDOM,
+    ("bernoulli", "multinomial", "rand", "rand_like", "randn", "randn_like", "randint"), RANDOM
 )
 
 
@@ -74,9 +76,12 @@ def lowers(*overloads: OpOverload) -> Callable[[Rule], Rule]:
 class Lowering:
     """What rules work with: the builder, values as elements of a type, constants, and facts about the graph."""
 
-    def __init__(self, builder: Builder, weight_gradients: frozenset[torch.fx.Node]) -> None:
+    def __init__(self, builder: Builder, roles: Roles, key: Value, step: Value) -> None:
         self.builder = builder
-        self.weight_gradients = weight_gradients
+        self.roles = roles
+        self.key, self.step = key, step
+        """What random numbers are drawn with: u32 [2] and u32 []."""
+        self._streams = count(BATCH_STREAM + 1)
         self.coverage: Counter[tuple[str, str]] = Counter()
         self.called: list[str] = []
         """Library functions that the rule at work has called."""
@@ -120,14 +125,13 @@ class Lowering:
 
     @staticmethod
     def dtype_of(node: torch.fx.Node) -> DType:
-        """The type of a node's (first) result."""
+        """The type of a node's result, or of its first one where there are several."""
         value = node.meta["val"]
-        return dtype_of(value if isinstance(value, Tensor) else value[0])
+        return dtype_of(value if isinstance(value, Tensor) else next(v for v in value if v is not None))
 
-    @staticmethod
-    def is_gradient(x: Any) -> bool:
-        """Whether the backward pass made this node."""
-        return isinstance(x, torch.fx.Node) and bool(x.meta.get(BACKWARD_KEY))
+    def next_stream(self) -> int:
+        """A Philox stream of one's own; streams are numbered in the graph's order."""
+        return next(self._streams)
 
 
 def dtype_of(value: Tensor) -> DType:
@@ -159,6 +163,8 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
                 problems[Problem(f"{node.target}: {error}", error.remedy, source_of(node))] = None
             except ProgramError as error:
                 problems[Problem(f"{node.target}: {error}", DEFAULT_REMEDY, source_of(node))] = None
+        elif node.op == "get_attr" and not node.meta["val"].numel():
+            known[node] = None  # a tensor without elements, as `torch.cat` passes over
         elif node.op == "get_attr":
             for user in node.users:
                 problems[Problem("a tensor made inside the step", CONSTANT, source_of(user))] = None

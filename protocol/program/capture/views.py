@@ -26,7 +26,8 @@ class View:
     shape: Shape
     strides: Shape
     offset: int = 0
-    _copy: Value | None = field(default=None, repr=False)
+    _copies: dict[tuple[Shape, Shape, int], Value] = field(default_factory=dict, repr=False)
+    """Copies made so far, shared by all views of one origin."""
 
     @classmethod
     def of(cls, value: Value) -> View:
@@ -52,9 +53,10 @@ class View:
         """The view as a value of its shape, copied by one `strided` where it is not the value itself."""
         if self.whole:
             return self.value
-        if self._copy is None:
-            self._copy = b.strided(self.value, self.shape, self.strides, self.offset)
-        return self._copy
+        key = (self.shape, self.strides, self.offset)
+        if key not in self._copies:
+            self._copies[key] = b.strided(self.value, *key)
+        return self._copies[key]
 
     def broadcast(self, b: Builder) -> Value:
         """A value that broadcasts to the view: repeated axes have size 1 and leading ones are gone."""
@@ -62,11 +64,12 @@ class View:
         while shape and shape[0] == 1:
             shape = shape[1:]
         strides = self.strides[len(self.strides) - len(shape) :]
-        return View(self.value, shape, strides, self.offset).elements(b)
+        return View(self.value, shape, strides, self.offset, self._copies).elements(b)
 
     def turned(self) -> View:
-        """The transpose of a rank 2 view."""
-        return View(self.value, self.shape[::-1], self.strides[::-1], self.offset)
+        """The view with its last two axes swapped."""
+        shape, strides = ((*x[:-2], x[-1], x[-2]) for x in (self.shape, self.strides))
+        return View(self.value, shape, strides, self.offset, self._copies)
 
     def apply(self, b: Builder, operation: Callable[..., Tensor], *args: Any, **kwargs: Any) -> View:
         """The view that an ATen view operation makes of this one; copies first where torch would have to."""
@@ -75,8 +78,22 @@ class View:
         except RuntimeError:  # torch: "view size is not compatible with input tensor's size and stride"
             if self.whole:
                 raise
-            return View.of(self.elements(b)).apply(b, operation, *args, **kwargs)
-        return View(self.value, tuple(meta.shape), tuple(meta.stride()), int(meta.storage_offset()))
+            return self._copied(b, lambda meta: operation(meta, *args, **kwargs)).apply(
+                b, operation, *args, **kwargs
+            )
+        shape, strides = tuple(meta.shape), tuple(meta.stride())
+        return View(self.value, shape, strides, int(meta.storage_offset()), self._copies)
+
+    def _copied(self, b: Builder, operation: Callable[[Tensor], Tensor]) -> View:
+        """The view as a copy in order, or with its last two axes swapped where that is how they lie already and
+        `operation` is content with it: a product then finds k^T as k."""
+        turned = self.turned() if len(self.shape) > 1 and self.strides[-2] < self.strides[-1] else self
+        if turned is not self:
+            try:
+                operation(torch.empty(turned.shape, device="meta").mT)
+            except RuntimeError:
+                turned = self
+        return View.of(self.elements(b)) if turned is self else View.of(turned.elements(b)).turned()
 
     def _meta(self) -> Tensor:
         flat = torch.empty(self.value.type.elements, device="meta")

@@ -1,13 +1,16 @@
-"""Matrix products: arithmetic.md section 4, one body for all, bits by the role that the product plays in training.
+"""Matrix products: arithmetic.md section 4, one body for all. The bits follow from the product's role (`capture.roles`).
 
-| function | operands | result | bits |
-|---|---|---|---|
-| `linear` | x [M, K], w [N, K], bias [N] or none | x w^T + bias [M, N] | 13 x 13 |
-| `matmul` | x [M, K], y [K, N] | x y [M, N] | 13 x 13 |
-| `linear_grad_input` | g [M, K], w [K, N] | g w [M, N] | 13 x 13 |
-| `linear_grad_weight` | g [K, M], x [K, N] | g^T x [M, N] | 20 x 13 |
+| function | operands | result |
+|---|---|---|
+| `linear` | x [… M, K], w [… N, K], bias [N] or none | x w^T + bias [… M, N] |
+| `matmul` | x [… M, K], y [… K, N], bias [N] or none | x y + bias [… M, N] |
+| `linear_grad_input` | g [… M, K], w [… K, N] | g w [… M, N] |
+| `linear_grad_weight` | g [… K, M], x [… K, N] | g^T x [… M, N] |
+| `matmul_nt` | x [… M, K], y [… N, K] | x y^T [… M, N], such as attention's scores q k^T |
+| `matmul_tn` | x [… K, M], y [… K, N] | x^T y [… M, N], such as the gradient P^T dO of the values |
 
-The exponent group is a row along the contracted axis, on both sides.
+Leading axes are equal. `px` and `py` are the bits of the left and the right operand, 13 or 20. The exponent group is a
+row along the contracted axis, on both sides.
 """
 
 from __future__ import annotations
@@ -20,51 +23,60 @@ from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
 
 
-def _linear(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
-    product = contract(x, w, 13, 13)
+def _linear(x: Tensor, w: Tensor, bias: Tensor | None = None, *, px: int = 13, py: int = 13) -> Tensor:
+    product = contract(x, w, px, py)
     return product if bias is None else add(product, bias)
 
 
 @define("linear", kernel=_linear)
-def linear(b: Builder, x: Value, w: Value, bias: Value | None = None) -> Value:
-    """x [M, K] times w [N, K] transposed, plus a bias [N]."""
-    product = _contract(b, x, w, 13, 13)
+def linear(b: Builder, x: Value, w: Value, bias: Value | None = None, *, px: int = 13, py: int = 13) -> Value:
+    """x times w transposed, plus a bias."""
+    product = _contract(b, x, w, px, py)
     return product if bias is None else b.add(product, bias)
 
 
-def _matmul(x: Tensor, y: Tensor) -> Tensor:
-    return contract(x, y.mT, 13, 13)
+def _matmul(x: Tensor, y: Tensor, bias: Tensor | None = None, *, px: int = 13, py: int = 13) -> Tensor:
+    return _linear(x, y.mT, bias, px=px, py=py)
 
 
 @define("matmul", kernel=_matmul)
-def matmul(b: Builder, x: Value, y: Value) -> Value:
-    """x [M, K] times y [K, N]."""
-    return _contract(b, x, b.transpose(y, 0, 1), 13, 13)
+def matmul(b: Builder, x: Value, y: Value, bias: Value | None = None, *, px: int = 13, py: int = 13) -> Value:
+    """x times y, plus a bias."""
+    product = _contract(b, x, b.transpose(y, -2, -1), px, py)
+    return product if bias is None else b.add(product, bias)
 
 
-def _linear_grad_input(g: Tensor, w: Tensor) -> Tensor:
-    return contract(g, w.mT, 13, 13)
+@define("linear_grad_input", kernel=_matmul)
+def linear_grad_input(b: Builder, g: Value, w: Value, *, px: int = 13, py: int = 13) -> Value:
+    """g times w."""
+    return _contract(b, g, b.transpose(w, -2, -1), px, py)
 
 
-@define("linear_grad_input", kernel=_linear_grad_input)
-def linear_grad_input(b: Builder, g: Value, w: Value) -> Value:
-    """g [M, K] times w [K, N]."""
-    return _contract(b, g, b.transpose(w, 0, 1), 13, 13)
+def _matmul_tn(x: Tensor, y: Tensor, *, px: int, py: int) -> Tensor:
+    return contract(x.mT, y.mT, px, py)
 
 
-def _linear_grad_weight(g: Tensor, x: Tensor) -> Tensor:
-    return contract(g.mT, x.mT, 20, 13)
+@define("linear_grad_weight", kernel=_matmul_tn)
+def linear_grad_weight(b: Builder, g: Value, x: Value, *, px: int, py: int) -> Value:
+    """g transposed times x; a row is one column of the batch, so its terms may differ widely in size."""
+    return _contract(b, b.transpose(g, -2, -1), b.transpose(x, -2, -1), px, py)
 
 
-@define("linear_grad_weight", kernel=_linear_grad_weight)
-def linear_grad_weight(b: Builder, g: Value, x: Value) -> Value:
-    """g [K, M] transposed times x [K, N]; a row is one column of the batch, so its terms may differ widely in size."""
-    return _contract(b, b.transpose(g, 0, 1), b.transpose(x, 0, 1), 20, 13)
+@define("matmul_nt", kernel=_linear)
+def matmul_nt(b: Builder, x: Value, y: Value, *, px: int, py: int) -> Value:
+    """x times y transposed."""
+    return _contract(b, x, y, px, py)
+
+
+@define("matmul_tn", kernel=_matmul_tn)
+def matmul_tn(b: Builder, x: Value, y: Value, *, px: int, py: int) -> Value:
+    """x transposed times y."""
+    return _contract(b, b.transpose(x, -2, -1), b.transpose(y, -2, -1), px, py)
 
 
 def _contract(b: Builder, x: Value, y: Value, px: int, py: int) -> Value:
-    """f32 [M, K] and [N, K] to [M, N], rounded once from the exact integer."""
+    """f32 [… M, K] and [… N, K] to [… M, N], rounded once from the exact integer."""
     x, y = b.pad_rows(x, 0.0), b.pad_rows(y, 0.0)
     ex, ey = b.exponent(x), b.exponent(y)
     product = b.dot(b.quantise(x, ex, px), b.quantise(y, ey, py))
-    return b.round_scaled(product, ex, b.transpose(ey, 0, 1), p=px + py)
+    return b.round_scaled(product, ex, b.transpose(ey, -2, -1), p=px + py)
