@@ -14,7 +14,6 @@ import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {DisputeErrors} from "./libraries/DisputeErrors.sol";
 import {Proofs} from "./libraries/Proofs.sol";
 import {InstructionOpening, Leaf} from "./types/Openings.sol";
-import {Terms} from "./types/Terms.sol";
 
 /// @title The game from a segment down to one element: dispute.md section 6.
 /// @notice Opening a game, the way down (segment, step, call), and its end by time. Claims, demands, splits and
@@ -69,18 +68,18 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     ) external override returns (uint256 game) {
         Record storage g;
         uint64 priority;
-        (game, g, priority) = _open(task, segment, salt);
-        ITaskMarket.Task memory t = MARKET.taskOf(task);
-        _enterSegment(game, g, segment, t.root, t.size, before, afterwards, priority);
+        ITaskMarket.Played memory played;
+        (game, g, priority, played) = _open(task, segment, salt);
+        _enterSegment(game, g, segment, played.root, played.size, before, afterwards, priority);
     }
 
     /// @inheritdoc IDisputeGame
     function challengeBlind(uint256 task, bytes32 salt) external override returns (uint256 game) {
         Record storage g;
-        (game, g,) = _open(task, SEGMENT_UNKNOWN, salt);
+        ITaskMarket.Played memory played;
+        (game, g,, played) = _open(task, SEGMENT_UNKNOWN, salt);
         g.phase = Phase.Segment;
-        ITaskMarket.Task memory t = MARKET.taskOf(task);
-        (g.segmentRoot, g.segmentSize) = (t.root, t.size);
+        (g.segmentRoot, g.segmentSize) = (played.root, played.size);
     }
 
     // ------------------------------------------------------------------ the way down
@@ -114,7 +113,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         // At most 2^16 steps.
         (g.step, g.phase) = (uint24(step), Phase.Frame);
         bytes32 key = _claimKey(g);
-        _request(g.task, key, Kind.Trace, 0, 0, Proofs.between(before.value, afterwards.value), 0);
+        _request(g.task, key, Kind.Trace, 0, 0, Proofs.between(before.value, afterwards.value));
         emit StepSelected(game, step, before.value, afterwards.value, key);
     }
 
@@ -122,16 +121,15 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     function selectCall(uint256 game, bytes32 head, InstructionOpening calldata) external override {
         Record storage g = _challengerMove(game, head, Phase.Frame);
         ClaimRecord storage caller = _reached(g);
-        (uint32 n, bytes32 program, bytes32 context, uint32 leaves) =
+        (uint32 n, bytes32 program, bytes32 call, uint32 leaves) =
             abi.decode(_proved(Evidence.selectCall.selector, caller), (uint32, bytes32, bytes32, uint32));
         uint8 depth = g.depth + 1;
         if (depth > MAX_DEPTH) revert DisputeErrors.TooDeep(MAX_DEPTH);
-        bytes32 callerKey = _claimKey(g);
-        bytes32 key = Proofs.calleeKey(callerKey, n);
+        bytes32 key = Proofs.calleeKey(_claimKey(g), call);
         // Edges of the callee are opened in the caller's trace.
         caller.size = leaves;
         (g.claim, g.depth) = (key, depth);
-        _request(g.task, key, Kind.Trace, 0, program, context, callerKey);
+        _request(g.task, key, Kind.Trace, 0, program, 0);
         emit CallSelected(game, n, program, key);
     }
 
@@ -186,7 +184,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     /// refuses a task that is over, has no checkpoint, or whose window is over.
     function _open(uint256 task, uint32 segment, bytes32 salt)
         private
-        returns (uint256 id, Record storage g, uint64 priority)
+        returns (uint256 id, Record storage g, uint64 priority, ITaskMarket.Played memory played)
     {
         bytes32 commitment =
             keccak256(abi.encode(block.chainid, address(this), task, segment, msg.sender, salt));
@@ -196,12 +194,12 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         if (c.number == block.number) revert DisputeErrors.SameBlock(block.number);
         _requireInTime(c.until);
         delete _commitments[msg.sender][commitment];
+        played = MARKET.gameOpened(task);
         Docket storage d = _dockets[task];
-        if (d.program == 0) {
-            Terms memory terms = MARKET.termsOf(task);
-            (d.solverClock, d.challengerClock) = (terms.solverClock, terms.challengerClock);
-            (d.segmentSteps, d.stateTensors) = (terms.segmentSteps, terms.stateTensors);
-            d.program = terms.programId;
+        // Clocks of terms are at least one second.
+        if (d.challengerClock == 0) {
+            (d.solverClock, d.challengerClock) = (played.solverClock, played.challengerClock);
+            (d.segmentSteps, d.stateTensors) = (played.segmentSteps, played.stateTensors);
         }
         id = ++_games;
         g = _records[id];
@@ -209,7 +207,6 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (g.task, g.challenger, g.lock) = (uint64(task), msg.sender, c.lock);
         g.deadline = _now() + d.challengerClock;
         emit Challenged(id, task, msg.sender);
-        MARKET.gameOpened(task);
     }
 
     /// @dev Goes into a segment of the tree (root, size): its step tree is due. Of the games in a segment the one with the
@@ -229,7 +226,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         bytes32 context = Proofs.between(before.value, afterwards.value);
         uint32 steps = _dockets[g.task].segmentSteps;
         bytes32 key = _claimKey(g);
-        _request(g.task, key, Kind.Steps, steps + 1, 0, context, 0);
+        _request(g.task, key, Kind.Steps, steps + 1, 0, context);
         ClaimRecord storage c = _claims[key];
         uint32 first = c.first;
         if (first == 0 || priority < c.priority || _records[first].phase == Phase.Closed) {

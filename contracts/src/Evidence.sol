@@ -60,11 +60,11 @@ contract Evidence {
         return (opening.value.value, size, uint64(Instructions.byteCount(ins.results[0])));
     }
 
-    /// @notice The call's number, program and context, and the leaves of the caller's trace.
+    /// @notice The call's number, program and hash, and the leaves of the caller's trace.
     function selectCall(bytes32 program, bytes32, InstructionOpening calldata call)
         external
         view
-        returns (uint32 n, bytes32 callee, bytes32 context, uint32 leaves)
+        returns (uint32 n, bytes32 callee, bytes32 hash, uint32 leaves)
     {
         (, bytes calldata attributes) = _openedAs(Opcode.CALL, program, call);
         callee = bytes32(BigEndian.read(attributes, 0, 32));

@@ -7,6 +7,7 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {Errors} from "./libraries/Errors.sol";
+import {Shares} from "./libraries/Shares.sol";
 
 /// @title StakeVault: deposits, locks, unbonding, slashing, pull payments (dispute.md sections 1 and 8).
 /// @dev Only `deposit` and `withdraw` call the token. Everything the modules call is bookkeeping, so a hostile token
@@ -14,14 +15,14 @@ import {Errors} from "./libraries/Errors.sol";
 contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
+    /// @notice One storage slot: `held` is 4 * remaining + module, the module that made it (1 market, 2 audit board, 3 game).
     struct Lock {
         address owner;
-        /// End of the unbonding, 0 before it begins.
-        uint64 until;
-        /// Which module made it: 1 market, 2 audit board, 3 game.
-        uint8 module;
-        uint256 remaining;
+        uint96 held;
     }
+
+    /// @notice Most that one lock holds: 2^94 - 1, of a token with 18 decimals 19.8 billion.
+    uint256 private constant MAX_LOCK = type(uint96).max >> 2;
 
     IERC20 private immutable TOKEN;
     address private immutable DEPLOYER;
@@ -29,18 +30,21 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     address[3] private _modules;
     /// @dev Place of a module in `_modules`, counted from 1; 0 for everybody else.
     mapping(address account => uint8) private _moduleNumber;
-    Lock[] private _locks;
+    /// @dev Numbered from 1: number 0 means "no lock" to the modules.
+    mapping(uint256 id => Lock) private _locks;
+    /// @dev End of a lock's unbonding, 0 before it begins.
+    mapping(uint256 id => uint64) private _until;
+    /// @dev Number of the newest lock and the sum burned share a slot, which every lock writes.
+    uint64 private _newest;
+    uint192 private _burned;
 
     /// @inheritdoc IStakeVault
     mapping(address account => uint256) public free;
-    /// @inheritdoc IStakeVault
-    uint256 public burned;
 
     constructor(IERC20 token_) {
         if (address(token_).code.length == 0) revert Errors.NoCode(address(token_));
         TOKEN = token_;
         DEPLOYER = msg.sender;
-        _locks.push(); // Number 0 means "no lock" to the modules.
     }
 
     /// @notice The deployer names the three modules, once.
@@ -76,9 +80,9 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     /// @inheritdoc IStakeVault
     function finishUnbonding(uint256 id) external {
         Lock storage entry = _lockAt(id);
-        uint64 until = entry.until;
+        uint64 until = _until[id];
         if (until == 0 || block.timestamp <= until) revert Errors.StillBonded(id, until);
-        _release(id, entry, entry.remaining);
+        _release(id, entry, type(uint256).max);
     }
 
     // ------------------------------------------------------------------ modules
@@ -87,9 +91,10 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     function lock(address owner, uint256 amount) external returns (uint256 id) {
         uint8 module = _moduleNumber[msg.sender];
         if (module == 0) revert Errors.NotModule(msg.sender);
+        if (amount > MAX_LOCK) revert Errors.OutOfBounds("lock", amount, 0, MAX_LOCK);
         _takeFree(owner, amount);
-        id = _locks.length;
-        _locks.push(Lock(owner, 0, module, amount));
+        id = ++_newest;
+        _locks[id] = Lock(owner, uint96(amount << 2 | module));
         emit Locked(id, owner, msg.sender, amount);
     }
 
@@ -100,21 +105,32 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
 
     /// @inheritdoc IStakeVault
     function pay(uint256 id, address to, uint256 amount) external returns (uint256 taken) {
-        taken = _take(_ownLock(id), amount);
-        free[to] += taken;
-        emit Paid(id, to, taken);
+        return _pay(id, _ownLock(id), to, amount);
     }
 
     /// @inheritdoc IStakeVault
     function burn(uint256 id, uint256 amount) external returns (uint256 taken) {
-        taken = _take(_ownLock(id), amount);
-        burned += taken;
-        emit Burned(id, taken);
+        return _burn(id, _ownLock(id), amount);
+    }
+
+    /// @inheritdoc IStakeVault
+    function slash(uint256 id, address challenger, uint256 reward, address submitter, uint256 restitution)
+        external
+        returns (uint256 stake, uint256 rewarded)
+    {
+        Lock storage entry = _ownLock(id);
+        stake = entry.held >> 2;
+        uint256 restored;
+        (, rewarded, restored,) = Shares.slash(stake, reward, restitution);
+        _pay(id, entry, challenger, rewarded);
+        _pay(id, entry, submitter, restored);
+        _burn(id, entry, type(uint256).max);
     }
 
     /// @inheritdoc IStakeVault
     function unbond(uint256 id, uint64 until) external {
-        _ownLock(id).until = until;
+        _ownLock(id);
+        _until[id] = until;
         emit Unbonding(id, until);
     }
 
@@ -132,26 +148,35 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         returns (address owner, address module, uint256 remaining, uint64 until)
     {
         Lock storage entry = _lockAt(id);
-        return (entry.owner, _modules[entry.module - 1], entry.remaining, entry.until);
+        return (entry.owner, _moduleOf(entry), entry.held >> 2, _until[id]);
+    }
+
+    /// @inheritdoc IStakeVault
+    function burned() external view returns (uint256) {
+        return _burned;
     }
 
     /// @notice Number of locks ever made; their ids are 1 ... locks().
     function locks() external view returns (uint256) {
-        return _locks.length - 1;
+        return _newest;
     }
 
     // ------------------------------------------------------------------ inside
 
-    function _lockAt(uint256 id) private view returns (Lock storage) {
-        if (id == 0 || id >= _locks.length) revert Errors.UnknownLock(id);
-        return _locks[id];
+    function _lockAt(uint256 id) private view returns (Lock storage entry) {
+        entry = _locks[id];
+        if (entry.owner == address(0)) revert Errors.UnknownLock(id);
     }
 
     function _ownLock(uint256 id) private view returns (Lock storage entry) {
         entry = _lockAt(id);
-        if (_moduleNumber[msg.sender] != entry.module) {
-            revert Errors.NotAllowed(msg.sender, _modules[entry.module - 1]);
+        if (_moduleNumber[msg.sender] != entry.held & 3) {
+            revert Errors.NotAllowed(msg.sender, _moduleOf(entry));
         }
+    }
+
+    function _moduleOf(Lock storage entry) private view returns (address) {
+        return _modules[(entry.held & 3) - 1];
     }
 
     function _takeFree(address account, uint256 amount) private {
@@ -161,14 +186,32 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     }
 
     function _take(Lock storage entry, uint256 amount) private returns (uint256 taken) {
-        uint256 remaining = entry.remaining;
+        uint96 held = entry.held;
+        uint256 remaining = held >> 2;
         taken = amount < remaining ? amount : remaining;
-        entry.remaining = remaining - taken;
+        // The module's two bits stay.
+        entry.held = held - uint96(taken << 2);
     }
 
     function _release(uint256 id, Lock storage entry, uint256 amount) private returns (uint256 taken) {
         taken = _take(entry, amount);
         free[entry.owner] += taken;
         emit Released(id, taken);
+    }
+
+    function _pay(uint256 id, Lock storage entry, address to, uint256 amount)
+        private
+        returns (uint256 taken)
+    {
+        taken = _take(entry, amount);
+        free[to] += taken;
+        emit Paid(id, to, taken);
+    }
+
+    /// @dev What is burned was deposited, and no more than 2^94 of it in each of 2^64 locks: less than 2^192.
+    function _burn(uint256 id, Lock storage entry, uint256 amount) private returns (uint256 taken) {
+        taken = _take(entry, amount);
+        _burned += uint192(taken);
+        emit Burned(id, taken);
     }
 }

@@ -31,7 +31,9 @@ contract TaskMarket is ITaskMarket, Pausable {
     /// @notice The audit board and the dispute game, whose calls the hooks take.
     IAuditBoard public board;
     address public game;
-    Task[] private _tasks;
+    /// @dev Numbered from 1.
+    mapping(uint256 task => Task) private _tasks;
+    uint256 private _newest;
     mapping(uint256 task => Terms) private _terms;
     /// @inheritdoc ITaskMarket
     mapping(address party => string) public endpointOf;
@@ -48,7 +50,6 @@ contract TaskMarket is ITaskMarket, Pausable {
         PAUSER = pauser;
         TermsCheck.checkParameters(parameters_);
         _parameters = parameters_;
-        _tasks.push(); // Ids begin at 1.
     }
 
     /// @notice The deployer names the audit board and the game, once.
@@ -83,14 +84,14 @@ contract TaskMarket is ITaskMarket, Pausable {
     function post(Terms calldata terms) external whenNotPaused returns (uint256 task) {
         TermsCheck.check(terms, _parameters, ARITHMETIC);
         if (board.liveSlots() == 0) revert Errors.OutOfBounds("live slots", 0, 1, type(uint32).max);
-        task = _tasks.length;
-        Task storage entry = _tasks.push();
+        task = ++_newest;
+        Task storage entry = _tasks[task];
         _terms[task] = terms;
         entry.submitter = msg.sender;
         entry.status = Status.Bidding;
         entry.bidsUntil = uint64(block.timestamp) + terms.biddingPeriod;
         uint256 fees = _feeReserve(terms.auditFee, terms.verifiers, terms.segmentsPerVerifier);
-        entry.escrow = VAULT.lock(msg.sender, terms.budget + fees + _parameters.drawFee);
+        entry.escrow = _lock(terms.budget + fees + _parameters.drawFee);
         board.snapshot(task);
         emit Posted(task, msg.sender, terms.programId, terms.bundle);
     }
@@ -106,7 +107,7 @@ contract TaskMarket is ITaskMarket, Pausable {
             _releaseAll(entry.stake);
         }
         (entry.solver, entry.price) = (msg.sender, price);
-        entry.stake = VAULT.lock(msg.sender, terms.stake);
+        entry.stake = _lock(terms.stake);
         emit BidPlaced(task, msg.sender, price);
     }
 
@@ -208,7 +209,7 @@ contract TaskMarket is ITaskMarket, Pausable {
     // ------------------------------------------------------------------ hooks of the game
 
     /// @inheritdoc ITaskMarket
-    function gameOpened(uint256 task) external only(game) {
+    function gameOpened(uint256 task) external only(game) returns (Played memory played) {
         Task storage entry = _existing(task);
         bool submitted = entry.status == Status.Submitted;
         if (!submitted && (entry.status != Status.Training || entry.size == 0)) {
@@ -217,6 +218,10 @@ contract TaskMarket is ITaskMarket, Pausable {
         uint64 until = submitted ? entry.challengeUntil : entry.trainUntil;
         if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
         ++entry.openGames;
+        Terms storage terms = _terms[task];
+        (played.root, played.size) = (entry.root, entry.size);
+        (played.segmentSteps, played.stateTensors) = (terms.segmentSteps, terms.stateTensors);
+        (played.solverClock, played.challengerClock) = (terms.solverClock, terms.challengerClock);
     }
 
     /// @inheritdoc ITaskMarket
@@ -231,15 +236,11 @@ contract TaskMarket is ITaskMarket, Pausable {
             revert Errors.WrongStatus(task, entry.status);
         }
         entry.status = Status.Slashed;
-        uint256 stake = entry.stake;
-        (,, uint256 remaining,) = VAULT.lockOf(stake);
-        (uint256 burned, uint256 rewarded, uint256 restored, uint256 rest) =
-            Shares.slash(remaining, reward, _terms[task].restitution);
-        VAULT.burn(stake, burned + rest);
-        VAULT.pay(stake, challenger, rewarded);
-        VAULT.pay(stake, entry.submitter, restored);
+        --entry.openGames;
+        (uint256 stake, uint256 rewarded) =
+            VAULT.slash(entry.stake, challenger, reward, entry.submitter, _terms[task].restitution);
         _releaseAll(entry.escrow);
-        emit Slashed(task, entry.solver, challenger, remaining, rewarded);
+        emit Slashed(task, entry.solver, challenger, stake, rewarded);
     }
 
     // ------------------------------------------------------------------ hooks of the audit board
@@ -273,13 +274,28 @@ contract TaskMarket is ITaskMarket, Pausable {
     }
 
     /// @inheritdoc ITaskMarket
+    function solverOf(uint256 task) external view returns (address) {
+        return _tasks[task].solver;
+    }
+
+    /// @inheritdoc ITaskMarket
+    function programOf(uint256 task) external view returns (bytes32) {
+        return _terms[task].programId;
+    }
+
+    /// @inheritdoc ITaskMarket
+    function constantsOf(uint256 task) external view returns (bytes32 root, uint32 size) {
+        return (_terms[task].constantsRoot, _terms[task].constants);
+    }
+
+    /// @inheritdoc ITaskMarket
     function parameters() external view returns (Parameters memory) {
         return _parameters;
     }
 
     /// @inheritdoc ITaskMarket
     function tasks() external view returns (uint256) {
-        return _tasks.length - 1;
+        return _newest;
     }
 
     // ------------------------------------------------------------------ inside
@@ -288,9 +304,15 @@ contract TaskMarket is ITaskMarket, Pausable {
         if (msg.sender != due) revert Errors.NotAllowed(msg.sender, due);
     }
 
-    function _existing(uint256 task) private view returns (Task storage) {
-        if (task == 0 || task >= _tasks.length) revert Errors.UnknownTask(task);
-        return _tasks[task];
+    /// @dev Every task that was posted has a status.
+    function _existing(uint256 task) private view returns (Task storage entry) {
+        entry = _tasks[task];
+        if (entry.status == Status.None) revert Errors.UnknownTask(task);
+    }
+
+    /// @dev Locks free tokens of the caller. Locks are counted one by one, so 48 bits hold their numbers.
+    function _lock(uint256 amount) private returns (uint48) {
+        return uint48(VAULT.lock(msg.sender, amount));
     }
 
     function _at(uint256 task, Status status) private view returns (Task storage entry) {

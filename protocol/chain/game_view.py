@@ -19,7 +19,7 @@ from protocol.chain.game import Game
 from protocol.chain.receipts import Event
 from protocol.chain.views import GameState
 from protocol.dispute.heard import Heard
-from protocol.dispute.keys import frame_key, steps_key
+from protocol.dispute.keys import frame_keys, steps_key
 from protocol.dispute.view import Demand, DemandedNode, GameView, Phase, Selection, TreeKind
 from protocol.program.instruction import Instruction
 from protocol.program.opcodes import Op
@@ -90,6 +90,7 @@ class GameReader:
 
     def _build(self, state: GameState, block: int) -> GameView:
         path = tuple(int(event.arguments["n"]) for event in self._of("CallSelected"))
+        keys = self._frame_keys(state, path)
         steps = self._of("StepSelected")
         chosen = steps[-1].arguments if steps else None
         elements = self._of("ElementSelected")
@@ -109,7 +110,8 @@ class GameReader:
             after=chosen["afterwards"] if chosen else bytes(32),
             path=path,
             steps_root=self._claimed(steps_key(state.task, state.segment), block) if state.segment else None,
-            frame_roots=self._frame_roots(state, path, block),
+            frame_keys=keys,
+            frame_roots=tuple(self._claimed(key, block) for key in keys),
             demand=open_demand(self._events, state.demand_open),
             instruction=instruction,
             selection=self._selection(state, path, instruction) if splitting else None,
@@ -123,13 +125,10 @@ class GameReader:
     def _claimed(self, key: bytes, block: int) -> bytes | None:
         return self.game.claim(key, block).posted
 
-    def _frame_roots(self, state: GameState, path: tuple[int, ...], block: int) -> tuple[bytes | None, ...]:
+    def _frame_keys(self, state: GameState, path: tuple[int, ...]) -> tuple[bytes, ...]:
         if not state.step:
             return ()
-        keys = (
-            frame_key(state.task, state.segment, state.step, path[:depth]) for depth in range(len(path) + 1)
-        )
-        return tuple(self._claimed(key, block) for key in keys)
+        return tuple(frame_keys(state.task, state.segment, state.step, self._program, path))
 
     def _words(self) -> tuple[int, ...]:
         """The words that the solver stated for the current selection: none while it is to move."""

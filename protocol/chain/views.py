@@ -42,27 +42,26 @@ class TaskView:
 
     task: int
     submitter: str
+    escrow: int
+    stake: int
     solver: str
     status: TaskStatus
     size: int
+    open_games: int
     bids_until: int
     train_until: int
     challenge_until: int
     draw_block: int
-    open_games: int
     price: int
-    escrow: int
-    stake: int
     root: bytes
     result: bytes
 
     @classmethod
     def from_abi(cls, task: int, values: tuple[Any, ...]) -> TaskView:
         """From what `taskOf(task)` returned."""
-        submitter, solver, status, *rest = values
-        return cls(
-            task, to_checksum_address(submitter), to_checksum_address(solver), TaskStatus(status), *rest
-        )
+        submitter, escrow, stake, solver, status, *rest = values
+        parties = to_checksum_address(submitter), to_checksum_address(solver)
+        return cls(task, parties[0], escrow, stake, parties[1], TaskStatus(status), *rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,6 @@ class Claim:
     root: bytes
     program: bytes
     context: bytes
-    parent: bytes
     size: int
     deadline: int
     posted_at: int

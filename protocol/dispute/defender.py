@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from protocol.commitments import CHUNK, Tree, segment_tree, state_tree, step_tree, tensor_tree
 from protocol.dispute.errors import NothingToReveal
-from protocol.dispute.keys import frame_key
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import open_leaf
 from protocol.dispute.parties import Run, frame_at
@@ -50,9 +49,10 @@ def expand_steps(game: GameView, run: Run) -> Move:
 def expand_trace(game: GameView, run: Run) -> Move:
     """Post the trace root of the frame that the game has reached."""
     frame = frame_at(run, game.segment, game.step, game.path)
-    key = frame_key(game.task, game.segment, game.step, game.path)
     where = "/".join(map(str, game.path)) or "top"
-    return Move("expandTrace", (key, frame.tree.root), f"trace of step {game.step}, frame {where}")
+    return Move(
+        "expandTrace", (game.frame_keys[-1], frame.tree.root), f"trace of step {game.step}, frame {where}"
+    )
 
 
 def reveal(game: GameView, demand: Demand, run: Run) -> Move:

@@ -121,7 +121,7 @@ def edge_input(
             source = open_leaf(constants_tree(constants), k, constants[k])
     return Move(
         "judgeInput",
-        (game.game, game.head, opened, value, source, game.before, game.after, call_bytes),
+        (game.game, game.head, opened, value, source, *_around(game), call_bytes),
         f"input {n}",
     )
 
@@ -146,9 +146,13 @@ def edge_output(
             open_instruction(frame.program, n),
             value,
             target,
-            game.before,
-            game.after,
+            *_around(game),
             call,
         ),
         f"output {k}",
     )
+
+
+def _around(game: GameView) -> tuple[bytes, bytes]:
+    """What an edge's other side lies in: the states around the step; in a callee the caller's claim."""
+    return (game.frame_keys[-2], bytes(32)) if game.path else (game.before, game.after)

@@ -7,6 +7,8 @@ from typing import Final
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
+from protocol.program.program import Program
+
 SEGMENT_UNKNOWN: Final = 2**32 - 1
 """Segment of a priority commitment made before the first wrong segment is known."""
 
@@ -21,17 +23,18 @@ def trace_key(task: int, segment: int, step: int) -> bytes:
     return keccak(encode(["uint8", "uint256", "uint32", "uint32"], [2, task, segment, step]))
 
 
-def callee_key(caller: bytes, n: int) -> bytes:
-    """Key of the claim "the trace of call instruction n of the frame with key `caller`"."""
-    return keccak(encode(["uint8", "bytes32", "uint32"], [3, caller, n]))
+def callee_key(caller: bytes, call: bytes) -> bytes:
+    """Key of the claim "the trace of this call, encoded, of the frame with key `caller`"."""
+    return keccak(encode(["uint8", "bytes32", "bytes32"], [3, caller, keccak(call)]))
 
 
-def frame_key(task: int, segment: int, step: int, path: tuple[int, ...]) -> bytes:
-    """Key of the frame reached from a step's top frame through the call instructions of `path`."""
-    key = trace_key(task, segment, step)
+def frame_keys(task: int, segment: int, step: int, program: Program, path: tuple[int, ...]) -> list[bytes]:
+    """Keys of a step's top frame, which runs `program`, and of each frame on the way down the calls of `path`."""
+    keys = [trace_key(task, segment, step)]
     for n in path:
-        key = callee_key(key, n)
-    return key
+        keys.append(callee_key(keys[-1], program.instructions[n].encode()))
+        program = program.callee(n)
+    return keys
 
 
 def priority_commitment(

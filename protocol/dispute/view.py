@@ -80,8 +80,8 @@ class GameView:
 
     `path` holds the call instructions selected so far; `claim_root` is the root that the solver posted for
     the current claim (the step tree in phase STEP, the trace of the current frame from FRAME on), None while
-    it is due. `frame_roots` are the trace roots of the top frame and of each callee on the path, as far as
-    they are posted.
+    it is due. `frame_keys` name the claims of the top frame and of each callee on the path, `frame_roots` are
+    their trace roots, as far as they are posted.
     """
 
     game: int
@@ -97,6 +97,7 @@ class GameView:
     after: bytes = bytes(32)
     path: tuple[int, ...] = ()
     steps_root: bytes | None = None
+    frame_keys: tuple[bytes, ...] = ()
     frame_roots: tuple[bytes | None, ...] = ()
     demand: Demand | None = None
     instruction: int = 0

@@ -34,25 +34,19 @@ abstract contract Claims is GameState {
     /// @inheritdoc IDisputeGame
     function claimOf(bytes32 claim) external view override returns (Claim memory) {
         ClaimRecord storage c = _claims[claim];
-        return
-            Claim(c.root, _programOf(c), c.context, c.parent, c.size, c.deadline, c.postedAt, uint256(c.task));
+        return Claim(c.root, _programOf(c), c.context, c.size, c.deadline, c.postedAt, uint256(c.task));
     }
 
     /// @dev Asks the solver for a claim, unless another game did.
-    function _request(
-        uint64 task,
-        bytes32 key,
-        Kind kind,
-        uint32 size,
-        bytes32 program,
-        bytes32 context,
-        bytes32 parent
-    ) internal {
+    function _request(uint64 task, bytes32 key, Kind kind, uint32 size, bytes32 program, bytes32 context)
+        internal
+    {
         ClaimRecord storage c = _claims[key];
         if (c.kind != Kind.None) return;
         (c.task, c.deadline, c.size, c.kind) = (task, uint40(_enqueue(task)), size, kind);
-        c.context = context;
-        if (program != 0) (c.program, c.parent) = (program, parent);
+        // A top frame and a step tree have a context, a callee has a program.
+        if (program == 0) c.context = context;
+        else c.program = program;
     }
 
     /// @dev A claim of this kind that the caller, the solver, may post now.

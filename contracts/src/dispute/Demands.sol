@@ -90,8 +90,7 @@ abstract contract Demands is GameState {
         ClaimRecord storage c = _reached(g);
         if (tree == Tree.Step) return (c.root, c.size, 0);
         if (tree == Tree.State) {
-            // A callee's context is the hash of its call, and the bytes of a call may be 64 too.
-            if (c.parent != 0) revert DisputeErrors.NoStates();
+            if (g.depth != 0) revert DisputeErrors.NoStates();
             Proofs.requireContext(c.context, Proofs.between(before, afterwards));
             return (afterwards, _dockets[g.task].stateTensors, 0);
         }

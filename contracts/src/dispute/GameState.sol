@@ -15,8 +15,8 @@ import {Parameters} from "../types/Parameters.sol";
 /// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
 /// @dev Records are packed: a game opens with two storage slots, the others are written when they are first needed.
 abstract contract GameState is IDisputeGame {
-    /// @notice One game. `head` is 0 until the first move, `claim` until the first call, `segmentRoot` unless blind;
-    /// `spent` is what the challenger's moves took so far, in seconds.
+    /// @notice One game. `claim` is 0 until the first call, `segmentRoot` unless blind; `moves` numbers the moves that take a
+    /// head; `spent` is what the challenger's moves took so far, in seconds.
     struct Record {
         address challenger;
         Phase phase;
@@ -33,7 +33,6 @@ abstract contract GameState is IDisputeGame {
         uint16 demandOpen;
         uint32 spent;
         bytes32 segmentRoot;
-        bytes32 head;
         bytes32 claim;
         bytes32 demandHash;
         bytes32 selection;
@@ -45,8 +44,9 @@ abstract contract GameState is IDisputeGame {
         Trace
     }
 
-    /// @notice One claim. `program` is 0 in a top frame: the task's; `size` of a trace is 0 until it has callees. A step
-    /// tree names the game that is rewarded for the segment, and the block that gives it priority.
+    /// @notice One claim. `program` is 0 in a top frame: the task's; `size` of a trace is 0 until it has callees. `context` is
+    /// 0 in a callee: its key names its caller and its call. A step tree names the game that is rewarded for the segment,
+    /// and the block that gives it priority.
     struct ClaimRecord {
         uint64 task;
         uint40 deadline;
@@ -58,7 +58,6 @@ abstract contract GameState is IDisputeGame {
         bytes32 root;
         bytes32 program;
         bytes32 context;
-        bytes32 parent;
     }
 
     /// @notice What all games on a task share: figures of its terms, and how many moves the solver owes.
@@ -69,7 +68,6 @@ abstract contract GameState is IDisputeGame {
         uint32 stateTensors;
         uint32 pending;
         bool convicted;
-        bytes32 program;
     }
 
     ITaskMarket internal immutable MARKET;
@@ -145,8 +143,11 @@ abstract contract GameState is IDisputeGame {
         return g.segment == 0 ? bytes32(0) : Proofs.stepsKey(g.task, g.segment);
     }
 
-    function _programOf(ClaimRecord storage c) internal view returns (bytes32) {
-        return c.kind == Kind.Trace && c.parent == 0 ? _dockets[c.task].program : c.program;
+    /// @dev The program of a frame; 0 for a step tree.
+    function _programOf(ClaimRecord storage c) internal view returns (bytes32 program) {
+        if (c.kind != Kind.Trace) return 0;
+        program = c.program;
+        if (program == 0) program = MARKET.programOf(c.task);
     }
 
     // ------------------------------------------------------------------ what the solver owes
@@ -170,20 +171,30 @@ abstract contract GameState is IDisputeGame {
 
     /// @dev A move of the challenger that goes on.
     function _challengerMove(uint256 id, bytes32 head, Phase phase) internal returns (Record storage g) {
-        g = _challengerTurn(id, head, phase);
-        (,, uint64 spent) = _turn(g);
+        uint64 spent;
+        (g, spent) = _takeTurn(id, head, phase);
         // In time, so within the clocks of a game: 32 times 7 days.
         g.spent = uint32(spent);
-        _renewHead(g, head);
         g.deadline = _now() + _dockets[g.task].challengerClock;
+        ++g.moves;
     }
 
-    /// @dev Its turn, in time, in this phase, for this state of the game. A move that ends the game needs no more: it
-    /// convicts or reverts.
+    /// @dev Its turn. A move that ends the game needs no more: it convicts or reverts.
     function _challengerTurn(uint256 id, bytes32 head, Phase phase) internal view returns (Record storage g) {
+        (g,) = _takeTurn(id, head, phase);
+    }
+
+    /// @dev The challenger's turn, in time, in this phase, for this state of the game; and what it has spent with this move.
+    function _takeTurn(uint256 id, bytes32 head, Phase phase)
+        private
+        view
+        returns (Record storage g, uint64 spent)
+    {
         g = _live(id);
         if (msg.sender != g.challenger) revert DisputeErrors.NotAllowed(g.challenger, msg.sender);
-        (bool solver, uint64 deadline,) = _turn(g);
+        bool solver;
+        uint64 deadline;
+        (solver, deadline, spent) = _turn(g);
         if (solver) revert DisputeErrors.NotYourTurn(solver);
         _requireInTime(deadline);
         _requirePhase(g, phase);
@@ -200,20 +211,14 @@ abstract contract GameState is IDisputeGame {
         if (head != due) revert DisputeErrors.WrongHead(due, head);
     }
 
-    /// @dev encoding.md section 6. Moves are numbered from 1, the move data is msg.data.
-    function _renewHead(Record storage g, bytes32 head) internal {
-        uint8 number = g.moves + 1;
-        g.moves = number;
-        g.head = keccak256(abi.encode(head, uint256(number), keccak256(msg.data)));
-    }
-
-    /// @dev Names the claim that the game has reached, too: a re-organisation may bring another one in its place, of which
-    /// the challenger said nothing.
-    function _headOf(uint256 id, Record storage g) internal view returns (bytes32 head) {
-        head = g.head;
-        if (head == 0) head = keccak256(abi.encode(id, uint256(g.task), g.challenger, g.segment));
-        bytes32 root = _reached(g).root;
-        if (root != 0) head = keccak256(abi.encode(head, root));
+    /// @dev encoding.md section 6. Names what the game is about, how many moves led there, and the claim that it has reached:
+    /// a re-organisation may bring another one in its place, of which the challenger said nothing.
+    function _headOf(uint256 id, Record storage g) internal view returns (bytes32) {
+        bytes32 key = _claimKey(g);
+        bytes32 selection = g.phase == Phase.Split || g.phase == Phase.Block ? g.selection : bytes32(0);
+        return keccak256(
+            abi.encode(id, uint256(g.task), g.challenger, uint256(g.moves), key, _claims[key].root, selection)
+        );
     }
 
     function _requirePhase(Record storage g, Phase due) internal view {
@@ -225,7 +230,7 @@ abstract contract GameState is IDisputeGame {
     }
 
     function _requireSolver(uint256 task) internal view {
-        address solver = MARKET.taskOf(task).solver;
+        address solver = MARKET.solverOf(task);
         if (msg.sender != solver) revert DisputeErrors.NotAllowed(solver, msg.sender);
     }
 
@@ -259,12 +264,11 @@ abstract contract GameState is IDisputeGame {
         _close(id, g, verdict, challenger);
         VAULT.release(g.lock, type(uint256).max);
         MARKET.convict(task, rewarded, REWARD_CAP);
-        MARKET.gameClosed(task);
     }
 
     /// @dev The challenger is silent: its bond is lost.
     function _dismiss(uint256 id, Record storage g) internal {
-        address solver = MARKET.taskOf(g.task).solver;
+        address solver = MARKET.solverOf(g.task);
         _close(id, g, Verdict.ChallengerSilent, solver);
         (,, uint256 remaining,) = VAULT.lockOf(g.lock);
         VAULT.pay(g.lock, solver, remaining / SOLVER_SHARE);

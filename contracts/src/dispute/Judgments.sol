@@ -6,7 +6,6 @@ import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
 import {DisputeErrors} from "../libraries/DisputeErrors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../types/Openings.sol";
-import {Terms} from "../types/Terms.sol";
 import {GameState} from "./GameState.sol";
 
 /// @title The last move: one element, or one edge of a frame, is computed here: dispute.md sections 4 and 5.
@@ -47,8 +46,8 @@ abstract contract Judgments is GameState {
         Record storage g = _challengerTurn(game, head, Phase.Frame);
         ClaimRecord storage c = _reached(g);
         Evidence.Edge memory edge = abi.decode(_proved(Evidence.judgeInput.selector, c), (Evidence.Edge));
-        if (c.parent != 0) {
-            _requireInCaller(c, edge, source);
+        if (g.depth != 0) {
+            _requireInCaller(g, before, edge, source);
         } else {
             Proofs.requireContext(c.context, Proofs.between(before, afterwards));
             _requireInput(g.task, before, edge.k, source);
@@ -70,8 +69,8 @@ abstract contract Judgments is GameState {
         Record storage g = _challengerTurn(game, head, Phase.Frame);
         ClaimRecord storage c = _reached(g);
         Evidence.Edge memory edge = abi.decode(_proved(Evidence.judgeOutput.selector, c), (Evidence.Edge));
-        if (c.parent != 0) {
-            _requireInCaller(c, edge, target);
+        if (g.depth != 0) {
+            _requireInCaller(g, before, edge, target);
         } else {
             Proofs.requireContext(c.context, Proofs.between(before, afterwards));
             Proofs.requireLeaf(afterwards, _dockets[g.task].stateTensors, edge.k, target);
@@ -92,18 +91,21 @@ abstract contract Judgments is GameState {
         if (k < stateTensors) {
             Proofs.requireLeaf(before, stateTensors, k, source);
         } else {
-            Terms memory terms = MARKET.termsOf(task);
-            Proofs.requireLeaf(terms.constantsRoot, terms.constants, k - stateTensors, source);
+            (bytes32 root, uint32 size) = MARKET.constantsOf(task);
+            Proofs.requireLeaf(root, size, k - stateTensors, source);
         }
     }
 
-    /// @dev The edge's other side in the caller's trace, whose size `selectCall` noted.
-    function _requireInCaller(ClaimRecord storage c, Evidence.Edge memory edge, Leaf calldata leaf)
-        private
-        view
-    {
-        Proofs.requireContext(c.context, edge.call);
-        ClaimRecord storage caller = _claims[c.parent];
+    /// @dev The edge's other side in the caller's trace, whose size `selectCall` noted. Only the caller's key and the bytes of
+    /// the call give the key of the frame.
+    function _requireInCaller(
+        Record storage g,
+        bytes32 callerKey,
+        Evidence.Edge memory edge,
+        Leaf calldata leaf
+    ) private view {
+        Proofs.requireContext(g.claim, Proofs.calleeKey(callerKey, edge.call));
+        ClaimRecord storage caller = _claims[callerKey];
         Proofs.requireLeaf(caller.root, caller.size, edge.callerLeaf, leaf);
     }
 }

@@ -45,7 +45,7 @@ abstract contract Splits is GameState {
         _requireInTime(g.deadline);
         _requireSelection(g, selection, keccak256(instruction));
         _requireHead(game, g, head);
-        _renewHead(g, head);
+        ++g.moves;
         uint256 due = SplitParts.count(selection.lo, selection.hi);
         if (words.length != due) revert DisputeErrors.WrongCount(due, words.length);
         uint16 opcode = Instructions.opcodeOf(instruction);

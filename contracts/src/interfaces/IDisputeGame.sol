@@ -5,9 +5,9 @@ import {ChunkOpening, InstructionOpening, Leaf, Node} from "../types/Openings.so
 
 /// @title The game from a segment down to one element.
 /// @notice One challenger against the solver of a task; any number of games side by side. Claims (step trees, traces) belong
-/// to the task and are shared by all games that reach them; every claim is posted at most once. A game starts with head
-/// keccak256(abi.encode(game, task, challenger, segment)), segment 0 if unknown; moves that take a head are numbered from 1,
-/// their move data is the call's data.
+/// to the task and are shared by all games that reach them; every claim is posted at most once. A head names the state that
+/// a move is made in: keccak256(abi.encode(game, task, challenger, moves, claim key, claim root, selection)), where `moves`
+/// counts the moves that took a head, the root is 0 until it is posted, the selection is 0 outside of a split.
 interface IDisputeGame {
     /// @notice Where a game stands. In `Step` and `Frame` it is the solver's turn until the claim is posted, then the
     /// challenger's; in `Split` it is the solver's; while a demand is open it is the solver's in any phase.
@@ -63,7 +63,6 @@ interface IDisputeGame {
         bytes32 root;
         bytes32 program;
         bytes32 context;
-        bytes32 parent;
         uint32 size;
         uint64 deadline;
         uint64 postedAt;
@@ -257,6 +256,8 @@ interface IDisputeGame {
 
     /// @notice Challenger: `input` instruction whose value is not the frame's input. `source` opens the input where it comes
     /// from: the state tree of s_{j-1}, the constants tree, or the caller's trace at the call's operand.
+    /// @param before In a top frame the state before the step, in a callee the key of the caller's claim.
+    /// @param afterwards In a top frame the state after the step. @param call In a callee the bytes of the call.
     function judgeInput(
         uint256 game,
         bytes32 head,
@@ -269,7 +270,7 @@ interface IDisputeGame {
     ) external;
 
     /// @notice Challenger: `output` instruction whose operand is not the frame's output: the state tree of s_j, or the caller's
-    /// trace at the call's results.
+    /// trace at the call's results. Parameters as in `judgeInput`.
     function judgeOutput(
         uint256 game,
         bytes32 head,

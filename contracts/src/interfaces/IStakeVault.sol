@@ -35,7 +35,7 @@ interface IStakeVault {
     /// slash must not. The vault's token balance is free + locked + burned (and gifts that never passed `deposit`).
     function burned() external view returns (uint256);
 
-    /// @notice Modules only: locks free tokens of `owner`. Reverts if there are not enough.
+    /// @notice Modules only: locks free tokens of `owner`. Reverts if there are not enough, or more than 2^94 - 1.
     function lock(address owner, uint256 amount) external returns (uint256 id);
 
     /// @notice The lock's module only: takes min(amount, remaining) back to the owner's free balance.
@@ -46,6 +46,12 @@ interface IStakeVault {
 
     /// @notice The lock's module only: burns min(amount, remaining).
     function burn(uint256 id, uint256 amount) external returns (uint256 taken);
+
+    /// @notice The lock's module only: empties the lock of a stake as `Shares.slash` divides it: reward to the challenger,
+    /// restitution to the submitter, as far as they go; what is left is burned.
+    function slash(uint256 id, address challenger, uint256 reward, address submitter, uint256 restitution)
+        external
+        returns (uint256 stake, uint256 rewarded);
 
     /// @notice The lock's module only: the owner may take what then remains after `until`; slashable up to then.
     function unbond(uint256 id, uint64 until) external;

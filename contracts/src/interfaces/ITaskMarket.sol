@@ -22,19 +22,29 @@ interface ITaskMarket {
     /// `escrow` and `stake` are locks of the StakeVault. While `Bidding`, solver, price and stake are the best bid's.
     struct Task {
         address submitter;
+        uint48 escrow;
+        uint48 stake;
         address solver;
         Status status;
         uint32 size;
+        uint32 openGames;
         uint64 bidsUntil;
         uint64 trainUntil;
         uint64 challengeUntil;
         uint64 drawBlock;
-        uint32 openGames;
         uint128 price;
-        uint256 escrow;
-        uint256 stake;
         bytes32 root;
         bytes32 result;
+    }
+
+    /// @notice What opens a game: the latest segment tree, and figures of the terms.
+    struct Played {
+        bytes32 root;
+        uint32 size;
+        uint32 segmentSteps;
+        uint32 stateTensors;
+        uint32 solverClock;
+        uint32 challengerClock;
     }
 
     event Posted(uint256 indexed task, address indexed submitter, bytes32 indexed programId, string bundle);
@@ -103,12 +113,13 @@ interface ITaskMarket {
     function voidTask(uint256 task) external;
 
     /// @notice DisputeGame only: a game on the task opened or ended. Opening reverts unless the task has progress and is still
-    /// Training in time, or is Submitted within its challenge window. Every opened game is closed once, in any status.
-    function gameOpened(uint256 task) external;
+    /// Training in time, or is Submitted within its challenge window. Every opened game is closed once, in any status, by
+    /// `gameClosed` or `convict`.
+    function gameOpened(uint256 task) external returns (Played memory);
     function gameClosed(uint256 task) external;
 
-    /// @notice DisputeGame only: the solver was found wrong; distributes the stake and refunds the escrow. Reverts unless the
-    /// task is Training or Submitted, so it happens once. Does not close the game: `gameClosed` does.
+    /// @notice DisputeGame only: the solver was found wrong in a game, which this closes; distributes the stake and refunds the
+    /// escrow. Reverts unless the task is Training or Submitted, so it happens once.
     function convict(uint256 task, address challenger, uint256 reward) external;
 
     /// @notice AuditBoard only: fixes a new draw block after a missed one; pays the drawer from the escrow. Both restart the
@@ -119,6 +130,12 @@ interface ITaskMarket {
 
     function taskOf(uint256 task) external view returns (Task memory);
     function termsOf(uint256 task) external view returns (Terms memory);
+
+    /// @notice One field of a task or of its terms, for those that need no more: the winner of the bidding (the best bidder
+    /// while it goes on), the step program, the constants tree. Zero for a task that does not exist.
+    function solverOf(uint256 task) external view returns (address);
+    function programOf(uint256 task) external view returns (bytes32);
+    function constantsOf(uint256 task) external view returns (bytes32 root, uint32 size);
 
     /// @notice What the deployment fixed for all tasks.
     function parameters() external view returns (Parameters memory);

@@ -20,8 +20,9 @@ library Proofs {
         return keccak256(abi.encode(uint8(2), task, segment, step));
     }
 
-    function calleeKey(bytes32 caller, uint32 n) internal pure returns (bytes32) {
-        return keccak256(abi.encode(uint8(3), caller, n));
+    /// @param call keccak256 of the call instruction, which names its place in the caller: no two calls of a program are equal.
+    function calleeKey(bytes32 caller, bytes32 call) internal pure returns (bytes32) {
+        return keccak256(abi.encode(uint8(3), caller, call));
     }
 
     /// @notice Context of what lies between two states.

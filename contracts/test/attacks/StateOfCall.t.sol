@@ -41,7 +41,7 @@ contract StateOfCallTest is Play {
         InstructionOpening memory opened = _open(top, CALL_NUMBER);
         vm.prank(challenger);
         game.selectCall(id, head, opened);
-        _expandTrace(Proofs.calleeKey(_topKey(), CALL_NUMBER), calleeRoots);
+        _expandTrace(Proofs.calleeKey(_topKey(), keccak256(call)), calleeRoots);
 
         (bytes32 before_, bytes32 afterwards) = abi.decode(call, (bytes32, bytes32));
         assertEq(afterwards, callee.id);

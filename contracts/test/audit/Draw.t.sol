@@ -283,8 +283,10 @@ contract DrawTest is Deployment {
 
     function test_attest_slashed_reverts() public {
         uint256 task = _drawn(1);
-        vm.prank(game);
+        vm.startPrank(game);
+        market.gameOpened(task);
         market.convict(task, challenger, 0);
+        vm.stopPrank();
         address verifier = board.dutiesOf(task)[0].verifier;
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
         vm.prank(verifier);

@@ -132,14 +132,12 @@ contract ClaimsTest is Play {
         IDisputeGame.Claim memory c = game.claimOf(_topKey());
         assertEq(c.program, top.id);
         assertEq(c.context, Proofs.between(steps[0], steps[1]));
-        assertEq(c.parent, 0);
         assertEq(c.size, 7);
         c = game.claimOf(game.gameOf(id).claim);
-        assertEq(game.gameOf(id).claim, Proofs.calleeKey(_topKey(), 3));
+        assertEq(game.gameOf(id).claim, Proofs.calleeKey(_topKey(), keccak256(top.instructions[3])));
         assertEq(game.gameOf(id).program, callee.id);
         assertEq(c.program, callee.id);
-        assertEq(c.context, keccak256(top.instructions[3]));
-        assertEq(c.parent, _topKey());
+        assertEq(c.context, 0);
     }
 
     // ------------------------------------------------------------------ shared

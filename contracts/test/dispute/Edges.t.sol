@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Proofs} from "../../src/libraries/Proofs.sol";
 import {Judging} from "./Judging.sol";
 import {StepProgram} from "./StepProgram.sol";
 
@@ -80,7 +81,28 @@ contract EdgesTest is Judging {
                 id,
                 e,
                 abi.encodeWithSelector(
-                    DisputeErrors.WrongContext.selector, keccak256(top.instructions[3]), keccak256(calls[k])
+                    DisputeErrors.WrongContext.selector,
+                    game.gameOf(id).claim,
+                    Proofs.calleeKey(_topKey(), keccak256(calls[k]))
+                )
+            );
+        }
+    }
+
+    /// @dev Another claim offered as the caller's: the step tree, whose root the challenger may like better, or the frame itself.
+    function test_judgeInput_anotherCaller_reverts() public {
+        _start();
+        uint256 id = _inCallee();
+        EdgeJudgment memory e = _calleeInput(0);
+        bytes32 key = game.gameOf(id).claim;
+        bytes32[3] memory callers = [bytes32(0), _stepsKey(), key];
+        for (uint256 k; k < 3; ++k) {
+            e.before = callers[k];
+            _inputReverts(
+                id,
+                e,
+                abi.encodeWithSelector(
+                    DisputeErrors.WrongContext.selector, key, Proofs.calleeKey(callers[k], keccak256(e.call))
                 )
             );
         }
@@ -183,6 +205,7 @@ contract EdgesTest is Judging {
         e.instruction = _open(callee, k);
         e.value = _leaf(calleeRoots, k);
         e.other = _leaf(topRoots, 2 * k);
+        e.before = _topKey();
         e.call = top.instructions[3];
     }
 
@@ -190,6 +213,7 @@ contract EdgesTest is Judging {
         e.instruction = _open(callee, 3);
         e.value = _leaf(calleeRoots, 2);
         e.other = _leaf(topRoots, 3);
+        e.before = _topKey();
         e.call = top.instructions[3];
     }
 

@@ -4,7 +4,8 @@ pragma solidity 0.8.37;
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
-import {InstructionOpening, Leaf} from "../../src/types/Openings.sol";
+import {InstructionOpening, Leaf, Node} from "../../src/types/Openings.sol";
+import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
 import {StepProgram} from "./StepProgram.sol";
 
@@ -17,15 +18,26 @@ contract MovesTest is Play {
 
     // ------------------------------------------------------------------ heads
 
-    function test_move_renewsHead_succeeds() public {
+    /// @dev The head is the state: each claim that is reached, each claim that is posted, each move.
+    function test_head_namesTheState_succeeds() public {
         uint256 id = _challenge();
+        assertEq(_head(id), _due(id, 0, _stepsKey(), 0));
         _expandSteps();
-        bytes32 head = _head(id);
-        (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, 1));
-        bytes memory move = abi.encodeCall(game.selectStep, (id, head, STEP, first, last));
-        vm.prank(challenger);
-        game.selectStep(id, head, STEP, first, last);
-        assertEq(_head(id), keccak256(abi.encode(head, uint256(1), keccak256(move))));
+        assertEq(_head(id), _due(id, 0, _stepsKey(), LeafTree.root(LeafTree.leaves(steps))));
+        _selectStep(id);
+        assertEq(_head(id), _due(id, 1, _topKey(), 0));
+        _expandTop();
+        bytes32 root = LeafTree.root(LeafTree.leaves(topRoots));
+        assertEq(_head(id), _due(id, 1, _topKey(), root));
+        Node[] memory nodes = _node(LeafTree.leaves(topRoots), 0, 7);
+        IDisputeGame.ValueOpening memory opening;
+        opening.instruction.program = top.opening;
+        _demandWith(id, IDisputeGame.Tree.Trace, opening, nodes);
+        assertEq(_head(id), _due(id, 2, _topKey(), root));
+    }
+
+    function _due(uint256 id, uint256 moves, bytes32 key, bytes32 root) private view returns (bytes32) {
+        return keccak256(abi.encode(id, task, challenger, moves, key, root, bytes32(0)));
     }
 
     function test_move_wrongHead_reverts() public {
@@ -202,7 +214,7 @@ contract MovesTest is Play {
             }
             vm.prank(challenger);
             game.selectCall(id, head, call);
-            key = Proofs.calleeKey(key, 0);
+            key = Proofs.calleeKey(key, keccak256(chain[depth].instructions[0]));
         }
         assertEq(game.gameOf(id).depth, 8);
     }

@@ -110,7 +110,10 @@ contract OpeningTest is Play {
         assertEq(g.segment, SEGMENT);
         assertEq(g.claim, _stepsKey());
         assertEq(g.bond, BOND);
-        assertEq(g.head, keccak256(abi.encode(id, task, challenger, SEGMENT)));
+        assertEq(
+            g.head,
+            keccak256(abi.encode(id, task, challenger, uint256(0), _stepsKey(), bytes32(0), bytes32(0)))
+        );
         assertEq(g.deadline, vm.getBlockTimestamp() + SOLVER_CLOCK);
         IDisputeGame.Claim memory c = game.claimOf(_stepsKey());
         assertEq(c.context, keccak256(abi.encode(checkpoints[1], checkpoints[2])));

@@ -117,7 +117,7 @@ abstract contract Play is Deployed {
     }
 
     function _expandCallee() internal {
-        _expandTrace(Proofs.calleeKey(_topKey(), 3), calleeRoots);
+        _expandTrace(Proofs.calleeKey(_topKey(), keccak256(top.instructions[3])), calleeRoots);
     }
 
     function _expandTrace(bytes32 key, bytes32[] memory roots) internal {

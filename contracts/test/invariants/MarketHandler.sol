@@ -173,8 +173,10 @@ contract MarketHandler is Deployment {
     function convict(uint256 seed, uint256 reward) external action {
         uint256 task = _challengeable(seed);
         if (task == 0 || seed % 3 != 0) return;
-        vm.prank(game);
+        vm.startPrank(game);
+        if (market.taskOf(task).openGames == 0) market.gameOpened(task);
         market.convict(task, challenger, reward);
+        vm.stopPrank();
     }
 
     function withdraw(uint256 who, uint256 amount) external action {

@@ -221,7 +221,6 @@ contract SettlementTest is Deployment {
         vm.expectEmit();
         emit ITaskMarket.Slashed(task, solver, challenger, STAKE, 30 * UNIT);
         market.convict(task, challenger, 30 * UNIT);
-        market.gameClosed(task);
         assertEq(vault.burned(), 910 * UNIT);
         assertEq(vault.free(challenger), 30 * UNIT);
         assertEq(vault.free(submitter), FUNDS + 60 * UNIT);
@@ -236,8 +235,7 @@ contract SettlementTest is Deployment {
         terms.restitution = uint128(bound(restitution, 0, BUDGET));
         uint256 task = _assigned(terms, 5);
         _progress(task, 2);
-        vm.prank(game);
-        market.convict(task, challenger, reward);
+        _convict(task, reward);
         uint256 restored = vault.free(submitter) - FUNDS;
         assertEq(vault.burned() + vault.free(challenger) + restored, terms.stake);
         assertGe(vault.burned(), (terms.stake + 3) / 4);
@@ -247,8 +245,8 @@ contract SettlementTest is Deployment {
 
     function test_convict_twice_reverts() public {
         uint256 task = _submitted(5);
-        vm.startPrank(game);
-        market.convict(task, challenger, 1);
+        _convict(task, 1);
+        vm.prank(game);
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
         market.convict(task, challenger, 1);
     }
@@ -263,11 +261,22 @@ contract SettlementTest is Deployment {
 
     function test_settle_slashed_reverts() public {
         uint256 task = _audited(5);
-        vm.prank(game);
-        market.convict(task, challenger, 1);
+        uint64 until = market.taskOf(task).challengeUntil;
+        vm.warp(until);
+        _convict(task, 1);
+        vm.warp(until + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
         market.settle(task);
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
         market.voidTask(task);
+    }
+
+    /// @dev A game on the task, won.
+    function _convict(uint256 task, uint256 reward) private {
+        vm.startPrank(game);
+        market.gameOpened(task);
+        market.convict(task, challenger, reward);
+        vm.stopPrank();
+        assertEq(market.taskOf(task).openGames, 0);
     }
 }

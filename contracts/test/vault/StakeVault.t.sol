@@ -15,7 +15,9 @@ contract StakeVaultTest is Production {
     address private board = makeAddr("board");
     address private game = makeAddr("game");
     address private owner = makeAddr("owner");
+    address private submitter = makeAddr("submitter");
     address private other = makeAddr("other");
+    uint256 private constant MAX_LOCK = (1 << 94) - 1;
 
     function setUp() public {
         vm.warp(1000);
@@ -87,7 +89,8 @@ contract StakeVaultTest is Production {
 
     // ------------------------------------------------------------------ locks
 
-    function testFuzz_lock_paysBurnsReleases_succeeds(uint128 amount, uint256 paid, uint256 burnt) public {
+    function testFuzz_lock_paysBurnsReleases_succeeds(uint96 amount, uint256 paid, uint256 burnt) public {
+        amount = uint96(bound(amount, 0, MAX_LOCK));
         _deposit(uint256(amount) + 1);
         vm.startPrank(market);
         uint256 id = vault.lock(owner, amount);
@@ -127,6 +130,38 @@ contract StakeVaultTest is Production {
         vault.lock(owner, 11);
     }
 
+    function test_lock_tooMuch_reverts() public {
+        _deposit(MAX_LOCK + 1);
+        vm.startPrank(board);
+        vm.expectRevert(
+            abi.encodeWithSelector(Errors.OutOfBounds.selector, "lock", MAX_LOCK + 1, 0, MAX_LOCK)
+        );
+        vault.lock(owner, MAX_LOCK + 1);
+        uint256 id = vault.lock(owner, MAX_LOCK);
+        assertEq(vault.release(id, type(uint256).max), MAX_LOCK);
+    }
+
+    /// @dev A stake goes as `Shares.slash` says: a quarter burns first, what is left after reward and restitution burns too.
+    function testFuzz_slash_emptiesTheLock_succeeds(uint96 stake, uint256 reward, uint256 restitution)
+        public
+    {
+        stake = uint96(bound(stake, 0, MAX_LOCK));
+        reward = bound(reward, 0, 2 * uint256(stake));
+        restitution = bound(restitution, 0, 2 * uint256(stake));
+        _deposit(stake == 0 ? 1 : stake);
+        vm.startPrank(market);
+        uint256 id = vault.lock(owner, stake);
+        (uint256 slashed, uint256 rewarded) = vault.slash(id, other, reward, submitter, restitution);
+        uint256 left = stake - (uint256(stake) + 3) / 4;
+        assertEq(slashed, stake);
+        assertEq(rewarded, reward < left ? reward : left);
+        assertEq(vault.free(other), rewarded);
+        assertEq(vault.free(submitter), restitution < left - rewarded ? restitution : left - rewarded);
+        assertEq(vault.burned(), stake - vault.free(other) - vault.free(submitter));
+        (slashed, rewarded) = vault.slash(id, other, reward, submitter, restitution);
+        assertEq(slashed + rewarded, 0);
+    }
+
     function test_lock_byStranger_reverts() public {
         vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, owner));
         vm.prank(owner);
@@ -147,6 +182,8 @@ contract StakeVaultTest is Production {
             vault.pay(id, callers[i], 1);
             vm.expectRevert(refusal);
             vault.burn(id, 1);
+            vm.expectRevert(refusal);
+            vault.slash(id, callers[i], 1, callers[i], 1);
             vm.expectRevert(refusal);
             vault.unbond(id, 1);
             vm.stopPrank();
