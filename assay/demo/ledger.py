@@ -16,7 +16,7 @@ from protocol.chain.abi import Contract
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.receipts import Event
-from protocol.dispute.keys import frame_key, priority_commitment, steps_key
+from protocol.dispute.keys import priority_commitment, steps_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +78,9 @@ class Ledger:
 
     def _claims(self, game: int, task: int) -> set[bytes]:
         segments = self.events("SegmentSelected", game=game)
-        steps = self.events("StepSelected", game=game)
         claims = {steps_key(task, event.arguments["segment"]) for event in segments}
-        for event in steps:
-            segment, step, calls = (
-                segments[-1].arguments["segment"],
-                event.arguments["step"],
-                self.calls(game),
-            )
-            claims |= {frame_key(task, segment, step, calls[:depth]) for depth in range(len(calls) + 1)}
+        for name in ("StepSelected", "CallSelected"):
+            claims |= {event.arguments["claim"] for event in self.events(name, game=game)}
         return claims
 
     def _commitment(self, opened: Event, challenger: str) -> bytes:
