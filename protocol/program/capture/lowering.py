@@ -11,7 +11,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -31,6 +31,7 @@ from protocol.program.library.function import Attribute, LibraryFunction
 Lowered = View | tuple["Lowered", ...] | None
 Scalar = bool | int | float
 Rule = Callable[..., Lowered]
+RuleT = TypeVar("RuleT", bound=Rule)
 
 RULES: dict[OpOverload, Rule] = {}
 """The rule of every supported overload: `rule(lowering, node, *args, **kwargs)` with nodes replaced by their views."""
@@ -63,10 +64,10 @@ class Unsupported(Exception):
         self.remedy = remedy
 
 
-def lowers(*overloads: OpOverload) -> Callable[[Rule], Rule]:
+def lowers(*overloads: OpOverload) -> Callable[[RuleT], RuleT]:
     """Make a function the rule of some overloads."""
 
-    def register(rule: Rule) -> Rule:
+    def register(rule: RuleT) -> RuleT:
         RULES.update(dict.fromkeys(overloads, rule))
         return rule
 

@@ -1,7 +1,14 @@
-"""Mean negative log-likelihood of class labels and its gradient: arithmetic.md section 6 (a gather, no one-hot sum).
+"""Negative log-likelihood of class labels (arithmetic.md section 6: a gather, no one-hot sum) and mean squared error.
 
-Total, as every function here: a label outside 0 … C-1 contributes zero to the loss and to the gradient, and the mean is
-always over the whole batch.
+As in torch, a row whose label is `ignore` counts for nothing, the mean is over the rows that count, weighted by their
+class, and over no rows at all it is NaN. Total, as every function here: another label outside 0 … C-1 adds zero to the
+loss and to the gradient, and its row counts.
+
+| `reduction` | loss | its gradient's g |
+|---|---|---|
+| 0, none | [B] | [B] |
+| 1, mean | [] | [] |
+| 2, sum | [] | [] |
 """
 
 from __future__ import annotations
@@ -9,49 +16,141 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import div, neg, select
+from protocol.numerics.elementwise import add, div, mul, neg, select, sub
 from protocol.numerics.indexing import gather
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
-from protocol.program.library.rows import count_up, sum_last
+from protocol.program.library.rows import count_up, mean_last, mean_rows, sum_last
 
 NOWHERE = -1
 """An index that `gather` answers with zero."""
+NONE, MEAN, SUM = 0, 1, 2
+"""torch's codes of reductions."""
 
 
-def _nll_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:
+def _nll_loss(
+    log_probabilities: Tensor, labels: Tensor, weight: Tensor | None = None, *, ignore: int, reduction: int
+) -> tuple[Tensor, Tensor]:
     batch, classes = log_probabilities.shape
     offset = torch.arange(batch, dtype=torch.int32, device=labels.device) * classes
-    inside = (labels >= 0) & (labels < classes)
-    picked = gather(log_probabilities.reshape(-1), torch.where(inside, offset + labels, NOWHERE))
-    return neg(div(sum_f32(picked), torch.full_like(picked[:1], batch))).reshape(())
+    counts = labels != ignore
+    inside = (labels >= 0) & (labels < classes) & counts
+    picked = neg(gather(log_probabilities.reshape(-1), torch.where(inside, offset + labels, NOWHERE)))
+    weights = counts.to(torch.float32)
+    if weight is not None:
+        weights = select(counts, gather(weight, labels), torch.zeros_like(picked))
+        picked = mul(picked, weights)
+    total = sum_f32(weights)
+    if reduction == NONE:
+        return picked, total.reshape(())
+    loss = sum_f32(picked)
+    return (div(loss, total) if reduction == MEAN else loss).reshape(()), total.reshape(())
 
 
 @define("nll_loss", kernel=_nll_loss)
-def nll_loss(b: Builder, log_probabilities: Value, labels: Value) -> Value:
-    """f32 [B, C] and i32 [B] to f32 []: minus the mean of the labels' log-probabilities."""
+def nll_loss(
+    b: Builder,
+    log_probabilities: Value,
+    labels: Value,
+    weight: Value | None = None,
+    *,
+    ignore: int,
+    reduction: int,
+) -> tuple[Value, Value]:
+    """f32 [B, C], i32 [B] and f32 [C] or none to the loss and f32 [], the total weight of the rows that count."""
     batch, classes = log_probabilities.shape
-    size = b.i32(classes)
+    size, zero = b.i32(classes), b.constant(DType.F32, (), 0.0)
     offset = b.mul(count_up(b, batch), size)
-    inside = b.and_(b.le(b.i32(0), labels), b.lt(labels, size))
+    counts = _counts(b, labels, ignore)
+    inside = b.and_(b.and_(b.le(b.i32(0), labels), b.lt(labels, size)), counts)
     index = b.select(inside, b.add(offset, labels), b.i32(NOWHERE))
-    picked = b.gather(b.reshape(log_probabilities, (batch * classes,)), index)
-    mean = b.div(sum_last(b, picked), b.constant(DType.F32, (), float(batch)))
-    return b.reshape(b.neg(mean), ())
+    picked = b.neg(b.gather(b.reshape(log_probabilities, (batch * classes,)), index))
+    weights = b.cast(counts, DType.F32)
+    if weight is not None:
+        weights = b.select(counts, b.gather(weight, labels), zero)
+        picked = b.mul(picked, weights)
+    total = sum_last(b, weights)
+    if reduction == NONE:
+        return picked, b.reshape(total, ())
+    loss = sum_last(b, picked)
+    return b.reshape(b.div(loss, total) if reduction == MEAN else loss, ()), b.reshape(total, ())
 
 
-def _nll_loss_grad(g: Tensor, labels: Tensor, *, classes: int) -> Tensor:
-    each = neg(div(g, torch.full_like(g, labels.shape[0])))
-    hit = labels[:, None] == torch.arange(classes, dtype=torch.int32, device=labels.device)
+def _nll_loss_grad(
+    g: Tensor,
+    labels: Tensor,
+    total: Tensor,
+    weight: Tensor | None = None,
+    *,
+    classes: int,
+    ignore: int,
+    reduction: int,
+) -> Tensor:
+    each = neg(div(g, total) if reduction == MEAN else g)
+    each = each[:, None] if reduction == NONE else each
+    each = each if weight is None else mul(each, weight)
+    row = labels[:, None]
+    hit = (row == torch.arange(classes, dtype=torch.int32, device=labels.device)) & (row != ignore)
     return select(hit, each, torch.zeros_like(each))
 
 
 @define("nll_loss_grad", kernel=_nll_loss_grad)
-def nll_loss_grad(b: Builder, g: Value, labels: Value, *, classes: int) -> Value:
-    """f32 [] and i32 [B] to f32 [B, C]: -g / B at each row's label, zero elsewhere."""
-    (batch,) = labels.shape
-    each = b.neg(b.div(g, b.constant(DType.F32, (), float(batch))))
+def nll_loss_grad(
+    b: Builder,
+    g: Value,
+    labels: Value,
+    total: Value,
+    weight: Value | None = None,
+    *,
+    classes: int,
+    ignore: int,
+    reduction: int,
+) -> Value:
+    """f32 [] or [B], i32 [B], f32 [] and [C] to f32 [B, C]: -g weight / total at each label that counts, else zero."""
+    batch = labels.shape[0]
+    each = b.neg(b.div(g, total) if reduction == MEAN else g)
+    each = b.reshape(each, (batch, 1)) if reduction == NONE else each
+    each = each if weight is None else b.mul(each, weight)
     hit = b.eq(b.reshape(labels, (batch, 1)), count_up(b, classes))
-    return b.select(hit, each, b.constant(DType.F32, (), 0.0))
+    counts = b.reshape(_counts(b, labels, ignore), (batch, 1))
+    return b.select(b.and_(hit, counts), each, b.constant(DType.F32, (), 0.0))
+
+
+def _mse_loss(x: Tensor, y: Tensor, *, reduction: int) -> Tensor:
+    difference = sub(x, y)
+    square = mul(difference, difference)
+    if reduction == NONE:
+        return square
+    return (mean_rows(square) if reduction == MEAN else sum_f32(square)).reshape(())
+
+
+@define("mse_loss", kernel=_mse_loss)
+def mse_loss(b: Builder, x: Value, y: Value, *, reduction: int) -> Value:
+    """Two f32 [N] to (x - y)^2 [N], or its mean or sum []."""
+    difference = b.sub(x, y)
+    square = b.mul(difference, difference)
+    if reduction == NONE:
+        return square
+    return b.reshape(mean_last(b, square) if reduction == MEAN else sum_last(b, square), ())
+
+
+def _mse_loss_grad(g: Tensor, x: Tensor, y: Tensor, *, reduction: int) -> Tensor:
+    twice = add(g, g)
+    if reduction == MEAN:
+        twice = div(twice, torch.full_like(twice, x.shape[0]))
+    return mul(sub(x, y), twice)
+
+
+@define("mse_loss_grad", kernel=_mse_loss_grad)
+def mse_loss_grad(b: Builder, g: Value, x: Value, y: Value, *, reduction: int) -> Value:
+    """f32 g [] ([N] for none) and two f32 [N] to the gradient of x: (x - y) (2 g / N), divided for the mean only."""
+    twice = b.add(g, g)
+    if reduction == MEAN:
+        twice = b.div(twice, b.constant(DType.F32, (), float(x.shape[0])))
+    return b.mul(b.sub(x, y), twice)
+
+
+def _counts(b: Builder, labels: Value, ignore: int) -> Value:
+    return b.xor(b.eq(labels, b.i32(ignore)), b.constant(DType.BOOL, (), True))

@@ -30,9 +30,14 @@ class Head(nn.Module):
 
 class Several(Head):
     def before(self, x: Tensor) -> Tensor:
-        h = torch.tanh(self.out(x) @ self.out.weight)
-        h = F.dropout(h, 0.5)
-        return torch.softmax(h, 1)
+        h = torch.lgamma(self.out(x) @ self.out.weight)
+        h = h * torch.rand_like(h)
+        return h.cumprod(1)
+
+
+class Gamma(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.lgamma(x)
 
 
 class Item(Head):
@@ -55,9 +60,9 @@ class Wide(Head):
         return x.double().float()
 
 
-class Truncated(Head):
+class Bytes(Head):
     def before(self, x: Tensor) -> Tensor:
-        return x + x.long().float()
+        return x + x.byte().float()
 
 
 class Unused(Head):
@@ -78,24 +83,23 @@ def test_every_unsupported_operation_is_listed_with_its_line_and_a_remedy() -> N
     problems = refused(Several())
     found = {problem.what.split(":")[0]: problem for problem in problems}
     assert {
-        "aten.tanh.default",
-        "aten.tanh_backward.default",
-        "aten.bernoulli.p",
-        "aten._softmax.default",
-        "aten._softmax_backward_data.default",
+        "aten.lgamma.default",
+        "aten.digamma.default",
+        "aten.rand_like.default",
+        "aten.cumprod.default",
     } <= set(found)
-    assert "test_refusals.py" in found["aten.tanh.default"].source
-    assert "h = torch.tanh(self.out(x) @ self.out.weight)" in found["aten.tanh.default"].source
+    assert "test_refusals.py" in found["aten.lgamma.default"].source
+    assert "h = torch.lgamma(self.out(x) @ self.out.weight)" in found["aten.lgamma.default"].source
     # The backward pass has no line of its own; it names the forward one.
-    assert found["aten.tanh_backward.default"].source == found["aten.tanh.default"].source
-    assert "return torch.softmax(h, 1)" in found["aten._softmax_backward_data.default"].source
-    assert "dropout" in found["aten.bernoulli.p"].remedy
+    assert found["aten.digamma.default"].source == found["aten.lgamma.default"].source
+    assert "return h.cumprod(1)" in found["aten.cumprod.default"].source
+    assert "noise" in found["aten.rand_like.default"].remedy
 
 
 def test_the_module_is_named() -> None:
-    problems = refused(nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 3)))
+    problems = refused(nn.Sequential(Gamma(), nn.Linear(8, 3)))
     assert all("(module 0)" in problem.source for problem in problems)
-    assert "cross_entropy(model(batch" in problems[0].source
+    assert "return torch.lgamma(x)" in problems[0].source
 
 
 @pytest.mark.parametrize(
@@ -111,7 +115,7 @@ def test_data_dependent_control_flow_names_its_line(model: type[nn.Module], line
     ("model", "what"),
     [
         (Wide, "float64"),
-        (Truncated, "from float to integer"),
+        (Bytes, "from float32 to uint8"),
         (Unused, "does not reach"),
     ],
 )
@@ -124,15 +128,6 @@ def test_other_float_types_are_refused_before_anything_runs(dtype: torch.dtype) 
     problems = refused(nn.Linear(8, 3).to(dtype))
     assert [problem.what.split()[0] for problem in problems] == ["weight", "bias"]
     assert "model.float()" in problems[0].remedy
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"reduction": "sum"}, {"reduction": "none"}, {"label_smoothing": 0.1}, {"ignore_index": 1}],
-    ids=str,
-)
-def test_losses_other_than_the_plain_mean_are_refused(options: Mapping[str, Any]) -> None:
-    refused(Head(), lambda model, batch: F.cross_entropy(model(batch["x"]), batch["y"], **options))
 
 
 def test_tensors_of_other_types_and_arguments_without_a_rule_are_refused() -> None:
@@ -148,7 +143,7 @@ def test_tensors_of_other_types_and_arguments_without_a_rule_are_refused() -> No
     assert "outside" in problem.what
     assert "+ outside" in problem.source
     refused(Head(), lambda m, batch: F.cross_entropy(m(batch["x"].div(2, rounding_mode="floor")), batch["y"]))
-    refused(Head(), lambda m, batch: (cross_entropy(m, batch), {"odd": (batch["y"] % 2).float().mean()}))
+    refused(Head(), lambda m, batch: (cross_entropy(m, batch), {"odd": (batch["x"] % 2).mean()}))
 
 
 def test_a_loss_without_the_model_and_a_metric_called_loss_are_refused() -> None:

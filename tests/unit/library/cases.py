@@ -38,6 +38,7 @@ class Case:
 LABELS = TensorType(I32, (5,))
 KEY, STEP = TensorType(U32, (2,)), TensorType(U32, ())
 BETAS = {"beta1": 0.9, "beta2": 0.99}
+NLL_GRAD = {"classes": 10, "ignore": -1, "reduction": 1}
 MOMENTUM = {"momentum": 0.9, "weight_decay": 0.01, "nesterov": True}
 
 CASES = [
@@ -65,9 +66,34 @@ CASES = [
     Case("log_softmax", (f32(6, 10),)),
     Case("log_softmax", (f32(2, 256),)),
     Case("log_softmax_grad", (f32(6, 10), f32(6, 10))),
-    Case("nll_loss", (f32(5, 10), LABELS), labels=10),
-    Case("nll_loss", (f32(5, 1), LABELS), labels=1),
-    Case("nll_loss_grad", (f32(), LABELS), {"classes": 10}, labels=10),
+    Case("nll_loss", (f32(5, 10), LABELS), {"ignore": -1, "reduction": 1}, labels=10),
+    Case("nll_loss", (f32(5, 1), LABELS), {"ignore": -100, "reduction": 1}, labels=1),
+    Case("nll_loss", (f32(5, 10), LABELS, f32(10)), {"ignore": 3, "reduction": 1}, labels=10),
+    Case("nll_loss", (f32(5, 10), LABELS, f32(10)), {"ignore": -1, "reduction": 0}, labels=10),
+    Case("nll_loss", (f32(5, 3), LABELS), {"ignore": 0, "reduction": 2}, labels=3),
+    Case("nll_loss_grad", (f32(), LABELS, f32()), NLL_GRAD, labels=10),
+    Case("nll_loss_grad", (f32(), LABELS, f32(), f32(10)), NLL_GRAD | {"ignore": 4}, labels=10),
+    Case("nll_loss_grad", (f32(5), LABELS, f32(), f32(10)), NLL_GRAD | {"reduction": 0}, labels=10),
+    Case("nll_loss_grad", (f32(), LABELS, f32()), NLL_GRAD | {"reduction": 2}, labels=10),
+    Case("mse_loss", (f32(70), f32(70)), {"reduction": 1}),
+    Case("mse_loss", (f32(70), f32(70)), {"reduction": 2}),
+    Case("mse_loss", (f32(7), f32(7)), {"reduction": 0}),
+    Case("mse_loss_grad", (f32(), f32(70), f32(70)), {"reduction": 1}),
+    Case("mse_loss_grad", (f32(7), f32(7), f32(7)), {"reduction": 0}),
+    Case("layer_norm", (f32(6, 10), f32(10), f32(10)), {"eps": 1e-5}),
+    Case("layer_norm", (f32(300, 300), f32(300)), {"eps": 1e-6}),
+    Case("layer_norm", (f32(2, 256),), {"eps": 0.0}),
+    Case("layer_norm_grad", (f32(6, 10), f32(6, 10), f32(6, 1), f32(6, 1), f32(10))),
+    Case("layer_norm_grad", (f32(3, 300), f32(3, 300), f32(3, 1), f32(3, 1))),
+    Case("layer_norm_grad_gain", (f32(33, 10), f32(33, 10), f32(33, 1), f32(33, 1))),
+    Case("embedding_grad", (f32(5, 3), LABELS), {"rows": 4}, labels=4),
+    Case("embedding_grad", (f32(300, 2), TensorType(I32, (300,))), {"rows": 9}, labels=9),
+    Case("gelu", (f32(5, 40),), {"tanh": False}),
+    Case("gelu", (f32(5, 40),), {"tanh": True}),
+    Case("gelu_grad", (f32(5, 40), f32(5, 40)), {"tanh": False}),
+    Case("gelu_grad", (f32(5, 40), f32(5, 40)), {"tanh": True}),
+    Case("silu", (f32(5, 40),)),
+    Case("silu_grad", (f32(5, 40), f32(5, 40))),
     Case("sgd", (f32(4, 6), f32(4, 6), f32()), {"weight_decay": 0.0}),
     Case("sgd", (f32(4, 6), f32(4, 6), f32()), {"weight_decay": 0.1}),
     Case("sgd_momentum", (f32(40), f32(40), f32(40), f32()), MOMENTUM),

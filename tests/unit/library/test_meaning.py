@@ -7,6 +7,8 @@ from torch import Tensor
 
 from protocol.program.library import CATALOGUE
 
+MEAN = {"ignore": -100, "reduction": 1}
+
 
 def run(name: str, *operands: Tensor, **attributes: float) -> Tensor:
     (result,) = CATALOGUE[name].kernel(attributes)(operands)
@@ -44,19 +46,69 @@ def test_cross_entropy_and_its_gradient_follow_torch(classes: int) -> None:
     (gradient,) = torch.autograd.grad(expected, logits)
     y = run("log_softmax", logits.detach())
     torch.testing.assert_close(y, F.log_softmax(logits.detach(), 1), rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(run("nll_loss", y, labels.int()), expected.detach(), rtol=1e-5, atol=1e-6)
-    g = run("nll_loss_grad", torch.tensor(1.0), labels.int(), classes=classes)
+    loss, total = CATALOGUE["nll_loss"].kernel(MEAN)([y, labels.int()])
+    torch.testing.assert_close(loss, expected.detach(), rtol=1e-5, atol=1e-6)
+    assert total.item() == 16
+    g = run("nll_loss_grad", torch.tensor(1.0), labels.int(), total, classes=classes, **MEAN)
     torch.testing.assert_close(run("log_softmax_grad", g, y), gradient, rtol=1e-4, atol=1e-7)
 
 
-def test_a_label_outside_the_classes_counts_as_nothing() -> None:
+def test_ignored_labels_count_for_nothing_and_others_outside_the_classes_add_nothing() -> None:
     y = torch.log_softmax(torch.randn(4, 3), 1)
     labels = torch.tensor([0, -100, 3, 2], dtype=torch.int32)
-    expected = -(y[0, 0] + y[3, 2]) / 4
-    torch.testing.assert_close(run("nll_loss", y, labels), expected)
-    g = run("nll_loss_grad", torch.tensor(1.0), labels, classes=3)
-    assert g.sum().item() == -0.5
+    loss, total = CATALOGUE["nll_loss"].kernel(MEAN)([y, labels])
+    assert total.item() == 3
+    torch.testing.assert_close(loss, -(y[0, 0] + y[3, 2]) / 3)
+    g = run("nll_loss_grad", torch.tensor(1.0), labels, total, classes=3, **MEAN)
+    torch.testing.assert_close(g.sum(), torch.tensor(-2 / 3))
     assert not bool(g[1:3].any())
+    nothing = CATALOGUE["nll_loss"].kernel(MEAN)([y, torch.full_like(labels, -100)])[0]
+    assert bool(nothing.isnan())
+
+
+@pytest.mark.parametrize("width", [1, 8, 300])
+def test_layer_norm_and_its_gradients_follow_torch(width: int) -> None:
+    x = (torch.randn(20, width) * 3 + 5).double().requires_grad_()
+    gain, bias = (torch.randn(width).double().requires_grad_() for _ in range(2))
+    expected = F.layer_norm(x, (width,), gain, bias, 1e-5)
+    g = torch.randn(20, width)
+    gradients = torch.autograd.grad(expected, (x, gain), g.double())
+    given = [t.detach().float() for t in (x, gain, bias)]
+    y, mean, rstd = CATALOGUE["layer_norm"].kernel({"eps": 1e-5})(given)
+    torch.testing.assert_close(y.double(), expected.detach(), rtol=1e-4, atol=1e-4)
+    dx = run("layer_norm_grad", g, given[0], mean, rstd, given[1])
+    torch.testing.assert_close(dx.double(), gradients[0], rtol=1e-3, atol=2e-4)
+    dgain = run("layer_norm_grad_gain", g, given[0], mean, rstd)
+    torch.testing.assert_close(dgain.double(), gradients[1], rtol=1e-3, atol=2e-4)
+
+
+def test_rows_of_an_embedding_add_up_once_rounded() -> None:
+    g = torch.tensor([[2.0**24], [1.0], [1.0], [1.0], [5.0]])
+    index = torch.tensor([1, 1, 1, 0, -1], dtype=torch.int32)
+    assert run("embedding_grad", g, index, rows=3).flatten().tolist() == [1.0, 2.0**24 + 2, 0.0]
+
+
+@pytest.mark.parametrize("tanh", [False, True])
+def test_gelu_and_its_gradient_follow_torch(tanh: bool) -> None:
+    x = torch.linspace(-12, 12, 4001, dtype=torch.float64).float().double().requires_grad_()
+    expected = F.gelu(x, approximate="tanh" if tanh else "none")
+    (gradient,) = torch.autograd.grad(expected.sum(), x)
+    given = x.detach().float()
+    torch.testing.assert_close(
+        run("gelu", given, tanh=tanh).double(), expected.detach(), rtol=1e-5, atol=1e-6
+    )
+    slope = run("gelu_grad", torch.ones_like(given), given, tanh=tanh)
+    torch.testing.assert_close(slope.double(), gradient, rtol=1e-5, atol=2e-6)
+
+
+def test_silu_and_its_gradient_follow_torch() -> None:
+    x = torch.linspace(-60, 60, 4001, dtype=torch.float64).float().double().requires_grad_()
+    expected = F.silu(x)
+    (gradient,) = torch.autograd.grad(expected.sum(), x)
+    given = x.detach().float()
+    torch.testing.assert_close(run("silu", given).double(), expected.detach(), rtol=2e-6, atol=1e-30)
+    slope = run("silu_grad", torch.ones_like(given), given)
+    torch.testing.assert_close(slope.double(), gradient, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

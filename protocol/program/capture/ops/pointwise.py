@@ -1,131 +1,194 @@
-"""Operations on single elements: each is one or a few primitives of arithmetic.md section 2."""
+"""Arithmetic on single elements: each rule is one or a few primitives of arithmetic.md section 2."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import torch
 
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.capture.lowering import Lowering, Scalar, Unsupported, lowers
+from protocol.program.capture.ops.operands import Operand, binary, require_f32, shaped, unary
 from protocol.program.capture.views import View
-from protocol.program.library import elementary
 
 aten = torch.ops.aten
-Operand = View | Scalar
+LARGEST_POWER = 16
+"""Integer exponents up to here become products; |x| = 2 already gives 2^16."""
 
 
 @lowers(aten.add.Tensor, aten.add.Scalar)
-def add(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, *, alpha: Scalar = 1) -> View:
-    """x + alpha y: a product and a sum, each rounded."""
-    return _scaled(lowering, node, x, y, alpha, lowering.builder.add)
+def add(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha: Scalar = 1) -> View:
+    """x + alpha y: a product and a sum, each rounded. On bool: either."""
+    if lowering.dtype_of(node) is DType.BOOL and alpha == 1:
+        either = lowering.builder.or_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
+        return shaped(lowering, node, View.of(either))
+    return binary(lowering, node, x, _times(lowering, node, y, alpha), lowering.builder.add)
 
 
 @lowers(aten.sub.Tensor, aten.sub.Scalar)
-def sub(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, *, alpha: Scalar = 1) -> View:
+def sub(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha: Scalar = 1) -> View:
     """x - alpha y: a product and a difference, each rounded."""
-    return _scaled(lowering, node, x, y, alpha, lowering.builder.sub)
+    return binary(lowering, node, x, _times(lowering, node, y, alpha), lowering.builder.sub)
 
 
 @lowers(aten.rsub.Scalar, aten.rsub.Tensor)
 def rsub(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha: Scalar = 1) -> View:
     """y - alpha x."""
-    return _scaled(lowering, node, y, x, alpha, lowering.builder.sub)
+    return binary(lowering, node, y, _times(lowering, node, x, alpha), lowering.builder.sub)
 
 
 @lowers(aten.mul.Tensor, aten.mul.Scalar)
 def mul(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View:
-    """x y."""
-    return _binary(lowering, node, x, y, lowering.builder.mul)
+    """x y. On bool: both."""
+    if lowering.dtype_of(node) is DType.BOOL:
+        both = lowering.builder.and_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
+        return shaped(lowering, node, View.of(both))
+    return binary(lowering, node, x, y, lowering.builder.mul)
 
 
 @lowers(aten.div.Tensor, aten.div.Scalar)
 def div(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View:
     """x / y, rounded once; never a product with the reciprocal."""
-    return _binary(lowering, node, x, y, lowering.builder.div)
+    return binary(lowering, node, x, y, lowering.builder.div)
+
+
+@lowers(aten.addcmul.default)
+def add_product(
+    lowering: Lowering, node: torch.fx.Node, x: View, y: View, z: View, *, value: Scalar = 1
+) -> View:
+    """x + (value y) z, every step rounded."""
+    b = lowering.builder
+    return binary(
+        lowering, node, x, binary(lowering, node, _times(lowering, node, y, value), z, b.mul), b.add
+    )
+
+
+@lowers(aten.addcdiv.default)
+def add_quotient(
+    lowering: Lowering, node: torch.fx.Node, x: View, y: View, z: View, *, value: Scalar = 1
+) -> View:
+    """x + (value y) / z, every step rounded."""
+    b = lowering.builder
+    return binary(
+        lowering, node, x, binary(lowering, node, _times(lowering, node, y, value), z, b.div), b.add
+    )
+
+
+@lowers(aten.lerp.Scalar, aten.lerp.Tensor)
+def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Operand) -> View:
+    """x + weight (y - x), every step rounded."""
+    b = lowering.builder
+    way = binary(lowering, node, weight, binary(lowering, node, y, x, b.sub), b.mul)
+    return binary(lowering, node, x, way, b.add)
 
 
 @lowers(aten.pow.Tensor_Scalar)
 def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) -> View:
-    """x, x x or the square root: the powers that are exact or rounded once."""
+    """Square roots, and integer exponents as products from the left; a negative one divides 1 by its positive."""
     b = lowering.builder
-    if exponent == 1:
-        return x
-    if exponent == 2:
-        return _binary(lowering, node, x, x, b.mul)
-    if exponent == 0.5:
-        return View.of(b.sqrt(lowering.elements(x, DType.F32)))
-    raise Unsupported(f"with exponent {exponent}", "use exponents 0.5, 1 and 2, or products")
+    if exponent == 0:
+        return shaped(lowering, node, lowering.constant(1, lowering.dtype_of(node)))
+    size = abs(exponent)
+    whole = float(size).is_integer() and size <= LARGEST_POWER
+    if not whole and size != 0.5:
+        raise Unsupported(
+            f"with exponent {exponent}", f"use 0.5, -0.5 or an integer up to {LARGEST_POWER}, or exp and log"
+        )
+    if whole:
+        result = x
+        for _ in range(int(size) - 1):
+            result = binary(lowering, node, result, x, b.mul)
+    else:
+        result = View.of(b.sqrt(require_f32(x).broadcast(b)))
+    inverse = result if exponent > 0 else binary(lowering, node, 1.0, result, b.div)
+    return shaped(lowering, node, inverse)
 
 
 @lowers(aten.maximum.default)
 def maximum(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
-    """Larger of two f32, NaN if either is."""
-    return _binary(lowering, node, x, y, lowering.builder.maximum)
+    """The larger; of f32 NaN if either is."""
+    b = lowering.builder
+    if lowering.dtype_of(node) is DType.F32:
+        return binary(lowering, node, x, y, b.maximum)
+    return binary(lowering, node, x, y, lambda x, y: b.select(b.lt(x, y), y, x))
 
 
 @lowers(aten.minimum.default)
 def minimum(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
-    """Smaller of two f32, NaN if either is."""
-    return _binary(lowering, node, x, y, lowering.builder.minimum)
-
-
-@lowers(aten.relu.default)
-def relu(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """max(x, 0)."""
-    return _binary(lowering, node, x, 0.0, lowering.builder.maximum)
-
-
-@lowers(aten.threshold_backward.default)
-def relu_grad(lowering: Lowering, _: torch.fx.Node, g: View, x: View, threshold: Scalar) -> View:
-    """0 where x <= threshold, else g; so a NaN in x lets g through, as in torch."""
+    """The smaller; of f32 NaN if either is."""
     b = lowering.builder
-    closed = b.le(lowering.operand(x, DType.F32), lowering.operand(threshold, DType.F32))
-    return View.of(b.select(closed, lowering.operand(0.0, DType.F32), lowering.elements(g)))
+    if lowering.dtype_of(node) is DType.F32:
+        return binary(lowering, node, x, y, b.minimum)
+    return binary(lowering, node, x, y, lambda x, y: b.select(b.lt(x, y), x, y))
 
 
-@lowers(aten.where.self)
-def where(lowering: Lowering, node: torch.fx.Node, condition: View, x: Operand, y: Operand) -> View:
-    """x where the condition holds, else y."""
-    dtype = lowering.dtype_of(node)
-    chosen = lowering.operand(condition, DType.BOOL)
-    result = lowering.builder.select(chosen, lowering.operand(x, dtype), lowering.operand(y, dtype))
-    return _shaped(lowering, node, View.of(result))
-
-
-@lowers(aten._to_copy.default)
-def convert(
-    lowering: Lowering, node: torch.fx.Node, x: View, *, dtype: torch.dtype | None = None, **_: Any
+@lowers(aten.clamp.default, aten.clamp.Tensor, aten.hardtanh.default)
+def clamp(
+    lowering: Lowering,
+    node: torch.fx.Node,
+    x: View,
+    low: Operand | None = None,
+    high: Operand | None = None,
 ) -> View:
-    """Another element type. int64 and int32 are the same type here."""
-    target = lowering.dtype_of(node)
-    if dtype is None or x.dtype is target:
-        return x
-    return View.of(lowering.elements(x, target))
+    """min(max(x, low), high)."""
+    if node.target is aten.hardtanh.default:
+        low, high = -1.0 if low is None else low, 1.0 if high is None else high
+    for bound, rule in ((low, maximum), (high, minimum)):
+        if bound is not None:
+            given = bound if isinstance(bound, View) else lowering.constant(bound, lowering.dtype_of(node))
+            x = rule(lowering, node, x, given)
+    return x
 
 
-def _unary(overload: Any, name: str, make: Callable[[Builder, Value], Value]) -> None:
-    def rule(lowering: Lowering, _: torch.fx.Node, x: View) -> View:
-        if x.dtype is not DType.F32:
-            raise Unsupported(f"on {x.dtype.name.lower()}", "convert with .float() first")
-        return View.of(make(lowering.builder, lowering.elements(x)))
-
-    rule.__name__ = name
-    lowers(overload)(rule)
+@lowers(aten.clamp_min.default, aten.clamp_min.Tensor)
+def clamp_min(lowering: Lowering, node: torch.fx.Node, x: View, low: Operand) -> View:
+    """max(x, low)."""
+    return clamp(lowering, node, x, low)
 
 
-def _comparison(packet: Any, name: str, compare: Callable[[Builder, Value, Value], Value]) -> None:
-    def rule(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
-        dtype = x.dtype
-        if (isinstance(y, View) and y.dtype is not dtype) or isinstance(y, float):
-            dtype = DType.F32
-        result = compare(lowering.builder, lowering.operand(x, dtype), lowering.operand(y, dtype))
-        return _shaped(lowering, node, View.of(result))
+@lowers(aten.clamp_max.default, aten.clamp_max.Tensor)
+def clamp_max(lowering: Lowering, node: torch.fx.Node, x: View, high: Operand) -> View:
+    """min(x, high)."""
+    return clamp(lowering, node, x, None, high)
 
-    rule.__name__ = name
-    lowers(packet.Tensor, packet.Scalar)(rule)
+
+@lowers(aten.floor_divide.default, aten.div.Tensor_mode, aten.div.Scalar_mode, aten.floor_divide.Scalar)
+def floor_divide(
+    lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, *, rounding_mode: str = "floor"
+) -> View:
+    """floor(x / y) of integers, for a divisor that the code spells out."""
+    return shaped(lowering, node, View.of(_quotient(lowering, node, x, y, rounding_mode)[0]))
+
+
+@lowers(aten.remainder.Scalar, aten.remainder.Tensor)
+def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
+    """x - y floor(x / y) of integers, for a divisor that the code spells out."""
+    b = lowering.builder
+    quotient, divisor = _quotient(lowering, node, x, y, "floor")
+    rest = b.sub(lowering.operand(x, DType.I32), b.mul(quotient, b.i32(divisor)))
+    return shaped(lowering, node, View.of(rest))
+
+
+def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode: str) -> tuple[Value, int]:
+    """floor(x / y) and y. No primitive divides integers: a product with m = floor(2^(31+s) / y) + 1 does.
+
+    With 2^(s-1) < y <= 2^s and 0 <= x < 2^31, m exceeds 2^(31+s) / y < 2^32 by at most 1, so x m / 2^(31+s) exceeds
+    x / y by less than 2^-s <= 1 / y: too little to reach the next integer. A negative x is -1 - (its complement).
+    """
+    b = lowering.builder
+    if isinstance(y, View) or y < 1 or mode != "floor" or lowering.dtype_of(node) is not DType.I32:
+        raise Unsupported(
+            "but for the floor of an integer over a positive integer constant",
+            "divide integers by a Python number, or floats by `/`",
+        )
+    divisor = int(y)
+    s = (divisor - 1).bit_length()
+    values = lowering.operand(x, DType.I32)
+    if divisor == 1:
+        return values, divisor
+    below = b.shr(values, b.i32(31))
+    factor = b.constant(DType.U32, (), (1 << (31 + s)) // divisor + 1)
+    high = b.mulhi(b.cast(b.xor(values, below), DType.U32), factor)
+    return b.xor(b.cast(b.shr(high, b.constant(DType.U32, (), s - 1)), DType.I32), below), divisor
 
 
 def _sign(b: Builder, x: Value) -> Value:
@@ -135,85 +198,24 @@ def _sign(b: Builder, x: Value) -> Value:
     return b.select(b.lt(zero, x), b.constant(DType.F32, (), 1.0), below)
 
 
-def _inverted(b: Builder, condition: Value) -> Value:
-    return b.xor(condition, b.constant(DType.BOOL, (), True))
+unary(aten.abs.default, "abs", lambda b, x: b.abs(x))
+unary(aten.sqrt.default, "sqrt", lambda b, x: b.sqrt(x))
+unary(aten.floor.default, "floor", lambda b, x: b.floor(x))
+unary(aten.ceil.default, "ceil", lambda b, x: b.neg(b.floor(b.neg(x))))
+unary(aten.round.default, "rint", lambda b, x: b.rint(x))
+unary(aten.reciprocal.default, "reciprocal", lambda b, x: b.div(b.constant(DType.F32, (), 1.0), x))
+unary(aten.sgn.default, "sign", _sign)
+unary(aten.sign.default, "sign", _sign)
 
 
-_unary(aten.neg.default, "neg", lambda b, x: b.neg(x))
-_unary(aten.abs.default, "abs", lambda b, x: b.abs(x))
-_unary(aten.sqrt.default, "sqrt", lambda b, x: b.sqrt(x))
-_unary(aten.floor.default, "floor", lambda b, x: b.floor(x))
-_unary(aten.round.default, "rint", lambda b, x: b.rint(x))
-_unary(aten.reciprocal.default, "reciprocal", lambda b, x: b.div(b.constant(DType.F32, (), 1.0), x))
-_unary(aten.exp.default, "exp", lambda b, x: elementary.exp.call(b, x))
-_unary(aten.log.default, "log", lambda b, x: elementary.log.call(b, x))
-
-_unary(aten.sgn.default, "sign", _sign)
-
-_comparison(aten.eq, "eq", lambda b, x, y: b.eq(x, y))
-_comparison(aten.ne, "ne", lambda b, x, y: _inverted(b, b.eq(x, y)))
-_comparison(aten.lt, "lt", lambda b, x, y: b.lt(x, y))
-_comparison(aten.le, "le", lambda b, x, y: b.le(x, y))
-_comparison(aten.gt, "gt", lambda b, x, y: b.lt(y, x))
-_comparison(aten.ge, "ge", lambda b, x, y: b.le(y, x))
+@lowers(aten.neg.default)
+def neg(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
+    """-x."""
+    b = lowering.builder
+    if x.dtype is DType.F32:
+        return shaped(lowering, node, View.of(b.neg(x.broadcast(b))))
+    return binary(lowering, node, 0, x, b.sub)
 
 
-@lowers(aten.ones_like.default, aten.ones.default)
-def ones(lowering: Lowering, node: torch.fx.Node, _: Any, **__: Any) -> View:
-    """Ones; the seed of the backward pass is one."""
-    return _filled(lowering, node, 1)
-
-
-@lowers(aten.zeros_like.default, aten.zeros.default)
-def zeros(lowering: Lowering, node: torch.fx.Node, _: Any, **__: Any) -> View:
-    """Zeros."""
-    return _filled(lowering, node, 0)
-
-
-@lowers(aten.full.default, aten.full_like.default)
-def full(lowering: Lowering, node: torch.fx.Node, _: Any, value: Scalar, **__: Any) -> View:
-    """One value everywhere."""
-    return _filled(lowering, node, value)
-
-
-@lowers(aten.scalar_tensor.default)
-def scalar(lowering: Lowering, node: torch.fx.Node, value: Scalar, **__: Any) -> View:
-    """One value."""
-    return _filled(lowering, node, value)
-
-
-def _filled(lowering: Lowering, node: torch.fx.Node, value: Scalar) -> View:
-    shape = tuple(node.meta["val"].shape)
-    one = lowering.constant(value, lowering.dtype_of(node))
-    return View(one.value, shape, (0,) * len(shape))
-
-
-def _binary(
-    lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, make: Callable[[Value, Value], Value]
-) -> View:
-    dtype = lowering.dtype_of(node)
-    if dtype in (DType.BOOL, DType.U8):
-        raise Unsupported(f"on {dtype.name.lower()}", "convert with .float() first")
-    result = make(lowering.operand(x, dtype), lowering.operand(y, dtype))
-    return _shaped(lowering, node, View.of(result))
-
-
-def _scaled(
-    lowering: Lowering,
-    node: torch.fx.Node,
-    x: Operand,
-    y: Operand,
-    alpha: Scalar,
-    make: Callable[[Value, Value], Value],
-) -> View:
-    if alpha != 1:
-        y = _binary(lowering, node, y, alpha, lowering.builder.mul)
-    return _binary(lowering, node, x, y, make)
-
-
-def _shaped(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """Operands lost their repeated axes; the result gets the shape that torch gave it."""
-    shape = tuple(node.meta["val"].shape)
-    if x.shape == shape:
-        return x
-    return x.apply(lowering.builder, aten.expand.default, shape)
+def _times(lowering: Lowering, node: torch.fx.Node, x: Operand, factor: Scalar) -> Operand:
+    return x if factor == 1 else binary(lowering, node, x, factor, lowering.builder.mul)

@@ -1,0 +1,38 @@
+"""The gradient of an embedding's table: rows of gradients added up by token, arithmetic.md section 5 (`scatter_sum`).
+
+The forward pass is the primitive `gather`.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from protocol.numerics.indexing import scatter_sum
+from protocol.numerics.types import canonical
+from protocol.program.builder import Builder, Value, aligned_length
+from protocol.program.library.function import define
+
+NOWHERE = -1
+"""An index that `scatter_sum` drops."""
+F32_BYTES = 4
+
+
+def _embedding_grad(g: Tensor, index: Tensor, *, rows: int) -> Tensor:
+    return canonical(scatter_sum(index, g, rows))
+
+
+@define("embedding_grad", kernel=_embedding_grad)
+def embedding_grad(b: Builder, g: Value, index: Value, *, rows: int) -> Value:
+    """f32 g [N, C] and i32 index [N] to f32 [rows, C]: row r is the sum of all g[n] with index[n] = r.
+
+    One exponent per column over all N, those with an index outside 0 … rows-1 included, which are dropped.
+    """
+    count = g.shape[0]
+    padded = aligned_length(count, F32_BYTES)  # and so aligned as i64
+    columns = b.transpose(g, 0, 1)
+    if padded != count:
+        columns = b.pad(columns, (g.shape[1], padded), (0, 0), 0.0)
+        index = b.pad(index, (padded,), (0,), NOWHERE)
+    e = b.exponent(columns)
+    total = b.round_scaled(b.scatter_sum(index, b.to_fixed(columns, e), rows=rows), e, p=30)
+    return b.transpose(total, 0, 1)

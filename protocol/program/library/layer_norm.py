@@ -1,0 +1,89 @@
+"""Layer norm of rows and its gradients; sums by arithmetic.md section 5, the rest by section 2.
+
+Rows are normalised by their own mean and variance (of N terms, not N - 1). The gradients are torch's formulas with the
+sums of section 5; those of gain and bias are sums over all rows.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import div, sqrt
+from protocol.numerics.sums import sum_f32
+from protocol.numerics.types import DType, canonical
+from protocol.program.builder import Builder, Value
+from protocol.program.library.blocks import by_rows
+from protocol.program.library.function import define
+from protocol.program.library.rows import mean_last, mean_rows, sum_last
+
+
+def _layer_norm(
+    x: Tensor, gain: Tensor | None = None, bias: Tensor | None = None, *, eps: float
+) -> tuple[Tensor, ...]:
+    def rows(x: Tensor) -> tuple[Tensor, ...]:
+        mean = mean_rows(x)
+        centred = x - mean
+        variance = mean_rows(centred * centred)
+        one, least = (torch.tensor(value, dtype=torch.float32, device=x.device) for value in (1.0, eps))
+        rstd = div(one, sqrt(variance + least))
+        y = centred * rstd
+        y = y if gain is None else y * gain
+        return canonical(y if bias is None else y + bias), mean, rstd
+
+    return by_rows(rows, x)
+
+
+@define("layer_norm", kernel=_layer_norm)
+def layer_norm(
+    b: Builder, x: Value, gain: Value | None = None, bias: Value | None = None, *, eps: float
+) -> tuple[Value, Value, Value]:
+    """f32 [M, N] and two of [N] to y [M, N], mean [M, 1], rstd [M, 1].
+
+    mean = sum(x) / N; rstd = 1 / sqrt(sum((x - mean)^2) / N + eps); y = ((x - mean) rstd) gain + bias.
+    """
+    mean = mean_last(b, x)
+    centred = b.sub(x, mean)
+    variance = mean_last(b, b.mul(centred, centred))
+    rstd = b.div(b.constant(DType.F32, (), 1.0), b.sqrt(b.add(variance, b.constant(DType.F32, (), eps))))
+    y = b.mul(centred, rstd)
+    y = y if gain is None else b.mul(y, gain)
+    return (y if bias is None else b.add(y, bias)), mean, rstd
+
+
+def _layer_norm_grad(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None = None) -> Tensor:
+    def rows(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, ...]:
+        normal = (x - mean) * rstd
+        scaled = g if gain is None else g * gain
+        along = mean_rows(scaled * normal)
+        return (canonical(rstd * ((scaled - mean_rows(scaled)) - normal * along)),)
+
+    return by_rows(rows, g, x, mean, rstd)[0]
+
+
+@define("layer_norm_grad", kernel=_layer_norm_grad)
+def layer_norm_grad(
+    b: Builder, g: Value, x: Value, mean: Value, rstd: Value, gain: Value | None = None
+) -> Value:
+    """f32 g, x [M, N], mean, rstd [M, 1], gain [N] to the gradient of x.
+
+    With n = (x - mean) rstd and h = g gain: rstd ((h - mean(h)) - n mean(h n)), means along rows.
+    """
+    normal = b.mul(b.sub(x, mean), rstd)
+    scaled = g if gain is None else b.mul(g, gain)
+    along = mean_last(b, b.mul(scaled, normal))
+    return b.mul(rstd, b.sub(b.sub(scaled, mean_last(b, scaled)), b.mul(normal, along)))
+
+
+def _layer_norm_grad_gain(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+    def rows(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, ...]:
+        return (g * ((x - mean) * rstd),)
+
+    return sum_f32(by_rows(rows, g, x, mean, rstd)[0], axis=0).squeeze(0)
+
+
+@define("layer_norm_grad_gain", kernel=_layer_norm_grad_gain)
+def layer_norm_grad_gain(b: Builder, g: Value, x: Value, mean: Value, rstd: Value) -> Value:
+    """f32 g, x [M, N], mean, rstd [M, 1] to the gradient [N] of the gain: the sum over rows of g (x - mean) rstd."""
+    terms = b.mul(g, b.mul(b.sub(x, mean), rstd))
+    return b.reshape(sum_last(b, b.transpose(terms, 0, 1)), x.shape[1:])
