@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -56,11 +57,11 @@ class _Step(nn.Module):
         self.model = model
         self._objective = objective
 
-    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Loss and metrics of one batch."""
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
+        """Loss and metrics of one batch, and the model's buffers after it."""
         result = self._objective(self.model, batch)
         loss, metrics = result if isinstance(result, tuple) else (result, {})
-        return loss, dict(metrics)
+        return loss, dict(metrics), dict(self.model.named_buffers())
 
 
 def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedStep:
@@ -79,17 +80,19 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
 
     def run(p: list[Tensor], b: list[Tensor], x: list[Tensor]) -> list[Tensor]:
         with FunctionalTensorMode():
-            inputs = [[FunctionalTensor.to_functional(value) for value in group] for group in (p, b, x)]
-            results = forward_and_backward(*inputs)
-            return [_contents(t) for t in (*results, *(t for group in inputs for t in group))]
+            p, b, x = (_functional(group) for group in (p, b, x))
+            results, after = forward_and_backward(p, b, x)
+            return [_contents(t) for t in (*results, *p, *after, *x)]
 
-    def forward_and_backward(p: list[Tensor], b: list[Tensor], x: list[Tensor]) -> list[Tensor]:
+    def forward_and_backward(
+        p: list[Tensor], b: list[Tensor], x: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
         leaves = [value.detach().requires_grad_() for value in p]
         # Fused attention has bits of its own; torch's own writing of it is products, a softmax and masks.
         with recorder, recorder.names_of(model), sdpa_kernel(SDPBackend.MATH):
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             named = {f"model.{name}": value for name, value in tensors.items()}
-            loss, metrics = functional_call(step, named, (dict(zip(batch, x)),))
+            loss, metrics, after = functional_call(step, named, (dict(zip(batch, x)),))
             _require_scalars(loss, metrics)
             metric_names.extend(metrics)
             gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
@@ -102,7 +105,8 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
                 )
                 for name in unused
             )
-        return [*(g for g in gradients if g is not None), loss, *metrics.values()]
+        results = [*(g for g in gradients if g is not None), loss, *metrics.values()]
+        return results, [_same_kind(name, old, after.get(name, old)) for name, old in zip(buffers, b)]
 
     try:
         traced = make_fx(run, tracing_mode="fake")(
@@ -116,9 +120,21 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
     return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names), written)
 
 
+def _functional(tensors: list[Tensor]) -> list[Tensor]:
+    return [FunctionalTensor.to_functional(t) for t in tensors]
+
+
+def _same_kind(name: str, old: Tensor, new: Tensor) -> Tensor:
+    """A buffer's tensor after the step, which the model may have replaced: still one of the same type and shape."""
+    if new.shape == old.shape and new.dtype == old.dtype and isinstance(new, FunctionalTensor):
+        return new
+    what = f"buffer {name} changes from {old.dtype} {tuple(old.shape)} to {new.dtype} {tuple(new.shape)}"
+    raise CaptureError([Problem(what, "keep its type and shape, computed from the batch and the model")])
+
+
 def _contents(x: Tensor) -> Tensor:
     """What a functional tensor holds after all writes in place."""
-    torch._sync(x)  # type: ignore[no-untyped-call]
+    torch._sync(x)  # type: ignore[attr-defined, no-untyped-call]
     return torch._from_functional_tensor(x.elem)  # type: ignore[attr-defined]
 
 
@@ -130,8 +146,8 @@ def _keep_writes(
     Returns the names of these. Raises `CaptureError` where the step writes into anything else.
     """
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
-    (outputs,) = graph.output_node().args
-    results, contents = outputs[: -len(placeholders)], outputs[-len(placeholders) :]  # type: ignore[index]
+    outputs: Any = graph.output_node().args[0]
+    results, contents = outputs[: -len(placeholders)], outputs[-len(placeholders) :]
     names = [*parameters, *buffers, *batch]
     after = {
         name: new for name, old, new in zip(names, placeholders, contents, strict=True) if new is not old

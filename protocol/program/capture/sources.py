@@ -93,7 +93,9 @@ class SourceRecorder(TorchDispatchMode):
 def _require_traced(operands: Any, source: str) -> None:
     if any(type(x) in (torch.Tensor, nn.Parameter, nn.Buffer) for x in tree_leaves(operands)):
         what = "a tensor from outside the model and the batch"
-        raise CaptureError([Problem(what, "register it as a buffer of the model or put it into the dataset", source)])
+        raise CaptureError(
+            [Problem(what, "register it as a buffer of the model or put it into the dataset", source)]
+        )
 
 
 def source_of(node: torch.fx.Node) -> str:

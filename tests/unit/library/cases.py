@@ -36,10 +36,21 @@ class Case:
 
 
 LABELS = TensorType(I32, (5,))
+PLACES = TensorType(I32, (2, 3, 3, 3))
 KEY, STEP = TensorType(U32, (2,)), TensorType(U32, ())
 BETAS = {"beta1": 0.9, "beta2": 0.99}
 NLL_GRAD = {"classes": 10, "ignore": -1, "reduction": 1}
 MOMENTUM = {"momentum": 0.9, "weight_decay": 0.01, "nesterov": True}
+
+
+def sliding(kernel: int, stride: int = 1, padding: int = 0, dilation: int = 1, **more: int) -> dict[str, int]:
+    """Attributes of a convolution or a pooling that treats height and width alike, and others."""
+    sizes = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+    return {f"{name}_{axis}": size for name, size in sizes.items() for axis in "yx"} | more
+
+
+WIDE = {"kernel_x": 5, "stride_x": 3, "padding_x": 1, "dilation_x": 1}
+"""Another width than height."""
 
 CASES = [
     Case("linear", (f32(5, 10), f32(7, 10), f32(7))),
@@ -113,6 +124,66 @@ CASES = [
     Case("clip_scale", (f32(7),), {"limit": 1.5}),
     Case("clip_scale", (f32(4097),), {"limit": 1.5}),
     Case("clip_value", (f32(3, 30),), {"limit": 0.5}),
+    Case("conv", (f32(2, 3, 5, 6), f32(4, 3, 3, 3)), sliding(3, padding=1, groups=1)),
+    Case("conv", (f32(2, 4, 7, 9), f32(6, 2, 3, 5), f32(6)), sliding(3, 2, 2, groups=2) | WIDE),
+    Case("conv", (f32(1, 30, 4, 4), f32(3, 30, 3, 3), f32(3)), sliding(3, dilation=1, groups=1)),
+    Case("conv", (f32(3, 2, 1, 9), f32(2, 1, 1, 1)), sliding(1, 2, groups=2)),
+    Case(
+        "conv_grad_input",
+        (f32(2, 4, 5, 6), f32(4, 3, 3, 3)),
+        sliding(3, padding=1, groups=1, height=5, width=6),
+    ),
+    Case(
+        "conv_grad_input",
+        (f32(2, 6, 5, 3), f32(6, 2, 3, 5)),
+        sliding(3, 2, 2, groups=2, height=8, width=9) | WIDE,
+    ),
+    Case(
+        "conv_grad_input", (f32(2, 3, 4, 4), f32(3, 2, 1, 1)), sliding(1, 2, 1, groups=1, height=5, width=6)
+    ),
+    Case(
+        "conv_grad_input",
+        (f32(1, 2, 3, 3), f32(2, 1, 2, 2)),
+        sliding(2, 2, 0, 3, groups=1, height=9, width=8),
+    ),
+    Case(
+        "conv_grad_weight",
+        (f32(2, 4, 5, 6), f32(2, 3, 5, 6)),
+        sliding(3, padding=1, groups=1, gradient_in_windows=0),
+    ),
+    Case(
+        "conv_grad_weight",
+        (f32(2, 6, 5, 3), f32(2, 4, 8, 9)),
+        sliding(3, 2, 2, groups=2, gradient_in_windows=1) | WIDE,
+    ),
+    Case(
+        "conv_grad_weight", (f32(3, 2, 9, 10), f32(3, 1, 9, 10)), sliding(1, groups=1, gradient_in_windows=0)
+    ),
+    Case("max_pool", (f32(2, 3, 6, 7),), sliding(2, 2, rows=3, columns=3)),
+    Case("max_pool", (f32(2, 2, 6, 7),), sliding(3, 2, 1, rows=4, columns=4)),
+    Case("max_pool", (f32(1, 2, 9, 7),), sliding(3, 1, 1, 2, rows=7, columns=5)),
+    Case("max_pool_grad", (f32(2, 3, 3, 3), PLACES), sliding(2, 2, height=6, width=7), labels=42),
+    Case("max_pool_grad", (f32(2, 3, 3, 3), PLACES), sliding(3, 2, 1, height=5, width=6), labels=30),
+    Case("mean_pool", (f32(2, 3, 6, 7),), sliding(2, 2, divisor=4, include_padding=1)),
+    Case("mean_pool", (f32(2, 2, 6, 7),), sliding(3, 2, 1, divisor=9, include_padding=0)),
+    Case(
+        "mean_pool_grad",
+        (f32(2, 3, 3, 3),),
+        sliding(2, 2, height=6, width=7, divisor=4, include_padding=1),
+    ),
+    Case(
+        "mean_pool_grad",
+        (f32(2, 2, 3, 4),),
+        sliding(3, 2, 1, height=6, width=7, divisor=9, include_padding=0),
+    ),
+    Case("batch_statistics", (f32(5, 3, 7),), {"eps": 1e-5}),
+    Case("batch_statistics", (f32(1, 2, 1),), {"eps": 1e-5}),
+    Case("batch_statistics", (f32(9, 2, 60),), {"eps": 1e-3}),
+    Case("batch_normalise", (f32(5, 3, 7), f32(3), f32(3))),
+    Case("batch_normalise", (f32(5, 3, 7), *[f32(3)] * 4)),
+    Case("batch_norm_sums", (f32(5, 3, 7), f32(5, 3, 7), f32(3), f32(3))),
+    Case("batch_norm_grad", (f32(5, 3, 7), f32(5, 3, 7), *[f32(3)] * 4)),
+    Case("batch_norm_grad", (f32(9, 2, 60), f32(9, 2, 60), *[f32(2)] * 5)),
     Case("draw_batch", (KEY, STEP), {"batch": 65, "rows": 1500, "stream": 3}),
     Case("draw_batch", (KEY, STEP), {"batch": 4, "rows": 1, "stream": 0}),
 ]

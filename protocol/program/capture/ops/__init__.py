@@ -2,7 +2,9 @@
 
 from protocol.program.capture.ops import (
     activations,
+    batch_norm,
     contractions,
+    convolution,
     creation,
     elementary,
     embedding,
@@ -11,6 +13,7 @@ from protocol.program.capture.ops import (
     movement,
     normalisation,
     pointwise,
+    pooling,
     rectifiers,
     reductions,
     scatter,
@@ -19,7 +22,9 @@ from protocol.program.capture.ops import (
 
 __all__ = [
     "activations",
+    "batch_norm",
     "contractions",
+    "convolution",
     "creation",
     "elementary",
     "embedding",
@@ -28,6 +33,7 @@ __all__ = [
     "movement",
     "normalisation",
     "pointwise",
+    "pooling",
     "rectifiers",
     "reductions",
     "scatter",

@@ -1,0 +1,137 @@
+"""Batch norm, by channel over samples and positions; sums by arithmetic.md section 5, the rest by section 2.
+
+x is [N, C, S]: samples, channels, positions. Running statistics are no part of these functions: what they become is a
+few operations on [C], written by the rule in `capture`.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import add, div, mul, sqrt, sub
+from protocol.numerics.sums import sum_f32
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.library.function import define
+from protocol.program.library.rows import sum_last
+
+
+def _batch_statistics(x: Tensor, *, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    rows = _channels_tensor(x)
+    count = rows.shape[1]
+    mean = div(sum_f32(rows), _number(count, x))
+    centred = sub(rows, mean)
+    squares = sum_f32(mul(centred, centred))
+    rstd = div(_number(1, x), sqrt(add(div(squares, _number(count, x)), _number(eps, x))))
+    return mean.squeeze(1), rstd.squeeze(1), div(squares, _number(count - 1, x)).squeeze(1)
+
+
+@define("batch_statistics", kernel=_batch_statistics)
+def batch_statistics(b: Builder, x: Value, *, eps: float) -> tuple[Value, Value, Value]:
+    """f32 [N, C, S] to three of [C]: mean, 1 / sqrt(variance + eps), and the variance that running statistics follow.
+
+    With d = x - mean the first variance is sum(d d) / (N S), the second sum(d d) / (N S - 1), NaN where that is 0 / 0.
+    """
+    rows = _channels(b, x)
+    channels, count = rows.shape
+    mean = b.div(sum_last(b, rows), _constant(b, count))
+    centred = b.sub(rows, mean)
+    squares = sum_last(b, b.mul(centred, centred))
+    rstd = b.div(_constant(b, 1), b.sqrt(b.add(b.div(squares, _constant(b, count)), _constant(b, eps))))
+    following = b.div(squares, _constant(b, count - 1))
+    return b.reshape(mean, (channels,)), b.reshape(rstd, (channels,)), b.reshape(following, (channels,))
+
+
+def _batch_normalise(
+    x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    y = mul(sub(x, mean[:, None]), rstd[:, None])
+    y = y if gain is None else mul(y, gain[:, None])
+    return y if bias is None else add(y, bias[:, None])
+
+
+@define("batch_normalise", kernel=_batch_normalise)
+def batch_normalise(
+    b: Builder, x: Value, mean: Value, rstd: Value, gain: Value | None = None, bias: Value | None = None
+) -> Value:
+    """f32 [N, C, S] and up to four of [C]: ((x - mean) rstd) gain + bias."""
+    y = b.mul(b.sub(x, _column(b, mean)), _column(b, rstd))
+    y = y if gain is None else b.mul(y, _column(b, gain))
+    return y if bias is None else b.add(y, _column(b, bias))
+
+
+def _batch_norm_sums(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
+    normal = mul(sub(x, mean[:, None]), rstd[:, None])
+    along = sum_f32(_channels_tensor(mul(g, normal)))
+    return sum_f32(_channels_tensor(g)).squeeze(1), along.squeeze(1)
+
+
+@define("batch_norm_sums", kernel=_batch_norm_sums)
+def batch_norm_sums(b: Builder, g: Value, x: Value, mean: Value, rstd: Value) -> tuple[Value, Value]:
+    """f32 g, x [N, C, S], mean, rstd [C] to the gradients [C] of bias and gain: sums of g and of g (x - mean) rstd."""
+    normal = b.mul(b.sub(x, _column(b, mean)), _column(b, rstd))
+    sums = (sum_last(b, _channels(b, each)) for each in (g, b.mul(g, normal)))
+    first, second = (b.reshape(each, mean.shape) for each in sums)
+    return first, second
+
+
+def _batch_norm_grad(
+    g: Tensor,
+    x: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    total: Tensor,
+    along: Tensor,
+    gain: Tensor | None = None,
+) -> Tensor:
+    count = _number(x.shape[0] * x.shape[2], x)
+    mean_total, mean_along = div(total, count), div(along, count)
+    normal = mul(sub(x, mean[:, None]), rstd[:, None])
+    inner = sub(sub(g, mean_total[:, None]), mul(normal, mean_along[:, None]))
+    return mul(inner, (rstd if gain is None else mul(rstd, gain))[:, None])
+
+
+@define("batch_norm_grad", kernel=_batch_norm_grad)
+def batch_norm_grad(
+    b: Builder,
+    g: Value,
+    x: Value,
+    mean: Value,
+    rstd: Value,
+    total: Value,
+    along: Value,
+    gain: Value | None = None,
+) -> Value:
+    """f32 g, x [N, C, S] and five or four of [C] to the gradient of x where statistics are the batch's own.
+
+    With n = (x - mean) rstd and M = N S: ((g - total / M) - n (along / M)) (rstd gain); `total` and `along` are what
+    `batch_norm_sums` gave.
+    """
+    count = _constant(b, x.shape[0] * x.shape[2])
+    mean_total, mean_along = b.div(total, count), b.div(along, count)
+    normal = b.mul(b.sub(x, _column(b, mean)), _column(b, rstd))
+    inner = b.sub(b.sub(g, _column(b, mean_total)), b.mul(normal, _column(b, mean_along)))
+    return b.mul(inner, _column(b, rstd if gain is None else b.mul(rstd, gain)))
+
+
+def _channels(b: Builder, x: Value) -> Value:
+    """[N, C, S] to [C, N S]."""
+    n, channels, positions = x.shape
+    return b.reshape(b.transpose(x, 0, 1), (channels, n * positions))
+
+
+def _channels_tensor(x: Tensor) -> Tensor:
+    return x.transpose(0, 1).reshape(x.shape[1], -1)
+
+
+def _column(b: Builder, x: Value) -> Value:
+    return b.reshape(x, (*x.shape, 1))
+
+
+def _constant(b: Builder, value: float) -> Value:
+    return b.constant(DType.F32, (), float(value))
+
+
+def _number(value: float, like: Tensor) -> Tensor:
+    return torch.tensor(value, dtype=torch.float32, device=like.device)

@@ -1,0 +1,172 @@
+"""Pooling over two axes and its gradients; sums by arithmetic.md section 5, one exponent per window.
+
+The maximum of a window is its first NaN, else the first of its largest elements, as in torch (which takes the last
+NaN). Indices are flat positions in the height x width plane of the input.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import div
+from protocol.numerics.sums import argmax, max_f32, sum_f32
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.library.function import define
+from protocol.program.library.loss import NOWHERE
+from protocol.program.library.rows import count_up, sum_last
+from protocol.program.library.windows import (
+    Sliding,
+    padded,
+    padded_tensor,
+    spread,
+    spread_tensor,
+    window_strides,
+)
+
+
+def _max_pool(x: Tensor, *, rows: int, columns: int, **sliding: int) -> tuple[Tensor, Tensor]:
+    s = Sliding(**sliding)
+    seen = _seen_tensor(padded_tensor(x, s, (rows, columns), -math.inf), s, (rows, columns))
+    inside = argmax(seen).squeeze(-1)
+
+    def starts(count: int, stride: int, padding: int) -> Tensor:
+        return torch.arange(count, dtype=torch.int32, device=x.device) * stride - padding
+
+    down = starts(rows, s.stride_y, s.padding_y)[:, None] + inside // s.kernel_x * s.dilation_y
+    right = starts(columns, s.stride_x, s.padding_x) + inside % s.kernel_x * s.dilation_x
+    return max_f32(seen).squeeze(-1), down.clamp(min=0) * x.shape[3] + right.clamp(min=0)
+
+
+@define("max_pool", kernel=_max_pool)
+def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -> tuple[Value, Value]:
+    """f32 [N, C, H, W] to f32 maxima of `rows` x `columns` windows and their i32 positions, [N, C, rows, columns].
+
+    A window that holds nothing above -inf has the position of its first element inside the input.
+    """
+    s = Sliding(**sliding)
+    shape = (*x.shape[:2], rows, columns)
+    seen = b.pad_rows(_seen(b, padded(b, x, s, (rows, columns), -math.inf), s, (rows, columns)), -math.inf)
+    inside = b.reshape(b.argmax(seen), shape)
+
+    def starts(count: int, stride: int, padding: int) -> Value:
+        return b.sub(b.mul(count_up(b, count), b.i32(stride)), b.i32(padding))
+
+    def along(start: Value, offsets: Value) -> Value:
+        # No primitive divides integers: offsets by the position inside a window are a table.
+        table = b.reshape(b.expand(offsets, (s.kernel_y, s.kernel_x)), (s.kernel_y * s.kernel_x,))
+        at = b.add(start, b.gather(table, inside))
+        return b.select(b.lt(at, b.i32(0)), b.i32(0), at)
+
+    offsets_y = b.reshape(b.mul(count_up(b, s.kernel_y), b.i32(s.dilation_y)), (s.kernel_y, 1))
+    offsets_x = b.mul(count_up(b, s.kernel_x), b.i32(s.dilation_x))
+    down = along(b.reshape(starts(rows, s.stride_y, s.padding_y), (rows, 1)), offsets_y)
+    right = along(starts(columns, s.stride_x, s.padding_x), offsets_x)
+    return b.reshape(b.max(seen), shape), b.add(b.mul(down, b.i32(x.shape[3])), right)
+
+
+def _max_pool_grad(g: Tensor, index: Tensor, *, height: int, width: int, **sliding: int) -> Tensor:
+    s = Sliding(**sliding)
+    came = _seen_tensor(spread_tensor(index, s, height, width, NOWHERE), s.unit(), (height, width))
+    own = torch.arange(height * width, dtype=torch.int32, device=g.device).reshape(height, width, 1)
+    each = _seen_tensor(spread_tensor(g, s, height, width, 0.0), s.unit(), (height, width))
+    return sum_f32(torch.where(came == own, each, 0.0)).squeeze(-1)
+
+
+@define("max_pool_grad", kernel=_max_pool_grad)
+def max_pool_grad(b: Builder, g: Value, index: Value, *, height: int, width: int, **sliding: int) -> Value:
+    """f32 g and i32 index [N, C, OH, OW] to [N, C, height, width]: each element's sum over windows that chose it."""
+    s = Sliding(**sliding)
+    shape = (*g.shape[:2], height, width)
+    came = _seen(b, spread(b, index, s, height, width, NOWHERE), s.unit(), (height, width))
+    own = b.reshape(count_up(b, height * width), (1, height * width, 1))
+    rows = (g.shape[0] * g.shape[1], height * width, came.shape[-1])
+    each = b.reshape(_seen(b, spread(b, g, s, height, width, 0.0), s.unit(), (height, width)), rows)
+    chosen = b.select(b.eq(b.reshape(came, rows), own), each, b.constant(DType.F32, (), 0.0))
+    return b.reshape(sum_last(b, chosen), shape)
+
+
+def _mean_pool(x: Tensor, *, divisor: int, include_padding: bool, **sliding: int) -> Tensor:
+    s = Sliding(**sliding)
+    count = s.count(x.shape[2], x.shape[3])
+    total = sum_f32(_seen_tensor(padded_tensor(x, s, count, 0.0), s, count)).squeeze(-1)
+    return div(total, _terms_tensor(x, s, divisor, include_padding))
+
+
+@define("mean_pool", kernel=_mean_pool)
+def mean_pool(b: Builder, x: Value, *, divisor: int, include_padding: bool, **sliding: int) -> Value:
+    """f32 [N, C, H, W] to [N, C, OH, OW]: each window's sum, rounded, divided by its number of terms, rounded.
+
+    That number is `divisor`, or without `include_padding` the number of elements inside the input.
+    """
+    s = Sliding(**sliding)
+    count = s.count(x.shape[2], x.shape[3])
+    total = sum_last(b, _seen(b, padded(b, x, s, count, 0.0), s, count))
+    terms = _terms(b, s, divisor, include_padding, x.shape[2], x.shape[3])
+    return b.div(b.reshape(total, (*x.shape[:2], *count)), terms)
+
+
+def _mean_pool_grad(
+    g: Tensor, *, height: int, width: int, divisor: int, include_padding: bool, **sliding: int
+) -> Tensor:
+    s = Sliding(**sliding)
+    plane = torch.empty((1, 1, height, width), device=g.device)
+    each = div(g, _terms_tensor(plane, s, divisor, include_padding))
+    return sum_f32(
+        _seen_tensor(spread_tensor(each, s, height, width, 0.0), s.unit(), (height, width))
+    ).squeeze(-1)
+
+
+@define("mean_pool_grad", kernel=_mean_pool_grad)
+def mean_pool_grad(
+    b: Builder,
+    g: Value,
+    *,
+    height: int,
+    width: int,
+    divisor: int,
+    include_padding: bool,
+    **sliding: int,
+) -> Value:
+    """f32 g [N, C, OH, OW] to [N, C, height, width]: each element's sum over its windows of g / terms."""
+    s = Sliding(**sliding)
+    each = b.div(g, _terms(b, s, divisor, include_padding, height, width))
+    seen = _seen(b, spread(b, each, s, height, width, 0.0), s.unit(), (height, width))
+    return b.reshape(sum_last(b, seen), (*g.shape[:2], height, width))
+
+
+def _terms(b: Builder, s: Sliding, divisor: int, include_padding: bool, height: int, width: int) -> Value:
+    """f32 [] or [OH, OW]: what window sums are divided by."""
+    if include_padding:
+        return b.constant(DType.F32, (), float(divisor))
+    ones = padded(b, b.constant(DType.F32, (1, 1, height, width), 1.0), s, s.count(height, width), 0.0)
+    count = s.count(height, width)
+    return b.reshape(sum_last(b, _seen(b, ones, s, count)), count)
+
+
+def _terms_tensor(x: Tensor, s: Sliding, divisor: int, include_padding: bool) -> Tensor:
+    """The tensor's form of `_terms`; x [N, C, H, W] gives the size and the device."""
+    if include_padding:
+        return torch.tensor(divisor, dtype=torch.float32, device=x.device)
+    count = s.count(x.shape[2], x.shape[3])
+    ones = padded_tensor(torch.ones_like(x[:1, :1]), s, count, 0.0)
+    return _seen_tensor(ones, s, count).sum(-1)[0, 0]  # whole numbers
+
+
+def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value:
+    """A padded [N, C, H, W] to its windows [N C OH OW, KH KW]."""
+    t = window_strides(whole.shape, s)
+    n, c = whole.shape[:2]
+    shape = (n, c, *count, s.kernel_y, s.kernel_x)
+    seen = b.strided(whole, shape, (t["n"], t["c"], t["y"], t["x"], t["ky"], t["kx"]))
+    return b.reshape(seen, (n * c * count[0] * count[1], s.kernel_y * s.kernel_x))
+
+
+def _seen_tensor(whole: Tensor, s: Sliding, count: tuple[int, int]) -> Tensor:
+    """A padded [N, C, H, W] to its windows [N, C, OH, OW, KH KW]."""
+    t = window_strides(tuple(whole.shape), s)
+    shape = (*whole.shape[:2], *count, s.kernel_y, s.kernel_x)
+    return whole.as_strided(shape, (t["n"], t["c"], t["y"], t["x"], t["ky"], t["kx"])).flatten(4)

@@ -1,0 +1,1 @@
+"""Models as a submitter writes them, for the tests of `capture`."""

@@ -1,0 +1,60 @@
+"""A small residual network for images of any size, as torchvision has them: basic blocks, three stages."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class BasicBlock(nn.Module):
+    """Two 3 x 3 convolutions with batch norm beside a shortcut, which is a 1 x 1 convolution where shapes differ."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.norm = nn.BatchNorm2d(outputs)
+        self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.second_norm = nn.BatchNorm2d(outputs)
+        self.shortcut = nn.Sequential()
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[N, C, H, W] to [N, outputs, H / stride, W / stride]."""
+        h = F.relu(self.norm(self.first(x)), inplace=True)
+        h = self.second_norm(self.second(h))
+        h += self.shortcut(x)
+        return F.relu(h, inplace=True)
+
+
+class ResNet(nn.Module):
+    """A stem with pooling, three stages of `depth` blocks that halve the size and double the width, a linear head."""
+
+    def __init__(self, channels: int = 1, width: int = 8, depth: int = 1, classes: int = 10) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(
+            nn.Conv2d(channels, width, 3, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, 1, 1),
+        )
+        widths = [width, width, 2 * width, 4 * width]
+        self.stages = nn.Sequential(
+            *(
+                BasicBlock(
+                    widths[k] if block == 0 else widths[k + 1], widths[k + 1], 2 if k and not block else 1
+                )
+                for k in range(3)
+                for block in range(depth)
+            )
+        )
+        self.head = nn.Linear(widths[-1], classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Images [N, channels, H, W] to logits [N, classes]."""
+        h = F.adaptive_avg_pool2d(self.stages(self.stem(x)), 1)
+        logits: Tensor = self.head(torch.flatten(h, 1))
+        return logits
