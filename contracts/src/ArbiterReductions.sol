@@ -18,12 +18,14 @@ library ArbiterReductions {
 
     /// @notice Whether the opcode names a reduction.
     function isReduction(uint16 opcode) internal pure returns (bool) {
-        return opcode == Opcode.EXPONENT || (opcode >= Opcode.DOT && opcode <= Opcode.ARGMAX);
+        return opcode == Opcode.EXPONENT || (opcode >= Opcode.DOT && opcode <= Opcode.SCATTER_SUM)
+            || opcode == Opcode.PREFIX_SUM;
     }
 
-    /// @notice Blocks of each row of a reduction.
+    /// @notice Blocks of each row of a reduction: of its last operand, whose elements are reduced.
     function blockCount(Instruction memory ins) internal pure returns (uint32) {
-        uint256 rowBytes = _rowBytes(Chunks.typeOf(ins, 0));
+        uint256 operands = ins.operands.length;
+        uint256 rowBytes = _rowBytes(Chunks.typeOf(ins, operands == 0 ? 0 : operands - 1));
         // A row is shorter than 2^40 bytes.
         if (rowBytes % Instructions.CHUNK_BYTES == 0) return uint32(rowBytes / Instructions.CHUNK_BYTES);
         if (Instructions.CHUNK_BYTES % rowBytes != 0) revert RowUnaligned(rowBytes);
@@ -40,6 +42,8 @@ library ArbiterReductions {
         uint256 count = blockCount(ins);
         if (blockIndex >= count) revert BlockOutside(blockIndex, count);
         if (ins.opcode == Opcode.DOT) return _dot(ins, index, blockIndex, chunks);
+        if (ins.opcode == Opcode.SCATTER_SUM) return _scatterSum(ins, index, blockIndex, chunks);
+        if (ins.opcode == Opcode.PREFIX_SUM) return _prefixSum(ins, index, blockIndex, chunks);
         bytes calldata x = _block(ins, 0, index, blockIndex, chunks);
         if (ins.opcode == Opcode.SUM) return uint64(Fixed.sumBlock(x));
         if (ins.opcode == Opcode.EXPONENT) return uint32(Fixed.exponentBlock(x));
@@ -86,6 +90,38 @@ library ArbiterReductions {
         return uint64(Fixed.dotBlock(x, y));
     }
 
+    /// @dev out[..., r] = sum of x[..., k] over all k with index[k] = r. The index has one row for all rows of x.
+    function _scatterSum(
+        Instruction memory ins,
+        uint256 index,
+        uint256 blockIndex,
+        OperandChunk[] calldata chunks
+    ) private pure returns (uint64) {
+        uint256 rows = _lastDimension(ins.results[0]);
+        bytes calldata x = _block(ins, 1, index / rows, blockIndex, chunks);
+        // A block of x has half as many bytes of indices, so two blocks share a chunk of them.
+        uint256 size = x.length / 2;
+        uint256 place = blockIndex * size % Instructions.CHUNK_BYTES;
+        uint256 chunk = blockIndex * size / Instructions.CHUNK_BYTES;
+        bytes calldata indices = Chunks.find(Chunks.typeOf(ins, 0), 0, chunk, chunks)[place:place + size];
+        return uint64(Fixed.scatterBlock(indices, x, uint32(index % rows)));
+    }
+
+    /// @dev out[..., j] = sum of x[..., k] over k = 0 ... j. A block behind j is 0 and reads nothing.
+    function _prefixSum(
+        Instruction memory ins,
+        uint256 index,
+        uint256 blockIndex,
+        OperandChunk[] calldata chunks
+    ) private pure returns (uint64) {
+        uint256 length = _lastDimension(ins.results[0]);
+        uint256 end = (index % length + 1) * 8; // in bytes of the row
+        uint256 begin = blockIndex * Instructions.CHUNK_BYTES;
+        if (end <= begin) return 0;
+        bytes calldata x = _block(ins, 0, index / length, blockIndex, chunks);
+        return uint64(Fixed.sumBlock(end - begin < x.length ? x[:end - begin] : x));
+    }
+
     /// @dev Bytes of block `blockIndex` of row `row` of an operand: a whole chunk, or a short row within one.
     function _block(
         Instruction memory ins,
@@ -103,7 +139,11 @@ library ArbiterReductions {
     }
 
     function _rowBytes(TensorType memory t) private pure returns (uint256) {
+        return _lastDimension(t) * Instructions.width(t.code);
+    }
+
+    function _lastDimension(TensorType memory t) private pure returns (uint256) {
         if (t.shape.length == 0) revert Instructions.TypeOutOfBounds(t.code, 0, 0);
-        return uint256(t.shape[t.shape.length - 1]) * Instructions.width(t.code);
+        return t.shape[t.shape.length - 1];
     }
 }

@@ -193,6 +193,42 @@ contract ArbiterTest is Production {
         assertEq(arbiter.finish(Opcode.ARGMAX, (0x3f800000 << 32) | 266), 266);
     }
 
+    function test_blockResult_prefixSumStopsAtItsElement_succeeds() public view {
+        // x [2, 384] of twos: element 200 of row 1 is in its second block, chunk 4; the third block adds nothing and
+        // needs no chunk.
+        bytes memory t = B.shape(I64, 2, 384);
+        bytes memory ins = B.instruction(Opcode.PREFIX_SUM, B.list(t), t, "");
+        bytes memory twos = B.repeated(hex"0200000000000000", 128);
+        assertEq(arbiter.blockResult(ins, 384 + 200, 0, B.chunk(0, 3, twos)), 256);
+        assertEq(arbiter.blockResult(ins, 384 + 200, 1, B.chunk(0, 4, twos)), 2 * 73);
+        assertEq(arbiter.blockResult(ins, 384 + 200, 2, B.chunks(B.list())), 0);
+        assertEq(_fold(Opcode.PREFIX_SUM, 256, type(uint64).max), 255);
+    }
+
+    function test_blockResult_scatterSumTakesHalfAChunkOfIndices_succeeds() public view {
+        // index [384], x [2, 384] to [2, 3]. Element (1, 2), block 2: chunk 5 of x, the first half of chunk 1 of index.
+        bytes memory ins = B.instruction(
+            Opcode.SCATTER_SUM,
+            B.list(B.shape(I32, 384), B.shape(I64, 2, 384)),
+            B.shape(I64, 2, 3),
+            abi.encodePacked(uint32(3))
+        );
+        bytes memory index = bytes.concat(
+            hex"02000000",
+            B.repeated(hex"01000000", 100),
+            hex"02000000",
+            B.repeated(hex"ffffffff", 25),
+            hex"02000000"
+        );
+        OperandChunk[] memory given = new OperandChunk[](2);
+        given[0] = OperandChunk(0, 1, index);
+        given[1] = OperandChunk(1, 5, B.repeated(hex"feffffffffffffff", 128));
+        assertEq(int64(arbiter.blockResult(ins, 5, 2, given)), -6);
+        assertEq(int64(arbiter.blockResult(ins, 4, 2, given)), -200);
+        assertEq(arbiter.blockResult(ins, 3, 2, given), 0);
+        assertEq(_fold(Opcode.SCATTER_SUM, type(uint64).max, 3), 2);
+    }
+
     function test_fold_everyReduction_succeeds() public view {
         assertEq(_fold(Opcode.SUM, type(uint64).max, 3), 2);
         assertEq(_fold(Opcode.DOT, 1, type(uint64).max), 0);
@@ -245,7 +281,7 @@ contract ArbiterTest is Production {
     }
 
     function test_element_noPrimitive_reverts() public {
-        uint16[9] memory opcodes = [uint16(0), 0x0001, 0x0005, 0x0105, 0x020d, 0x0407, 0x0705, 0x0801, 0xffff];
+        uint16[9] memory opcodes = [uint16(0), 0x0001, 0x0005, 0x0105, 0x020d, 0x0407, 0x0706, 0x0802, 0xffff];
         for (uint256 k; k < opcodes.length; ++k) {
             bytes memory ins = B.instruction(opcodes[k], B.list(B.shape(F32)), B.shape(F32), "");
             vm.expectRevert(abi.encodeWithSelector(IArbiter.NotAPrimitive.selector, opcodes[k]));

@@ -36,8 +36,7 @@ library BytesLanes {
         // unchecked: offset < length.
         unchecked {
             uint256 left = data.length - offset;
-            uint256 word = _load(data, offset);
-            return left >= 32 ? word : word & ~(type(uint256).max >> (8 * left));
+            return left >= 32 ? _load(data, offset) : _load(data, offset) & ~(type(uint256).max >> (8 * left));
         }
     }
 

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {BytesLanes} from "./BytesLanes.sol";
 import {Float32} from "./Float32.sol";
+import {Lanes} from "./Lanes.sol";
 
 /// @title Fixed-point rows with a power-of-two scale: arithmetic.md sections 3 to 5.
 /// @notice Exponents, quantised values, and the exact reductions of one block (a chunk along the last axis).
@@ -38,20 +39,16 @@ library Fixed {
     /// is above all others).
     function exponentBlock(bytes calldata x) internal pure returns (int32) {
         _requireWhole(x, 4);
-        uint256 largest;
+        uint256 four;
         // unchecked: offsets below the length. Magnitudes order as numbers, a NaN above all; zeros behind the end
         // of a short block are the least magnitude.
         unchecked {
             for (uint256 offset; offset < x.length; offset += 32) {
                 uint256 word = BytesLanes.swap32(BytesLanes.wordAt(x, offset));
-                for (uint256 lane; lane < 8; ++lane) {
-                    uint256 magnitude = (word >> 224) & Float32.MAGNITUDE;
-                    if (magnitude > largest) largest = magnitude;
-                    word <<= 32;
-                }
+                four = Lanes.most(four, word & Lanes.MAGNITUDES);
             }
         }
-        return exponentOf(uint32(largest));
+        return exponentOf(Lanes.mostOf(four));
     }
 
     /// @notice m_p(x) as i32: `toI32(rint(scale(x, p - e)))`, 0 under the sentinel and for NaN.
@@ -83,25 +80,63 @@ library Fixed {
     function dotBlock(bytes calldata x, bytes calldata y) internal pure returns (int64 sum) {
         if (x.length != y.length) revert BlockLengthsDiffer(x.length, y.length);
         _requireWhole(x, 4);
-        // unchecked: additions modulo 2^256 agree with additions modulo 2^64. Zeros behind the end add nothing.
+        // unchecked: arithmetic modulo 2^256 agrees with arithmetic modulo 2^64; indices are bounded by the length.
         unchecked {
-            uint256 total;
-            for (uint256 offset; offset < x.length; offset += 32) {
-                uint256 a = BytesLanes.swap32(BytesLanes.wordAt(x, offset));
-                uint256 b = BytesLanes.swap32(BytesLanes.wordAt(y, offset));
-                // Eight signed lanes; signextend(3, .) reads the lowest 32 bits and ignores what is above them.
-                assembly ("memory-safe") {
-                    total := add(total, mul(signextend(3, a), signextend(3, b)))
-                    total := add(total, mul(signextend(3, shr(32, a)), signextend(3, shr(32, b))))
-                    total := add(total, mul(signextend(3, shr(64, a)), signextend(3, shr(64, b))))
-                    total := add(total, mul(signextend(3, shr(96, a)), signextend(3, shr(96, b))))
-                    total := add(total, mul(signextend(3, shr(128, a)), signextend(3, shr(128, b))))
-                    total := add(total, mul(signextend(3, shr(160, a)), signextend(3, shr(160, b))))
-                    total := add(total, mul(signextend(3, shr(192, a)), signextend(3, shr(192, b))))
-                    total := add(total, mul(signextend(3, shr(224, a)), signextend(3, shr(224, b))))
-                }
+            uint256 whole = x.length / 32 * 32;
+            uint256 total = _dotWords(x, y, whole);
+            for (uint256 k = whole / 4; k < x.length / 4; ++k) {
+                int256 left = int32(BytesLanes.u32At(x, k));
+                total += uint256(left * int32(BytesLanes.u32At(y, k)));
             }
             sum = int64(uint64(total));
+        }
+    }
+
+    /// @dev The sum over the first `length` bytes, a multiple of 32, modulo 2^64.
+    /// Every element is taken as u = x + 2^31, which is not negative, so a shift alone cuts it out of a word:
+    /// sum x y = sum u v - 2^31 (sum u + sum v) + n 2^62. `sums` adds up fewer than 2^32 numbers below 2^32 in each of
+    /// its four lanes of 64 bits.
+    function _dotWords(bytes calldata x, bytes calldata y, uint256 length)
+        private
+        pure
+        returns (uint256 total)
+    {
+        uint256 odd = Lanes.ODD;
+        uint256 sums;
+        assembly ("memory-safe") {
+            function biased(word) -> turned {
+                let bytes_ := 0x00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff
+                let pairs := 0x0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff
+                let tops := 0x8000000080000000800000008000000080000000800000008000000080000000
+                turned := or(and(shr(8, word), bytes_), shl(8, and(word, bytes_)))
+                turned := xor(or(and(shr(16, turned), pairs), shl(16, and(turned, pairs))), tops)
+            }
+            let gap := sub(y.offset, x.offset)
+            let end := add(x.offset, length)
+            for { let at := x.offset } lt(at, end) { at := add(at, 32) } {
+                let u := biased(calldataload(at))
+                let v := biased(calldataload(add(at, gap)))
+                let s := and(u, odd)
+                let t := and(v, odd)
+                sums := add(sums, add(s, t))
+                total := add(total, mul(s, t))
+                total := add(total, mul(shr(64, s), shr(64, t)))
+                total := add(total, mul(shr(128, s), shr(128, t)))
+                total := add(total, mul(shr(192, s), shr(192, t)))
+                s := and(shr(32, u), odd)
+                t := and(shr(32, v), odd)
+                sums := add(sums, add(s, t))
+                total := add(total, mul(s, t))
+                total := add(total, mul(shr(64, s), shr(64, t)))
+                total := add(total, mul(shr(128, s), shr(128, t)))
+                total := add(total, mul(shr(192, s), shr(192, t)))
+            }
+        }
+        // unchecked: modulo 2^64; n is length / 4.
+        unchecked {
+            sums += sums >> 128;
+            sums += sums >> 64;
+            total = total - (sums << 31) + (length << 60);
         }
     }
 
@@ -120,34 +155,85 @@ library Fixed {
         }
     }
 
+    /// @notice sum_k x_k over the i64 whose i32 index is `place`, wrapping.
+    function scatterBlock(bytes calldata indices, bytes calldata x, uint32 place)
+        internal
+        pure
+        returns (int64)
+    {
+        if (x.length != 2 * indices.length) revert BlockLengthsDiffer(indices.length, x.length);
+        _requireWhole(indices, 4);
+        // unchecked: additions modulo 2^256 agree with additions modulo 2^64. Zeros of x behind the end add nothing,
+        // whatever the index there.
+        unchecked {
+            uint256 wanted = BytesLanes.swap32(uint256(place) * Lanes.ONES);
+            uint256 total;
+            for (uint256 offset; offset < indices.length; offset += 32) {
+                // A lane is zero where the index is `place`.
+                uint256 i = BytesLanes.wordAt(indices, offset) ^ wanted;
+                uint256 a = BytesLanes.swap64(BytesLanes.wordAt(x, 2 * offset));
+                uint256 b = BytesLanes.swap64(BytesLanes.wordAt(x, 2 * offset + 32));
+                assembly ("memory-safe") {
+                    total := add(total, mul(iszero(shr(224, i)), shr(192, a)))
+                    total := add(total, mul(iszero(and(shr(192, i), 0xffffffff)), shr(128, a)))
+                    total := add(total, mul(iszero(and(shr(160, i), 0xffffffff)), shr(64, a)))
+                    total := add(total, mul(iszero(and(shr(128, i), 0xffffffff)), a))
+                    total := add(total, mul(iszero(and(shr(96, i), 0xffffffff)), shr(192, b)))
+                    total := add(total, mul(iszero(and(shr(64, i), 0xffffffff)), shr(128, b)))
+                    total := add(total, mul(iszero(and(shr(32, i), 0xffffffff)), shr(64, b)))
+                    total := add(total, mul(iszero(and(i, 0xffffffff)), b))
+                }
+            }
+            return int64(uint64(total));
+        }
+    }
+
     /// @notice The largest f32 of the block, plus +0.0; NaN if any is NaN. Blocks fold with Float32.max.
     function maxBlock(bytes calldata x) internal pure returns (uint32) {
-        (uint32 value,) = argmaxBlock(x);
+        (uint32 value,) = _largest(x);
         return value == Float32.SIGN ? 0 : value;
     }
 
     /// @notice The element that `argmax` names in the block: the first NaN, else the first of the maximum's elements
     /// (both zeros count as equal). Returns its canonical bits and its index within the block.
     function argmaxBlock(bytes calldata x) internal pure returns (uint32 value, uint256 index) {
+        (value, index) = _largest(x);
+        if (Float32.isNaN(value)) return (value, index);
+        // Compared as they lie, little-endian; of zeros without the sign.
+        uint256 compared = Float32.isZero(value) ? BytesLanes.swap32(Lanes.MAGNITUDES) : type(uint256).max;
+        // unchecked: offsets are bounded by the length; zeros behind the end come after the element that is found.
+        unchecked {
+            uint256 wanted = BytesLanes.swap32(value * Lanes.ONES) & compared;
+            uint256 offset;
+            uint256 hits;
+            while (true) {
+                hits = Lanes.zeros((BytesLanes.wordAt(x, offset) & compared) ^ wanted);
+                if (hits != 0) break;
+                offset += 32;
+            }
+            index = offset / 4 + Lanes.first(hits);
+        }
+        value = BytesLanes.u32At(x, index);
+    }
+
+    /// @dev NaN and the index of the first one; else the largest value, +0 if there are both zeros, and no index.
+    function _largest(bytes calldata x) private pure returns (uint32, uint256) {
         _requireWhole(x, 4);
         if (x.length == 0) revert BlockEmpty();
-        value = BytesLanes.u32At(x, 0);
-        if (Float32.isNaN(value)) return (Float32.NAN, 0);
-        int256 best = Float32.order(value);
-        // unchecked: offsets and indices are bounded by the length.
+        uint256 four;
+        // unchecked: offsets are bounded by the length.
         unchecked {
             for (uint256 offset; offset < x.length; offset += 32) {
                 uint256 word = BytesLanes.swap32(BytesLanes.wordAt(x, offset));
-                uint256 lanes = x.length - offset < 32 ? (x.length - offset) / 4 : 8;
-                for (uint256 lane; lane < lanes; ++lane) {
-                    uint32 candidate = uint32(word >> 224);
-                    if (Float32.isNaN(candidate)) return (Float32.NAN, offset / 4 + lane);
-                    int256 rank = Float32.order(candidate);
-                    if (rank > best) (best, value, index) = (rank, candidate, offset / 4 + lane);
-                    word <<= 32;
-                }
+                uint256 nans = Lanes.nans(word);
+                if (nans != 0) return (Float32.NAN, offset / 4 + Lanes.first(nans));
+                uint256 keys = Lanes.keys(word);
+                uint256 left = x.length - offset;
+                if (left < 32) keys &= ~(type(uint256).max >> (8 * left)); // key 0 loses to every element
+                four = Lanes.most(four, keys);
             }
         }
+        return (Lanes.fromKey(Lanes.mostOf(four)), 0);
     }
 
     /// @notice Whether, in order, a later block's best element displaces an earlier one's: only a NaN over a non-NaN,

@@ -37,7 +37,7 @@ library TypeCode {
     uint8 internal constant BOOL = 5;
 }
 
-/// @notice Opcodes: encoding.md section 3. Reserved ones (repeat, scatter_sum, prefix_sum) are not served.
+/// @notice Opcodes: encoding.md section 3.
 library Opcode {
     uint16 internal constant INPUT = 0x0001;
     uint16 internal constant CONSTANT = 0x0002;
@@ -86,6 +86,9 @@ library Opcode {
     uint16 internal constant SUM = 0x0702;
     uint16 internal constant MAX = 0x0703;
     uint16 internal constant ARGMAX = 0x0704;
+    uint16 internal constant SCATTER_SUM = 0x0705;
+
+    uint16 internal constant PREFIX_SUM = 0x0801;
 
     uint16 internal constant PHILOX = 0x0901;
 }

@@ -110,6 +110,31 @@ contract FixedTest is Test {
         assertEq(this.sumBlock(data), int64(uint64(uint256(total))));
     }
 
+    function testFuzz_scatterBlock_equalsAPlainLoop_succeeds(uint256[] calldata seeds, uint32 place)
+        public
+        view
+    {
+        bytes memory indices;
+        bytes memory data;
+        uint64 total;
+        for (uint256 k; k < seeds.length; ++k) {
+            // About half of the indices are the place, the others differ from it in one bit.
+            uint32 index = seeds[k] % 2 == 0 ? place : place ^ uint32(1 << (seeds[k] >> 8) % 32);
+            uint64 value = uint64(seeds[k] >> 64);
+            indices = bytes.concat(indices, _le(index, 4));
+            data = bytes.concat(data, _le(value, 8));
+            unchecked {
+                if (index == place) total += value;
+            }
+        }
+        assertEq(this.scatterBlock(indices, data, place), int64(total));
+    }
+
+    function test_scatterBlock_indexForEveryElement_reverts() public {
+        vm.expectRevert(abi.encodeWithSelector(Fixed.BlockLengthsDiffer.selector, 4, 4));
+        this.scatterBlock(hex"00000000", hex"00000000", 0);
+    }
+
     function testFuzz_maxBlock_equalsAFold_succeeds(uint32[] calldata x, uint32 first) public view {
         bytes memory data = _le(first, 4);
         uint32 largest = Float32.max(first, first);
@@ -125,6 +150,19 @@ contract FixedTest is Test {
         _expectArgmax(_f32(INF, 0xffc00001, 0x7fc00000), 0x7fc00000, 1);
         _expectArgmax(_f32(NEG, 0, NEG), NEG, 0);
         _expectArgmax(_f32(NEG | INF, NEG | ONE, NEG | ONE), NEG | ONE, 1);
+    }
+
+    function testFuzz_argmaxBlock_equalsALoop_succeeds(uint8[] calldata choices, uint32 other) public view {
+        uint32[8] memory values = [0, NEG, ONE, NEG | ONE, INF, NEG | INF, other, other ^ NEG];
+        bytes memory data = _le(NEG | INF, 4);
+        uint32 best = NEG | INF;
+        uint256 place;
+        for (uint256 k; k < choices.length; ++k) {
+            uint32 value = Float32.canonical(values[choices[k] % 8]);
+            data = bytes.concat(data, _le(value, 4));
+            if (Fixed.displaces(value, best)) (best, place) = (value, k + 1);
+        }
+        _expectArgmax(data, best, place);
     }
 
     function test_argmaxBlock_bytesBehindTheBlockAreNotRead_succeeds() public view {
@@ -159,6 +197,14 @@ contract FixedTest is Test {
 
     function sumBlock(bytes calldata x) external pure returns (int64) {
         return Fixed.sumBlock(x);
+    }
+
+    function scatterBlock(bytes calldata indices, bytes calldata x, uint32 place)
+        external
+        pure
+        returns (int64)
+    {
+        return Fixed.scatterBlock(indices, x, place);
     }
 
     function maxBlock(bytes calldata x) external pure returns (uint32) {
