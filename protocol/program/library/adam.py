@@ -8,6 +8,7 @@ is that of the moments, and no difference of nearly equal numbers is taken (beta
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,7 +18,11 @@ from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
 
 BLOCK = 1 << 15
-"""Elements of a block for each thread: 128 KiB of f32, so that its eight tensors stay in a second-level cache."""
+"""Elements of a block: 128 KiB of f32, so that its eight tensors stay in a second-level cache.
+
+Also the most that torch leaves to one thread. Sixteen short operations a block, each split over threads, take as long
+on two free cores (measured) and several times as long where another process wants one of them.
+"""
 
 
 def _f32(value: float, like: Tensor) -> Tensor:
@@ -85,7 +90,7 @@ def _adamw(
 ) -> tuple[Tensor, ...]:
     factors = [_f32(x, p) for x in (beta1, 1 - beta1, beta2, 1 - beta2)]
     results = [torch.empty(p.shape, dtype=p.dtype, device=p.device) for _ in range(3 + len(largest))]
-    step = BLOCK * torch.get_num_threads() if p.device.type == "cpu" else p.numel()
+    step = BLOCK if p.device.type == "cpu" else p.numel()
     scratch = torch.empty(min(step, p.numel()), dtype=p.dtype, device=p.device)
     flat = [x.reshape(-1).split(step) for x in (p, g, m, v, *largest)]
     # Rank 0 and contiguous results are flattened as views, so the blocks are written in place.
@@ -129,8 +134,12 @@ def _block(
 
 
 def _sqrt(x: Tensor, out: Tensor) -> None:
-    """Square root into `out`, by the instruction and not by a vector library (`numerics.elementwise.sqrt`)."""
-    out.copy_(sqrt(x))
+    """Square root into `out`: numpy's on the CPU, for the reason in `numerics.elementwise.sqrt`."""
+    if x.device.type != "cpu":
+        torch.sqrt(x, out=out)
+        return
+    with np.errstate(invalid="ignore"):
+        np.sqrt(x.numpy(), out=out.numpy())
 
 
 @define("adamw", kernel=_adamw)

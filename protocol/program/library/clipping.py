@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, maximum, minimum, mul, neg, sqrt
+from protocol.numerics.elementwise import add, div, maximum, minimum, neg, sqrt
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
@@ -26,7 +26,8 @@ DAMPING = 1e-6
 
 def _sum(x: Tensor, squared: bool = False) -> Tensor:
     """f32 [N] to []. A row that is not full sums as if zeros filled it."""
-    term = (lambda part: sum_f32(mul(part, part))) if squared else sum_f32
+    # A sum cannot tell one NaN from another, so the squares need not be canonical.
+    term = (lambda part: sum_f32(torch.mul(part, part))) if squared else sum_f32
     whole = x.numel() // ROW * ROW
     sums = []
     if whole:
