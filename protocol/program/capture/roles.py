@@ -59,28 +59,17 @@ SCORE_GRADIENTS = {aten._softmax_backward_data.default}
 LOGIT_GRADIENTS = {aten._log_softmax_backward_data.default}
 MOVING = {
     operator.getitem,
-    *(
-        getattr(aten, name).default
-        for name in "t view _unsafe_view reshape permute expand squeeze unsqueeze".split()
-    ),
-    *(getattr(aten, name).default for name in "alias detach clone _to_copy cat constant_pad_nd neg".split()),
-    *(
-        getattr(aten, name).default
-        for name in "slice_backward select_backward native_dropout_backward".split()
-    ),
-    *(
-        aten.transpose.int,
-        aten.slice.Tensor,
-        aten.select.int,
-        aten.split.Tensor,
-        aten.split_with_sizes.default,
-    ),
-    *(aten.squeeze.dim, aten.squeeze.dims, aten.native_dropout.default),
+    *(aten.t.default, aten.transpose.int, aten.permute.default, aten.expand.default),
+    *(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default),
+    *(aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.select.int, aten.slice.Tensor),
+    *(aten.alias.default, aten.detach.default, aten.clone.default, aten._to_copy.default, aten.neg.default),
+    *(aten.cat.default, aten.split.Tensor, aten.split_with_sizes.default, aten.constant_pad_nd.default),
+    *(aten.slice_backward.default, aten.select_backward.default),
+    *(aten.native_dropout.default, aten.native_dropout_backward.default),
 }
 """Operations after which the same elements stand elsewhere, or others beside them."""
 SCALING = {
-    *(getattr(aten, name).Tensor for name in ("add", "sub", "mul", "div")),
-    *(getattr(aten, name).Scalar for name in ("mul", "div")),
+    *(aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.mul.Scalar, aten.div.Tensor, aten.div.Scalar),
     *(aten.where.self, aten.masked_fill.Scalar, aten.masked_fill.Tensor),
 }
 """Operations that scale elements, drop some of them, or add others."""
@@ -128,10 +117,10 @@ def roles_of(graph: Graph, trained: int, fixed: int, table: Mapping[Role, Bits] 
     `trained` outputs are the parameters' gradients, the next one is the loss.
     """
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
-    (outputs,) = graph.output_node().args
-    of_weights = _linear_in(outputs[:trained])  # type: ignore[index]
+    outputs: Any = graph.output_node().args[0]
+    of_weights = _linear_in(outputs[:trained])
     of_batch = _reached(graph, placeholders[trained + fixed :])
-    gradients = _reached(graph, _seeds(graph, outputs[trained]))  # type: ignore[index]
+    gradients = _reached(graph, _seeds(graph, outputs[trained]))
     attention = _carrying(graph, PROBABILITIES | SCORE_GRADIENTS)
     logits = _carrying(graph, LOGIT_GRADIENTS)
     found: dict[Node, Role] = {}

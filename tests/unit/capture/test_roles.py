@@ -131,10 +131,12 @@ def test_every_way_to_write_attention(backend: str) -> None:
 
 def test_neither_gates_nor_gains_nor_biases_are_mistaken() -> None:
     def gated(model: Any, x: Tensor) -> Tensor:
-        return torch.softmax(x[:, :1], 0) * model.layer(x)
+        z: Tensor = torch.softmax(x[:, :1], 0) * model.layer(x)
+        return z
 
     def scaled(model: Any, x: Tensor) -> Tensor:
-        return model.layer(F.layer_norm(x @ model.table, (8,), model.gain))
+        z: Tensor = model.layer(F.layer_norm(x @ model.table, (8,), model.gain))
+        return z
 
     assert count(found(Of(gated)))[Role.ATTENTION] == 0
     contractions = found(Of(scaled))
@@ -145,7 +147,8 @@ def test_neither_gates_nor_gains_nor_biases_are_mistaken() -> None:
 
 def test_weights_that_are_computed_from_parameters() -> None:
     def tied(model: Any, x: Tensor) -> Tensor:
-        return F.linear(F.linear(x, model.layer.weight), model.layer.weight.t())
+        z: Tensor = F.linear(F.linear(x, model.layer.weight), model.layer.weight.t())
+        return z
 
     def made(model: Any, x: Tensor) -> Tensor:
         return F.linear(x, model.table * model.gain[:, None]) + x @ torch.cat(

@@ -9,31 +9,11 @@ import torch
 
 from protocol.numerics.types import DType
 from protocol.program.builder import Value
-from protocol.program.capture.lowering import Lowering, Unsupported, lowers
+from protocol.program.capture.lowering import Lowering, lowers
 from protocol.program.capture.views import View
-from protocol.program.library import loss, softmax
+from protocol.program.library import loss
 
 aten = torch.ops.aten
-
-
-@lowers(aten._log_softmax.default)
-def log_softmax(lowering: Lowering, _: torch.fx.Node, x: View, axis: int, half_to_float: bool) -> View:  # noqa: ARG001
-    """Along the last axis."""
-    return View.of(lowering.call(softmax.log_softmax, _last(x, axis).elements(lowering.builder)))
-
-
-@lowers(aten._log_softmax_backward_data.default)
-def log_softmax_grad(
-    lowering: Lowering,
-    _: torch.fx.Node,
-    g: View,
-    y: View,
-    axis: int,
-    dtype: torch.dtype,  # noqa: ARG001
-) -> View:
-    """Along the last axis."""
-    b = lowering.builder
-    return View.of(lowering.call(softmax.log_softmax_grad, _last(g, axis).elements(b), y.elements(b)))
 
 
 @lowers(aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)
@@ -122,11 +102,3 @@ def _flat(lowering: Lowering, x: View) -> Value:
 
 def _pair(lowering: Lowering, x: View, y: View) -> tuple[Value, Value]:
     return _flat(lowering, x), _flat(lowering, y)
-
-
-def _last(x: View, axis: int) -> View:
-    if len(x.shape) != 2 or axis % 2 != 1:
-        raise Unsupported(
-            f"over axis {axis} of {x.shape}", "reshape to [rows, classes] and use the last axis"
-        )
-    return x

@@ -1,0 +1,37 @@
+"""Dropout's masks: drawn inside the program by a counter-based generator, so that nobody chooses what is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import cast, lt
+from protocol.numerics.philox import philox
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.library.function import define
+
+
+def _keep_mask(key: Tensor, step: Tensor, *, below: int, stream: int, **shape: int) -> Tensor:
+    words = philox(key, step, stream, _sizes(shape))
+    bound = torch.tensor(below, dtype=torch.int64, device=key.device)
+    kept = lt(words, cast(bound, DType.I64, DType.U32), DType.U32)
+    return kept.to(torch.float32)
+
+
+@define("keep_mask", kernel=_keep_mask)
+def keep_mask(b: Builder, key: Value, step: Value, *, below: int, stream: int, **shape: int) -> Value:
+    """u32 [2] key and u32 [] step to f32 [d0, d1, …]: 1 with probability `below` / 2^32 (0 … 2^32 - 1), else 0."""
+    words = b.philox(key, step, stream, _sizes(shape))
+    return b.cast(b.lt(words, b.constant(DType.U32, (), below)), DType.F32)
+
+
+def axes(shape: Sequence[int]) -> dict[str, int]:
+    """A shape as the attributes d0, d1, …"""
+    return {f"d{axis}": size for axis, size in enumerate(shape)}
+
+
+def _sizes(shape: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(shape[f"d{axis}"] for axis in range(len(shape)))
