@@ -1,6 +1,6 @@
 # One command per thing a newcomer wants. Every target sets up what it needs; a second run is quick.
 #
-#   make demo        the seven stories on a development chain of its own; writes build/demo/report.json
+#   make demo        eleven stories on a development chain of its own; writes build/demo/report.json
 #   make test        lint, contract tests, Python tests          make test-heavy   what takes minutes
 #   make bench       the performance table                       make lint         only the linters
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
@@ -42,7 +42,7 @@ setup: $(PYTHON_READY) $(NODE_READY)
 	$(PYTHON) -m venv .venv
 
 # The lock first, at exact versions; then what must go in without its dependencies; then this repository.
-$(PYTHON_READY): requirements.lock requirements-nodeps.lock pyproject.toml | .venv/bin/python
+$(PYTHON_READY): requirements.lock requirements-nodeps.lock pyproject.toml setup.py $(wildcard protocol/numerics/kernels/native/*) | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-nodeps.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

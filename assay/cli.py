@@ -175,7 +175,7 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Folder for logs and the report.")] = Path("build/demo"),
     as_json: JsonOption = False,
 ) -> None:
-    """Seven stories on a development chain of their own: honest, cheating and falsely accused solvers."""
+    """Eleven stories on a development chain of their own: honest, cheating and falsely accused solvers."""
     from assay import commands
 
     with errors_reported():

@@ -170,7 +170,7 @@ def result(desk: Desk, task: int, folder: Path, evaluate: bool) -> None:
 
 
 def demo(desk: Desk, folder: Path) -> ExitCode:
-    """Play the seven stories on a chain of their own."""
+    """Play the eleven stories on a chain of their own."""
     from assay.demo.command import demo as play
 
     code, report = play(desk.output.say, folder)

@@ -18,7 +18,7 @@ from assay.errors import ResultError
 from assay.results import fetch
 from protocol.chain.views import TaskStatus
 
-LIMIT_SECONDS = 420.0
+LIMIT_SECONDS = 600.0
 """Then what has not ended is reported as it is, and the demo has failed."""
 POLL_SECONDS = 0.5
 

@@ -1,4 +1,4 @@
-"""The seven stories: who solves the task, who else plays, and how it has to end."""
+"""The stories: who solves the task, who else plays, and how it has to end."""
 
 from __future__ import annotations
 
@@ -46,9 +46,15 @@ STORIES = (
         accuser="false-accuser",
         terms={"challenger_clock": 20},
     ),
+    Story("h", "an honest solver trains a GPT", "settled", example="gpt"),
+    Story(
+        "i", "one ulp in Adam's second moment, in one step", "slashed", "second-moment", "gpt", judged=True
+    ),
+    Story("j", "one wrong element of a dropout mask", "slashed", "dropout-mask", "gpt", judged=True),
+    Story("k", "twice the denominator of one softmax", "slashed", "softmax", "gpt", judged=True),
 )
 """In the order of the telling."""
 
-POSTED = tuple(sorted(STORIES, key=lambda story: "fagebcd".index(story.letter)))
+POSTED = tuple(sorted(STORIES, key=lambda story: "fahgebcdijk".index(story.letter)))
 """In the order in which their tasks are posted; task ids count from 1. The longest game first, then what waits for the
 end of a window."""

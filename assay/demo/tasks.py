@@ -1,4 +1,4 @@
-"""The demo's task: `examples/digits.toml`, captured once and posted once per story, with periods for many at a time."""
+"""The demo's tasks, files of examples/: each captured once, posted once a story, with periods for many at a time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from protocol.task import Terms
 PERIODS: Mapping[str, int] = {
     # All solvers are awake when a task is posted: they look for work twice a second.
     "bidding_period": 8,
-    # Seven solvers train on two cores, 5 s of one core each; the refused one's stake waits for this to end.
-    "training_period": 60,
-    # A drawn verifier replays three segments of each task, 1 s each, and seven tasks arrive at once.
-    "attest_period": 60,
-    # One verifier replays all segments of all tasks, 40 s of one core, before it has looked at each.
-    "challenge_period": 90,
+    # Eleven solvers train on two cores, 5 to 10 s of one core each; the refused one's stake waits for this to end.
+    "training_period": 90,
+    # A drawn verifier replays three segments of each task, 1 or 2 s each, and eleven tasks arrive at once.
+    "attest_period": 90,
+    # One verifier replays all segments of all tasks, 80 s of one core, before it has looked at each.
+    "challenge_period": 140,
     # A move of the solver replays a segment while others do; the longest game has 35 moves of mostly 1 s.
     "solver_clock": 40,
     "challenger_clock": 60,

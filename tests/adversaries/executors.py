@@ -1,7 +1,7 @@
-"""The wrong numbers that adversaries compute: executors that are honest but for one of them.
+"""The wrong numbers that adversaries compute in the digits task: executors that are honest but for one of them.
 
 Solvers use them to cheat, a verifier to accuse an honest solver. Steps and elements are made for the digits task:
-8 segments of 50 steps, counted from 1.
+8 segments of 50 steps, counted from 1. Those of the GPT task are in `transformer`.
 """
 
 from __future__ import annotations

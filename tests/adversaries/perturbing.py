@@ -99,7 +99,7 @@ class PerturbedExecutor:
 
     def trace(self, state: State, number: int, /) -> Frame:
         """The step with all its values."""
-        return self._program.trace(state, self._fixed, self._interpreter(number, {}))
+        return self._program.trace(state, self._fixed, self._interpreter(number, self._kernels))
 
     def _interpreter(self, number: int, kernels: Mapping[bytes, Kernel]) -> Interpreter:
         active = [p for p in self._perturbations if p.first <= number <= p.last]

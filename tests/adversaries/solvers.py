@@ -20,6 +20,11 @@ from tests.adversaries.executors import (
     moves_one_weight,
     skips_a_segment,
 )
+from tests.adversaries.transformer import (
+    doubles_a_denominator,
+    keeps_what_is_dropped,
+    moves_second_moment,
+)
 
 
 def starts_elsewhere(work: Work, initial: State) -> State:
@@ -48,5 +53,8 @@ CHEATS: Mapping[str, Conduct] = {
     "other-start": Conduct(start=starts_elsewhere),
     "silent": Conduct(executor=falsifies_a_product, app=says_nothing, defence=covers_up),
     "wrong-dot": Conduct(executor=falsifies_a_product, defence=covers_up),
+    "second-moment": Conduct(executor=moves_second_moment, defence=covers_up),
+    "dropout-mask": Conduct(executor=keeps_what_is_dropped, defence=covers_up),
+    "softmax": Conduct(executor=doubles_a_denominator, defence=covers_up),
 }
 """By the name that `python -m tests.adversaries` takes."""

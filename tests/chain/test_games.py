@@ -15,15 +15,10 @@ import torch
 from examples import digits
 from protocol.chain.errors import Reverted
 from protocol.dispute.errors import NothingToChallenge
-from protocol.dispute.parties import Frame
 from protocol.dispute.view import Verdict
-from protocol.program.execute import Interpreter, Path
 from protocol.program.library import kernels
 from protocol.program.opcodes import Op
-from protocol.program.program import Program
-from protocol.program.step import State
-from protocol.replay import HonestExecutor, Replay
-from tests.adversaries.covering import covers_up
+from protocol.replay import Replay
 from tests.adversaries.perturbing import (
     Perturbation,
     PerturbedExecutor,
@@ -33,29 +28,36 @@ from tests.adversaries.perturbing import (
     producer_of_output,
 )
 from tests.chain.arena import Arena, Ended, Serving, Silent, Subject, arena, replay
+from tests.chain.corruption import SEGMENTS, STEPS, WRONG_STEP, Corruptions, Site
 
 pytestmark = pytest.mark.chain
 
-SEGMENTS, STEPS = 2, 2
-WRONG_STEP = 3  # segment 2, step 1
 SAMPLE = 24
 """Corruptions in `make test`: every k-th of all, spread over the program."""
 
 
 @cache
-def subject() -> Subject:
+def made() -> Corruptions:
     """The digits task, short."""
     torch.set_num_threads(1)
     captured = digits.build(SEGMENTS * STEPS)
-    return Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, STEPS)
+    task = Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, STEPS)
+    return Corruptions(task, kernels(captured.step_program.program, captured.hints))
 
 
-@cache
+def subject() -> Subject:
+    """What is trained."""
+    return made().subject
+
+
 def honest() -> Replay:
     """The honest run."""
-    task = subject()
-    interpreter = Interpreter(kernels(task.program.program, digits.build(SEGMENTS * STEPS).hints))
-    return replay(task, HonestExecutor(task.program, task.fixed, interpreter))
+    return made().honest
+
+
+def play(chain: Arena, run: Replay, *, silent: bool = False) -> Ended:
+    """A game over the run."""
+    return made().play(chain, run, silent=silent)
 
 
 @pytest.fixture(scope="module")
@@ -67,102 +69,26 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
             yield made
 
 
-class FalseState:
-    """A perturbed trace beside a state that is false in one more number, so that the step is always worth a game.
-
-    Some values do not reach the state: a NaN branch not taken, a digit that rounding drops.
-    """
-
-    def __init__(self, perturbation: Perturbation) -> None:
-        task = subject()
-        end = Perturbation(*producer_of_output(task.program.program, 0), 0, one_ulp, WRONG_STEP, WRONG_STEP)
-        self._states = PerturbedExecutor(task.program, task.fixed, {}, [end])
-        self._traces = PerturbedExecutor(task.program, task.fixed, {}, [perturbation])
-
-    def step(self, state: State, number: int, /) -> State:
-        """The state after the step."""
-        return self._states.step(state, number)
-
-    def trace(self, state: State, number: int, /) -> Frame:
-        """The step with all its values."""
-        return self._traces.trace(state, number)
-
-
-def sites() -> list[tuple[Path, int]]:
-    """Call path and number of every primitive of the step, callees before what follows them."""
-    found: list[tuple[Path, int]] = []
-
-    def visit(program: Program, path: Path) -> None:
-        for number, instruction in enumerate(program.instructions):
-            if instruction.op is Op.CALL:
-                visit(program.callee(number), (*path, number))
-            elif instruction.op is not Op.OUTPUT:
-                found.append((path, number))
-
-    visit(subject().program.program, ())
-    return found
-
-
-def wrong_run(path: Path, number: int) -> tuple[Replay, int] | None:
-    """A run that is false in one element of this instruction, and which; None if no change of it leaves its callee."""
-    task = subject()
-    program = task.program.program
-    for n in path:
-        program = program.callee(n)
-    elements = program.instructions[number].result.elements
-    true = honest().frame(2, 1)
-    for element in dict.fromkeys((elements // 2, 0, elements - 1)):
-        for flip in (1, 0x4000_0000):
-            change = Perturbation(path, number, element, flip.__xor__, WRONG_STEP, WRONG_STEP)
-            run = replay(task, FalseState(change))
-            if not path or run.frame(2, 1).root(_call_leaf(path)) != true.root(_call_leaf(path)):
-                return run, element
-    return None
-
-
-def _call_leaf(path: Path) -> int:
-    return subject().program.program.instructions[path[0]].first
-
-
-def play(chain: Arena, run: Replay, *, silent: bool = False) -> Ended:
-    """Submit the run and challenge it at its first wrong segment."""
-    (task,) = chain.submitted(subject(), [run])
-    pairs = zip(run.segment_roots() or (), honest().segment_roots() or (), strict=True)
-    segment = next(i for i, (claimed, own) in enumerate(pairs) if claimed != own)
-    words = Silent() if silent else Serving(run)
-    return chain.play(task, subject(), run, honest(), words, None if silent else segment, covers_up)
-
-
 def test_every_kind_of_value_is_found_and_judged(chain: Arena) -> None:
-    everywhere = sites()
+    everywhere = made().sites
     check_corruptions(chain, everywhere[:: len(everywhere) // SAMPLE])
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(3_000)
 def test_every_value_is_found_and_judged(chain: Arena) -> None:
-    check_corruptions(chain, sites())
+    check_corruptions(chain, made().sites)
 
 
-def check_corruptions(chain: Arena, chosen: list[tuple[Path, int]]) -> None:
+def check_corruptions(chain: Arena, chosen: list[Site]) -> None:
     """Each of the corruptions is judged at its own instruction and element."""
-    without_effect = 0
-    for path, number in chosen:
-        made = wrong_run(path, number)
-        if made is None:
-            without_effect += 1
-            continue
-        run, element = made
-        ended = play(chain, run)
-        assert ended.verdict is Verdict.SOLVER_FALSE
-        assert (ended.view.path, ended.judged["n"]) == (path, number)
-        if "element" in ended.judged:  # an input is judged as an edge: its root, not an element
-            assert ended.judged["element"] == element
-            assert ended.judged["claimed"] != ended.judged["computed"]
-        assert max(ended.gas) < 1_000_000
-        assert len(ended.gas) <= 14
-        assert sum(ended.gas) < 4_000_000
-    assert without_effect <= len(chosen) // 4
+    effects = [made().check(chain, site, middle_and_ends) for site in chosen]
+    assert effects.count(False) <= len(chosen) // 4
+
+
+def middle_and_ends(elements: int) -> list[int]:
+    """Elements to try, the middle one first."""
+    return list(dict.fromkeys((elements // 2, 0, elements - 1)))
 
 
 def test_a_skipped_segment_ends_at_an_output(chain: Arena) -> None:
@@ -176,9 +102,9 @@ def test_a_skipped_segment_ends_at_an_output(chain: Arena) -> None:
 @pytest.mark.parametrize(("op", "callee", "which"), [(Op.DOT, "linear", 1), (Op.EXPONENT, "linear", 2)])
 def test_a_silent_solver_is_walked_down_by_demands(chain: Arena, op: Op, callee: str, which: int) -> None:
     path, number = find(subject().program.program, op, callee, which)
-    made = wrong_run(path, number)
-    assert made is not None
-    run, element = made
+    found = made().wrong_run((path, number), middle_and_ends)
+    assert found is not None
+    run, element = found
     ended = play(chain, run, silent=True)
     assert ended.verdict is Verdict.SOLVER_FALSE
     assert (ended.view.path, ended.judged["n"], ended.judged["element"]) == (path, number, element)

@@ -1,0 +1,86 @@
+"""The corruption sweep over a GPT: one wrong element inside any library function, found and judged on a real chain.
+
+Sampled over functions, then instructions, then elements, from a fixed seed. `make test` plays 20, `make test-heavy` 240
+in parts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from itertools import zip_longest
+
+import pytest
+import torch
+
+from examples import gpt
+from protocol.program.library import kernels
+from tests.chain.arena import Arena, Subject, arena
+from tests.chain.corruption import SEGMENTS, STEPS, Corruptions, Site
+
+pytestmark = pytest.mark.chain
+
+QUICK = 20
+PARTS, PART = 12, 20
+"""Heavy games: parts, and games in each."""
+
+
+@cache
+def made() -> Corruptions:
+    """The GPT of examples/gpt.toml, short."""
+    torch.set_num_threads(1)
+    captured = gpt.build(SEGMENTS * STEPS)
+    task = Subject(captured.step_program, captured.fixed, captured.initial_state(1), SEGMENTS, STEPS)
+    return Corruptions(task, kernels(captured.step_program.program, captured.hints))
+
+
+@cache
+def sampled(count: int) -> list[Site]:
+    """Sites in turn from each library function (the innermost, by name), at random within it."""
+    generator = random.Random(20261120)
+    by_function: dict[str, list[Site]] = defaultdict(list)
+    for site in made().sites:
+        by_function[made().program(site[0]).name].append(site)
+    for sites in by_function.values():
+        generator.shuffle(sites)
+    in_turn = (site for turn in zip_longest(*by_function.values()) for site in turn if site is not None)
+    return [site for site, _ in zip(in_turn, range(count), strict=False)]
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    """One anvil for all games of this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
+        with arena() as devnet:
+            yield devnet
+
+
+@pytest.mark.timeout(900)
+def test_a_wrong_value_in_any_function_is_found_and_judged(chain: Arena) -> None:
+    check(chain, sampled(QUICK))
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_wrong_values_everywhere_are_found_and_judged(chain: Arena, part: int) -> None:
+    check(chain, sampled(PARTS * PART)[part * PART : (part + 1) * PART])
+
+
+def test_every_library_function_is_in_the_sample() -> None:
+    functions = {made().program(path).name for path, _ in made().sites}
+    assert {made().program(path).name for path, _ in sampled(PARTS * PART)} == functions
+
+
+def check(chain: Arena, sites: list[Site]) -> None:
+    """Each corruption is judged at its own instruction and element."""
+    generator = random.Random(str(sites))
+
+    def anywhere(elements: int) -> list[int]:
+        return generator.sample(range(elements), min(elements, 3))
+
+    effects = [made().check(chain, site, anywhere) for site in sites]
+    assert effects.count(False) <= len(sites) // 3

@@ -1,0 +1,109 @@
+"""What is trained, and under which settings of the process."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from examples import digits, gpt, resnet
+from protocol.bundles import Bundle, write_bundle
+from protocol.program.capture import CapturedStep
+
+ROOT = Path(__file__).parents[2]
+SEED = 20261120
+
+THREADS = ("1", "2")
+CAPABILITY = ("default", "avx2", "avx512")
+"""`ATEN_CPU_CAPABILITY`: torch's own loops."""
+ONEDNN = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")
+"""`ONEDNN_MAX_CPU_ISA`: integer products."""
+PRODUCTS = ("", "float64")
+"""`ASSAY_KERNELS`: whichever product kernel is best here, or float64 products alone."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model, for how many steps it is trained in the full matrix and in the quick one."""
+
+    name: str
+    build: Callable[[int], CapturedStep]
+    steps: int
+    quick_steps: int
+
+    def write(self, folder: Path) -> Path:
+        """Capture it for `steps` steps and write its bundle; where it lies."""
+        captured = self.build(self.steps)
+        write_bundle(Bundle.of(self.name, captured, captured.initial_state(SEED)), folder)
+        return folder
+
+
+MODELS = {
+    model.name: model
+    for model in (
+        Model("mlp", digits.build, 1_000, 60),
+        Model("gpt", gpt.build, 300, 12),
+        Model("resnet", resnet.build, 50, 4),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One setting of everything that chooses instructions. What the processor lacks falls back to what it has."""
+
+    threads: str = "2"
+    capability: str = "avx512"
+    onednn: str = "AVX512_CORE_VNNI"
+    products: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.threads}-{self.capability}-{self.onednn}-{self.products or 'best'}"
+
+    def environment(self) -> dict[str, str]:
+        """Variables of the process."""
+        return {
+            "OMP_NUM_THREADS": self.threads,
+            "MKL_NUM_THREADS": self.threads,
+            "ATEN_CPU_CAPABILITY": self.capability,
+            "ONEDNN_MAX_CPU_ISA": self.onednn,
+            "ASSAY_KERNELS": self.products,
+        }
+
+
+def all_machines() -> Iterator[Machine]:
+    """Every combination."""
+    return itertools.starmap(Machine, itertools.product(THREADS, CAPABILITY, ONEDNN, PRODUCTS))
+
+
+FEW = (
+    Machine(),
+    Machine("1", "default", "SSE41", "float64"),
+    Machine("2", "avx2", "AVX2"),
+    Machine("1", "avx512", "AVX512_CORE"),
+)
+"""Every value of every setting at least once."""
+
+
+def train(bundle: Path, steps: int, machine: Machine, mode: str = "kernels", device: str = "cpu") -> Result:
+    """One run in a process of its own."""
+    command = [sys.executable, "-m", "tests.same_bits.train", str(bundle), str(steps), mode, device]
+    environment = {**os.environ, **machine.environment()}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: Mapping[str, Any] = json.loads(done.stdout)
+    return Result(found["root"], found["metrics"])
+
+
+@dataclass(frozen=True)
+class Result:
+    """Root of the final state, and its metrics."""
+
+    root: str
+    metrics: Mapping[str, float]
