@@ -17,6 +17,7 @@ from protocol.program.program import (
     ProgramOpening,
     decode_closure,
 )
+from protocol.program.repeat import repeat
 from protocol.program.step import StepProgram
 from protocol.program.trace import Trace, trace
 from protocol.program.types import TensorType
@@ -50,5 +51,6 @@ __all__ = [
     "chunks_needed",
     "cost",
     "decode_closure",
+    "repeat",
     "trace",
 ]

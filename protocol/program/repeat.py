@@ -1,0 +1,81 @@
+"""`repeat`: n runs of one program, each on what the one before gave (arithmetic.md section 7, "structure").
+
+Not an instruction: 16 runs are a program that calls the body 16 times, 256 one that calls that 16 times, and so on. A
+game goes through n runs in log16 n calls, as through any others, and a trace holds 16 of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from protocol.program.builder import Builder, Value
+from protocol.program.check import MAX_CALL_DEPTH
+from protocol.program.errors import RuleError
+from protocol.program.program import Program
+
+WIDTH = 16
+"""Calls in one frame: as many as a node of the trace shows descendants (encoding.md section 2)."""
+
+
+def repeat(
+    b: Builder, body: Program, count: int, carried: Sequence[Value], fixed: Sequence[Value] = ()
+) -> tuple[Value, ...]:
+    """`carried` after `count` >= 1 runs of `body` on (carried …, fixed …), whose outputs are the next `carried`.
+
+    Raises `RuleError` for a body of another form, a count below 1, and calls deeper than a program may have.
+    """
+    _require_form(body, len(carried), count)
+    return _runs(b, body, count, tuple(carried), tuple(fixed))
+
+
+def _runs(
+    b: Builder, body: Program, count: int, carried: tuple[Value, ...], fixed: tuple[Value, ...]
+) -> tuple[Value, ...]:
+    """Record at most 16 calls for `count` runs: the largest power of 16 below it as often as it fits, then the rest."""
+    size = 1
+    while size * WIDTH < count:
+        size *= WIDTH
+    while count:
+        runs = min(size, count)
+        program = body if runs == 1 else _composite(body, runs, len(carried))
+        carried = b.call(program, *carried, *fixed)
+        count -= runs
+    return carried
+
+
+@lru_cache(maxsize=256)
+def _composite(body: Program, count: int, kept: int) -> Program:
+    b = Builder(f"{body.name} x {count}")
+    inputs = tuple(map(b.input, body.inputs))
+    for value in _runs(b, body, count, inputs[:kept], inputs[kept:]):
+        b.output(value)
+    return b.build()
+
+
+def _require_form(body: Program, kept: int, count: int) -> None:
+    if count < 1:
+        raise RuleError("at least 1 run", str(count), operation="repeat")
+    if body.outputs != body.inputs[:kept] or not kept:
+        expected = ", ".join(map(str, body.inputs[:kept])) or "at least one carried value"
+        raise RuleError(
+            f"outputs of {body.name} of the carried types {expected}",
+            ", ".join(map(str, body.outputs)),
+            operation="repeat",
+        )
+    levels = next(k for k in range(count.bit_length()) if WIDTH**k >= count)
+    deepest = 1 + call_depth(body) + max(0, levels - 1)
+    if deepest > MAX_CALL_DEPTH:
+        raise RuleError(
+            f"calls at most {MAX_CALL_DEPTH} deep",
+            f"{deepest}: {levels} levels for {count} runs of {body.name}",
+            operation="repeat",
+        )
+
+
+def call_depth(program: Program) -> int:
+    """Calls below a frame of this program: 0 for one without any."""
+    depths: dict[bytes, int] = {}
+    for each in program.closure():
+        depths[each.id] = max((1 + depths[each.callee(number).id] for number in each.calls()), default=0)
+    return depths[program.id]
