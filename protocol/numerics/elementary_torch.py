@@ -1,22 +1,23 @@
-"""Elementary functions on torch tensors: the lists of `elementary`, evaluated operation by operation."""
+"""Elementary functions on torch tensors: the lists of `elementary`, evaluated operation by operation.
+
+On the CPU `elementary_blocks` does it instead, with the same bits.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from protocol.numerics import elementary, elementwise
+from protocol.numerics import elementary, elementary_blocks, elementwise
 from protocol.numerics.types import DType, canonical
-
-BLOCK = 1 << 16
-"""Elements of a block: 256 KiB of f32. Temporaries of 2^20 elements take half as long again, in page faults."""
 
 
 class TorchOperations:
-    """`Operations` on torch tensors. NaN is made canonical by `exp_f32` and `log_f32`, not after each step: no
-    operation of the lists but `bits_i32` can tell NaNs apart, and `log` does not use its result for a NaN."""
+    """`Operations` on torch tensors. NaN is made canonical at the end, not after each step: no list uses the bits of a
+    NaN but for its sign, and what that is set on is a NaN again."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -26,6 +27,9 @@ class TorchOperations:
 
     def i32(self, value: int) -> Tensor:
         return torch.tensor(value, dtype=torch.int32, device=self._device)
+
+    def u32(self, value: int) -> Tensor:
+        return self.f32(value).view(torch.int32)
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.add(x, y)
@@ -60,6 +64,9 @@ class TorchOperations:
     def scale(self, x: Tensor, k: Tensor) -> Tensor:
         return elementwise.scale(x, k)
 
+    def power_of_two(self, k: Tensor) -> Tensor:
+        return torch.bitwise_left_shift(k + 127, 23).view(torch.float32)
+
     def lt(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.lt(x, y)
 
@@ -93,6 +100,18 @@ class TorchOperations:
     def from_bits_i32(self, x: Tensor) -> Tensor:
         return elementwise.from_bits(x)
 
+    def bits_u32(self, x: Tensor) -> Tensor:
+        return elementwise.bits(x)
+
+    def from_bits_u32(self, x: Tensor) -> Tensor:
+        return elementwise.from_bits(x)
+
+    def and_u32(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.bitwise_and(x, y)
+
+    def or_u32(self, x: Tensor, y: Tensor) -> Tensor:
+        return torch.bitwise_or(x, y)
+
     def f32_to_i32(self, x: Tensor) -> Tensor:
         return elementwise.cast(x, DType.F32, DType.I32)
 
@@ -102,48 +121,48 @@ class TorchOperations:
 
 def exp_f32(x: Tensor) -> Tensor:
     """`exp` on an f32 tensor of any shape and device."""
-    return _in_blocks(elementary.exp, x)
+    return _evaluate(elementary.exp, x)
 
 
 def log_f32(x: Tensor) -> Tensor:
     """`log` on an f32 tensor of any shape and device."""
-    return _in_blocks(elementary.log, x)
+    return _evaluate(elementary.log, x)
 
 
 def tanh_f32(x: Tensor) -> Tensor:
     """`tanh` on an f32 tensor of any shape and device."""
-    return _in_blocks(elementary.tanh, x)
+    return _evaluate(elementary.tanh, x)
 
 
 def sigmoid_f32(x: Tensor) -> Tensor:
     """`sigmoid` on an f32 tensor of any shape and device."""
-    return _in_blocks(elementary.sigmoid, x)
+    return _evaluate(elementary.sigmoid, x)
 
 
 def erf_f32(x: Tensor) -> Tensor:
     """`erf` on an f32 tensor of any shape and device."""
-    return _in_blocks(elementary.erf, x)
+    return _evaluate(elementary.erf, x)
 
 
 def sin_f32(x: Tensor) -> Tensor:
     """`sin` on an f32 tensor of any shape and device."""
-    return _in_blocks(elementary.sin, x)
+    return _evaluate(elementary.sin, x)
 
 
 def cos_f32(x: Tensor) -> Tensor:
     """`cos` on an f32 tensor of any shape and device."""
-    return _in_blocks(elementary.cos, x)
+    return _evaluate(elementary.cos, x)
 
 
 def rsqrt_f32(x: Tensor) -> Tensor:
     """`rsqrt` on an f32 tensor of any shape and device."""
-    return _in_blocks(elementary.rsqrt, x)
+    return _evaluate(elementary.rsqrt, x)
 
 
-def _in_blocks(function: Callable[[TorchOperations, Tensor], Tensor], x: Tensor) -> Tensor:
-    """Evaluate a list block by block on the CPU, where its twenty temporaries then stay in cache."""
-    o = TorchOperations(x.device)
-    if x.device.type != "cpu" or x.numel() <= BLOCK:
-        return canonical(function(o, x))
-    blocks = [canonical(function(o, block)) for block in x.reshape(-1).split(BLOCK)]
-    return torch.cat(blocks).reshape(x.shape)
+def _evaluate(function: Callable[[Any, Any], Any], x: Tensor) -> Tensor:
+    if x.device.type != "cpu":
+        return canonical(function(TorchOperations(x.device), x))
+    source = x.detach().contiguous()
+    result = torch.empty_like(source)
+    elementary_blocks.evaluate(function, source.view(-1).numpy(), result.view(-1).numpy(), torch.get_num_threads())
+    return result

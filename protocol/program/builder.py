@@ -234,6 +234,10 @@ class Builder(Recorder):
         """`cast` from i32 to f32."""
         return self.cast(x, DType.F32)
 
+    def power_of_two(self, k: Value) -> Value:
+        """2^k as f32 for i32 k."""
+        return self.scale(self.f32(0x3F800000), k)
+
     # names that `numerics.elementary` uses where a namespace of bare bits must know the type
     add_i32 = add
     sub_i32 = sub
@@ -241,6 +245,10 @@ class Builder(Recorder):
     shr_i32 = shr
     select_i32 = select
     eq_i32 = eq
+    bits_u32 = bits
+    from_bits_u32 = bits
+    and_u32 = and_
+    or_u32 = or_
 
     # rows and reductions along the last axis
 

@@ -102,6 +102,10 @@ class Recorder:
         """A rank-0 i32."""
         return self.constant(DType.I32, (), value)
 
+    def u32(self, value: int) -> Value:
+        """A rank-0 u32."""
+        return self.constant(DType.U32, (), value)
+
     def output(self, value: Value) -> None:
         """Make `value` the next output of the frame."""
         self._outputs.append(value.type)

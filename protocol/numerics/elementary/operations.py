@@ -21,6 +21,9 @@ class Operations(Protocol[V]):
     def i32(self, value: int) -> V:
         """An i32 constant."""
 
+    def u32(self, value: int) -> V:
+        """A u32 constant."""
+
     def add(self, x: V, y: V) -> V:
         """f32 sum."""
 
@@ -53,6 +56,9 @@ class Operations(Protocol[V]):
 
     def scale(self, x: V, k: V) -> V:
         """f32 x * 2^k for i32 k, one rounding."""
+
+    def power_of_two(self, k: V) -> V:
+        """f32 2^k for i32 k from -126 to 127: `scale` of 1."""
 
     def lt(self, x: V, y: V) -> V:
         """f32 order as bool."""
@@ -87,6 +93,18 @@ class Operations(Protocol[V]):
     def from_bits_i32(self, x: V) -> V:
         """The f32 of an i32 bit pattern: `cast` to u32, then `bits`."""
 
+    def bits_u32(self, x: V) -> V:
+        """`bits` from f32 to u32."""
+
+    def from_bits_u32(self, x: V) -> V:
+        """`bits` from u32 to f32."""
+
+    def and_u32(self, x: V, y: V) -> V:
+        """`and` on u32."""
+
+    def or_u32(self, x: V, y: V) -> V:
+        """`or` on u32."""
+
     def f32_to_i32(self, x: V) -> V:
         """`cast` from f32 to i32."""
 
@@ -94,8 +112,10 @@ class Operations(Protocol[V]):
         """`cast` from i32 to f32."""
 
 
+SIGN = 0x80000000
 ONE = 0x3F800000
 TWO = 0x40000000
+MINUS_TWO = 0xC0000000
 HALF = 0x3F000000
 ZERO = 0x00000000
 INFINITY = 0x7F800000
@@ -115,3 +135,9 @@ def polynomial(o: Operations[V], coefficients: tuple[int, ...], x: V) -> V:
     for bits in reversed(coefficients[:-1]):
         value = o.add(o.mul(value, x), o.f32(bits))
     return value
+
+
+def copysign(o: Operations[V], x: V, y: V) -> V:
+    """x, not below zero, with the sign of y: -0 has one."""
+    sign = o.and_u32(o.bits_u32(y), o.u32(SIGN))
+    return o.from_bits_u32(o.or_u32(o.bits_u32(x), sign))

@@ -29,6 +29,12 @@ class IntegerOperations:
     def i32(self, value: int) -> int:
         return value
 
+    def u32(self, value: int) -> int:
+        return value
+
+    def power_of_two(self, k: int) -> int:
+        return floats.scale(0x3F800000, k)
+
     def select(self, condition: int, x: int, y: int) -> int:
         return floats.canonical(x if condition else y)
 
@@ -55,6 +61,18 @@ class IntegerOperations:
 
     def from_bits_i32(self, x: int) -> int:
         return floats.canonical(integers.wrap(x, DType.U32))
+
+    def bits_u32(self, x: int) -> int:
+        return floats.canonical(x)
+
+    def from_bits_u32(self, x: int) -> int:
+        return floats.canonical(x)
+
+    def and_u32(self, x: int, y: int) -> int:
+        return x & y
+
+    def or_u32(self, x: int, y: int) -> int:
+        return x | y
 
     def f32_to_i32(self, x: int) -> int:
         return integers.cast(x, DType.F32, DType.I32)
