@@ -26,7 +26,12 @@ def covers_up(game: GameView, run: Run) -> Move | None:
 
 def fitted(op: Op, words: list[int], claimed: int) -> list[int]:
     """Words that fold to `claimed`, with as many true ones as the fold allows."""
-    if op in (Op.DOT, Op.SUM):  # added modulo 2^64: the first takes the difference
+    if op in (
+        Op.DOT,
+        Op.SUM,
+        Op.SCATTER_SUM,
+        Op.PREFIX_SUM,
+    ):  # added modulo 2^64: the first takes the difference
         return [(words[0] + claimed - sum(words)) % (1 << 64), *words[1:]]
     if op is Op.ARGMAX:  # the claimed index, at an infinity in the first block
         return [INFINITY << 32 | claimed, *words[1:]]
