@@ -24,10 +24,11 @@ def known(error: BaseException) -> ExitCode | None:
         return ExitCode.HOPELESS
     from protocol.bundles import BundleError
     from protocol.commitments import CommitmentError
+    from protocol.numerics.kernels.choice import NoKernel
     from protocol.numerics.self_check import SelfCheckError
     from protocol.program.errors import ProgramError
     from protocol.task import TermsError
 
-    if isinstance(error, (BundleError, CommitmentError, ProgramError, SelfCheckError, TermsError)):
+    if isinstance(error, (BundleError, CommitmentError, NoKernel, ProgramError, SelfCheckError, TermsError)):
         return ExitCode.HOPELESS
     return None

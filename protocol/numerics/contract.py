@@ -1,4 +1,4 @@
-"""Exact contractions: arithmetic.md section 4, with float64 products (section 8) as the one kernel.
+"""Exact contractions: arithmetic.md section 4, by whichever kernel of section 8 the process has chosen (`kernels`).
 
 `dot` is the primitive (integers in, integers out); `contract` is the whole fused contraction with the same bits as
 `exponent`, `quantise`, `dot`, `round_scaled` in a row. Which (px, py) a contraction takes is its caller's business.
@@ -9,30 +9,30 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
+from protocol.numerics.kernels.choice import kernel_for
+from protocol.numerics.kernels.float64 import FLOAT64_BITS, blocked
 from protocol.numerics.types import NumericsError
 
-FLOAT64_BITS = 53
-"""A float64 product is exact while px + py + log2 K <= 53 (arithmetic.md section 8)."""
 HALF_BITS = 32
 """Bits of a product of two 16-bit halves: |h| <= 2^15, 0 <= l < 2^16."""
 
 
-def dot(x: Tensor, y: Tensor, bits: int | None = None) -> Tensor:
+def dot(x: Tensor, y: Tensor) -> Tensor:
     """i64 sum_k x[..., m, k] * y[..., n, k], shape [..., M, N], wrapping; batch axes broadcast.
 
-    `x`, `y` are i32 of shape [..., M, K] and [..., N, K]. `bits` promises |x| * |y| <= 2^bits for all pairs (px + py
-    for quantised rows); without it the data are measured.
+    `x`, `y` are i32 of shape [..., M, K] and [..., N, K] and of any size; quantised rows get the fast kernels.
     """
     _require_pair(x, y, torch.int32)
-    if bits is None:
-        bits = _magnitude_bits(x) + _magnitude_bits(y)
-    if bits <= FLOAT64_BITS - 7:  # blocks of at least 128 terms are worth it
-        return _blocked(x.to(torch.float64), y.to(torch.float64), bits)
+    px, py = _magnitude_bits(x), _magnitude_bits(y)
+    if max(px, py) <= 20:
+        px, py = (13 if p <= 13 else 20 for p in (px, py))
+        return kernel_for(x.device, px, py).dot(x, y, px, py)
+    if px + py <= FLOAT64_BITS - 7:  # blocks of at least 128 terms are worth it
+        return blocked(x.to(torch.float64), y.to(torch.float64), px + py)
     x_high, x_low = _halves(x)
     y_high, y_low = _halves(y)
-    crossed = _blocked(x_high, y_low, HALF_BITS) + _blocked(x_low, y_high, HALF_BITS)
-    return (_blocked(x_high, y_high, HALF_BITS) << 32) + (crossed << 16) + _blocked(x_low, y_low, HALF_BITS)
+    crossed = blocked(x_high, y_low, HALF_BITS) + blocked(x_low, y_high, HALF_BITS)
+    return (blocked(x_high, y_high, HALF_BITS) << 32) + (crossed << 16) + blocked(x_low, y_low, HALF_BITS)
 
 
 def contract(
@@ -48,28 +48,7 @@ def contract(
         raise NumericsError(
             f"expected 13 or 20 bits, got ({px}, {py}); see the table in arithmetic.md section 4"
         )
-    ex = exponent(x) if ex is None else ex
-    ey = exponent(y) if ey is None else ey
-    whole_x = whole_in_row(x, ex, px).to(torch.float64)
-    whole_y = whole_in_row(y, ey, py).to(torch.float64)
-    if x.shape[-1] <= _block_length(px + py):
-        acc = torch.matmul(whole_x, whole_y.mT)
-        return round_exact(acc, row_scale(ex, px), row_scale(ey, py).mT)
-    return round_scaled(_blocked(whole_x, whole_y, px + py), (ex, ey.mT), px + py)
-
-
-def _blocked(x: Tensor, y: Tensor, bits: int) -> Tensor:
-    """Product of integral float64 rows in blocks along K short enough to be exact, added up in wrapping i64."""
-    length = _block_length(bits)
-    acc = torch.matmul(x[..., :length], y[..., :length].mT).to(torch.int64)
-    for start in range(length, x.shape[-1], length):
-        stop = start + length
-        acc = acc + torch.matmul(x[..., start:stop], y[..., start:stop].mT).to(torch.int64)
-    return acc
-
-
-def _block_length(bits: int) -> int:
-    return 1 << (FLOAT64_BITS - bits)
+    return kernel_for(x.device, px, py).contract(x, y, px, py, ex, ey)
 
 
 def _magnitude_bits(x: Tensor) -> int:

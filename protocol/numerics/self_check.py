@@ -2,7 +2,7 @@
 
 Each party calls `self_check(device)` once per process before it computes anything that it will be judged by. It tests
 what the other modules take for granted of torch: subnormals kept in every thread, IEEE division, square root and
-narrowing, and float64 products that are exact at their limit. It repairs nothing.
+narrowing; and it tries the product kernels, of which one must be exact. It repairs nothing.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.contract import dot
 from protocol.numerics.elementary_torch import exp_f32
 from protocol.numerics.elementwise import sqrt
+from protocol.numerics.kernels.choice import NoKernel, kernel_for
 
 GRAIN = 1 << 15
 """torch gives each of its threads at least this many elements of an operation (at::internal::GRAIN_SIZE)."""
@@ -36,21 +36,11 @@ def self_check(device: torch.device | str = "cpu") -> None:
     _expect("f32 division is not IEEE", one / 3.0, 0x3EAAAAAB)
     _expect("f32 square root is not IEEE", sqrt(one * _f32(0x3F7FFFFF, where)), 0x3F7FFFFF)
     _expect("exp has other bits", exp_f32(one), 0x402DF854)
-    _check_products(where)
-
-
-def _check_products(where: torch.device) -> None:
-    """Extremes and alternating signs at K = 8192 (20 + 20 + 13 = 53 bits), one and a few rows: both BLAS paths."""
-    sign = torch.ones(8192, dtype=torch.int32, device=where)
-    sign[1::2] = -1
-    full = torch.full_like(sign, 1 << 20)
-    rows = torch.stack([full, full * sign, full - 1, full * sign - 1])
-    for x in (rows, rows[:1]):
-        wide = (x.to(torch.int64)[:, None, :] * rows.to(torch.int64)[None, :, :]).sum(dim=-1)
-        if not torch.equal(dot(x, rows, bits=40), wide):
-            raise SelfCheckError(
-                f"float64 products on {where} are not exact at 53 bits; use another torch build or another device"
-            )
+    for px, py in ((13, 13), (20, 13), (13, 20), (20, 20)):
+        try:
+            kernel_for(where, px, py)
+        except NoKernel as error:
+            raise SelfCheckError(str(error)) from error
 
 
 def _expect(failure: str, got: Tensor, bits: int) -> None:

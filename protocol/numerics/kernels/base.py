@@ -1,0 +1,30 @@
+"""What a product kernel is: the two entrances that every implementation offers, and what they promise."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class ProductKernel(Protocol):
+    """Exact products of quantised rows; operands are [..., M, K] and [..., N, K], batch axes broadcast."""
+
+    @property
+    def name(self) -> str:
+        """As ASSAY_KERNELS and messages name it."""
+
+    def __hash__(self) -> int:
+        """Kernels are keys of what their trials found."""
+
+    def available(self, device: torch.device) -> bool:
+        """Whether it can run on `device` at all."""
+
+    def contract(
+        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None
+    ) -> Tensor:
+        """f32 [..., M, N] of f32 rows, rounded once; px, py of 13 or 20; exponents i32 [..., M, 1], [..., N, 1]."""
+
+    def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
+        """i64 [..., M, N] of i32 integers with |x| <= 2^px and |y| <= 2^py, px and py of 13 or 20."""

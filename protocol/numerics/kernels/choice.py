@@ -1,0 +1,101 @@
+"""Which product kernel a process uses: the fastest that this machine runs, that is allowed, and that has proved itself.
+
+ASSAY_KERNELS may hold a list of names, most wanted first; then only those are considered. A kernel is tried at its
+first use on a device for a pair of widths (`trial.failure`); one that fails is never used in this process, which says
+so once, in plain words, on the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from functools import cache
+
+import torch
+
+from protocol.numerics.kernels.base import ProductKernel
+from protocol.numerics.kernels.float64 import Float64
+from protocol.numerics.kernels.int8 import Int8
+from protocol.numerics.kernels.int16 import Int16
+from protocol.numerics.kernels.native import library
+from protocol.numerics.kernels.trial import failure
+from protocol.numerics.types import NumericsError
+
+VARIABLE = "ASSAY_KERNELS"
+
+KERNELS: tuple[ProductKernel, ...] = (
+    Int16("avx512vnni"),
+    Int16("avx2"),
+    Int16("baseline"),
+    Float64(),
+    Int8(),
+    Int16("portable"),
+)
+"""Fastest first, as measured by `make bench`; the portable loop is there for processors and compilers unheard of."""
+
+_log = logging.getLogger("assay.numerics")
+
+
+class NoKernel(RuntimeError):
+    """No kernel that is allowed on this machine gives the right bits; nothing may be computed here."""
+
+
+def kernel_for(device: torch.device, px: int, py: int) -> ProductKernel:
+    """The kernel for products of px by py bits on `device`. Raises `NoKernel`, or `NumericsError` for unknown names."""
+    return _chosen(device.type, px, py, os.environ.get(VARIABLE))
+
+
+@cache
+def _chosen(device_type: str, px: int, py: int, wanted: str | None) -> ProductKernel:
+    return first_sound(allowed(wanted), torch.device(device_type), px, py)
+
+
+def first_sound(kernels: Sequence[ProductKernel], device: torch.device, px: int, py: int) -> ProductKernel:
+    """The first of `kernels` that runs on `device` and passes its self-test. Raises `NoKernel`."""
+    reasons = []
+    for kernel in kernels:
+        wrong = _verdict(kernel, device, px, py)
+        if wrong is None:
+            return kernel
+        reasons.append(f"{kernel.name}: {wrong}")
+    raise NoKernel(
+        f"expected one product kernel with exact bits on {device}, got none ({'; '.join(reasons)}); "
+        f"widen {VARIABLE}, use another torch build or another machine"
+    )
+
+
+@cache
+def _verdict(kernel: ProductKernel, device: torch.device, px: int, py: int) -> str | None:
+    """Why the kernel is not used on the device, or None. Tried once in a process; a failure is logged here."""
+    if not kernel.available(device):
+        return "not available"
+    try:
+        wrong = failure(kernel, device, px, py)
+    except (RuntimeError, MemoryError) as error:
+        wrong = f"it does not run ({error})"
+    if wrong is not None:
+        _log.warning("product kernel %s is not used on %s: %s", kernel.name, device, wrong)
+    return wrong
+
+
+def allowed(wanted: str | None) -> tuple[ProductKernel, ...]:
+    """The kernels that a value of ASSAY_KERNELS names, in its order; all of them for None or an empty one."""
+    if library() is None:
+        _say_slow()
+    if not wanted:
+        return KERNELS
+    by_name = {kernel.name: kernel for kernel in KERNELS}
+    names = [name.strip() for name in wanted.split(",") if name.strip()]
+    unknown = sorted(set(names) - set(by_name))
+    if unknown or not names:
+        raise NumericsError(f"{VARIABLE}: expected names out of {', '.join(by_name)}; got {wanted!r}")
+    return tuple(by_name[name] for name in names)
+
+
+@cache
+def _say_slow() -> None:
+    _log.warning(
+        "the compiled product kernels are not built, so products run in float64, several times slower; "
+        "install a C++ compiler with OpenMP and run `make setup` again"
+    )

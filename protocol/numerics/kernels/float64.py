@@ -1,0 +1,53 @@
+"""Products in float64, by any BLAS on any device: exact in blocks with px + py + log2 K <= 53."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
+
+FLOAT64_BITS = 53
+"""A float64 product is exact while px + py + log2 K <= 53 (arithmetic.md section 8)."""
+
+
+class Float64:
+    """The kernel that runs everywhere, and the one that the others are measured against."""
+
+    name = "float64"
+
+    def available(self, device: torch.device) -> bool:
+        """Wherever torch has float64."""
+        return device.type != "mps"
+
+    def contract(
+        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None
+    ) -> Tensor:
+        """See `ProductKernel`."""
+        ex = exponent(x) if ex is None else ex
+        ey = exponent(y) if ey is None else ey
+        whole_x = whole_in_row(x, ex, px).to(torch.float64)
+        whole_y = whole_in_row(y, ey, py).to(torch.float64)
+        if x.shape[-1] <= block_length(px + py):
+            acc = torch.matmul(whole_x, whole_y.mT)
+            return round_exact(acc, row_scale(ex, px), row_scale(ey, py).mT)
+        return round_scaled(blocked(whole_x, whole_y, px + py), (ex, ey.mT), px + py)
+
+    def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
+        """See `ProductKernel`."""
+        return blocked(x.to(torch.float64), y.to(torch.float64), px + py)
+
+
+def blocked(x: Tensor, y: Tensor, bits: int) -> Tensor:
+    """Product of integral float64 rows in blocks along K short enough to be exact, added up in wrapping i64."""
+    length = block_length(bits)
+    acc = torch.matmul(x[..., :length], y[..., :length].mT).to(torch.int64)
+    for start in range(length, x.shape[-1], length):
+        stop = start + length
+        acc = acc + torch.matmul(x[..., start:stop], y[..., start:stop].mT).to(torch.int64)
+    return acc
+
+
+def block_length(bits: int) -> int:
+    """Terms of products below 2^bits that float64 adds up exactly."""
+    return 1 << (FLOAT64_BITS - bits)

@@ -1,0 +1,98 @@
+"""Products of int16 pairs in the compiled library: quantising, multiplying and rounding in one call.
+
+One product for 13 x 13 bits, two for 20 x 13, three for 20 x 20 (native/product.cpp). Operands may lie in any order in
+memory as long as rows or terms are side by side; anything else is copied first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.kernels.native import Operand, Problem, library, variants
+
+
+class Int16:
+    """The library's product with one of its instruction sets."""
+
+    def __init__(self, variant: str) -> None:
+        self.name = f"int16-{variant}"
+        self._variant = variant
+
+    def available(self, device: torch.device) -> bool:
+        """On a CPU that has the instructions, if the library was built."""
+        return device.type == "cpu" and self._variant in variants()
+
+    def contract(
+        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None
+    ) -> Tensor:
+        """See `ProductKernel`."""
+        return self._run(x, y, px, py, ex, ey, torch.float32)
+
+    def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
+        """See `ProductKernel`."""
+        return self._run(x, y, px, py, None, None, torch.int64)
+
+    def _run(
+        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None, dtype: torch.dtype
+    ) -> Tensor:
+        shape = (*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
+        if math.prod(y.shape[:-2]) == 1 and x.dim() > 2 and ex is None:  # one matrix serves the whole batch
+            x, y = x.reshape(-1, x.shape[-1]), y.reshape(y.shape[-2:])
+        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        left, right = _Side(x, px, ex, batch), _Side(y, py, ey, batch)
+        out = torch.empty(shape, dtype=dtype)
+        problem = Problem(
+            left.operand,
+            right.operand,
+            math.prod(batch),
+            x.shape[-1],
+            out.data_ptr(),
+            None,
+            variants()[self._variant],
+            torch.get_num_threads(),
+        )
+        native = library()
+        if native is None or native.assay_product(ctypes.byref(problem)) != 0:
+            raise MemoryError("no memory for the packed operands of a product; make the batch smaller")
+        return out
+
+
+class _Side:
+    """An operand for the library, with all the memory that it points to."""
+
+    def __init__(self, x: Tensor, bits: int, e: Tensor | None, batch: torch.Size) -> None:
+        if x.stride(-1) != 1 and x.stride(-2) != 1:
+            x = x.contiguous()
+        self._kept = x = x.expand(*batch, *x.shape[-2:])
+        self._offsets = _offsets(tuple(batch), x.stride()[:-2])
+        self._exponents = None if e is None else _spread(e, (*batch, x.shape[-2], 1))
+        self.operand = Operand(
+            x.data_ptr(),
+            ctypes.addressof(self._offsets),
+            x.shape[-2],
+            x.stride(-2),
+            1 if x.shape[-1] == 1 else x.stride(-1),
+            None if self._exponents is None else self._exponents.data_ptr(),
+            bits,
+            x.dtype == torch.int32,
+        )
+
+
+def _spread(e: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Exponents repeated for every row; those of a whole tensor may come with more axes of size 1 than it has."""
+    spare = max(e.dim() - len(shape), 0)
+    return e.reshape(e.shape[spare:]).expand(shape).to(torch.int32).contiguous()
+
+
+@lru_cache(maxsize=1024)
+def _offsets(sizes: tuple[int, ...], strides: tuple[int, ...]) -> ctypes.Array[ctypes.c_int64]:
+    """Where each element of a batch begins, in elements."""
+    found = [0]
+    for size, stride in zip(sizes, strides, strict=True):
+        found = [start + k * stride for start in found for k in range(size)]
+    return (ctypes.c_int64 * len(found))(*found)

@@ -1,0 +1,81 @@
+"""Products as int8 slices in base 128 through `torch._int_mm`: two slices of 13 bits, three of 20.
+
+Each slice lies in [-64, 64], because `_int_mm` on a CPU below AVX512-VNNI adds pairs in 16 bits and saturates silently:
+2 * 64 * 64 fits, 2 * 127 * 127 does not. The self-test decides whether a machine may use it at all.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.rows import exponent, round_scaled, whole_in_row
+
+SLICES = {13: 2, 20: 3}
+"""|m| <= 2^13 = 64 * 128, |m| <= 2^20 = 64 * 128^2."""
+BLOCK = 1 << 17
+"""Terms of one `_int_mm`: 2^17 * 64 * 64 = 2^29."""
+ALIGNED, ROWS = 8, 17
+"""CUDA's kernel takes N and K in multiples of 8 and more than 16 rows."""
+
+
+class Int8:
+    """Sliced products; a batch is multiplied element by element."""
+
+    name = "int8"
+
+    def available(self, device: torch.device) -> bool:
+        """Where torch has `_int_mm`."""
+        return device.type in ("cpu", "cuda")
+
+    def contract(
+        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None
+    ) -> Tensor:
+        """See `ProductKernel`."""
+        ex = exponent(x) if ex is None else ex
+        ey = exponent(y) if ey is None else ey
+        return round_scaled(
+            self.dot(_quantised(x, ex, px), _quantised(y, ey, py), px, py), (ex, ey.mT), px + py
+        )
+
+    def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
+        """See `ProductKernel`."""
+        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        left, right = (t.expand(*batch, *t.shape[-2:]).flatten(0, -3) if batch else t[None] for t in (x, y))
+        products = [_product(a, b, SLICES[px], SLICES[py]) for a, b in zip(left, right, strict=True)]
+        return torch.stack(products).reshape(*batch, x.shape[-2], y.shape[-2])
+
+
+def _quantised(x: Tensor, e: Tensor, p: int) -> Tensor:
+    """i32 integers of the rows; anything at all in rows under the sentinel, whose results are NaN."""
+    return torch.nan_to_num(whole_in_row(x, e, p), nan=0.0, posinf=0.0, neginf=0.0).to(torch.int32)
+
+
+def _product(x: Tensor, y: Tensor, slices_x: int, slices_y: int) -> Tensor:
+    """i64 [M, N] of i32 [M, K] and [N, K]: every slice of one with every slice of the other."""
+    m, n = x.shape[0], y.shape[0]
+    left = _slices(_padded(x, ROWS), slices_x)
+    right = _slices(_padded(y, ALIGNED), slices_y)
+    total = torch.zeros(left[0].shape[0], right[0].shape[0], dtype=torch.int64, device=x.device)
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            for start in range(0, a.shape[1], BLOCK):
+                part = torch._int_mm(a[:, start : start + BLOCK], b[:, start : start + BLOCK].T)
+                total += part.to(torch.int64) << (7 * (i + j))
+    return total[:m, :n]
+
+
+def _slices(x: Tensor, count: int) -> list[Tensor]:
+    """x = sum of slice_i * 128^i with every slice in [-64, 64], lowest first."""
+    found = []
+    for _ in range(count - 1):
+        high = (x + 64) >> 7
+        found.append((x - (high << 7)).to(torch.int8))
+        x = high
+    return [*found, x.to(torch.int8)]
+
+
+def _padded(x: Tensor, rows: int) -> Tensor:
+    """Zeros added up to a multiple of 8 terms and of 8 rows, at least `rows` of them."""
+    count = max(x.shape[0], rows)
+    return torch.nn.functional.pad(x, (0, -x.shape[1] % ALIGNED, 0, count - x.shape[0] + -count % ALIGNED))

@@ -1,0 +1,80 @@
+"""The compiled library beside this file, if the package's build made one: a plain C ABI, loaded by ctypes.
+
+`setup.py` compiles native/*.cpp where there is a C++ compiler with OpenMP. Without the library everything still works,
+on float64 products and torch's own operations. torch is imported first: the library then shares its OpenMP threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import torch  # noqa: F401  (its libgomp must be the one that the library finds loaded)
+
+
+class Operand(ctypes.Structure):
+    """AssayOperand of native/problem.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("offsets", ctypes.c_void_p),
+        ("rows", ctypes.c_int64),
+        ("row_stride", ctypes.c_int64),
+        ("term_stride", ctypes.c_int64),
+        ("exponents", ctypes.c_void_p),
+        ("bits", ctypes.c_int32),
+        ("is_integer", ctypes.c_int32),
+    )
+
+
+class Problem(ctypes.Structure):
+    """AssayProblem of native/problem.h."""
+
+    _fields_ = (
+        ("x", Operand),
+        ("y", Operand),
+        ("batch", ctypes.c_int64),
+        ("terms", ctypes.c_int64),
+        ("out", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("variant", ctypes.c_int32),
+        ("threads", ctypes.c_int32),
+    )
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The library with its functions typed, or None where it was not built or does not load."""
+    for suffix in EXTENSION_SUFFIXES:
+        path = Path(__file__).with_name(f"_native{suffix}")
+        if path.is_file():
+            try:
+                return _typed(ctypes.CDLL(str(path)))
+            except (OSError, AttributeError):  # built for another machine, or from older sources
+                return None
+    return None
+
+
+@cache
+def variants() -> dict[str, int]:
+    """Numbers of the library's instruction sets that this processor runs, by name, fastest first; empty without it."""
+    found: dict[str, int] = {}
+    native = library()
+    number = 0
+    while native is not None and (name := native.assay_variant_name(number)) is not None:
+        if native.assay_variant_supported(number):
+            found[name.decode()] = number
+        number += 1
+    return found
+
+
+def _typed(native: ctypes.CDLL) -> ctypes.CDLL:
+    native.assay_variant_name.argtypes = (ctypes.c_int32,)
+    native.assay_variant_name.restype = ctypes.c_char_p
+    native.assay_variant_supported.argtypes = (ctypes.c_int32,)
+    native.assay_variant_supported.restype = ctypes.c_int32
+    native.assay_product.argtypes = (ctypes.POINTER(Problem),)
+    native.assay_product.restype = ctypes.c_int32
+    return native

@@ -1,0 +1,108 @@
+// The product of two packed panels in i32 registers, for the instruction set that the including file has chosen.
+#include <cstdint>
+
+#include "variant.h"
+
+#if defined(__x86_64__) && !defined(ASSAY_PORTABLE)
+#include <immintrin.h>
+#endif
+
+namespace assay {
+namespace {
+
+#if defined(ASSAY_PORTABLE) || !defined(__x86_64__)
+
+void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
+    uint32_t acc[PANEL_X * PANEL_Y] = {0};  // unsigned: partial sums may wrap
+    for (int64_t p = 0; p < pairs; ++p, x += 2 * PANEL_X, y += 2 * PANEL_Y)
+        for (int m = 0; m < PANEL_X; ++m)
+            for (int n = 0; n < PANEL_Y; ++n)
+                acc[m * PANEL_Y + n] += static_cast<uint32_t>(x[2 * m] * y[2 * n]) +
+                                        static_cast<uint32_t>(x[2 * m + 1] * y[2 * n + 1]);
+    for (int i = 0; i < PANEL_X * PANEL_Y; ++i) c[i] = static_cast<int32_t>(acc[i]);
+}
+
+#elif defined(ASSAY_AVX512VNNI)
+
+void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
+    __m512i acc[PANEL_X][2];
+#pragma GCC unroll 12
+    for (int m = 0; m < PANEL_X; ++m) acc[m][0] = acc[m][1] = _mm512_setzero_si512();
+    for (int64_t p = 0; p < pairs; ++p, x += 2 * PANEL_X, y += 2 * PANEL_Y) {
+        const __m512i y0 = _mm512_load_si512(y), y1 = _mm512_load_si512(y + 32);
+#pragma GCC unroll 12
+        for (int m = 0; m < PANEL_X; ++m) {
+            const __m512i a = _mm512_set1_epi32(reinterpret_cast<const int32_t *>(x)[m]);
+            acc[m][0] = _mm512_dpwssd_epi32(acc[m][0], a, y0);
+            acc[m][1] = _mm512_dpwssd_epi32(acc[m][1], a, y1);
+        }
+    }
+#pragma GCC unroll 12
+    for (int m = 0; m < PANEL_X; ++m) {
+        _mm512_store_si512(c + m * PANEL_Y, acc[m][0]);
+        _mm512_store_si512(c + m * PANEL_Y + 16, acc[m][1]);
+    }
+}
+
+#elif defined(ASSAY_AVX2)
+
+void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
+    constexpr int ROWS = 6;  // 6 x 16 results are 12 of 16 registers
+    for (int m0 = 0; m0 < PANEL_X; m0 += ROWS)
+        for (int n0 = 0; n0 < PANEL_Y; n0 += 16) {
+            __m256i acc[ROWS][2];
+#pragma GCC unroll 6
+            for (int m = 0; m < ROWS; ++m) acc[m][0] = acc[m][1] = _mm256_setzero_si256();
+            const int32_t *a = reinterpret_cast<const int32_t *>(x) + m0;
+            const __m256i *b = reinterpret_cast<const __m256i *>(y + 2 * n0);
+            for (int64_t p = 0; p < pairs; ++p, a += PANEL_X, b += 4) {
+                const __m256i y0 = _mm256_load_si256(b), y1 = _mm256_load_si256(b + 1);
+#pragma GCC unroll 6
+                for (int m = 0; m < ROWS; ++m) {
+                    const __m256i xm = _mm256_set1_epi32(a[m]);
+                    acc[m][0] = _mm256_add_epi32(acc[m][0], _mm256_madd_epi16(xm, y0));
+                    acc[m][1] = _mm256_add_epi32(acc[m][1], _mm256_madd_epi16(xm, y1));
+                }
+            }
+#pragma GCC unroll 6
+            for (int m = 0; m < ROWS; ++m) {
+                __m256i *out = reinterpret_cast<__m256i *>(c + (m0 + m) * PANEL_Y + n0);
+                _mm256_store_si256(out, acc[m][0]);
+                _mm256_store_si256(out + 1, acc[m][1]);
+            }
+        }
+}
+
+#else  // SSE2, which every x86-64 has
+
+void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
+    constexpr int ROWS = 4;  // 4 x 8 results are 8 of 16 registers
+    for (int m0 = 0; m0 < PANEL_X; m0 += ROWS)
+        for (int n0 = 0; n0 < PANEL_Y; n0 += 8) {
+            __m128i acc[ROWS][2];
+#pragma GCC unroll 4
+            for (int m = 0; m < ROWS; ++m) acc[m][0] = acc[m][1] = _mm_setzero_si128();
+            const int32_t *a = reinterpret_cast<const int32_t *>(x) + m0;
+            const __m128i *b = reinterpret_cast<const __m128i *>(y + 2 * n0);
+            for (int64_t p = 0; p < pairs; ++p, a += PANEL_X, b += 8) {
+                const __m128i y0 = _mm_load_si128(b), y1 = _mm_load_si128(b + 1);
+#pragma GCC unroll 4
+                for (int m = 0; m < ROWS; ++m) {
+                    const __m128i xm = _mm_set1_epi32(a[m]);
+                    acc[m][0] = _mm_add_epi32(acc[m][0], _mm_madd_epi16(xm, y0));
+                    acc[m][1] = _mm_add_epi32(acc[m][1], _mm_madd_epi16(xm, y1));
+                }
+            }
+#pragma GCC unroll 4
+            for (int m = 0; m < ROWS; ++m) {
+                __m128i *out = reinterpret_cast<__m128i *>(c + (m0 + m) * PANEL_Y + n0);
+                _mm_store_si128(out, acc[m][0]);
+                _mm_store_si128(out + 1, acc[m][1]);
+            }
+        }
+}
+
+#endif
+
+}  // namespace
+}  // namespace assay

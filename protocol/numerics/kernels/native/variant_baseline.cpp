@@ -1,0 +1,10 @@
+// Products for any processor of the platform that this is built for: SSE2 on x86-64, the compiler's choice elsewhere.
+namespace assay {
+namespace {
+bool supported() { return true; }
+}  // namespace
+}  // namespace assay
+
+#define ASSAY_VARIANT BASELINE
+#define ASSAY_NAME "baseline"
+#include "variant_body.h"

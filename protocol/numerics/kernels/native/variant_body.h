@@ -1,0 +1,277 @@
+// The code of one variant; every variant_*.cpp includes it after naming the instruction set. Loops are plain, the
+// compiler makes vectors of them; only `tile` is written by hand. Nothing here has linkage, so no instruction of one
+// variant can end up in another.
+#include <cmath>
+#include <cstring>
+
+#include "tile.h"
+#include "variant.h"
+
+namespace assay {
+namespace {
+
+inline uint32_t bits_of(float x) {
+    uint32_t u;
+    std::memcpy(&u, &x, 4);
+    return u;
+}
+
+inline float float_of(uint32_t u) {
+    float x;
+    std::memcpy(&x, &u, 4);
+    return x;
+}
+
+inline double double_of(uint64_t u) {
+    double x;
+    std::memcpy(&x, &u, 8);
+    return x;
+}
+
+inline int32_t magnitude(float x) { return static_cast<int32_t>(bits_of(x) & 0x7fffffffu); }
+
+inline int32_t exponent_of(int32_t largest) {
+    const int32_t top = largest >> 23;
+    if (top == 255) return SENTINEL;
+    return top - 126 < -95 ? -95 : top - 126;
+}
+
+// rint(x * factor) for |x * factor| <= 2^22: adding 1.5 * 2^23 leaves the integer in the low bits, rounded to even.
+inline int32_t whole(float x, float factor) {
+    return static_cast<int32_t>(bits_of(x * factor + 12582912.0f)) - 0x4b400000;
+}
+
+// What turns an element of a row into an integer, and an integer of the result back.
+struct RowScale {
+    float factor;   // 2^(bits - e)
+    int32_t mask;   // 0 under the sentinel, where all integers are 0
+    double scale;   // 2^(e - bits), NaN under the sentinel
+};
+
+inline RowScale row_scale(int32_t e, int bits) {
+    if (e == SENTINEL) return {1.0f, 0, double_of(0x7ff8000000000000ull)};
+    const float factor = float_of(static_cast<uint32_t>(bits - e + 127) << 23);
+    return {factor, -1, double_of(static_cast<uint64_t>(e - bits + 1023) << 52)};
+}
+
+inline int32_t integer(float x, const RowScale &s) { return whole(x, s.factor) & s.mask; }
+inline int32_t integer(int32_t x, const RowScale &) { return x; }
+
+inline uint32_t pair_of(int32_t low, int32_t high) {
+    return (static_cast<uint32_t>(low) & 0xffffu) | (static_cast<uint32_t>(high) << 16);
+}
+
+template <int PLANES> inline int32_t plane_of(int32_t m, int p) {
+    if (PLANES == 1) return m;
+    const int32_t high = (m + 64) >> 7, low = m - (high << 7);
+    return p == 0 ? high : p == 1 ? low : high + low;
+}
+
+template <class T> RowScale scale_of_row(const Source &s, int64_t row, const T *x);
+
+template <> inline RowScale scale_of_row(const Source &, int64_t, const int32_t *) { return {1.0f, -1, 1.0}; }
+
+template <> inline RowScale scale_of_row(const Source &s, int64_t row, const float *x) {
+    if (s.exponents) return row_scale(s.exponents[row], s.bits);
+    int32_t largest = 0;
+    for (int64_t k = 0; k < s.terms; ++k) {
+        const int32_t m = magnitude(x[k]);
+        largest = m > largest ? m : largest;
+    }
+    return row_scale(exponent_of(largest), s.bits);
+}
+
+// Panels whose rows are contiguous.
+template <class T, int PANEL, int PLANES>
+void pack_rows(const Source &s, const Packed &to, int64_t first, int64_t end) {
+    const T *data = static_cast<const T *>(s.data);
+    const int64_t chunks = (s.terms + CHUNK - 1) / CHUNK, padded = s.terms + (s.terms & 1);
+    for (int64_t panel = first; panel < end; ++panel) {
+        for (int p = 0; p < PLANES; ++p) std::memset(to.norms[p] + panel * chunks, 0, sizeof(float) * chunks);
+        for (int r = 0; r < PANEL; ++r) {
+            const int64_t row = panel * PANEL + r;
+            const bool inside = row < s.rows;
+            const T *x = data + (inside ? row : 0) * s.row_stride;
+            const RowScale scale = inside ? scale_of_row<T>(s, row, x) : RowScale{0.0f, 0, 0.0};
+            to.scales[row] = scale.scale;
+            for (int64_t c = 0; c < chunks; ++c) {
+                const int64_t start = c * CHUNK;
+                const int count = static_cast<int>(s.terms - start < CHUNK ? s.terms - start : CHUNK);
+                int32_t m[CHUNK + 1];
+                for (int k = 0; k < count; ++k) m[k] = integer(x[start + k], scale);
+                if (!inside) std::memset(m, 0, sizeof(m));
+                m[count] = 0;
+                for (int p = 0; p < PLANES; ++p) {
+                    uint32_t *out = reinterpret_cast<uint32_t *>(to.data[p] + panel * padded * PANEL + start * PANEL) + r;
+                    float norm = 0.0f, part[16] = {0};
+                    int32_t q[CHUNK + 16] = {0};
+                    for (int k = 0; k < count; ++k) q[k] = plane_of<PLANES>(m[k], p);
+                    for (int k = 0; k < CHUNK; k += 16)
+                        for (int j = 0; j < 16; ++j) part[j] += static_cast<float>(q[k + j] * q[k + j]);
+                    for (int j = 0; j < 16; ++j) norm += part[j];
+                    for (int k = 0; k < count; k += 2) out[(k >> 1) * PANEL] = pair_of(q[k], q[k + 1]);
+                    float &largest = to.norms[p][panel * chunks + c];
+                    largest = norm > largest ? norm : largest;
+                }
+            }
+        }
+    }
+}
+
+constexpr int STRIP = 128;  // rows of a strip with the lanes that fill it up: 10 panels of 12, or 4 of 32
+
+template <class T> inline void column_scales(const Source &s, int64_t row, int count, RowScale *scales);
+
+template <> inline void column_scales<int32_t>(const Source &, int64_t, int count, RowScale *scales) {
+    for (int r = 0; r < count; ++r) scales[r] = {1.0f, -1, 1.0};
+}
+
+template <> inline void column_scales<float>(const Source &s, int64_t row, int count, RowScale *scales) {
+    if (s.exponents) {
+        for (int r = 0; r < count; ++r) scales[r] = row_scale(s.exponents[row + r], s.bits);
+        return;
+    }
+    int32_t largest[STRIP] = {0};
+    const float *x = static_cast<const float *>(s.data) + row;
+    if (count < STRIP)
+        for (int64_t k = 0; k < s.terms; ++k, x += s.term_stride)
+            for (int r = 0; r < count; ++r) largest[r] = magnitude(x[r]) > largest[r] ? magnitude(x[r]) : largest[r];
+    else
+        for (int64_t k = 0; k < s.terms; ++k, x += s.term_stride)
+            for (int r = 0; r < STRIP; ++r) largest[r] = magnitude(x[r]) > largest[r] ? magnitude(x[r]) : largest[r];
+    for (int r = 0; r < count; ++r) scales[r] = row_scale(exponent_of(largest[r]), s.bits);
+}
+
+// Two terms of a strip into pairs, and their squares into the norms.
+template <class T, int PLANES>
+inline void quantise_strip(const T *__restrict low, const T *__restrict high, const float *__restrict factor,
+                           const int32_t *__restrict mask, uint32_t (*__restrict pairs)[STRIP],
+                           float (*__restrict norms)[STRIP]) {
+    for (int r = 0; r < STRIP; ++r) {
+        const RowScale scale = {factor[r], mask[r], 0.0};
+        const int32_t m0 = integer(low[r], scale), m1 = integer(high[r], scale);
+        for (int p = 0; p < PLANES; ++p) {
+            const int32_t q0 = plane_of<PLANES>(m0, p), q1 = plane_of<PLANES>(m1, p);
+            pairs[p][r] = pair_of(q0, q1);
+            norms[p][r] += static_cast<float>(q0 * q0 + q1 * q1);
+        }
+    }
+}
+
+// Panels whose terms lie apart and whose rows lie side by side: a strip of panels at a time.
+template <class T, int PANEL, int PLANES>
+void pack_columns(const Source &s, const Packed &to, int64_t first, int64_t end) {
+    const int64_t chunks = (s.terms + CHUNK - 1) / CHUNK, padded = s.terms + (s.terms & 1);
+    const int64_t left = s.rows - first * PANEL, wanted = (end - first) * PANEL;
+    const int inside = static_cast<int>(left < wanted ? left : wanted);
+    RowScale scales[STRIP];
+    alignas(64) float factor[STRIP] = {0};
+    alignas(64) int32_t mask[STRIP] = {0};
+    column_scales<T>(s, first * PANEL, inside, scales);
+    for (int r = 0; r < inside; ++r) factor[r] = scales[r].factor, mask[r] = scales[r].mask;
+    for (int r = 0; r < wanted; ++r) to.scales[first * PANEL + r] = r < inside ? scales[r].scale : 0.0;
+    const T *x = static_cast<const T *>(s.data) + first * PANEL;
+    alignas(64) T edge[2][STRIP] = {{0}};  // the last strip, and the term beyond an odd number of them
+    alignas(64) uint32_t pairs[PLANES][STRIP];
+    for (int64_t c = 0; c < chunks; ++c) {
+        const int64_t start = c * CHUNK, stop = start + CHUNK < s.terms ? start + CHUNK : s.terms;
+        alignas(64) float norms[PLANES][STRIP] = {{0}};
+        for (int64_t k = start; k < stop; k += 2) {
+            const T *low = x + k * s.term_stride, *high = low + s.term_stride;
+            if (inside < STRIP || k + 1 == s.terms) {
+                std::memcpy(edge[0], low, sizeof(T) * inside);
+                if (k + 1 < s.terms)
+                    std::memcpy(edge[1], high, sizeof(T) * inside);
+                else
+                    std::memset(edge[1], 0, sizeof(edge[1]));
+                low = edge[0], high = edge[1];
+            }
+            quantise_strip<T, PLANES>(low, high, factor, mask, pairs, norms);
+            for (int p = 0; p < PLANES; ++p)
+                for (int64_t i = first; i < end; ++i)
+                    std::memcpy(to.data[p] + i * padded * PANEL + k * PANEL, pairs[p] + (i - first) * PANEL,
+                                PANEL * 4);
+        }
+        for (int p = 0; p < PLANES; ++p)
+            for (int64_t i = first; i < end; ++i) {
+                float largest = 0.0f;
+                for (int64_t r = 0; r < PANEL; ++r) {
+                    const float norm = norms[p][(i - first) * PANEL + r];
+                    largest = norm > largest ? norm : largest;
+                }
+                to.norms[p][i * chunks + c] = largest;
+            }
+    }
+}
+
+template <class T, int PANEL> void pack_typed(const Source &s, const Packed &to, int64_t first, int64_t end) {
+    const bool rows = s.term_stride == 1;
+    if (to.planes == 1)
+        rows ? pack_rows<T, PANEL, 1>(s, to, first, end) : pack_columns<T, PANEL, 1>(s, to, first, end);
+    else if (to.planes == 2)
+        rows ? pack_rows<T, PANEL, 2>(s, to, first, end) : pack_columns<T, PANEL, 2>(s, to, first, end);
+    else
+        rows ? pack_rows<T, PANEL, 3>(s, to, first, end) : pack_columns<T, PANEL, 3>(s, to, first, end);
+}
+
+template <int PANEL> void pack(const Source &s, const Packed &to, int64_t first, int64_t end) {
+    s.is_integer ? pack_typed<int32_t, PANEL>(s, to, first, end) : pack_typed<float, PANEL>(s, to, first, end);
+}
+
+void accumulate(const int32_t *c, int64_t weight, bool first, int64_t *sums) {
+    if (first)
+        for (int i = 0; i < PANEL_X * PANEL_Y; ++i) sums[i] = static_cast<int64_t>(c[i]) * weight;
+    else
+        for (int i = 0; i < PANEL_X * PANEL_Y; ++i) sums[i] += static_cast<int64_t>(c[i]) * weight;
+}
+
+inline void finish(const double *row, const double *sy, const float *bias, int columns, float *out) {
+    float rounded[PANEL_Y];
+    for (int n = 0; n < PANEL_Y; ++n) rounded[n] = static_cast<float>(row[n] * sy[n]);
+    if (bias)
+        for (int n = 0; n < columns; ++n) {
+            const float sum = rounded[n] + bias[n];
+            rounded[n] = sum == sum ? sum : float_of(0x7fc00000u);
+        }
+    if (columns == PANEL_Y)
+        std::memcpy(out, rounded, sizeof(rounded));
+    else
+        std::memcpy(out, rounded, sizeof(float) * columns);
+}
+
+void round_i32(const int32_t *c, const double *sx, const double *sy, const float *bias, int rows, int columns,
+               float *out, int64_t stride) {
+    for (int m = 0; m < rows; ++m) {
+        double row[PANEL_Y];
+        for (int n = 0; n < PANEL_Y; ++n) row[n] = static_cast<double>(c[m * PANEL_Y + n]) * sx[m];
+        finish(row, sy, bias, columns, out + m * stride);
+    }
+}
+
+// arithmetic.md section 8: from 2^53 on the low 11 bits give way to one sticky bit, which float64 holds exactly.
+inline int64_t jam(int64_t v) {
+    if (v < (int64_t(1) << 53) && v > -(int64_t(1) << 53)) return v;
+    return (v & ~int64_t(0x7ff)) | (int64_t((v & 0x7ff) != 0) << 10);
+}
+
+void round_i64(const int64_t *sums, const double *sx, const double *sy, const float *bias, bool wide, int rows,
+               int columns, float *out, int64_t stride) {
+    for (int m = 0; m < rows; ++m) {
+        double row[PANEL_Y];
+        const int64_t *v = sums + m * PANEL_Y;
+        if (wide)
+            for (int n = 0; n < PANEL_Y; ++n) row[n] = static_cast<double>(jam(v[n])) * sx[m];
+        else  // below 2^51 in magnitude: v + 1.5 * 2^52 is a float64 whose low bits are v
+            for (int n = 0; n < PANEL_Y; ++n)
+                row[n] = (double_of(static_cast<uint64_t>(v[n]) + 0x4338000000000000ull) - 6755399441055744.0) * sx[m];
+        finish(row, sy, bias, columns, out + m * stride);
+    }
+}
+
+}  // namespace
+
+extern const Variant ASSAY_VARIANT;
+const Variant ASSAY_VARIANT = {ASSAY_NAME,      supported,  pack<PANEL_X>, pack<PANEL_Y>, multiply_tile,
+                               accumulate, round_i32,  round_i64};
+
+}  // namespace assay

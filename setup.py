@@ -1,0 +1,34 @@
+"""The one part of the package that is compiled: protocol/numerics/kernels/native, optional everywhere.
+
+No -march: the library picks its instruction set at run time. Contraction into fused multiply-adds and fast-math would
+change bits, so both are off by name, whatever Python's own flags say.
+"""
+
+from setuptools import Extension, setup
+
+NATIVE = "protocol/numerics/kernels/native"
+FILES = ("product", "variant_avx512vnni", "variant_avx2", "variant_baseline", "variant_portable")
+HEADERS = ("problem", "tile", "variant", "variant_body")
+
+setup(
+    ext_modules=[
+        Extension(
+            "protocol.numerics.kernels._native",
+            sources=[f"{NATIVE}/{name}.cpp" for name in FILES],
+            depends=[f"{NATIVE}/{name}.h" for name in HEADERS],
+            extra_compile_args=[
+                "-std=c++17",
+                "-O3",
+                "-fopenmp",
+                "-fno-fast-math",
+                "-ffp-contract=off",
+                "-fno-math-errno",
+                "-fno-trapping-math",
+                "-fvisibility=hidden",
+            ],
+            extra_link_args=["-fopenmp"],
+            language="c++",
+            optional=True,  # no compiler, no OpenMP: the package works without
+        )
+    ]
+)
