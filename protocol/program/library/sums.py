@@ -1,4 +1,4 @@
-"""Sums and the position of the maximum: arithmetic.md section 5."""
+"""Sums, cumulative sums and the position of the maximum: arithmetic.md section 5."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 from torch import Tensor
 
 from protocol.numerics import sums
+from protocol.numerics.rows import exponent, round_scaled, to_fixed
+from protocol.numerics.types import canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
-from protocol.program.library.rows import sum_last
+from protocol.program.library.rows import cut_rows, sum_last
 
 
 def _sum_rows(x: Tensor) -> Tensor:
@@ -40,3 +42,16 @@ def _argmax_rows(x: Tensor) -> Tensor:
 def argmax_rows(b: Builder, x: Value) -> Value:
     """f32 [M, K] to i32 [M]: first NaN, else the lowest index of the row's maximum."""
     return b.reshape(b.argmax(b.pad_rows(x, -math.inf)), x.shape[:-1])
+
+
+def _cumulative_sum(x: Tensor) -> Tensor:
+    e = exponent(x)
+    return canonical(round_scaled(sums.prefix_sum(to_fixed(x, e)), e, 30))
+
+
+@define("cumulative_sum", kernel=_cumulative_sum)
+def cumulative_sum(b: Builder, x: Value) -> Value:
+    """f32 [..., K] to the same: element j is the sum of the row's first j + 1, under the exponent of the whole row."""
+    rows = b.pad_rows(x, 0.0)
+    e = b.exponent(rows)
+    return cut_rows(b, b.round_scaled(b.prefix_sum(b.to_fixed(rows, e)), e, p=30), x.shape[-1])

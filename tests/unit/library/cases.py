@@ -70,6 +70,8 @@ CASES = [
     Case("sum_rows", (f32(4, 10),)),
     Case("sum_rows", (f32(2, 700),)),
     Case("sum_columns", (f32(33, 6),)),
+    Case("cumulative_sum", (f32(2, 3, 10),)),
+    Case("cumulative_sum", (f32(300),)),
     Case("argmax_rows", (f32(9, 10),)),
     Case("argmax_rows", (f32(3, 300),)),
     Case("exp", (f32(3, 50),)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from protocol.program.capture.lowering import Lowering, Unsupported, lowers
+from protocol.program.capture.lowering import Lowering, lowers
 from protocol.program.capture.views import View
 
 aten = torch.ops.aten
@@ -55,9 +55,16 @@ def slice_grad(
     __: int,
     step: int,
 ) -> View:
-    """The gradient inside zeros."""
+    """The gradient inside zeros, and between its elements zeros where the slice has steps."""
+    b = lowering.builder
+    axis %= len(shape)
+    start, _stop, _step = slice(start, None).indices(shape[axis])
     if step != 1:
-        raise Unsupported(f"with step {step}", "slice without gaps")
+        apart = g.apply(b, aten.unsqueeze.default, axis + 1)
+        wide = [*apart.shape[: axis + 1], step, *apart.shape[axis + 2 :]]
+        spread = View.of(b.pad(apart.elements(b), wide, [0] * len(wide), 0.0))
+        flat = spread.apply(b, aten.view.default, [*g.shape[:axis], -1, *g.shape[axis + 1 :]])
+        g = flat.apply(b, aten.slice.Tensor, axis, 0, shape[axis] - start)
     return _inside_zeros(lowering, g, shape, axis, start)
 
 
