@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from protocol.program.capture import CapturedStep, Objective, capture
+from protocol.program.execute import Interpreter
 from protocol.program.library import CATALOGUE
 
 DATASET = {
@@ -55,3 +56,29 @@ def torch_step(
     loss.backward()
     optimizer.step()
     return loss.detach()
+
+
+def follow(
+    model: nn.Module, dataset: Mapping[str, Tensor] = DATASET, *, rate: float = 0.1, steps: int = 4
+) -> CapturedStep:
+    """Capture a classifier and train it beside plain torch; raises where losses, weights or buffers part.
+
+    Every step runs by kernels and by bodies, whose bits must agree. `model` ends trained by torch.
+    """
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=rate, momentum=0.9)
+    step = captured(model, optimizer=optimizer, dataset=dataset)
+    state = slow = step.initial_state(11)
+    for _ in range(steps):
+        loss = torch_step(model, cross_entropy, optimizer, drawn(step, state))
+        state, slow = step.step(state), step.step_program.step(slow, step.fixed, Interpreter())
+        assert {name: t.tolist() for name, t in state.items()} == {
+            name: t.tolist() for name, t in slow.items()
+        }
+        torch.testing.assert_close(state["metric.loss"], loss, rtol=3e-3, atol=3e-3)
+    ours = {name: {**step.constants, **state}[name] for name in model.state_dict()}
+    for name, theirs in model.state_dict().items():
+        difference = (ours[name].to(theirs.dtype) - theirs).abs().max()
+        assert float(difference) <= 0.02 * float(theirs.abs().max()) + 2e-3, f"{name}: {difference}"
+    model.load_state_dict(ours)
+    return step

@@ -10,8 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from protocol.program.capture import CaptureError
-from protocol.program.execute import Interpreter
-from tests.unit.capture.steps import DATASET, captured, cross_entropy, drawn, torch_step
+from tests.unit.capture.steps import DATASET, captured, cross_entropy, follow
 
 
 class Following(nn.Module):
@@ -68,28 +67,10 @@ class Overwriting(nn.Module):
         return y
 
 
-def compared(model: nn.Module) -> None:
-    """Four steps beside plain torch, by kernels and by bodies."""
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    step = captured(model, optimizer=optimizer)
-    state = slow = step.initial_state(11)
-    for _ in range(4):
-        loss = torch_step(model, cross_entropy, optimizer, drawn(step, state))
-        state, slow = step.step(state), step.step_program.step(slow, step.fixed, Interpreter())
-        assert {name: t.tolist() for name, t in state.items()} == {
-            name: t.tolist() for name, t in slow.items()
-        }
-        torch.testing.assert_close(state["metric.loss"], loss, rtol=2e-3, atol=2e-3)
-    ours = {name: {**step.constants, **state}[name] for name in model.state_dict()}
-    for name, theirs in model.state_dict().items():
-        torch.testing.assert_close(ours[name].to(theirs.dtype), theirs, rtol=5e-3, atol=2e-3, msg=name)
-    model.load_state_dict(ours)
-
-
 @pytest.mark.parametrize("model", [Following, Rebound, Overwriting])
 def test_writes_in_place_follow_torch(model: type[nn.Module]) -> None:
     torch.manual_seed(3)
-    compared(model())
+    follow(model())
 
 
 def test_written_buffers_are_state_and_others_are_constants() -> None:

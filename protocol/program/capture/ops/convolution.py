@@ -84,7 +84,7 @@ def convolve_grad(
         at_w = View.of(lowering.call(convolution.conv_grad_weight, *pair, **flags, **sliding))
     if wanted[2]:
         rows = gradient.apply(b, aten.permute.default, (1, 0, 2, 3)).apply(
-            b, aten.reshape.default, (gradient.shape[1], -1)
+            b, aten.view.default, (gradient.shape[1], -1)
         )
         at_bias = View.of(lowering.call(sums.sum_rows, rows.elements(b)))
     return (

@@ -117,7 +117,7 @@ def upsample_nearest(lowering: Lowering, node: torch.fx.Node, x: View, *_: objec
     shape = tuple(node.meta["val"].shape)
     n, c, height, width = x.shape
     blocks = _blocks(shape, x.shape)
-    apart = x.apply(b, aten.reshape.default, (n, c, height, 1, width, 1))
+    apart = x.apply(b, aten.view.default, (n, c, height, 1, width, 1))
     wide = apart.apply(b, aten.expand.default, (n, c, height, blocks.kernel_y, width, blocks.kernel_x))
     return View.of(b.reshape(wide.elements(b), shape))
 
@@ -129,9 +129,9 @@ def upsample_nearest_grad(lowering: Lowering, node: torch.fx.Node, g: View, *_: 
     shape = n, c, height, width = tuple(node.meta["val"].shape)
     blocks = _blocks(g.shape, shape)
     size = blocks.kernel_y, blocks.kernel_x
-    apart = g.apply(b, aten.reshape.default, (n, c, height, size[0], width, size[1]))
+    apart = g.apply(b, aten.view.default, (n, c, height, size[0], width, size[1]))
     rows = apart.apply(b, aten.permute.default, (0, 1, 2, 4, 3, 5))
-    flat = rows.apply(b, aten.reshape.default, (math.prod(shape), math.prod(size)))
+    flat = rows.apply(b, aten.view.default, (math.prod(shape), math.prod(size)))
     return View.of(b.reshape(lowering.call(sums.sum_rows, flat.elements(b)), shape))
 
 
