@@ -35,7 +35,7 @@ def tanh_grad(lowering: Lowering, node: torch.fx.Node, g: View, y: View) -> View
 
 @lowers(aten.exp2.default, aten.log2.default, aten.log10.default, aten.pow.Tensor_Tensor, aten.pow.Scalar)
 def powers(*_: object) -> View:
-    """Refused: no exact form."""
+    """Refused: use exp and log with a constant factor."""
     raise Unsupported("a power or logarithm of another base", "use exp and log with a constant factor")
 
 
