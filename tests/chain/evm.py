@@ -1,0 +1,69 @@
+"""The arbiter's Solidity on a real EVM, many elements a call (`ArbiterHarness`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from protocol.chain.abi import Contract, contract
+from protocol.chain.connection import Connection
+from protocol.chain.devnet import Devnet
+from protocol.program.instruction import Instruction
+from protocol.program.types import CHUNK_BYTES
+
+ADDRESS = "0x" + "a5" * 20
+GAS_LIMIT = 2**40
+"""Of a block, which also bounds a call: no batch comes near it."""
+
+Chunk = tuple[int, int, bytes]
+"""Operand, chunk index, bytes."""
+
+
+@dataclass(frozen=True)
+class Evm:
+    """The harness on a development chain."""
+
+    connection: Connection
+    harness: Contract
+
+    def elements(
+        self, instruction: Instruction, chunks: Sequence[Chunk], first: int, count: int
+    ) -> list[int]:
+        """Words of consecutive elements; long rows are split, folded and finished as in a game."""
+        return list(self._call("elements", instruction.encode(), first, count, list(chunks)))
+
+    def block_result(
+        self, instruction: Instruction, element: int, block: int, chunks: Sequence[Chunk]
+    ) -> int:
+        """The word of one block of a reduction's element, from these chunks alone."""
+        return int(self._call("blockResult", instruction.encode(), element, block, list(chunks)))
+
+    def element(self, instruction: Instruction, element: int, chunks: Sequence[Chunk]) -> int:
+        """One element from these chunks alone."""
+        return int(self._call("element", instruction.encode(), element, list(chunks)))
+
+    def _call(self, function: str, *arguments: Any) -> Any:
+        return self.connection.call(self.harness, ADDRESS, function, *arguments)[0]
+
+
+@contextmanager
+def evm() -> Iterator[Evm]:
+    """The harness on an anvil of its own."""
+    harness = contract("ArbiterHarness")
+    with Devnet(block_time=None) as devnet:
+        runtime = devnet.connection.call_data(None, harness.creation(()), label="create")
+        devnet.connection.request("anvil_setCode", ADDRESS, "0x" + runtime.hex())
+        devnet.connection.request("evm_setBlockGasLimit", hex(GAS_LIMIT))
+        devnet.mine()
+        yield Evm(devnet.connection, harness)
+
+
+def all_chunks(data: Sequence[bytes]) -> list[Chunk]:
+    """Every chunk of some operands' canonical bytes."""
+    return [
+        (operand, start // CHUNK_BYTES, piece[start : start + CHUNK_BYTES])
+        for operand, piece in enumerate(data)
+        for start in range(0, len(piece), CHUNK_BYTES)
+    ]

@@ -1,0 +1,220 @@
+"""Random instructions of every primitive: shapes, types, attributes, and how their operands are filled.
+
+Operands stay within a few chunks, so that one call carries all of them to the EVM. What `samples` lists is fixed and
+covers every rule; here every shape is drawn anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from random import Random
+
+from protocol.numerics.types import DType, to_bytes
+from protocol.program.builder import Builder, Value
+from protocol.program.opcodes import Op
+from protocol.program.types import TensorType
+from tests.unit.program.samples import Sample, fill, sample
+from tests.vectors.numerics_edges import CASTS
+
+F32, U8, I32, U32, I64, BOOL = DType.F32, DType.U8, DType.I32, DType.U32, DType.I64, DType.BOOL
+MOST = 512
+"""Elements of a result, about."""
+SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 16, 33)
+ROW_LENGTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768)
+"""Of f32 and i32: parts of a chunk, one, two and three chunks. Rows of i64 have half as many elements."""
+
+Shape = tuple[int, ...]
+Make = Callable[..., Value]
+Generator = Callable[[Random], Sample]
+
+
+def shape(r: Random, most: int = MOST, rank: int = 4) -> Shape:
+    """A shape of at most `most` elements and up to `rank` axes."""
+    sizes: list[int] = []
+    for _ in range(r.randint(0, rank)):
+        sizes.append(min(r.choice(SIZES), most // prod(sizes)))
+    if r.random() < 0.5 and sizes:
+        sizes[0] *= r.randint(1, most // prod(sizes))
+    return tuple(sizes)
+
+
+def partner(r: Random, whole: Shape) -> Shape:
+    """A shape that broadcasts to `whole`."""
+    if r.random() < 0.4:
+        return whole
+    return tuple(1 if r.random() < 0.3 else size for size in whole[r.randint(0, len(whole)) :])
+
+
+def broadcasting(r: Random, dtypes: Sequence[DType]) -> list[TensorType]:
+    """Operands of these types whose common shape is the first one's, in any order of sizes."""
+    whole = shape(r)
+    shapes = [whole, *(partner(r, whole) for _ in dtypes[1:])]
+    r.shuffle(shapes)
+    return [TensorType(dtype, each) for dtype, each in zip(dtypes, shapes, strict=True)]
+
+
+def elementwise(
+    method: str, choices: Sequence[Sequence[DType]], *hows: Sequence[str], after: Sequence[int] = ()
+) -> Generator:
+    """Operands of one of some combinations of types; `hows` are the fills of the operands behind the first."""
+
+    def generate(r: Random) -> Sample:
+        dtypes = r.choice(choices)
+        fills = ["bits", *(r.choice(how) for how in hows)] if hows else []
+        attributes = (r.choice(after),) if after else ()
+        return sample(
+            method, broadcasting(r, dtypes), lambda b, *xs: getattr(b, method)(*xs, *attributes), fills
+        )
+
+    return generate
+
+
+def pairs(*dtypes: DType) -> list[tuple[DType, DType]]:
+    """Two operands of one type."""
+    return [(dtype, dtype) for dtype in dtypes]
+
+
+def rows(method: str, dtype: DType, *hows: str) -> Generator:
+    """A reduction of one operand."""
+
+    def generate(r: Random) -> Sample:
+        length = r.choice(ROW_LENGTHS) * 4 // dtype.itemsize or 1
+        lead = shape(r, max(1, 2048 // length), 3)
+        return sample(
+            method, [TensorType(dtype, (*lead, length))], lambda b, x: getattr(b, method)(x), [r.choice(hows)]
+        )
+
+    return generate
+
+
+def constant(r: Random) -> Sample:
+    """Any literal."""
+    dtype = r.choice(list(DType))
+    literal = to_bytes(fill(TensorType(dtype, ()), "bits", r), dtype)
+    return sample("constant", [], lambda b: b.constant(dtype, shape(r), literal))
+
+
+def strided(r: Random) -> Sample:
+    """An affine map with steps of either sign, or none, somewhere inside the operand."""
+    x = TensorType(r.choice(list(DType)), (r.randint(1, MOST),))
+    sizes, strides, low, high = [], [], 0, 0
+    for size in shape(r):
+        stride = r.randint(-9, 9)
+        span = stride * (size - 1)
+        if high + max(span, 0) - low - min(span, 0) >= x.elements:
+            stride = span = 0
+        low, high = low + min(span, 0), high + max(span, 0)
+        sizes.append(size)
+        strides.append(stride)
+    offset = r.randint(-low, x.elements - 1 - high)
+    return sample("strided", [x], lambda b, v: b.strided(v, sizes, strides, offset))
+
+
+def concat(r: Random) -> Sample:
+    """One to four pieces."""
+    whole = shape(r, MOST // 4, 3) or (1,)
+    axis, dtype = r.randrange(len(whole)), r.choice(list(DType))
+    sizes = [r.randint(1, 1 + whole[axis]) for _ in range(r.randint(1, 4))]
+    types = [TensorType(dtype, (*whole[:axis], size, *whole[axis + 1 :])) for size in sizes]
+    return sample("concat", types, lambda b, *xs: b.concat(xs, axis))
+
+
+def pad(r: Random) -> Sample:
+    """Room on any side of any axis."""
+    x = TensorType(r.choice(list(DType)), shape(r, MOST // 4, 3))
+    low = [r.randint(0, 2) for _ in x.shape]
+    whole = [size + at + r.randint(0, 2) for size, at in zip(x.shape, low, strict=True)]
+    literal = to_bytes(fill(TensorType(x.dtype, ()), "bits", r), x.dtype)
+    return sample("pad", [x], lambda b, v: b.pad(v, whole, low, literal))
+
+
+def gather(r: Random) -> Sample:
+    """Rows of a table, some of them outside."""
+    row = shape(r, 16, 2)
+    table = TensorType(r.choice(list(DType)), (r.randint(1, 9), *row))
+    index = TensorType(I32, shape(r, MOST // prod(row), 2))
+    return sample("gather", [table, index], lambda b, x, i: b.gather(x, i), ("bits", "index"))
+
+
+def cast(r: Random) -> Sample:
+    """Any pair of types that has a cast."""
+    source, target = r.choice(CASTS)
+    return sample("cast", [TensorType(source, shape(r))], lambda b, x: b.cast(x, target))
+
+
+def round_scaled(r: Random) -> Sample:
+    """One exponent or two, any p."""
+    types = broadcasting(r, [I64, I32, I32][: r.randint(2, 3)])
+    p = r.choice((0, 13, 26, 30, 40, r.randint(0, 255)))
+    fills = ["bits", *(r.choice(("exponent", "exponent", "bits")) for _ in types[1:])]
+
+    def make(b: Builder, *xs: Value) -> Value:
+        return b.round_scaled(*xs, p=p)
+
+    return sample("round_scaled", types, make, fills)
+
+
+def dot(r: Random) -> Sample:
+    """Up to some 64 products of rows."""
+    length = r.choice(ROW_LENGTHS)
+    lead = shape(r, 4 if length < 256 else 1, 2)
+    m, n = (r.randint(1, 8 if length < 256 else 3) for _ in range(2))
+    types = [TensorType(I32, (*lead, each, length)) for each in (m, n)]
+    return sample("dot", types, lambda b, x, y: b.dot(x, y))
+
+
+def scatter_sum(r: Random) -> Sample:
+    """Indices inside and outside of one to nine places."""
+    length = max(1, r.choice(ROW_LENGTHS) // 2)
+    x = TensorType(I64, (*shape(r, max(1, 512 // length), 2), length))
+    places = r.randint(1, 9)
+    types = [TensorType(I32, (length,)), x]
+    return sample("scatter_sum", types, lambda b, i, v: b.scatter_sum(i, v, places), ("index", "bits"))
+
+
+def philox(r: Random) -> Sample:
+    """Any key, step and stream."""
+    stream = r.getrandbits(32)
+    types = [TensorType(U32, (2,)), TensorType(U32, r.choice(((), (1,), (1, 1))))]
+    return sample("philox", types, lambda b, key, step: b.philox(key, step, stream, shape(r)))
+
+
+NUMBERS = pairs(F32, I32, U32, I64)
+FLOATS = pairs(F32)
+BITS = pairs(I32, U32, I64, BOOL)
+SHIFTED = pairs(I32, U32, I64)
+ANY_EXPONENT = ("exponent", "exponent", "bits")
+
+GENERATORS: Mapping[Op, Generator] = {
+    Op.CONSTANT: constant,
+    Op.STRIDED: strided,
+    Op.CONCAT: concat,
+    Op.PAD: pad,
+    Op.GATHER: gather,
+    **{op: elementwise(op.label, NUMBERS) for op in (Op.ADD, Op.SUB, Op.MUL, Op.LT, Op.LE)},
+    Op.EQ: elementwise("eq", pairs(F32, I32, U32, I64, BOOL)),
+    **{op: elementwise(op.label, FLOATS) for op in (Op.DIV, Op.MINIMUM, Op.MAXIMUM)},
+    **{op: elementwise(op.label, [(F32,)]) for op in (Op.SQRT, Op.NEG, Op.ABS, Op.FLOOR, Op.RINT)},
+    Op.SCALE: elementwise("scale", [(F32, I32)], ANY_EXPONENT),
+    Op.SELECT: elementwise("select", [(BOOL, dtype, dtype) for dtype in DType]),
+    Op.AND: elementwise("and_", BITS),
+    Op.OR: elementwise("or_", BITS),
+    Op.XOR: elementwise("xor", BITS),
+    Op.SHL: elementwise("shl", SHIFTED),
+    Op.SHR: elementwise("shr", SHIFTED),
+    Op.MULHI: elementwise("mulhi", pairs(U32)),
+    Op.CAST: cast,
+    Op.BITS: elementwise("bits", [(F32,), (U32,)]),
+    Op.EXPONENT: rows("exponent", F32, "bits", "finite"),
+    Op.QUANTISE: elementwise("quantise", [(F32, I32)], ANY_EXPONENT, after=(13, 20, 30)),
+    Op.TO_FIXED: elementwise("to_fixed", [(F32, I32)], ANY_EXPONENT),
+    Op.ROUND_SCALED: round_scaled,
+    Op.DOT: dot,
+    Op.SUM: rows("sum", I64, "bits"),
+    Op.MAX: rows("max", F32, "bits", "finite", "ties"),
+    Op.ARGMAX: rows("argmax", F32, "bits", "finite", "ties"),
+    Op.SCATTER_SUM: scatter_sum,
+    Op.PREFIX_SUM: rows("prefix_sum", I64, "bits"),
+    Op.PHILOX: philox,
+}

@@ -1,0 +1,91 @@
+"""Random and edge elements of every primitive: plain integers against torch against the arbiter on an EVM.
+
+`make test` compares some hundreds of elements of each, `make test-heavy` 100,000: one test for each primitive, so that
+a run can be resumed with `-k`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from torch import Tensor
+
+from protocol.numerics.types import to_bytes
+from protocol.program.instruction import Instruction
+from protocol.program.opcodes import Op
+from protocol.program.primitives import PRIMITIVES, Load
+from tests.chain.evm import Evm, all_chunks, evm
+from tests.fuzz.instructions import GENERATORS
+from tests.unit.program.samples import Sample
+
+pytestmark = pytest.mark.chain
+
+FEW = 300
+MANY = 100_000
+EVERY = pytest.mark.parametrize("op", sorted(GENERATORS), ids=lambda op: op.label)
+
+
+@pytest.fixture(scope="module")
+def chain() -> Iterator[Evm]:
+    with evm() as running:
+        yield running
+
+
+def loader(instruction: Instruction, data: list[bytes]) -> Load:
+    """Bits of single elements of the operands' bytes."""
+    sizes = [operand.type.dtype.itemsize for operand in instruction.operands]
+
+    def load(operand: int, element: int) -> int:
+        size = sizes[operand]
+        return int.from_bytes(data[operand][element * size : (element + 1) * size], "little")
+
+    return load
+
+
+def words(value: Tensor, instruction: Instruction) -> list[int]:
+    """Elements of a value as unsigned bits."""
+    size = instruction.result.dtype.itemsize
+    data = to_bytes(value, instruction.result.dtype)
+    return [int.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
+
+
+def compare(chain: Evm, sample: Sample, seed: int) -> int:
+    """Every element of one instruction three ways; how many there were."""
+    instruction = sample.instruction
+    primitive = PRIMITIVES[instruction.op]
+    operands = sample.operands(seed)
+    data = [to_bytes(x, t.dtype) for x, t in zip(operands, instruction.operand_types, strict=True)]
+    load = loader(instruction, data)
+    count = instruction.result.elements
+    reference = [primitive.element(instruction, element, load) for element in range(count)]
+    assert words(primitive.evaluate(instruction, operands), instruction) == reference
+    assert chain.elements(instruction, all_chunks(data), 0, count) == reference
+    return count
+
+
+def compare_many(chain: Evm, op: Op, least: int, run: str) -> None:
+    """At least `least` elements of random instructions of one primitive."""
+    r = Random(f"{run} {op.label}")
+    compared = 0
+    while compared < least:
+        sample = GENERATORS[op](r)
+        assert sample.instruction.op is op
+        compared += compare(chain, sample, r.getrandbits(32))
+
+
+def test_every_primitive_is_generated() -> None:
+    assert set(GENERATORS) == set(PRIMITIVES)
+
+
+@EVERY
+def test_some_elements_agree(chain: Evm, op: Op) -> None:
+    compare_many(chain, op, FEW, "some")
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1_200)
+@EVERY
+def test_100_000_elements_agree(chain: Evm, op: Op) -> None:
+    compare_many(chain, op, MANY, "many")
