@@ -90,6 +90,12 @@ def elu(
     return shaped(lowering, node, View.of(result))
 
 
+@lowers(aten.celu.default)
+def celu(lowering: Lowering, node: torch.fx.Node, x: View, alpha: Scalar = 1) -> View:
+    """x above 0, else alpha (exp(x / alpha) - 1); its gradient is `elu_grad`."""
+    return elu(lowering, node, x, alpha, 1, 1 / alpha)
+
+
 @lowers(aten.elu_backward.default)
 def elu_grad(
     lowering: Lowering,
@@ -117,14 +123,31 @@ def elu_grad(
     return shaped(lowering, node, View.of(result))
 
 
+@lowers(aten.glu.default)
+def glu(lowering: Lowering, node: torch.fx.Node, x: View, axis: int = -1) -> View:
+    """The first half of an axis times the sigmoid of the second."""
+    b = lowering.builder
+    first, second = _halves(lowering, x, axis)
+    return shaped(lowering, node, View.of(b.mul(first, elementary.sigmoid.call(b, second))))
+
+
+@lowers(aten.glu_backward.default)
+def glu_grad(lowering: Lowering, _: torch.fx.Node, g: View, x: View, axis: int) -> View:
+    """g s for the first half and ((1 - s) s) (g first) for the second, s the sigmoid of the second."""
+    b = lowering.builder
+    first, second = _halves(lowering, x, axis)
+    s, above = elementary.sigmoid.call(b, second), g.elements(b)
+    slope = b.mul(b.sub(f32(lowering, 1.0), s), s)
+    halves = [b.mul(above, s), b.mul(slope, b.mul(above, first))]
+    return View.of(b.concat(halves, axis % len(x.shape)))
+
+
 @lowers(aten.log_sigmoid_forward.default)
-def log_sigmoid(lowering: Lowering, node: torch.fx.Node, x: View) -> tuple[View, View]:
+def log_sigmoid(lowering: Lowering, _: torch.fx.Node, x: View) -> tuple[View, View]:
     """min(x, 0) - log(1 + exp(-|x|)), and x again as the buffer that torch keeps for the gradient."""
     b = lowering.builder
-    values = lowering.operand(x, DType.F32)
-    return shaped(
-        lowering, node, View.of(b.sub(b.minimum(values, f32(lowering, 0.0)), _tail(lowering, values)))
-    ), x
+    values = require_f32(x).elements(b)
+    return View.of(b.sub(b.minimum(values, f32(lowering, 0.0)), _tail(lowering, values))), x
 
 
 @lowers(aten.log_sigmoid_backward.default)
@@ -152,6 +175,13 @@ def mish_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View) -> View
     along = b.mul(values, elementary.sigmoid.call(b, values))
     slope = b.add(t, b.mul(along, b.sub(f32(lowering, 1.0), b.mul(t, t))))
     return shaped(lowering, node, View.of(b.mul(g.broadcast(b), slope)))
+
+
+def _halves(lowering: Lowering, x: View, axis: int) -> tuple[Value, Value]:
+    b = lowering.builder
+    half = require_f32(x).shape[axis] // 2
+    first, second = (x.apply(b, aten.slice.Tensor, axis, k * half, (k + 1) * half) for k in range(2))
+    return first.elements(b), second.elements(b)
 
 
 def _tail(lowering: Lowering, z: Value) -> Value:

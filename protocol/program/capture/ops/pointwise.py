@@ -9,10 +9,11 @@ from protocol.program.builder import Builder, Value
 from protocol.program.capture.lowering import Lowering, Scalar, Unsupported, lowers
 from protocol.program.capture.ops.operands import Operand, binary, require_f32, shaped, unary
 from protocol.program.capture.views import View
+from protocol.program.library import elementary
 
 aten = torch.ops.aten
 LARGEST_POWER = 16
-"""Integer exponents up to here become products; |x| = 2 already gives 2^16."""
+"""Exponents up to here become products."""
 
 
 @lowers(aten.add.Tensor, aten.add.Scalar)
@@ -62,17 +63,6 @@ def add_product(
     )
 
 
-@lowers(aten.addcdiv.default)
-def add_quotient(
-    lowering: Lowering, node: torch.fx.Node, x: View, y: View, z: View, *, value: Scalar = 1
-) -> View:
-    """x + (value y) / z, every step rounded."""
-    b = lowering.builder
-    return binary(
-        lowering, node, x, binary(lowering, node, _times(lowering, node, y, value), z, b.div), b.add
-    )
-
-
 @lowers(aten.lerp.Scalar, aten.lerp.Tensor)
 def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Operand) -> View:
     """x + weight (y - x), every step rounded."""
@@ -83,24 +73,21 @@ def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Oper
 
 @lowers(aten.pow.Tensor_Scalar)
 def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) -> View:
-    """Square roots, and integer exponents as products from the left; a negative one divides 1 by its positive."""
+    """Products from the left, times a square root for a half; a negative exponent divides 1 by its positive."""
     b = lowering.builder
-    if exponent == 0:
-        return shaped(lowering, node, lowering.constant(1, lowering.dtype_of(node)))
-    size = abs(exponent)
-    whole = float(size).is_integer() and size <= LARGEST_POWER
-    if not whole and size != 0.5:
+    size = abs(float(exponent))
+    if not (2 * size).is_integer() or size > LARGEST_POWER:
         raise Unsupported(
-            f"with exponent {exponent}", f"use 0.5, -0.5 or an integer up to {LARGEST_POWER}, or exp and log"
+            f"with exponent {exponent}",
+            f"use multiples of one half up to {LARGEST_POWER}, or exp and log",
         )
-    if whole:
-        result = x
-        for _ in range(int(size) - 1):
-            result = binary(lowering, node, result, x, b.mul)
-    else:
-        result = View.of(b.sqrt(require_f32(x).broadcast(b)))
-    inverse = result if exponent > 0 else binary(lowering, node, 1.0, result, b.div)
-    return shaped(lowering, node, inverse)
+    factors = [x] * int(size)
+    if not size.is_integer():
+        factors.append(View.of(b.sqrt(require_f32(x).broadcast(b))))
+    result = factors[0] if factors else lowering.constant(1, lowering.dtype_of(node))
+    for factor in factors[1:]:
+        result = binary(lowering, node, result, factor, b.mul)
+    return shaped(lowering, node, result if exponent >= 0 else binary(lowering, node, 1.0, result, b.div))
 
 
 @lowers(aten.maximum.default)
@@ -189,6 +176,17 @@ def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode
     factor = b.constant(DType.U32, (), (1 << (31 + s)) // divisor + 1)
     high = b.mulhi(b.cast(b.xor(values, below), DType.U32), factor)
     return b.xor(b.cast(b.shr(high, b.constant(DType.U32, (), s - 1)), DType.I32), below), divisor
+
+
+@lowers(aten.xlogy.Tensor)
+def x_log_y(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
+    """x log y, and 0 where x is, unless y is NaN."""
+    b = lowering.builder
+    zero = lowering.constant(0.0, DType.F32).value
+    factor, power_ = lowering.operand(x, DType.F32), lowering.operand(y, DType.F32)
+    nothing = b.and_(b.eq(factor, zero), b.eq(power_, power_))
+    product = b.mul(factor, elementary.log.call(b, power_))
+    return shaped(lowering, node, View.of(b.select(nothing, zero, product)))
 
 
 def _sign(b: Builder, x: Value) -> Value:

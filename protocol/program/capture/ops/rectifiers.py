@@ -73,3 +73,32 @@ def hard(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
     gate = b.minimum(b.maximum(b.add(values, f32(lowering, 3.0)), f32(lowering, 0.0)), six)
     result = gate if node.target is aten.hardsigmoid.default else b.mul(values, gate)
     return shaped(lowering, node, View.of(b.div(result, six)))
+
+
+@lowers(aten.hardsigmoid_backward.default)
+def hardsigmoid_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View) -> View:
+    """g / 6 for -3 < x < 3, else 0."""
+    b = lowering.builder
+    values = lowering.operand(x, DType.F32)
+    inside = b.lt(b.abs(values), f32(lowering, 3.0))
+    return chosen(lowering, node, inside, b.div(g.broadcast(b), f32(lowering, 6.0)), f32(lowering, 0.0))
+
+
+@lowers(aten.hardswish_backward.default)
+def hardswish_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View) -> View:
+    """0 for x <= -3, g (x / 3 + 0.5) below 3, else g."""
+    b = lowering.builder
+    values, above = lowering.operand(x, DType.F32), g.broadcast(b)
+    three = f32(lowering, 3.0)
+    slope = b.add(b.div(values, three), f32(lowering, 0.5))
+    middle = b.select(b.lt(values, three), b.mul(above, slope), above)
+    return chosen(lowering, node, b.le(values, f32(lowering, -3.0)), f32(lowering, 0.0), middle)
+
+
+@lowers(aten.threshold.default)
+def threshold(lowering: Lowering, node: torch.fx.Node, x: View, bound: Scalar, value: Scalar) -> View:
+    """The value where x <= bound, else x."""
+    b = lowering.builder
+    values = lowering.operand(x, DType.F32)
+    closed = b.le(values, f32(lowering, float(bound)))
+    return chosen(lowering, node, closed, f32(lowering, float(value)), values)

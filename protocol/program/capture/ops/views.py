@@ -7,8 +7,10 @@ from typing import Any
 
 import torch
 
+from protocol.numerics.types import DType
 from protocol.program.capture.lowering import Lowering, lowers
 from protocol.program.capture.views import View
+from protocol.program.library.rows import count_up
 
 aten = torch.ops.aten
 
@@ -75,6 +77,25 @@ def select_grad(
     """The gradient inside zeros."""
     one = g.apply(lowering.builder, aten.unsqueeze.default, axis % len(shape))
     return _inside_zeros(lowering, one, shape, axis, index)
+
+
+@lowers(aten.diagonal_backward.default)
+def diagonal_grad(
+    lowering: Lowering, _: torch.fx.Node, g: View, shape: Sequence[int], offset: int, first: int, second: int
+) -> View:
+    """The gradient on a diagonal of zeros: repeated along a new axis, and chosen where row + offset is the column."""
+    b = lowering.builder
+    first, second = first % len(shape), second % len(shape)
+    rows, columns = shape[first], shape[second]
+    low = max(-offset, 0)
+    rest = [axis for axis in range(len(shape)) if axis not in (first, second)]
+    along = b.pad(g.elements(b), (*g.shape[:-1], rows), [0] * len(rest) + [low], 0.0)
+    place = b.add(b.reshape(count_up(b, rows), (rows, 1)), b.i32(offset))
+    hit = b.eq(count_up(b, columns), place)
+    table = b.select(hit, b.reshape(along, (*along.shape, 1)), b.constant(DType.F32, (), 0.0))
+    order = [*rest, first, second]
+    back = [order.index(axis) for axis in range(len(shape))]
+    return View.of(table).apply(b, aten.permute.default, back)
 
 
 def _inside_zeros(lowering: Lowering, g: View, shape: Sequence[int], axis: int, start: int) -> View:

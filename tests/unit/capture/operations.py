@@ -1,0 +1,101 @@
+"""One operation as a training step: its result and its gradients, by a captured step and by torch in float64.
+
+Operands that are f32 are parameters, all others buffers. The result is written into a buffer, so it is in the next
+state; with plain SGD at rate 1 the gradient is what a parameter loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from protocol.program.capture import capture
+
+Function = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function and its operands: tensors, or shapes of normal f32 ones, above 0.5 where they are `positive`."""
+
+    name: str
+    function: Function
+    operands: Sequence[tuple[int, ...] | Tensor]
+    positive: bool = False
+    rtol: float = 2e-5
+    atol: float = 2e-5
+
+    def __str__(self) -> str:
+        return self.name
+
+    def tensors(self) -> list[Tensor]:
+        """The operands, the same every time."""
+        generator = torch.Generator().manual_seed(len(self.name))
+        return [t if isinstance(t, Tensor) else self._normal(t, generator) for t in self.operands]
+
+    def _normal(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        x = torch.randn(shape, generator=generator)
+        return x.abs() + 0.5 if self.positive else x
+
+
+class Operation(nn.Module):
+    """The function as a model without inputs."""
+
+    result: Tensor
+    weights: Tensor
+
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self._function = case.function
+        self._names = []
+        self.unused = nn.Parameter(torch.ones(1))  # some operations have no operand to train
+        for k, t in enumerate(case.tensors()):
+            self._names.append(f"x{k}")
+            if t.dtype is torch.float32:
+                self.register_parameter(f"x{k}", nn.Parameter(t.clone()))
+            else:
+                self.register_buffer(f"x{k}", t)
+        with torch.no_grad():
+            y = self()
+        generator = torch.Generator().manual_seed(5)
+        self.register_buffer("weights", torch.randn(y.shape, generator=generator))
+        self.register_buffer("result", torch.zeros(y.shape))
+
+    def forward(self) -> Tensor:
+        """The result in f32."""
+        y = self._function(*(getattr(self, name) for name in self._names))
+        return y if y.is_floating_point() else y.float()
+
+
+def objective(model: Operation, _: object) -> Tensor:
+    """The result times fixed weights, and every operand once, so that all have gradients."""
+    y = model()
+    model.result.copy_(y.detach())
+    loss: Tensor = (y * model.weights).sum() + sum(p.sum() for p in model.parameters())
+    return loss
+
+
+def by_capture(case: Case) -> tuple[Tensor, list[Tensor]]:
+    """Result and gradients by one captured step."""
+    model = Operation(case)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    step = capture(model, objective, optimizer, {"rows": torch.zeros(1, 1)}, batch_size=1, steps=1)  # type: ignore[arg-type]
+    after = step.step(step.initial_state(0))
+    gradients = [p.detach() - after[name] - 1 for name, p in model.named_parameters()]
+    return after["result"], gradients
+
+
+def by_torch(case: Case) -> tuple[Tensor, list[Tensor]]:
+    """The same in float64."""
+    model = Operation(case).double()
+    y = model()
+    loss = (y * model.weights).sum()
+    if not loss.requires_grad:
+        return y.detach(), [torch.zeros_like(p) for p in model.parameters()]
+    gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
+    return y.detach(), [
+        torch.zeros_like(p) if g is None else g for p, g in zip(model.parameters(), gradients)
+    ]
