@@ -1,0 +1,113 @@
+"""The bias cases of arithmetic.md section 4 in captured steps: right with the bits by role, wrong with 13 everywhere.
+
+`tests/unit/numerics/test_bias.py` has the same cases for single products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from protocol.program.capture import Objective, capture
+from protocol.program.capture.roles import Bits
+from protocol.program.library import CATALOGUE
+from tests.unit.capture.steps import cross_entropy
+
+WORDS = 65_536
+
+
+def first_step(
+    model: nn.Module,
+    dataset: Mapping[str, Tensor],
+    batch: int,
+    bits: Mapping[str, Bits],
+    objective: Objective = cross_entropy,
+) -> tuple[dict[str, Tensor], Tensor]:
+    """The state after one step of plain SGD at rate 1, and the rows that the step drew."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    step = capture(model, objective, optimizer, dataset, batch_size=batch, steps=1, bits=bits)
+    state = step.initial_state(1)
+    rows = next(iter(dataset.values())).shape[0]
+    (drawn,) = CATALOGUE["draw_batch"].kernel({"batch": batch, "rows": rows, "stream": 0})(
+        [state["key"], state["step"]]
+    )
+    return step.step(state), drawn.long()
+
+
+@pytest.mark.parametrize(
+    ("bits", "biased"), [({}, False), ({"attention": (13, 13)}, True)], ids=["by role", "13"]
+)
+def test_an_attention_sink_keeps_its_tail(bits: Mapping[str, Bits], biased: bool) -> None:
+    """One key takes 0.94 of the probability, 4,095 share the rest: forward P V and, for the values, P^T dO."""
+    generator = torch.Generator().manual_seed(0)
+    tail = torch.log_softmax(torch.randn(40, 4095, generator=generator) * 0.3, 1) + torch.tensor(0.06).log()
+    scores = torch.cat([torch.full((40, 1), 0.94).log(), tail], 1)
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.values = nn.Parameter(1.0 + 0.1 * torch.randn(4096, 8, generator=generator))
+            self.values.data[0] = 0.0  # what the sink itself holds does not matter
+
+        def forward(self, scores: Tensor) -> Tensor:
+            return torch.softmax(scores, 1) @ self.values
+
+    model = Attention()
+    values = model.values.detach().double()
+    after, drawn = first_step(model, {"scores": scores}, 32, bits, lambda m, b: m(b["scores"]).sum())
+    p = torch.softmax(scores[drawn].double(), 1)
+    assert (abs(float(after["metric.loss"]) / float((p @ values).sum()) - 1) > 0.9) is biased
+    # The gradient of the values is P summed over queries, which are alike: no bias there either way.
+    gradient = values - after["values"].double()
+    torch.testing.assert_close(gradient.sum(), 8 * p.sum(), rtol=1e-3, atol=0.0)
+
+
+@pytest.mark.parametrize(
+    ("bits", "biased"), [({}, False), ({"weight_gradient": (13, 13)}, True)], ids=["by role", "13"]
+)
+def test_rare_words_are_learnt_as_often_as_they_come(bits: Mapping[str, Bits], biased: bool) -> None:
+    """At the optimum of a unigram model a rare word's gradient is 1/n from every token and -1 from its own few."""
+    seen = torch.tensor([WORDS - 6, 1, 2, 3])
+    labels = torch.repeat_interleave(torch.arange(4), seen)
+    model = nn.Linear(1, 4, bias=False)
+    model.weight.data = (seen / WORDS).log()[:, None]
+    before = model.weight.detach().clone()
+    after, drawn = first_step(model, {"x": torch.ones(WORDS, 1), "y": labels}, WORDS, bits)
+    got = (before - after["weight"]).double().flatten() * WORDS
+    true = seen - torch.bincount(labels[drawn], minlength=4)
+    # Signed: the sum over the rare words is what the model would believe too little or too much of.
+    assert (abs(float((got - true)[1:].sum())) > 0.5 * 6) is biased
+    if not biased:
+        torch.testing.assert_close(got[1:], true[1:].double(), rtol=1e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize(
+    ("bits", "biased"), [({}, False), ({"vocabulary": (13, 13)}, True)], ids=["by role", "13"]
+)
+def test_the_vocabulary_as_a_whole_reaches_what_is_below_the_head(
+    bits: Mapping[str, Bits], biased: bool
+) -> None:
+    """A label's -1 is balanced by 65,536 words of about 2^-16 each, all of which 13 bits round to zero."""
+    generator = torch.Generator().manual_seed(2)
+
+    class Constant(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden = nn.Parameter(torch.tensor([[1.0, 0.0]]))
+            self.head = nn.Parameter(1.0 + 0.3 * torch.randn(WORDS, 2, generator=generator))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return F.linear(self.hidden.expand(x.shape[0], 2), self.head)
+
+    model = Constant()
+    labels = torch.tensor([5, 6, 7, 8])
+    head, before = model.head.detach().double(), model.hidden.detach().double()
+    after, drawn = first_step(model, {"x": torch.zeros(4, 1), "y": labels}, 3, bits)
+    expected = torch.softmax(head[:, 0], 0) @ head
+    error = before - after["hidden"].double() - (expected - head[labels[drawn]].mean(0))
+    assert (float((error / expected).abs().max()) > 0.5) is biased
+    assert biased or float((error / expected).abs().max()) < 2e-3
