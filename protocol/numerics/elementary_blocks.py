@@ -3,7 +3,7 @@
 A recorded list is a row of numpy loops over buffers of one block, which are used again as soon as the value in them
 is dead: all stays in cache and nothing is allocated on the way. Selection is done on bits, as a masked copy costs eight
 additions. `elementary_torch` has the plain evaluation, for other devices. This one takes for granted what is so in
-every list: a cast of NaN or from 2^31 on, and the sign of a zero out of `minimum` or `maximum`, do not reach the result.
+every list: a cast of NaN or from 2^31 on and the sign of a zero out of `minimum` or `maximum` never reach the result.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from protocol.numerics.elementary import Operations
 
-BLOCK = 1 << 14
-"""Elements of a buffer: 64 KiB. The five to eight that a list needs fit a second-level cache."""
-BLOCKS_PER_THREAD = 4
+BLOCK = 1 << 15
+"""Elements of a buffer: 128 KiB. The three to six that a list needs fit a second-level cache."""
+BLOCKS_PER_THREAD = 2
 """Below this a second thread costs more than it saves."""
 
 Array = NDArray[Any]
@@ -44,6 +44,11 @@ class Loop:
     operands: tuple[Word, ...]
     integer: bool
 
+    @property
+    def variables(self) -> list[Word]:
+        """The operands that are not constants."""
+        return [word for word in self.operands if word.constant is None]
+
 
 def _convert(x: Array, out: Array) -> None:
     np.copyto(out, x, casting="unsafe")
@@ -59,7 +64,20 @@ def _truth(compare: np.ufunc) -> Callable[..., None]:
     return run
 
 
+def _minimum(x: Array, y: Array, out: Array) -> None:
+    np.minimum(x, y, out=out)
+
+
+def _maximum(x: Array, y: Array, out: Array) -> None:
+    np.maximum(x, y, out=out)
+
+
 _LESS, _EQUAL = _truth(np.less), _truth(np.equal)
+
+
+def _spread(x: Word) -> Word:
+    """A constant as a whole block: numpy's minimum and maximum are slow on scalars."""
+    return x if x.constant is None else Word(-1, x.integer, np.full(BLOCK, x.constant))
 
 
 class Recording:
@@ -68,13 +86,19 @@ class Recording:
     def __init__(self) -> None:
         self.loops: list[Loop] = []
 
+    def _record(self, run: Callable[..., Any], operands: tuple[Word, ...], integer: bool) -> Word:
+        if all(word.constant is not None for word in operands):
+            folded = np.empty(1, np.int32 if integer else np.float32)
+            run(*(word.constant for word in operands), folded)
+            return Word(-1, integer, folded[0])
+        self.loops.append(Loop(run, operands, integer))
+        return Word(len(self.loops) - 1, integer)
+
     def _f32(self, run: Callable[..., Any], *operands: Word) -> Word:
-        self.loops.append(Loop(run, operands, False))
-        return Word(len(self.loops) - 1)
+        return self._record(run, operands, False)
 
     def _i32(self, run: Callable[..., Any], *operands: Word) -> Word:
-        self.loops.append(Loop(run, operands, True))
-        return Word(len(self.loops) - 1, integer=True)
+        return self._record(run, operands, True)
 
     def f32(self, bits: int) -> Word:
         return Word(-1, constant=np.uint32(bits).view(np.float32))
@@ -107,10 +131,10 @@ class Recording:
         return self._f32(np.abs, x)
 
     def minimum(self, x: Word, y: Word) -> Word:
-        return self._f32(np.minimum, x, y)
+        return self._f32(_minimum, x, _spread(y))
 
     def maximum(self, x: Word, y: Word) -> Word:
-        return self._f32(np.maximum, x, y)
+        return self._f32(_maximum, x, _spread(y))
 
     def rint(self, x: Word) -> Word:
         return self._f32(np.rint, x)
@@ -156,7 +180,8 @@ class Recording:
         return Word(x.source, integer=True, constant=constant)
 
     def from_bits_i32(self, x: Word) -> Word:
-        return Word(x.source)
+        constant = None if x.constant is None else x.constant.view(np.float32)
+        return Word(x.source, constant=constant)
 
     def f32_to_i32(self, x: Word) -> Word:
         return self._i32(_convert, self.rint(x))
@@ -178,40 +203,50 @@ class Plan:
     buffers: int
 
     def run(self, x: Array, y: Array) -> None:
-        """Write the function of x to y, both contiguous f32 of any same length; NaN comes out canonical."""
-        spare = np.empty((self.buffers, min(x.size, BLOCK)), np.float32)
+        """Write the function of x to y, both contiguous f32 of any same length; NaN comes out canonical.
+
+        Whole blocks only: the last one reaches back into the one before.
+        """
+        size = min(x.size, BLOCK)
+        argument, result, calls = self._bind(size)
         with np.errstate(all="ignore"):
-            for start in range(0, x.size, BLOCK):
-                self._block(x[start : start + BLOCK], y[start : start + BLOCK], spare)
+            for start in (*range(0, x.size - size, size), x.size - size):
+                np.copyto(argument, x[start : start + size])
+                for run, arrays in calls:
+                    run(*arrays)
+                if np.isnan(np.minimum.reduce(result)):
+                    result[np.isnan(result)] = np.nan
+                y[start : start + size] = result
 
-    def _block(self, x: Array, y: Array, spare: Array) -> None:
-        floats = [x, y, *(buffer[: x.size] for buffer in spare)]
+    def _bind(self, size: int) -> tuple[Array, Array, list[tuple[Callable[..., Any], tuple[Any, ...]]]]:
+        floats = list(np.empty((self.buffers, size), np.float32))
         views = (floats, [buffer.view(np.int32) for buffer in floats])
+        calls = []
         for run, operands, (result, integer) in self.steps:
-            run(*(views[o[1]][o[0]] if type(o) is tuple else o for o in operands), out=views[integer][result])
-        if np.isnan(np.minimum.reduce(y)):
-            y[np.isnan(y)] = np.nan
+            arrays = [
+                views[o[1]][o[0]] if isinstance(o, tuple) else o[:size] if o.ndim else o for o in operands
+            ]
+            calls.append((run, (*arrays, views[integer][result])))
+        return floats[0], floats[1], calls
 
 
-def plan(function: Callable[[Operations[Word], Word], Word]) -> Plan:
+def plan(function: Callable[[Any, Any], Any]) -> Plan:
     """Record a list and assign buffers: a loop may write where an operand was that nothing needs any more."""
     recording = Recording()
-    last = function(recording, Word(-1)).source
-    uses = {w.source: i for i, loop in enumerate(recording.loops) for w in loop.operands if w.constant is None}
+    last: int = function(recording, Word(-1)).source
+    final_use = {word.source: n for n, loop in enumerate(recording.loops) for word in loop.variables}
     place, free, count, steps = {-1: 0}, [1], 2, []
     for number, loop in enumerate(recording.loops):
         operands = tuple(
-            (place[w.source], w.integer) if w.constant is None else w.constant for w in loop.operands
+            word.constant if word.constant is not None else (place[word.source], word.integer)
+            for word in loop.operands
         )
-        dead = {w.source for w in loop.operands if w.constant is None and uses[w.source] == number} - {-1}
-        free += sorted(place[source] for source in dead)
-        if number == last:
-            place[number] = 1
-        elif not free:
+        free += sorted({place[word.source] for word in loop.variables if final_use[word.source] == number})
+        if not free:
             free, count = [count], count + 1
-        place[number] = place.get(number) if number == last else free.pop()
+        place[number] = 1 if number == last else free.pop()
         steps.append((loop.run, operands, (place[number], loop.integer)))
-    return Plan(tuple(steps), count - 2)
+    return Plan(tuple(steps), count)
 
 
 _plan = lru_cache(maxsize=None)(plan)

@@ -164,5 +164,7 @@ def _evaluate(function: Callable[[Any, Any], Any], x: Tensor) -> Tensor:
         return canonical(function(TorchOperations(x.device), x))
     source = x.detach().contiguous()
     result = torch.empty_like(source)
-    elementary_blocks.evaluate(function, source.view(-1).numpy(), result.view(-1).numpy(), torch.get_num_threads())
+    elementary_blocks.evaluate(
+        function, source.view(-1).numpy(), result.view(-1).numpy(), torch.get_num_threads()
+    )
     return result
