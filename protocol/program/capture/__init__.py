@@ -18,6 +18,7 @@ from protocol.program.capture.captured import CapturedStep, Coverage
 from protocol.program.capture.datasets import as_committed, committed, example_batch
 from protocol.program.capture.errors import CaptureError, Problem, Problems
 from protocol.program.capture.graph import Objective, require_f32, trace_step
+from protocol.program.capture.lowering import missing
 from protocol.program.capture.roles import Bits, table_of
 from protocol.program.capture.schedules import learning_rates
 from protocol.program.capture.update import update_of
@@ -53,13 +54,13 @@ def capture(
     problems = Problems()
     with problems.collected():
         _require_counts(batch_size=batch_size, steps=steps)
+    counted, traced = not problems, None
     with problems.collected():
         data = committed(dataset)
+        if counted:
+            traced = trace_step(model, objective, example_batch(data, batch_size))
     with problems.collected():
         require_f32(model)
-    if not problems:
-        with problems.collected():
-            traced = trace_step(model, objective, example_batch(data, batch_size))
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
     with problems.collected():
         update = update_of(optimizer, trainable, clip_norm, clip_value)
@@ -67,7 +68,10 @@ def capture(
         tables = learning_rates(optimizer, scheduler, max(steps, 1))
     with problems.collected():
         table = table_of(bits or {})
+    if problems and traced is not None:
+        problems.add(missing(traced.graph))
     problems.raise_any()
+    assert traced is not None
     rates = {f"learning_rate.{k}": t for k, t in enumerate(tables)}
     parameters = {name: as_committed(p) for name, p in trainable.items()}
     written = {name: traced.buffers[name] for name in traced.written}

@@ -44,7 +44,11 @@ class Problems:
         try:
             yield
         except CaptureError as error:
-            self._found.update(dict.fromkeys(error.problems))
+            self.add(error.problems)
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Keep some reasons."""
+        self._found.update(dict.fromkeys(problems))
 
     def __bool__(self) -> bool:
         """Whether there is any."""

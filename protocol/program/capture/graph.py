@@ -22,9 +22,9 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from protocol.program.capture.datasets import as_committed
-from protocol.program.capture.errors import CaptureError, Problem
-from protocol.program.capture.lowering import DTYPES
-from protocol.program.capture.sources import SourceRecorder, source_of, source_of_error
+from protocol.program.capture.errors import CaptureError, Problem, Problems
+from protocol.program.capture.lowering import DTYPES, missing
+from protocol.program.capture.sources import SourceRecorder, data_dependent, source_of, source_of_error
 
 Batch = Mapping[str, Tensor]
 Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Tensor]]"]
@@ -68,13 +68,15 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
     """Trace loss, metrics and gradients of `model` on a batch like `batch` (only types and shapes matter).
 
     Raises `CaptureError` for parameters that are not f32, control flow or shapes that depend on data, and a loss or
-    metric that is no f32 scalar.
+    metric that is no f32 scalar; with it for every operation without a rule that was met until then.
     """
+    problems = Problems()
+    with problems.collected():
+        require_f32(model)
     step = _Step(model, objective)
-    parameters = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
-    frozen = {name: p.detach() for name, p in model.named_parameters() if not p.requires_grad}
-    buffers = frozen | {name: b.detach() for name, b in model.named_buffers()}
-    require_f32(model)
+    parameters = {name: _in_f32(p) for name, p in model.named_parameters() if p.requires_grad}
+    frozen = {name: _in_f32(p) for name, p in model.named_parameters() if not p.requires_grad}
+    buffers = frozen | {name: _in_f32(b) for name, b in model.named_buffers()}
     metric_names: list[str] = []
     recorder = SourceRecorder()
 
@@ -97,27 +99,35 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
             metric_names.extend(metrics)
             gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
         unused = [name for name, gradient in zip(parameters, gradients) if gradient is None]
-        if unused:
-            raise CaptureError(
-                Problem(
-                    f"parameter {name} does not reach the loss",
-                    "freeze it (requires_grad_(False)) or remove it",
-                )
-                for name in unused
-            )
+        remedy = "freeze it (requires_grad_(False)) or remove it"
+        problems.add(Problem(f"parameter {name} does not reach the loss", remedy) for name in unused)
         results = [*(g for g in gradients if g is not None), loss, *metrics.values()]
         return results, [_same_kind(name, old, after.get(name, old)) for name, old in zip(buffers, b)]
 
     try:
-        traced = make_fx(run, tracing_mode="fake")(
-            list(parameters.values()), list(buffers.values()), list(batch.values())
-        )
+        with problems.collected():
+            traced = make_fx(run, tracing_mode="fake")(
+                list(parameters.values()), list(buffers.values()), list(batch.values())
+            )
+            names = list(parameters), list(buffers), list(batch)
+            written = () if problems or recorder.problems else _keep_writes(traced.graph, *names, set(frozen))
     except (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
-        raise CaptureError([_data_dependent(error)]) from error
-    written = _keep_writes(traced.graph, list(parameters), list(buffers), list(batch), set(frozen))
+        problems.add([data_dependent(source_of_error(error))])
+    except (RuntimeError, TypeError):
+        # A model of another type than f32 may well trip over the f32 that it was given here.
+        if not problems and not recorder.problems:
+            raise
+    problems.add(recorder.problems)
+    if problems and recorder.graph is not None:
+        problems.add(missing(recorder.graph))
+    problems.raise_any()
     buffers |= _literals(traced, len(parameters) + len(buffers), {*parameters, *buffers})
     fixed = {name: as_committed(b) for name, b in buffers.items()}
     return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names), written)
+
+
+def _in_f32(t: Tensor) -> Tensor:
+    return t.detach().float() if t.is_floating_point() else t.detach()
 
 
 def _functional(tensors: list[Tensor]) -> list[Tensor]:
@@ -235,11 +245,3 @@ def _require_scalars(loss: Tensor, metrics: Mapping[str, Tensor]) -> None:
             )
             for name, v in wrong.items()
         )
-
-
-def _data_dependent(error: Exception) -> Problem:
-    return Problem(
-        "a decision or a shape depends on the data",
-        "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`",
-        source_of_error(error),
-    )

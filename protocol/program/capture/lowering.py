@@ -174,6 +174,20 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
     return [_single(known[node]) for node in outputs_of(graph)]
 
 
+def missing(graph: torch.fx.Graph) -> list[Problem]:
+    """The operations of a graph that have no rule; of one that was given up half-way, of those that others use."""
+    if any(node.op == "output" for node in graph.nodes):
+        graph.eliminate_dead_code()
+    found: list[Problem] = []
+    for node in graph.nodes:
+        try:
+            if node.op == "call_function" and node.users:
+                _rule_of(node)
+        except Unsupported as error:
+            found.append(Problem(f"{node.target}: {error}", error.remedy, source_of(node)))
+    return found
+
+
 def outputs_of(graph: torch.fx.Graph) -> tuple[torch.fx.Node, ...]:
     """The nodes that the graph returns."""
     (outputs,) = graph.output_node().args

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from types import FrameType
 from typing import Any
 
@@ -37,6 +38,10 @@ class SourceRecorder(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self._by_sequence: dict[int, str] = {}
         self._modules: list[str] = []
+        self.graph: torch.fx.Graph | None = None
+        """The graph that is being made."""
+        self.problems: list[Problem] = []
+        """Lines that ask for a number of the batch; each was given a made-up one, so that the others are found too."""
 
     def __torch_dispatch__(
         self,
@@ -53,10 +58,28 @@ class SourceRecorder(TorchDispatchMode):
             _require_traced((args, kwargs), source)
         result = func(*args, **(kwargs or {}))
         if nodes is not None:
-            for _, node in zip(range(len(nodes) - before), reversed(nodes)):
+            self.graph = proxy_mode.tracer.graph  # type: ignore[union-attr]
+            made = list(islice(reversed(nodes), len(nodes) - before))
+            for node in made:
                 node.meta[SOURCE_KEY] = source
                 node.meta[BACKWARD_KEY] = torch._C._current_autograd_node() is not None
+            number = isinstance(result, torch.SymInt | torch.SymFloat | torch.SymBool)
+            if number or _sized_by_data(result):
+                for node in made:
+                    self.graph.erase_node(node)
+            if number:
+                return self._made_up(args[0], source)
+        if _sized_by_data(result):
+            raise CaptureError([data_dependent(source)])
         return result
+
+    def _made_up(self, x: torch.Tensor, source: str) -> bool | float:
+        """One, for a line that asks what a tensor holds. Raises `CaptureError` when it asks again, as a loop does."""
+        problem = data_dependent(source)
+        if problem in self.problems:
+            raise CaptureError([problem])
+        self.problems.append(problem)
+        return True if x.dtype is torch.bool else 1.0 if x.is_floating_point() else 1
 
     def _source(self) -> str:
         backward: Any = torch._C._current_autograd_node()
@@ -88,6 +111,20 @@ class SourceRecorder(TorchDispatchMode):
         finally:
             for handle in handles:
                 handle.remove()
+
+
+def data_dependent(source: str) -> Problem:
+    """A line that goes one way or another by what the batch holds."""
+    return Problem(
+        "a decision or a shape depends on the data",
+        "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`",
+        source,
+    )
+
+
+def _sized_by_data(result: Any) -> bool:
+    shapes = (x.shape for x in tree_leaves(result) if isinstance(x, torch.Tensor))
+    return any(isinstance(size, torch.SymInt) for shape in shapes for size in shape)
 
 
 def _require_traced(operands: Any, source: str) -> None:

@@ -50,6 +50,11 @@ class Branch(Head):
         return x + 1 if (x > 0).any() else x
 
 
+class Equal(Head):
+    def before(self, x: Tensor) -> Tensor:
+        return x + 1 if torch.equal(x, x * 2) else x
+
+
 class Masked(Head):
     def before(self, x: Tensor) -> Tensor:
         return x[x > -1e9].view(-1, 8)
@@ -104,11 +109,73 @@ def test_the_module_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("model", "line"),
-    [(Item, "if x.sum().item() > 0"), (Branch, "if (x > 0).any()"), (Masked, "x[x > -1e9]")],
+    [
+        (Item, "if x.sum().item() > 0"),
+        (Branch, "if (x > 0).any()"),
+        (Equal, "torch.equal(x"),
+        (Masked, "x[x > -1e9]"),
+    ],
 )
 def test_data_dependent_control_flow_names_its_line(model: type[nn.Module], line: str) -> None:
     (problem,) = refused(model())
     assert line in problem.source
+
+
+class Everything(Head):
+    """Two decisions, two operations without a rule, float64 parameters, one that is not used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spare = nn.Linear(2, 2, bias=False)
+        self.double()
+
+    def before(self, x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            x = torch.lgamma(x)
+        if x.max().item() > 0:
+            x = x.cumprod(1)
+        return x
+
+
+class Loop(Head):
+    def before(self, x: Tensor) -> Tensor:
+        while x.sum() < 100:
+            x = x.cumprod(1)
+        return x
+
+
+class MaskedLate(Head):
+    def before(self, x: Tensor) -> Tensor:
+        x = torch.lgamma(x) * 2
+        return x[x > -1e9].view(-1, 8)
+
+
+def test_problems_of_all_kinds_are_listed_together() -> None:
+    model = Everything()
+    unknown = torch.optim.Rprop(model.parameters())
+    problems = refused(model, optimizer=unknown, dataset=DATASET)
+    places = {problem.source.split(": ")[-1].split(" (")[0]: problem.what for problem in problems}
+    assert "depends on the data" in places["if x.sum() > 0:"]
+    assert "depends on the data" in places["if x.max().item() > 0:"]
+    assert "lgamma" in places["x = torch.lgamma(x)"] or "digamma" in places["x = torch.lgamma(x)"]
+    assert "cumprod" in places["x = x.cumprod(1)"]
+    what = " ".join(problem.what for problem in problems)
+    for part in ("out.weight is float64", "out.bias is float64", "spare.weight does not reach", "Rprop"):
+        assert part in what
+
+
+def test_a_loop_on_data_ends_with_its_line() -> None:
+    problems = refused(Loop())
+    assert any("while x.sum() < 100" in problem.source for problem in problems)
+    assert any("cumprod" in problem.what for problem in problems)
+
+
+def test_what_came_before_a_shape_that_depends_on_data_is_listed_too() -> None:
+    problems = refused(MaskedLate())
+    assert {problem.what.split(":")[0] for problem in problems} >= {
+        "a decision or a shape depends on the data",
+        "aten.lgamma.default",
+    }
 
 
 @pytest.mark.parametrize(
