@@ -7,7 +7,7 @@ change bits, so both are off by name, whatever Python's own flags say.
 from setuptools import Extension, setup
 
 NATIVE = "protocol/numerics/kernels/native"
-FILES = ("product", "variant_avx512vnni", "variant_avx2", "variant_baseline", "variant_portable")
+FILES = ("product", "philox", "variant_avx512vnni", "variant_avx2", "variant_baseline", "variant_portable")
 HEADERS = ("problem", "tile", "variant", "variant_body")
 
 setup(

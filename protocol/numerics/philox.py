@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import cast, unsigned
+from protocol.numerics.kernels import philox as kernel
 from protocol.numerics.types import DType
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -27,6 +28,20 @@ def philox(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> Tens
 
     `key` is u32 [2], `step` u32 with one element (any rank), both held in int32; `stream` is below 2^32.
     """
+    found = kernel.words(key, step, stream, shape)
+    return in_torch(key, step, stream, shape) if found is None else found
+
+
+def mask(key: Tensor, step: Tensor, stream: int, shape: Sequence[int], below: int) -> Tensor:
+    """f32 tensor of `shape`: 1 where the word of `philox` is less than `below` (0 … 2^32 - 1), else 0."""
+    found = kernel.mask(key, step, stream, shape, below)
+    if found is not None:
+        return found
+    return (unsigned(in_torch(key, step, stream, shape)) < below).to(torch.float32)
+
+
+def in_torch(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> Tensor:
+    """`philox` with torch's operations alone, on any device."""
     count = math.prod(shape)
     block = torch.arange((count + 3) // 4, dtype=torch.int64, device=key.device)
     key_words = unsigned(key.reshape(2))

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import cast, lt
-from protocol.numerics.philox import philox
+from protocol.numerics.philox import mask
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
 
 
 def _keep_mask(key: Tensor, step: Tensor, *, below: int, stream: int, **shape: int) -> Tensor:
-    words = philox(key, step, stream, _sizes(shape))
-    bound = torch.tensor(below, dtype=torch.int64, device=key.device)
-    kept = lt(words, cast(bound, DType.I64, DType.U32), DType.U32)
-    return kept.to(torch.float32)
+    return mask(key, step, stream, _sizes(shape), below)
 
 
 @define("keep_mask", kernel=_keep_mask)

@@ -1,0 +1,82 @@
+"""Philox words and masks by the compiled library (native/philox.cpp), once it has shown that its bits are right.
+
+None wherever it cannot be used: `protocol.numerics.philox` then computes them with torch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.kernels.native import library
+from protocol.numerics.reference.philox import word
+
+MASK = 0xFFFFFFFF
+TASK = 1 << 14
+"""Words of one thread's turn, as in the library."""
+
+_log = logging.getLogger("assay.numerics")
+
+
+def words(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> Tensor | None:
+    """u32 of `shape` (held in int32), or None."""
+    native = _tried() if key.device.type == "cpu" else None
+    return None if native is None else _words(native, key, step, stream, shape)
+
+
+def mask(key: Tensor, step: Tensor, stream: int, shape: Sequence[int], below: int) -> Tensor | None:
+    """f32 of `shape`: 1 where the word is less than `below`, else 0; or None."""
+    native = _tried() if key.device.type == "cpu" else None
+    return None if native is None else _mask(native, key, step, stream, shape, below)
+
+
+def _words(native: Any, key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> Tensor:
+    out = torch.empty(tuple(shape), dtype=torch.int32)
+    native.assay_philox(*_draw(key, step, stream, shape), out.data_ptr())
+    return out
+
+
+def _mask(native: Any, key: Tensor, step: Tensor, stream: int, shape: Sequence[int], below: int) -> Tensor:
+    out = torch.empty(tuple(shape), dtype=torch.float32)
+    native.assay_keep_mask(*_draw(key, step, stream, shape), below, out.data_ptr())
+    return out
+
+
+def _draw(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> tuple[int, ...]:
+    given = (*key.reshape(2).tolist(), *step.reshape(1).tolist(), stream)
+    return (*(value & MASK for value in given), math.prod(shape), torch.get_num_threads())
+
+
+@cache
+def _tried() -> ctypes.CDLL | None:
+    """The library with these functions typed, if it has them and they are right."""
+    native = library()
+    if native is None or not hasattr(native, "assay_keep_mask"):
+        return None
+    common = [*4 * (ctypes.c_uint32,), ctypes.c_int64, ctypes.c_int32]
+    native.assay_philox.argtypes = (*common, ctypes.c_void_p)
+    native.assay_keep_mask.argtypes = (*common, ctypes.c_uint64, ctypes.c_void_p)
+    native.assay_philox.restype = native.assay_keep_mask.restype = None
+    if _is_right(native):
+        return native
+    _log.warning("the compiled random words are not used: they have other bits")
+    return None
+
+
+def _is_right(native: Any) -> bool:
+    """Every lane of the first words and the end of the last of three turns, against plain integers."""
+    key, step, stream, below = (0xFFFFFFFE, 0x12345678), 0x80000001, 3, 0xE6666666
+    count = 2 * TASK + 7
+    given = torch.tensor([*key, step], dtype=torch.int64).to(torch.int32)
+    found = _words(native, given[:2], given[2], stream, (count,)).to(torch.int64) & MASK
+    kept = _mask(native, given[:2], given[2], stream, (count,), below)
+    indices = [*range(600), *range(TASK - 3, TASK + 3), *range(count - 300, count)]
+    expected = torch.tensor([word(key, step, stream, i) for i in indices])
+    return torch.equal(found[indices], expected) and torch.equal(kept, (found < below).to(torch.float32))
