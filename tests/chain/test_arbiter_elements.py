@@ -12,11 +12,9 @@ import pytest
 from torch import Tensor
 
 from protocol.numerics.types import to_bytes
-from protocol.program.instruction import Instruction
 from protocol.program.primitives import PRIMITIVES
-from protocol.program.primitives.base import Load
 from tests.chain.evm import Evm, all_chunks, evm
-from tests.unit.program.samples import SAMPLES, Sample
+from tests.unit.program.samples import SAMPLES, Sample, loader
 
 pytestmark = pytest.mark.chain
 
@@ -37,14 +35,6 @@ def counted(sample: Sample) -> int:
 
 def canonical_bytes(sample: Sample, operands: list[Tensor]) -> list[bytes]:
     return [to_bytes(x, t.dtype) for x, t in zip(operands, sample.instruction.operand_types, strict=True)]
-
-
-def loader(instruction: Instruction, data: list[bytes]) -> Load:
-    def load(operand: int, element: int) -> int:
-        size = instruction.operands[operand].type.dtype.itemsize
-        return int.from_bytes(data[operand][element * size : (element + 1) * size], "little")
-
-    return load
 
 
 @pytest.mark.parametrize("seed", SEEDS)

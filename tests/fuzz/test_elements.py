@@ -15,10 +15,10 @@ from torch import Tensor
 from protocol.numerics.types import to_bytes
 from protocol.program.instruction import Instruction
 from protocol.program.opcodes import Op
-from protocol.program.primitives import PRIMITIVES, Load
+from protocol.program.primitives import PRIMITIVES
 from tests.chain.evm import Evm, all_chunks, evm
 from tests.fuzz.instructions import GENERATORS
-from tests.unit.program.samples import Sample
+from tests.unit.program.samples import Sample, loader
 
 pytestmark = pytest.mark.chain
 
@@ -31,17 +31,6 @@ EVERY = pytest.mark.parametrize("op", sorted(GENERATORS), ids=lambda op: op.labe
 def chain() -> Iterator[Evm]:
     with evm() as running:
         yield running
-
-
-def loader(instruction: Instruction, data: list[bytes]) -> Load:
-    """Bits of single elements of the operands' bytes."""
-    sizes = [operand.type.dtype.itemsize for operand in instruction.operands]
-
-    def load(operand: int, element: int) -> int:
-        size = sizes[operand]
-        return int.from_bytes(data[operand][element * size : (element + 1) * size], "little")
-
-    return load
 
 
 def words(value: Tensor, instruction: Instruction) -> list[int]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from protocol.numerics.types import DType
-from protocol.program import Builder, Program, RuleError, TensorType, Value
+from protocol.program import Builder, Program, RuleError, TensorType, Value, repeat
 from tests.unit.program.samples import fill
 
 SHAPES = ((), (1,), (4,), (3, 4), (3, 1), (2, 3, 4), (1, 256), (300,))
@@ -35,6 +35,13 @@ class Pool:
         return self.r.choice([value for value in self.values if value.shape])
 
 
+def _scatter_sum(p: Pool) -> Value:
+    """By the first elements of any value, as many as a row has."""
+    x = p.b.pad_rows(p.b.cast(p.ranked, DType.I64), 0)
+    index = p.b.cast(p.b.strided(p.ranked, (x.shape[-1],), (1,)), DType.I32)
+    return p.b.scatter_sum(index, x, p.r.randint(1, 9))
+
+
 MOVES: tuple[Callable[[Pool], Value], ...] = (
     lambda p: p.b.constant(p.r.choice(list(DType)), p.r.choice(SHAPES), p.r.getrandbits(1)),
     lambda p: p.b.add(p.v, p.v),
@@ -44,12 +51,19 @@ MOVES: tuple[Callable[[Pool], Value], ...] = (
     lambda p: p.b.minimum(p.v, p.v),
     lambda p: p.b.maximum(p.v, p.v),
     lambda p: p.b.sqrt(p.v),
+    lambda p: p.b.neg(p.v),
+    lambda p: p.b.abs(p.v),
+    lambda p: p.b.floor(p.v),
     lambda p: p.b.rint(p.v),
     lambda p: p.b.scale(p.v, p.v),
     lambda p: p.b.lt(p.v, p.v),
+    lambda p: p.b.le(p.v, p.v),
     lambda p: p.b.eq(p.v, p.v),
     lambda p: p.b.select(p.v, p.v, p.v),
+    lambda p: p.b.and_(p.v, p.v),
+    lambda p: p.b.or_(p.v, p.v),
     lambda p: p.b.xor(p.v, p.v),
+    lambda p: p.b.shl(p.v, p.v),
     lambda p: p.b.shr(p.v, p.v),
     lambda p: p.b.mulhi(p.v, p.v),
     lambda p: p.b.cast(p.v, p.r.choice(list(DType))),
@@ -62,6 +76,8 @@ MOVES: tuple[Callable[[Pool], Value], ...] = (
     lambda p: p.b.sum(p.v),
     lambda p: p.b.max(p.v),
     lambda p: p.b.argmax(p.v),
+    lambda p: p.b.prefix_sum(p.b.pad_rows(p.b.cast(p.ranked, DType.I64), 0)),
+    _scatter_sum,
     lambda p: p.b.gather(p.v, p.v),
     lambda p: p.b.pad_rows(p.ranked, p.r.getrandbits(1)),
     lambda p: p.b.flip(p.ranked, 0),
@@ -81,8 +97,33 @@ def _try(move: Callable[[Pool], Value], pool: Pool) -> list[Value]:
     return []
 
 
-def random_program(r: random.Random, callees: list[Program], moves: int = 35) -> Program:
-    """A checked program of the instructions that happened to fit, over two to five inputs, with calls of `callees`."""
+@dataclass(frozen=True)
+class Loop:
+    """A body whose first `kept` inputs are carried, and how often it runs."""
+
+    body: Program
+    kept: int
+    count: int
+
+
+def random_loop(r: random.Random) -> Loop:
+    """One or two carried values and a fixed one; the body gives the last values of their types that it comes to."""
+    b = Builder("body")
+    kept = r.randint(1, 2)
+    types = [TensorType(r.choice(list(DType)), r.choice(((), (4,), (3, 4)))) for _ in range(kept)]
+    carried = [b.input(type_) for type_ in types]
+    pool = Pool(b, r, [*carried, b.input(TensorType(DType.U32, (2,)))])
+    for _ in range(8):
+        pool.values.extend(_try(r.choice(MOVES), pool))
+    for type_ in types:
+        b.output(next(value for value in reversed(pool.values) if value.type == type_))
+    return Loop(b.build(), kept, r.choice((1, 3, 16, 18)))
+
+
+def random_program(
+    r: random.Random, callees: list[Program], moves: int = 35, loops: Sequence[Loop] = ()
+) -> Program:
+    """A program of the instructions that happened to fit, over two to five inputs, with calls and loops."""
     b = Builder("random")
     pool = Pool(b, r, [b.input(TensorType(DType.U32, (2,)))])
     pool.values.extend(
@@ -91,13 +132,20 @@ def random_program(r: random.Random, callees: list[Program], moves: int = 35) ->
     for _ in range(moves):
         pool.values.extend(_try(r.choice(MOVES), pool))
     for callee in callees:
-        by_type = {value.type: value for value in pool.values}
-        operands = [by_type.get(type_) or b.constant(type_.dtype, type_.shape, 1) for type_ in callee.inputs]
-        pool.values.extend(b.call(callee, *operands))
+        pool.values.extend(b.call(callee, *_operands(pool, callee)))
+    for loop in loops:
+        operands = _operands(pool, loop.body)
+        pool.values.extend(repeat(b, loop.body, loop.count, operands[: loop.kept], operands[loop.kept :]))
     for _ in range(3):
         b.output(pool.v)
     b.output(pool.values[-1])
     return b.build()
+
+
+def _operands(pool: Pool, callee: Program) -> list[Value]:
+    """The latest values of the callee's types, or ones."""
+    by_type = {value.type: value for value in pool.values}
+    return [by_type.get(type_) or pool.b.constant(type_.dtype, type_.shape, 1) for type_ in callee.inputs]
 
 
 def random_inputs(program: Program, r: random.Random) -> list[Tensor]:

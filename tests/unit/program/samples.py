@@ -13,6 +13,7 @@ from torch import Tensor
 from protocol.numerics.types import DType, from_bytes
 from protocol.program.builder import Builder, Value
 from protocol.program.instruction import Instruction
+from protocol.program.primitives.base import Load
 from protocol.program.types import TensorType
 from tests.vectors.numerics_edges import OF as EDGES
 
@@ -55,6 +56,18 @@ def _one(dtype: DType, how: str, draw: random.Random) -> int:
         return draw.getrandbits(1)
     edges: Sequence[int] = EDGES[dtype]
     return draw.choice(edges) if draw.random() < 0.4 else draw.getrandbits(dtype.width)
+
+
+def loader(instruction: Instruction, data: Sequence[bytes]) -> Load:
+    """Bits of single elements, from the canonical bytes of the operands as chunks would hold them."""
+    sizes = [operand.type.dtype.itemsize for operand in instruction.operands]
+
+    def load(operand: int, element: int) -> int:
+        size = sizes[operand]
+        assert 0 <= element < len(data[operand]) // size
+        return int.from_bytes(data[operand][element * size : (element + 1) * size], "little")
+
+    return load
 
 
 def sample(

@@ -11,24 +11,15 @@ from protocol.numerics.types import to_bytes
 from protocol.program.instruction import Instruction
 from protocol.program.opcodes import Op
 from protocol.program.primitives import PRIMITIVES, Reduction, chunks_needed
-from protocol.program.primitives.base import Load
-from tests.unit.program.samples import SAMPLES, Sample
+from tests.unit.program.samples import SAMPLES, Sample, loader
 
 EVERY = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
 REDUCTIONS = [s for s in SAMPLES if isinstance(PRIMITIVES[s.instruction.op], Reduction)]
 MAX_ELEMENTS = 400
 
 
-def loader(instruction: Instruction, operands: list[Tensor]) -> Load:
-    """Bits of single elements, from canonical bytes as a chunk would hold them."""
-    data = [to_bytes(x, o.type.dtype) for x, o in zip(operands, instruction.operands, strict=True)]
-
-    def load(operand: int, element: int) -> int:
-        size = instruction.operands[operand].type.dtype.itemsize
-        assert 0 <= element < instruction.operands[operand].type.elements
-        return int.from_bytes(data[operand][element * size : (element + 1) * size], "little")
-
-    return load
+def operand_bytes(instruction: Instruction, operands: list[Tensor]) -> list[bytes]:
+    return [to_bytes(x, o.type.dtype) for x, o in zip(operands, instruction.operands, strict=True)]
 
 
 def elements(sample: Sample) -> range:
@@ -51,7 +42,7 @@ def test_torch_agrees_with_plain_integers(sample: Sample) -> None:
     assert tuple(value.shape) == instruction.result.shape
     data = to_bytes(value, instruction.result.dtype)
     size = instruction.result.dtype.itemsize
-    load = loader(instruction, operands)
+    load = loader(instruction, operand_bytes(instruction, operands))
     for element in elements(sample):
         got = int.from_bytes(data[element * size : (element + 1) * size], "little")
         assert got == primitive.element(instruction, element, load), f"element {element}"
@@ -61,7 +52,7 @@ def test_torch_agrees_with_plain_integers(sample: Sample) -> None:
 def test_an_element_reads_only_the_chunks_that_a_proof_opens(sample: Sample) -> None:
     instruction = sample.instruction
     primitive = PRIMITIVES[instruction.op]
-    inner = loader(instruction, sample.operands(seed=2))
+    inner = loader(instruction, operand_bytes(instruction, sample.operands(seed=2)))
     opened: set[tuple[int, int]] = set()
 
     def load(operand: int, element: int) -> int:
@@ -91,7 +82,7 @@ def test_block_results_fold_to_the_element(sample: Sample) -> None:
     assert primitive.blocks(instruction) == max(1, row.shape[-1] * row.dtype.itemsize // 1024)
     data = to_bytes(primitive.evaluate(instruction, operands), instruction.result.dtype)
     size = instruction.result.dtype.itemsize
-    load = loader(instruction, operands)
+    load = loader(instruction, operand_bytes(instruction, operands))
     for element in range(instruction.result.elements):
         words = [
             primitive.block_result(instruction, element, block, load)

@@ -23,6 +23,8 @@ class Scene:
     def __post_init__(self) -> None:
         self.f: Value = self.b.input(ROW)
         self.i: Value = self.b.input(TensorType(I32, (2, 4)))
+        self.places: Value = self.b.input(TensorType(I32, (4,)))
+        self.wide: Value = self.b.input(TensorType(I64, (2, 4)))
         self.c: Value = self.b.input(TensorType(BOOL, (2, 4)))
         self.key: Value = self.b.constant(U32, (2,), 1)
         self.word: Value = self.b.constant(U32, (), 1)
@@ -61,6 +63,12 @@ RULES: dict[str, Callable[[Scene], object]] = {
     "dot of other batches": lambda s: s.b.dot(s.b.reshape(s.i, (2, 1, 4)), s.b.reshape(s.i, (1, 2, 4))),
     "dot of other rows": lambda s: s.b.dot(s.i, s.b.reshape(s.i, (4, 2))),
     "sum of i32": lambda s: s.b.sum(s.i),
+    "prefix_sum of i32": lambda s: s.b.prefix_sum(s.i),
+    "scatter_sum of i32": lambda s: s.b.scatter_sum(s.places, s.i, 3),
+    "scatter_sum by i64": lambda s: s.b.scatter_sum(s.b.cast(s.places, I64), s.wide, 3),
+    "scatter_sum by another row": lambda s: s.b.scatter_sum(s.b.reshape(s.i, (8,)), s.wide, 3),
+    "scatter_sum by rows": lambda s: s.b.scatter_sum(s.i, s.wide, 3),
+    "scatter_sum to no rows": lambda s: s.b.scatter_sum(s.places, s.wide, 0),
     "max of i32": lambda s: s.b.max(s.i),
     "philox with a long key": lambda s: s.b.philox(s.b.constant(DType.U32, (3,), 0), s.word, 0, (1,)),
     "philox with two steps": lambda s: s.b.philox(s.key, s.b.constant(DType.U32, (2,), 0), 0, (1,)),
@@ -102,3 +110,12 @@ def test_rows_that_no_chunk_aligns_are_refused() -> None:
         b = Builder()
         b.output(b.exponent(b.input(TensorType(F32, (2, length)))))
         check(b.build())
+
+
+def test_a_scatter_sum_aligns_its_values_not_its_index() -> None:
+    b = Builder()
+    for length in (1, 64, 128, 384):  # an index of 384 is a chunk and a half
+        b.output(b.scatter_sum(b.constant(I32, (length,), 0), b.constant(I64, (2, length), 1), 3))
+    check(b.build())
+    with pytest.raises(RuleError, match="rows whose bytes divide"):
+        b.scatter_sum(b.constant(I32, (192,), 0), b.constant(I64, (192,), 1), 3)
