@@ -11,12 +11,13 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import commands, committing, gas, training
+from benchmarks import commands, committing, gas, tracing, training
 from benchmarks.measure import Row
 
 GROUPS = {
     "committing": committing.rows,
     "training": training.rows,
+    "tracing": tracing.rows,
     "commands": commands.rows,
     "gas": gas.rows,
 }

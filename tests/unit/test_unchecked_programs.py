@@ -1,0 +1,92 @@
+"""A program that `check` refuses is refused by everybody: who posts it, who would train it, who would audit it.
+
+Each by the code that the party runs: the commands' preparation of a task, the solver's and the verifier's way to a
+bundle of posted terms. Nobody gets as far as running an instruction.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protocol.bundles import Bundle, BundleMalformed, Limits, write_bundle
+from protocol.bundles.terms import committed_terms
+from protocol.commitments import BlobStore
+from protocol.commitments.tensors import Tensor
+from protocol.program import Program, StepProgram
+from protocol.program.errors import CheckError
+from protocol.program.opcodes import Op
+from protocol.runtime.home import Home
+from protocol.task import Terms
+from solver.desk import Desk
+from solver.holding import hold
+from solver.settings import SolverSettings
+from tests.chain.trees import terms
+from tests.unit.solver import tiny
+from verifier.material import Materials
+
+NEVER: Any = None
+"""Chain, database, executor: a refusal asks none of them."""
+
+
+def unchecked() -> StepProgram:
+    """The tiny step with a halved count of operands: an addition of a tensor to nothing."""
+    honest = tiny.step_program()
+    program = honest.program
+    number = next(n for n, i in enumerate(program.instructions) if i.op is Op.ADD)
+    broken = replace(program.instructions[number], operands=program.instructions[number].operands[:1])
+    instructions = (*program.instructions[:number], broken, *program.instructions[number + 1 :])
+    return replace(
+        honest, program=Program(program.inputs, program.outputs, instructions, program.callees, "broken")
+    )
+
+
+def bundle(step: StepProgram) -> Bundle:
+    state = tiny.step_program().checkpoint(tiny.initial()).tensors
+    return Bundle("tiny", step, state, (Tensor.from_array("data", tiny.fixed()[0].numpy()),), ())
+
+
+@pytest.fixture
+def posted(tmp_path: Path) -> Terms:
+    """Terms of an honest bundle, whose server then puts the unchecked program in its place under a hash of its own."""
+    made, folder = bundle(tiny.step_program()), tmp_path / "served"
+    write_bundle(made, folder)
+    broken = unchecked().program
+    data = broken.encode()
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    blob = BlobStore(folder / "blobs").put(data)
+    manifest["programs"][-1] |= {"id": broken.id.hex(), "blob": blob, "bytes": len(data), "hint": None}
+    text = json.dumps(manifest, separators=(",", ":")).encode()
+    (folder / "manifest.json").write_bytes(text)
+    fields = committed_terms(made) | {"program_id": broken.id}
+    return terms(**fields, bundle_hash=sha256(text).digest(), bundle=folder.as_uri())
+
+
+def test_check_names_the_instruction() -> None:
+    with pytest.raises(CheckError, match="broken, add"):
+        unchecked().check()
+
+
+def test_who_posts_a_task_writes_no_such_bundle(tmp_path: Path) -> None:
+    with pytest.raises(CheckError):
+        write_bundle(bundle(unchecked()), tmp_path / "new")
+    assert not (tmp_path / "new" / "manifest.json").exists()
+
+
+def test_a_solver_neither_bids_on_it_nor_trains_it(posted: Terms, tmp_path: Path) -> None:
+    settings = SolverSettings(bundles=(tmp_path.as_uri(),))
+    desk = Desk(NEVER, settings, NEVER, Home(tmp_path / "home"), NEVER, NEVER, NEVER, NEVER)
+    with pytest.raises(BundleMalformed, match="pass `check`"):
+        hold(desk, posted)
+
+
+def test_a_verifier_neither_replays_it_nor_attests_anything(posted: Terms, tmp_path: Path) -> None:
+    limits = Limits(allowed=(tmp_path.as_uri(),))
+    materials = Materials(tmp_path / "node", tmp_path / "held", NEVER, NEVER, limits)
+    with pytest.raises(BundleMalformed, match="pass `check`"):
+        materials.get(1, posted, "")
