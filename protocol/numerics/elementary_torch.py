@@ -121,45 +121,46 @@ class TorchOperations:
 
 def exp_f32(x: Tensor) -> Tensor:
     """`exp` on an f32 tensor of any shape and device."""
-    return _evaluate(elementary.exp, x)
+    return evaluate(elementary.exp, x)
 
 
 def log_f32(x: Tensor) -> Tensor:
     """`log` on an f32 tensor of any shape and device."""
-    return _evaluate(elementary.log, x)
+    return evaluate(elementary.log, x)
 
 
 def tanh_f32(x: Tensor) -> Tensor:
     """`tanh` on an f32 tensor of any shape and device."""
-    return _evaluate(elementary.tanh, x)
+    return evaluate(elementary.tanh, x)
 
 
 def sigmoid_f32(x: Tensor) -> Tensor:
     """`sigmoid` on an f32 tensor of any shape and device."""
-    return _evaluate(elementary.sigmoid, x)
+    return evaluate(elementary.sigmoid, x)
 
 
 def erf_f32(x: Tensor) -> Tensor:
     """`erf` on an f32 tensor of any shape and device."""
-    return _evaluate(elementary.erf, x)
+    return evaluate(elementary.erf, x)
 
 
 def sin_f32(x: Tensor) -> Tensor:
     """`sin` on an f32 tensor of any shape and device."""
-    return _evaluate(elementary.sin, x)
+    return evaluate(elementary.sin, x)
 
 
 def cos_f32(x: Tensor) -> Tensor:
     """`cos` on an f32 tensor of any shape and device."""
-    return _evaluate(elementary.cos, x)
+    return evaluate(elementary.cos, x)
 
 
 def rsqrt_f32(x: Tensor) -> Tensor:
     """`rsqrt` on an f32 tensor of any shape and device."""
-    return _evaluate(elementary.rsqrt, x)
+    return evaluate(elementary.rsqrt, x)
 
 
-def _evaluate(function: Callable[[Any, Any], Any], x: Tensor) -> Tensor:
+def evaluate(function: Callable[[Any, Any], Any], x: Tensor) -> Tensor:
+    """A list of one argument, as `elementary` has them, on an f32 tensor of any shape and device."""
     if x.device.type != "cpu":
         return canonical(function(TorchOperations(x.device), x))
     source = x.detach().contiguous()

@@ -1,27 +1,21 @@
 """Kernels in cache-sized blocks: on the CPU a fused kernel's temporaries then never leave the cache.
 
-Only for functions of single elements or of single rows: what one block gives does not depend on the others.
+Only for functions of single rows: what one block gives does not depend on the others.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from protocol.numerics.types import canonical
+
 BLOCK = 1 << 16
 """Elements of a block: 256 KiB of f32."""
-
-
-def by_element(kernel: Callable[..., Tensor], *operands: Tensor) -> Tensor:
-    """A kernel of single elements on operands of one shape."""
-    first = operands[0]
-    if first.device.type != "cpu" or first.numel() <= BLOCK:
-        return kernel(*operands)
-    blocks = zip(*(x.reshape(-1).split(BLOCK) for x in operands))
-    return torch.cat([kernel(*block) for block in blocks]).reshape(first.shape)
 
 
 def by_rows(kernel: Callable[..., tuple[Tensor, ...]], *operands: Tensor) -> tuple[Tensor, ...]:
@@ -32,3 +26,10 @@ def by_rows(kernel: Callable[..., tuple[Tensor, ...]], *operands: Tensor) -> tup
         return kernel(*operands)
     results = [kernel(*block) for block in zip(*(x.split(rows) for x in operands))]
     return tuple(torch.cat(column) for column in zip(*results))
+
+
+def canonical_in_place(x: Tensor) -> Tensor:
+    """`canonical` for an f32 tensor that nobody else sees yet: on the CPU only a NaN costs more than one reading."""
+    if x.device.type != "cpu":
+        return canonical(x)
+    return x.nan_to_num_(math.nan, math.inf, -math.inf) if bool(torch.isnan(torch.amin(x))) else x
