@@ -9,22 +9,22 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, mul, sqrt, sub
-from protocol.numerics.sums import sum_f32
-from protocol.numerics.types import DType
+from protocol.numerics.elementwise import add, div, mul, sqrt
+from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
+from protocol.numerics.sums import FLOAT64_TERMS, SUM_BITS
+from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
 from protocol.program.library.rows import sum_last
 
 
 def _batch_statistics(x: Tensor, *, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    rows = _channels_tensor(x)
-    count = rows.shape[1]
-    mean = div(sum_f32(rows), _number(count, x))
-    centred = sub(rows, mean)
-    squares = sum_f32(mul(centred, centred))
+    count = x.shape[0] * x.shape[2]
+    mean = div(_sum_tensor(x), _number(count, x))
+    centred = x - mean[:, None]
+    squares = _sum_tensor(centred.mul_(centred))
     rstd = div(_number(1, x), sqrt(add(div(squares, _number(count, x)), _number(eps, x))))
-    return mean.squeeze(1), rstd.squeeze(1), div(squares, _number(count - 1, x)).squeeze(1)
+    return mean, rstd, div(squares, _number(count - 1, x))
 
 
 @define("batch_statistics", kernel=_batch_statistics)
@@ -46,9 +46,9 @@ def batch_statistics(b: Builder, x: Value, *, eps: float) -> tuple[Value, Value,
 def _batch_normalise(
     x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
-    y = mul(sub(x, mean[:, None]), rstd[:, None])
-    y = y if gain is None else mul(y, gain[:, None])
-    return y if bias is None else add(y, bias[:, None])
+    y = _normal(x, mean, rstd)
+    y = y if gain is None else y.mul_(gain[:, None])
+    return canonical(y if bias is None else y.add_(bias[:, None]))
 
 
 @define("batch_normalise", kernel=_batch_normalise)
@@ -62,9 +62,7 @@ def batch_normalise(
 
 
 def _batch_norm_sums(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
-    normal = mul(sub(x, mean[:, None]), rstd[:, None])
-    along = sum_f32(_channels_tensor(mul(g, normal)))
-    return sum_f32(_channels_tensor(g)).squeeze(1), along.squeeze(1)
+    return _sum_tensor(g), _sum_tensor(_normal(x, mean, rstd).mul_(g))
 
 
 @define("batch_norm_sums", kernel=_batch_norm_sums)
@@ -87,9 +85,8 @@ def _batch_norm_grad(
 ) -> Tensor:
     count = _number(x.shape[0] * x.shape[2], x)
     mean_total, mean_along = div(total, count), div(along, count)
-    normal = mul(sub(x, mean[:, None]), rstd[:, None])
-    inner = sub(sub(g, mean_total[:, None]), mul(normal, mean_along[:, None]))
-    return mul(inner, (rstd if gain is None else mul(rstd, gain))[:, None])
+    inner = (g - mean_total[:, None]).sub_(_normal(x, mean, rstd).mul_(mean_along[:, None]))
+    return canonical(inner.mul_((rstd if gain is None else mul(rstd, gain))[:, None]))
 
 
 @define("batch_norm_grad", kernel=_batch_norm_grad)
@@ -121,8 +118,21 @@ def _channels(b: Builder, x: Value) -> Value:
     return b.reshape(b.transpose(x, 0, 1), (channels, n * positions))
 
 
-def _channels_tensor(x: Tensor) -> Tensor:
-    return x.transpose(0, 1).reshape(x.shape[1], -1)
+def _sum_tensor(x: Tensor) -> Tensor:
+    """f32 [N, C, S] to the sums [C] over samples and positions.
+
+    A channel's exponent is the largest of its rows': exponents grow with magnitudes, and the sentinel is above all.
+    """
+    e = exponent(x).amax(0, keepdim=True)
+    whole = whole_in_row(x, e, SUM_BITS)
+    if x.shape[0] * x.shape[2] > FLOAT64_TERMS:
+        return round_scaled(whole.to(torch.int64).sum((0, 2)), e.reshape(-1), SUM_BITS)
+    return round_exact(whole.sum((0, 2), dtype=torch.float64), row_scale(e, SUM_BITS).reshape(-1))
+
+
+def _normal(x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+    """(x - mean) rstd, a tensor of one's own; NaN may be of any kind."""
+    return (x - mean[:, None]).mul_(rstd[:, None])
 
 
 def _column(b: Builder, x: Value) -> Value:

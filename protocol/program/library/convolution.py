@@ -16,15 +16,21 @@ with the gradient in the windows, whose bits `gradient_in_windows` swaps.
 
 from __future__ import annotations
 
-import torch.nn.functional as F
 from torch import Tensor
 
 from protocol.numerics.contract import contract
 from protocol.numerics.elementwise import add
-from protocol.numerics.rows import exponent, round_exact, row_scale, whole_in_row
+from protocol.numerics.rows import exponent
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
-from protocol.program.library.windows import Sliding, padded, padded_tensor, spread, window_strides
+from protocol.program.library.windows import (
+    Sliding,
+    padded,
+    padded_tensor,
+    spread,
+    spread_tensor,
+    window_strides,
+)
 
 FORWARD_BITS = 13
 GRADIENT_BITS = 20
@@ -32,16 +38,10 @@ GRADIENT_BITS = 20
 
 def _conv(x: Tensor, w: Tensor, bias: Tensor | None = None, *, groups: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
-    n, c = x.shape[:2]
-    count = rows, columns = s.count(x.shape[2], x.shape[3])
-    whole = padded_tensor(x, s, count, 0.0)
-    t = window_strides(tuple(whole.shape), s)
-    shape = (n, groups, c // groups, s.kernel_y, s.kernel_x, rows, columns)
-    strides = (t["n"], t["c"] * (c // groups), t["c"], t["ky"], t["kx"], t["y"], t["x"])
-    seen = whole.as_strided(shape, strides).reshape(n, groups, -1, rows * columns)
-    weights = w.reshape(groups, -1, seen.shape[2])
-    e = exponent(x.reshape(n, -1)).reshape(n, 1, 1, 1)
-    y = contract(weights, seen.mT, FORWARD_BITS, FORWARD_BITS, ey=e).reshape(n, -1, rows, columns)
+    count = s.count(x.shape[2], x.shape[3])
+    weights = w.reshape(groups, w.shape[0] // groups, -1)
+    e = exponent(x.reshape(len(x), -1))
+    y = _windows_product(weights, padded_tensor(x, s, count, 0.0), e, s, count)
     return y if bias is None else add(y, bias.reshape(-1, 1, 1))
 
 
@@ -63,26 +63,11 @@ def conv(b: Builder, x: Value, w: Value, bias: Value | None = None, *, groups: i
 
 def _conv_grad_input(g: Tensor, w: Tensor, *, groups: int, height: int, width: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
-    n, outputs = g.shape[:2]
-    e = exponent(g.reshape(n, -1))
-    rows = w.reshape(groups, outputs // groups, w.shape[1], -1)
-    turned = rows.transpose(1, 2).reshape(groups * w.shape[1], -1)  # [C, O/G KH KW]
-    ew = exponent(turned)
-    by_channel = ew.reshape(groups, 1, w.shape[1], 1)
-    whole_w = whole_in_row(rows, by_channel, FORWARD_BITS).double().reshape(groups, outputs // groups, -1)
-    whole_g = whole_in_row(g, e.reshape(n, 1, 1, 1), FORWARD_BITS).double()
-    # Integers below 2^53 in every order: 26 bits and O/G KH KW terms.
-    columns = (whole_w.mT @ whole_g.reshape(n, groups, outputs // groups, -1)).reshape(n, -1, g[0, 0].numel())
-    total = F.fold(
-        columns,
-        (height, width),
-        (s.kernel_y, s.kernel_x),
-        dilation=(s.dilation_y, s.dilation_x),
-        padding=(s.padding_y, s.padding_x),
-        stride=(s.stride_y, s.stride_x),
-    )
-    scales = row_scale(e, FORWARD_BITS).reshape(n, 1, 1, 1), row_scale(ew, FORWARD_BITS).reshape(-1, 1, 1)
-    return round_exact(total, *scales)
+    rows = w.flip(2, 3).reshape(groups, w.shape[0] // groups, w.shape[1], -1)
+    turned = rows.transpose(1, 2).reshape(groups, w.shape[1], -1)  # [G, C/G, O/G KH KW]
+    e = exponent(g.reshape(len(g), -1))
+    apart = spread_tensor(g, s, height, width, 0.0)
+    return _windows_product(turned, apart, e, s.unit(), (height, width))
 
 
 @define("conv_grad_input", kernel=_conv_grad_input)
@@ -109,6 +94,18 @@ def conv_grad_input(
     product = b.reshape(b.dot(weights, seen), (groups * inputs, n, height, width))
     e, ew = b.reshape(e, (n, 1, 1)), b.reshape(ew, (groups * inputs, 1, 1, 1))
     return b.transpose(b.round_scaled(product, ew, e, p=2 * FORWARD_BITS), 0, 1)
+
+
+def _windows_product(weights: Tensor, whole: Tensor, e: Tensor, s: Sliding, count: tuple[int, int]) -> Tensor:
+    """[G, R, K] times the windows of a padded [N, C, H, W] whose samples have exponents e [N, 1]: [N, G R, *count]."""
+    n, c = whole.shape[:2]
+    groups = weights.shape[0]
+    t = window_strides(tuple(whole.shape), s)
+    shape = (n, groups, c // groups, s.kernel_y, s.kernel_x, *count)
+    strides = (t["n"], t["c"] * (c // groups), t["c"], t["ky"], t["kx"], t["y"], t["x"])
+    seen = whole.as_strided(shape, strides).reshape(n, groups, weights.shape[2], -1)
+    product = contract(weights, seen.mT, FORWARD_BITS, FORWARD_BITS, ey=e.reshape(n, 1, 1, 1))
+    return product.reshape(n, -1, *count)
 
 
 def _conv_grad_weight(

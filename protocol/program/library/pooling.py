@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import div
-from protocol.numerics.sums import argmax, max_f32, sum_f32
-from protocol.numerics.types import DType
+from protocol.numerics.sums import sum_f32
+from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
 from protocol.program.library.loss import NOWHERE
@@ -31,14 +31,17 @@ from protocol.program.library.windows import (
 def _max_pool(x: Tensor, *, rows: int, columns: int, **sliding: int) -> tuple[Tensor, Tensor]:
     s = Sliding(**sliding)
     seen = _seen_tensor(padded_tensor(x, s, (rows, columns), -math.inf), s, (rows, columns))
-    inside = argmax(seen).squeeze(-1)
+    largest, inside = seen[0], torch.zeros(seen.shape[1:], dtype=torch.int32, device=x.device)
+    for k, other in enumerate(seen[1:], 1):
+        better = (other > largest) | ((other != other) & (largest == largest))
+        largest, inside = torch.where(better, other, largest), inside.masked_fill_(better, k)
 
     def starts(count: int, stride: int, padding: int) -> Tensor:
         return torch.arange(count, dtype=torch.int32, device=x.device) * stride - padding
 
     down = starts(rows, s.stride_y, s.padding_y)[:, None] + inside // s.kernel_x * s.dilation_y
     right = starts(columns, s.stride_x, s.padding_x) + inside % s.kernel_x * s.dilation_x
-    return max_f32(seen).squeeze(-1), down.clamp(min=0) * x.shape[3] + right.clamp(min=0)
+    return canonical(largest + 0.0), down.clamp(min=0) * x.shape[3] + right.clamp(min=0)
 
 
 @define("max_pool", kernel=_max_pool)
@@ -71,9 +74,9 @@ def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -
 def _max_pool_grad(g: Tensor, index: Tensor, *, height: int, width: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
     came = _seen_tensor(spread_tensor(index, s, height, width, NOWHERE), s.unit(), (height, width))
-    own = torch.arange(height * width, dtype=torch.int32, device=g.device).reshape(height, width, 1)
+    own = torch.arange(height * width, dtype=torch.int32, device=g.device).reshape(height, width)
     each = _seen_tensor(spread_tensor(g, s, height, width, 0.0), s.unit(), (height, width))
-    return sum_f32(torch.where(came == own, each, 0.0)).squeeze(-1)
+    return sum_f32(torch.where(came == own, each, 0.0), axis=0).squeeze(0)
 
 
 @define("max_pool_grad", kernel=_max_pool_grad)
@@ -92,7 +95,7 @@ def max_pool_grad(b: Builder, g: Value, index: Value, *, height: int, width: int
 def _mean_pool(x: Tensor, *, divisor: int, include_padding: bool, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
     count = s.count(x.shape[2], x.shape[3])
-    total = sum_f32(_seen_tensor(padded_tensor(x, s, count, 0.0), s, count)).squeeze(-1)
+    total = sum_f32(_seen_tensor(padded_tensor(x, s, count, 0.0), s, count), axis=0).squeeze(0)
     return div(total, _terms_tensor(x, s, divisor, include_padding))
 
 
@@ -115,9 +118,8 @@ def _mean_pool_grad(
     s = Sliding(**sliding)
     plane = torch.empty((1, 1, height, width), device=g.device)
     each = div(g, _terms_tensor(plane, s, divisor, include_padding))
-    return sum_f32(
-        _seen_tensor(spread_tensor(each, s, height, width, 0.0), s.unit(), (height, width))
-    ).squeeze(-1)
+    seen = _seen_tensor(spread_tensor(each, s, height, width, 0.0), s.unit(), (height, width))
+    return sum_f32(seen, axis=0).squeeze(0)
 
 
 @define("mean_pool_grad", kernel=_mean_pool_grad)
@@ -153,7 +155,7 @@ def _terms_tensor(x: Tensor, s: Sliding, divisor: int, include_padding: bool) ->
         return torch.tensor(divisor, dtype=torch.float32, device=x.device)
     count = s.count(x.shape[2], x.shape[3])
     ones = padded_tensor(torch.ones_like(x[:1, :1]), s, count, 0.0)
-    return _seen_tensor(ones, s, count).sum(-1)[0, 0]  # whole numbers
+    return _seen_tensor(ones, s, count).sum(0)[0, 0]  # whole numbers
 
 
 def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value:
@@ -166,7 +168,7 @@ def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value
 
 
 def _seen_tensor(whole: Tensor, s: Sliding, count: tuple[int, int]) -> Tensor:
-    """A padded [N, C, H, W] to its windows [N, C, OH, OW, KH KW]."""
+    """A padded [N, C, H, W] to [KH KW, N, C, OH, OW]: windows lie apart, so that whole planes are worked on at once."""
     t = window_strides(tuple(whole.shape), s)
-    shape = (*whole.shape[:2], *count, s.kernel_y, s.kernel_x)
-    return whole.as_strided(shape, (t["n"], t["c"], t["y"], t["x"], t["ky"], t["kx"])).flatten(4)
+    shape = (s.kernel_y, s.kernel_x, *whole.shape[:2], *count)
+    return whole.as_strided(shape, (t["ky"], t["kx"], t["n"], t["c"], t["y"], t["x"])).flatten(0, 1)

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from protocol.program.capture import CaptureError
+from protocol.program.library import CATALOGUE
 from tests.unit.capture.steps import DATASET, captured, cross_entropy, drawn, follow
 
 IMAGES = DATASET | {"x": torch.randn(50, 4, 3, 5, generator=torch.Generator().manual_seed(1)) * 3 + 2}
@@ -96,3 +97,11 @@ def test_a_bias_without_a_gain_is_refused() -> None:
 
     with pytest.raises(CaptureError, match="a bias and no gain"):
         captured(Biased())
+
+
+def test_sums_over_more_terms_than_float64_holds_are_exact_too() -> None:
+    """2^23 terms of 30 bits fill a float64; one more goes through i64."""
+    g = torch.ones(1, 1, 2**23 + 2)
+    zero, one = torch.zeros(1), torch.ones(1)
+    total, along = CATALOGUE["batch_norm_sums"].kernel({})([g, g, zero, one])
+    assert total.item() == along.item() == 2**23 + 2
