@@ -20,9 +20,10 @@ from torch.optim.lr_scheduler import (
     SequentialLR,
 )
 
+from examples import gpt
 from protocol.program.capture import CapturedStep, CaptureError, Problem, capture
 from protocol.program.library import CATALOGUE
-from tests.unit.capture.steps import BATCH, DATASET, captured, drawn
+from tests.unit.capture.steps import BATCH, DATASET, captured, drawn, torch_step
 
 
 class Gains(nn.Module):
@@ -194,6 +195,24 @@ def test_tied_parameters_are_one_and_get_both_gradients() -> None:
     state = in_torch(step, model, optimizer, 4)
     compare(model, state, 2e-3)
     assert model.head.weight is model.tokens.weight
+
+
+def test_a_gpt_whose_head_is_its_embedding_follows_torch() -> None:
+    """The table's gradient is a scatter sum and a matrix product, added."""
+    shape = gpt.Shape(layers=1, heads=2, width=16, context=8, dropout=0.0, tied=True)
+    model = gpt.make_model(shape)
+    optimizer = SGD(model.parameters(), lr=0.5)
+    step = captured(model, gpt.objective, optimizer, gpt.corpus(shape.context, limit=1 << 10))
+    assert "tokens.weight" in step.initial
+    assert "head.weight" not in step.initial
+    before = model.tokens.weight.detach().clone()
+    state = step.initial_state(5)
+    for _ in range(3):
+        loss = torch_step(model, gpt.objective, optimizer, drawn(step, state))
+        state = step.step(state)
+        torch.testing.assert_close(state["metric.loss"], loss, rtol=1e-3, atol=1e-3)
+    compare(model, state, 1e-3)
+    assert float((model.tokens.weight.detach() - before).abs().max()) > 0.02
 
 
 def test_options_that_change_nothing_are_accepted() -> None:
