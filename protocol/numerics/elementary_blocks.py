@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.numerics.elementary import Operations
-
 BLOCK = 1 << 15
 """Elements of a buffer: 128 KiB. The three to six that a list needs fit a second-level cache."""
 BLOCKS_PER_THREAD = 2
@@ -255,7 +253,7 @@ _plan = lru_cache(maxsize=None)(plan)
 def evaluate(function: Callable[[Any, Any], Any], x: Array, y: Array, threads: int) -> None:
     """Write a list's function of x to y, both contiguous f32 of one axis, on up to `threads` threads.
 
-    The threads live for this call only: a pool would not survive a fork.
+    The threads live for this call only, as a pool would not survive a fork, and have the caller's floating-point mode.
     """
     recorded = _plan(function)
     share = max(-(-x.size // threads), BLOCK * BLOCKS_PER_THREAD)

@@ -10,12 +10,24 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementary_torch import exp_f32
+from protocol.numerics import elementary_torch
 from protocol.numerics.elementwise import sqrt
 from protocol.numerics.kernels.choice import NoKernel, kernel_for
 
 GRAIN = 1 << 15
 """torch gives each of its threads at least this many elements of an operation (at::internal::GRAIN_SIZE)."""
+
+ELEMENTARY = {
+    "exp": 0x4142EB7F,
+    "log": 0x3F6A9208,
+    "tanh": 0x3F7C92C1,
+    "sigmoid": 0x3F6C948F,
+    "erf": 0x3F7FE555,
+    "sin": 0x3F193579,
+    "cos": 0xBF4D17C0,
+    "rsqrt": 0x3F21E89B,
+}
+"""Each elementary function at 2.5."""
 
 
 class SelfCheckError(RuntimeError):
@@ -35,7 +47,9 @@ def self_check(device: torch.device | str = "cpu") -> None:
     )  # 1 + 2^-24
     _expect("f32 division is not IEEE", one / 3.0, 0x3EAAAAAB)
     _expect("f32 square root is not IEEE", sqrt(one * _f32(0x3F7FFFFF, where)), 0x3F7FFFFF)
-    _expect("exp has other bits", exp_f32(one), 0x402DF854)
+    for name, bits in ELEMENTARY.items():
+        function = getattr(elementary_torch, f"{name}_f32")
+        _expect(f"{name} has other bits", function(one * 2.5), bits)
     for px, py in ((13, 13), (20, 13), (13, 20), (20, 20)):
         try:
             kernel_for(where, px, py)

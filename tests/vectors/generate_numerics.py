@@ -239,7 +239,7 @@ def movement_cases(words: Words, _: int) -> Iterator[Case]:
 
 
 def function_cases(words: Words, count: int) -> Iterator[Case]:
-    """Composed functions: `exp`, `log`, and the fused contraction and sum."""
+    """Composed functions: the elementary ones, and the fused contraction and sum."""
     o = IntegerOperations()
     x = vector(F32, [*edges.F32, *edges.EXP, *words.vector(F32, 2 * count)])
     yield mapped("exp", 0, lambda v: elementary.exp(o, v), F32, x)
@@ -252,6 +252,17 @@ def function_cases(words: Words, count: int) -> Iterator[Case]:
             found = tuple(rows.contract(r, s, px, py) for r, s in product(x.rows(), y.rows()))
             result = Value(F32, (x.shape[0], y.shape[0]), found)
             yield Case("contract", 0, bytes([px, py]), (x, y), result)
+    x = vector(F32, [*edges.F32, *edges.ELEMENTARY, *words.vector(F32, 2 * count)])
+    others = (
+        elementary.tanh,
+        elementary.sigmoid,
+        elementary.erf,
+        elementary.sin,
+        elementary.cos,
+        elementary.rsqrt,
+    )
+    for function in others:
+        yield mapped(function.__name__, 0, lambda v, f=function: f(o, v), F32, x)
 
 
 def first_rows(value: Value, count: int) -> Value:

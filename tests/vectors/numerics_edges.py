@@ -27,6 +27,35 @@ EXP = (
     ),  # subnormal results, last non-zero
     *(0x3F3504F2, 0x3F3504F3, 0x3F3504F4, 0x3FB504F2, 0x3FB504F3, 0x3FB504F4),  # log's mantissa interval
 )
+ELEMENTARY = (
+    *(0x411055A0, 0xC11055A0, 0x41180000, 0x41180001),  # tanh: near the last below 1, the clamp at 9.5
+    *(
+        0xC2CFF1B4,
+        0xC2CFF1B5,
+        0x418AA123,
+        0x41A00000,
+        0x41A00001,
+    ),  # sigmoid: last non-zero, near the last below 1
+    *(
+        0x3F7FFFFF,
+        0x3F800000,
+        0xBF800000,
+        0x407AD444,
+        0x407B0000,
+        0x407B0001,
+    ),  # erf: both sides of 1, the clamp
+    *(
+        0x3F490FDA,
+        0x3F490FDB,
+        0x3F490FDC,
+        0x3FC90FDB,
+        0xC0490FDB,
+        0x437CE5F1,
+    ),  # pi/4, pi/2, pi; 161 pi/2, the nearest
+    *(0x46FFFFFF, 0x47000000, 0x47000001, 0xC7000000, 0xC7000001),  # sin and cos: around 2^15
+    *(0x00000001, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0x80000000),
+)
+"""Where the lists of the other elementary functions change course."""
 I32 = (
     *(0, 1, -1, 2, 31, 32, 33, -31),
     *(2**31 - 1, -(2**31), -(2**31) + 1, 2**16, 2**24 + 1, -(2**24) - 1, 0x55555555, -0x55555556),

@@ -76,6 +76,7 @@ CASES = [
     Case("argmax_rows", (f32(3, 300),)),
     Case("exp", (f32(3, 50),)),
     Case("log", (f32(3, 50),)),
+    *(Case(name, (f32(3, 50),)) for name in ("tanh", "sigmoid", "erf", "sin", "cos", "rsqrt")),
     Case("keep_mask", (KEY, STEP), {"below": 3 << 30, "stream": 3, "d0": 5, "d1": 13}),
     Case("keep_mask", (KEY, STEP), {"below": 1, "stream": 1, "d0": 2}),
     Case("softmax", (f32(6, 10),), {"safe": False}),

@@ -141,3 +141,11 @@ def test_batches_are_uniform_and_differ_by_step() -> None:
     assert len(counts) == 10
     assert bool(((counts - 1000).abs() < 150).all())  # five standard deviations of 30
     assert not torch.equal(draws[0], draws[1])
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "rsqrt"])
+def test_elementary_functions_follow_torch(name: str) -> None:
+    x = torch.randn(1000) * 3
+    x = x.abs() if name in ("log", "rsqrt") else x
+    expected = getattr(torch, name)(x.double())
+    torch.testing.assert_close(run(name, x).double(), expected, rtol=2.5e-7, atol=0.0)

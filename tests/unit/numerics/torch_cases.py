@@ -10,7 +10,16 @@ from torch import Tensor
 from protocol.numerics import elementwise as ew
 from protocol.numerics import indexing, rows, sums
 from protocol.numerics.contract import contract, dot
-from protocol.numerics.elementary_torch import exp_f32, log_f32
+from protocol.numerics.elementary_torch import (
+    cos_f32,
+    erf_f32,
+    exp_f32,
+    log_f32,
+    rsqrt_f32,
+    sigmoid_f32,
+    sin_f32,
+    tanh_f32,
+)
 from protocol.numerics.philox import philox
 from protocol.numerics.types import DType, from_bytes, to_bytes
 
@@ -54,6 +63,12 @@ PLAIN: dict[str, Callable[..., Tensor]] = {
     "prefix_sum": sums.prefix_sum,
     "exp": exp_f32,
     "log": log_f32,
+    "tanh": tanh_f32,
+    "sigmoid": sigmoid_f32,
+    "erf": erf_f32,
+    "sin": sin_f32,
+    "cos": cos_f32,
+    "rsqrt": rsqrt_f32,
     "sum_f32": sums.sum_f32,
     "gather": indexing.gather,
 }
