@@ -22,11 +22,12 @@ I64_MAX = 2**63 - 1
 def exponent(x: Tensor, axis: int = -1) -> Tensor:
     """i32 `e` with max|x| < 2^e along `axis` (kept with size 1): at least -95, 32767 if the row has NaN or infinity.
 
-    Magnitudes of f32 order as their bit patterns do, so one integer maximum finds the largest and any NaN.
+    The least and the greatest element are NaN if any is; magnitudes of f32 order as their bit patterns do.
     """
     _require_f32(x)
-    magnitude = x.contiguous().view(torch.int32) & I32_MAX
-    largest = torch.amax(magnitude, dim=axis, keepdim=True) >> 23
+    low, high = torch.amin(x, dim=axis, keepdim=True), torch.amax(x, dim=axis, keepdim=True)
+    magnitude = torch.maximum(torch.abs(low), torch.abs(high)).view(torch.int32) & I32_MAX
+    largest = magnitude >> 23
     e = (largest - 126).clamp(min=MIN_EXPONENT)
     return torch.where(largest == 255, SENTINEL, e)
 

@@ -19,9 +19,9 @@ COMMITTED = {torch.float32: DType.F32, torch.uint8: DType.U8, torch.int32: DType
 
 
 def as_committed(t: Tensor) -> Tensor:
-    """A tensor on the CPU, contiguous, NaN canonical, int64 as i32."""
+    """A copy on the CPU, contiguous, NaN canonical, int64 as i32."""
     whole = t.to(torch.int32) if t.dtype is torch.int64 else t
-    return canonical(whole.detach().cpu()).contiguous()
+    return canonical(whole.detach().cpu()).clone(memory_format=torch.contiguous_format)
 
 
 def committed(dataset: Mapping[str, Tensor]) -> dict[str, Tensor]:

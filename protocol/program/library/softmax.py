@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from protocol.numerics.elementary_torch import exp_f32, log_f32
-from protocol.numerics.sums import max_f32, sum_f32
+from protocol.numerics.sums import FLOAT64_TERMS, max_f32, sum_f32
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.blocks import by_rows
 from protocol.program.library.elementary import exp, log
 from protocol.program.library.function import define
 from protocol.program.library.rows import cut_rows, sum_last
+
+POWER_BITS = 29
+"""Powers of a row have exponent 1, as the greatest is exactly 1: arithmetic.md section 3 at 30 bits."""
 
 
 def _rows(kernel: Callable[..., Tensor], *operands: Tensor) -> Tensor:
@@ -24,11 +28,19 @@ def _rows(kernel: Callable[..., Tensor], *operands: Tensor) -> Tensor:
     return by_rows(lambda *block: (canonical(kernel(*block)),), *tables)[0].reshape(shape)
 
 
+def _power_sum(powers: Tensor) -> Tensor:
+    """`sum_f32` of exp(x - max), whose exponent is known. A row that holds a NaN is NaN in all: its sum is too."""
+    if powers.shape[-1] > FLOAT64_TERMS:
+        return sum_f32(powers)
+    whole = (powers * 2.0**POWER_BITS).round_()
+    return (torch.sum(whole, dim=-1, keepdim=True, dtype=torch.float64) * 2.0**-POWER_BITS).to(torch.float32)
+
+
 def _softmax(x: Tensor, *, safe: bool) -> Tensor:
     def rows(x: Tensor) -> Tensor:
         largest = max_f32(x)
         powers = exp_f32(x - largest)
-        result = powers / sum_f32(powers)
+        result = powers.div_(_power_sum(powers))
         return result.masked_fill_(largest == -math.inf, 0.0) if safe else result
 
     return _rows(rows, x)
@@ -50,7 +62,7 @@ def softmax(b: Builder, x: Value, *, safe: bool) -> Value:
 
 
 def _softmax_grad(g: Tensor, y: Tensor) -> Tensor:
-    return _rows(lambda g, y: y * (g - sum_f32(g * y)), g, y)
+    return _rows(lambda g, y: (g - sum_f32(g * y)).mul_(y), g, y)
 
 
 @define("softmax_grad", kernel=_softmax_grad)
@@ -62,7 +74,7 @@ def softmax_grad(b: Builder, g: Value, y: Value) -> Value:
 def _log_softmax(x: Tensor) -> Tensor:
     def rows(x: Tensor) -> Tensor:
         shifted = x - max_f32(x)
-        return shifted - log_f32(sum_f32(exp_f32(shifted)))
+        return shifted.sub_(log_f32(_power_sum(exp_f32(shifted))))
 
     return _rows(rows, x)
 
