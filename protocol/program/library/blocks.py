@@ -1,4 +1,4 @@
-"""Kernels in cache-sized blocks: on the CPU a fused kernel's temporaries then never leave the cache.
+"""Kernels in blocks of rows: on the CPU a fused kernel's temporaries stay small, and so near.
 
 Only for functions of single rows: what one block gives does not depend on the others.
 """
@@ -14,8 +14,8 @@ from torch import Tensor
 
 from protocol.numerics.types import canonical
 
-BLOCK = 1 << 16
-"""Elements of a block: 256 KiB of f32."""
+BLOCK = 1 << 20
+"""Elements of a block: 4 MiB of f32. A block costs some fifty calls of torch on its rows' moments, 0.1 ms or so."""
 
 
 def by_rows(kernel: Callable[..., tuple[Tensor, ...]], *operands: Tensor) -> tuple[Tensor, ...]:

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import div, sqrt
-from protocol.numerics.sums import sum_f32
-from protocol.numerics.types import DType, canonical
+from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
-from protocol.program.library.blocks import by_rows
+from protocol.program.library.blocks import by_rows, canonical_in_place
 from protocol.program.library.function import define
 from protocol.program.library.rows import mean_last, mean_rows, sum_last
+from protocol.program.library.sums import column_sums
 
 
 def _layer_norm(
@@ -23,13 +23,13 @@ def _layer_norm(
 ) -> tuple[Tensor, ...]:
     def rows(x: Tensor) -> tuple[Tensor, ...]:
         mean = mean_rows(x)
-        centred = x - mean
-        variance = mean_rows(centred * centred)
+        y = x - mean
+        variance = mean_rows(y * y)
         one, least = (torch.tensor(value, dtype=torch.float32, device=x.device) for value in (1.0, eps))
         rstd = div(one, sqrt(variance + least))
-        y = centred * rstd
-        y = y if gain is None else y * gain
-        return canonical(y if bias is None else y + bias), mean, rstd
+        y.mul_(rstd)
+        y = y if gain is None else y.mul_(gain)
+        return canonical_in_place(y if bias is None else y.add_(bias)), mean, rstd
 
     return by_rows(rows, x)
 
@@ -53,10 +53,10 @@ def layer_norm(
 
 def _layer_norm_grad(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None = None) -> Tensor:
     def rows(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, ...]:
-        normal = (x - mean) * rstd
+        normal = (x - mean).mul_(rstd)
         scaled = g if gain is None else g * gain
         along = mean_rows(scaled * normal)
-        return (canonical(rstd * ((scaled - mean_rows(scaled)) - normal * along)),)
+        return (canonical_in_place((scaled - mean_rows(scaled)).sub_(normal.mul_(along)).mul_(rstd)),)
 
     return by_rows(rows, g, x, mean, rstd)[0]
 
@@ -77,9 +77,9 @@ def layer_norm_grad(
 
 def _layer_norm_grad_gain(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
     def rows(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, ...]:
-        return (g * ((x - mean) * rstd),)
+        return ((x - mean).mul_(rstd).mul_(g),)
 
-    return sum_f32(by_rows(rows, g, x, mean, rstd)[0], axis=0).squeeze(0)
+    return column_sums(by_rows(rows, g, x, mean, rstd)[0])
 
 
 @define("layer_norm_grad_gain", kernel=_layer_norm_grad_gain)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor
 
 from protocol.numerics import sums
-from protocol.numerics.rows import exponent, round_scaled, to_fixed
+from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, to_fixed, whole_in_row
 from protocol.numerics.types import canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
 from protocol.program.library.rows import cut_rows, sum_last
+
+BLOCK = 1 << 18
+"""Elements of a block of rows whose columns are summed: 1 MiB of f32, which stays near while it is scaled."""
 
 
 def _sum_rows(x: Tensor) -> Tensor:
@@ -24,11 +28,20 @@ def sum_rows(b: Builder, x: Value) -> Value:
     return b.reshape(sum_last(b, x), x.shape[:-1])
 
 
-def _sum_columns(x: Tensor) -> Tensor:
-    return sums.sum_f32(x, axis=0).squeeze(0)
+def column_sums(x: Tensor) -> Tensor:
+    """The kernel of `sum_columns`: exponents of all columns first, then the terms, both block by block."""
+    rows = max(1, BLOCK // x.shape[1])
+    if x.device.type != "cpu" or not rows < x.shape[0] <= sums.FLOAT64_TERMS:
+        return sums.sum_f32(x, axis=0).squeeze(0)
+    blocks = x.split(rows)
+    e = torch.stack([exponent(block, 0) for block in blocks]).amax(0)
+    parts = [
+        whole_in_row(block, e, sums.SUM_BITS).sum(0, keepdim=True, dtype=torch.float64) for block in blocks
+    ]
+    return round_exact(torch.cat(parts).sum(0), row_scale(e, sums.SUM_BITS).squeeze(0))
 
 
-@define("sum_columns", kernel=_sum_columns)
+@define("sum_columns", kernel=column_sums)
 def sum_columns(b: Builder, x: Value) -> Value:
     """f32 [K, N] to [N]: the sum of every column, as a bias gradient needs it."""
     return b.reshape(sum_last(b, b.transpose(x, 0, 1)), x.shape[1:])
