@@ -11,10 +11,11 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import commands, committing, gas, tracing, training
+from benchmarks import capturing, commands, committing, gas, tracing, training
 from benchmarks.measure import Row
 
 GROUPS = {
+    "capturing": capturing.rows,
     "committing": committing.rows,
     "training": training.rows,
     "tracing": tracing.rows,
