@@ -1,0 +1,42 @@
+"""The GPT of the examples: losses and weights beside plain torch, tied and untied, and masks that the key draws."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from examples import gpt
+from protocol.program.capture import capture
+from protocol.program.execute import Interpreter
+from tests.unit.capture.steps import BATCH, drawn, torch_step
+
+STEPS = 8
+DATA = gpt.corpus(32, 1 << 13)
+
+
+@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
+def test_steps_follow_torch(tied: bool) -> None:
+    model = gpt.make_model(gpt.Shape(2, 2, 32, 32, dropout=0.0, tied=tied))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
+    step = capture(model, gpt.objective, optimizer, DATA, batch_size=BATCH, steps=STEPS)
+    state = step.initial_state(4)
+    for _ in range(STEPS):
+        loss = torch_step(model, gpt.objective, optimizer, drawn(step, state))
+        state = step.step(state)
+        torch.testing.assert_close(state["metric.loss"], loss, rtol=1e-3, atol=1e-3)
+    for name, p in model.named_parameters():
+        # Adam's first steps are signs of gradients: an element whose gradient is nearly zero may take another one.
+        far = (state[name] - p.detach()).abs() > 1e-4
+        assert float(far.float().mean()) < 0.01, name
+
+
+def test_with_dropout_kernels_have_the_bits_of_the_bodies_and_the_key_decides() -> None:
+    model = gpt.make_model(gpt.Shape(2, 2, 32, 32))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    step = capture(model, gpt.objective, optimizer, DATA, batch_size=BATCH, steps=STEPS)
+    state = step.initial_state(4)
+    fast, slow = step.step(state), step.step_program.step(state, step.fixed, Interpreter())
+    for name, tensor in fast.items():
+        assert tensor.flatten().tolist() == slow[name].flatten().tolist(), name
+    other = step.step(step.initial_state(5))
+    assert not torch.equal(fast["tokens.weight"], other["tokens.weight"])
