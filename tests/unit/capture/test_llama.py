@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from protocol.program.capture import CapturedStep, capture
+from protocol.program.execute import Interpreter
 from tests.unit.capture.steps import drawn, torch_step
 
 transformers = pytest.importorskip("transformers")
@@ -46,11 +47,14 @@ def captured_llama(model: nn.Module, optimizer: torch.optim.Optimizer) -> Captur
     return capture(model, objective, optimizer, {"tokens": tokens}, batch_size=BATCH, steps=STEPS)
 
 
-def test_llama_trains_as_in_torch() -> None:
+def test_llama_trains_as_in_torch_and_kernels_have_the_bits_of_bodies() -> None:
     model = make_llama()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     step = captured_llama(model, optimizer)
     state = step.initial_state(3)
+    slow = step.step_program.step(state, step.fixed, Interpreter())
+    fast = step.step(state)
+    assert {name: t.tolist() for name, t in fast.items()} == {name: t.tolist() for name, t in slow.items()}
     for _ in range(STEPS):
         loss = torch_step(model, objective, optimizer, drawn(step, state))
         state = step.step(state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -188,6 +188,30 @@ def test_what_came_before_a_shape_that_depends_on_data_is_listed_too() -> None:
 )
 def test_what_has_no_exact_form_is_refused(model: type[nn.Module], what: str) -> None:
     assert all(what in problem.what for problem in refused(model()))
+
+
+@pytest.mark.parametrize(
+    ("change", "operation"),
+    [
+        (torch.exp2, "exp2"),
+        (lambda x: x**0.3, "pow"),
+        (lambda x: 2.0**x, "pow"),
+        (lambda x: x % 0.5, "remainder"),
+        (lambda x: x.sort(1).values, "sort"),
+        (lambda x: x.topk(8).values, "topk"),
+        (lambda x: x.index_put((torch.tensor([0, 0]),), x[:2]), "index_put"),
+        (lambda x: x.scatter(1, torch.zeros(6, 2, dtype=torch.long), x), "scatter"),
+        (lambda x: x.norm(p=3, dim=1, keepdim=True) * x, "linalg_vector_norm"),
+        (lambda x: x.prod(1, keepdim=True) * x, "prod"),
+        (lambda x: (x.int() // (x.int() + 1)).float(), "floor_divide"),
+    ],
+)
+def test_uses_without_an_exact_form_are_refused(change: Callable[[Tensor], Tensor], operation: str) -> None:
+    problems = refused(
+        Head(), lambda m, batch: (cross_entropy(m, batch), {"use": change(batch["x"]).float().mean()})
+    )
+    assert all(operation in problem.what for problem in problems)
+    assert all("test_refusals.py" in problem.source for problem in problems)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
