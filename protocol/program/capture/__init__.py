@@ -17,7 +17,7 @@ from protocol.program.capture.assemble import assemble, initial_tensors
 from protocol.program.capture.captured import CapturedStep, Coverage
 from protocol.program.capture.datasets import as_committed, committed, example_batch
 from protocol.program.capture.errors import CaptureError, Problem, Problems
-from protocol.program.capture.graph import Objective, require_f32, trace_step
+from protocol.program.capture.graph import Objective, require_types, trace_step
 from protocol.program.capture.lowering import missing
 from protocol.program.capture.roles import Bits, table_of
 from protocol.program.capture.schedules import learning_rates
@@ -60,7 +60,7 @@ def capture(
         if counted:
             traced = trace_step(model, objective, example_batch(data, batch_size))
     with problems.collected():
-        require_f32(model)
+        require_types(model)
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
     with problems.collected():
         update = update_of(optimizer, trainable, clip_norm, clip_value)

@@ -72,7 +72,7 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
     """
     problems = Problems()
     with problems.collected():
-        require_f32(model)
+        require_types(model)
     step = _Step(model, objective)
     parameters = {name: _in_f32(p) for name, p in model.named_parameters() if p.requires_grad}
     frozen = {name: _in_f32(p) for name, p in model.named_parameters() if not p.requires_grad}
@@ -180,7 +180,7 @@ def _keep_writes(
 def _literals(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict[str, Tensor]:
     """Make tensors that the code spells out, `torch.tensor([1, 2])`, placeholders behind the first `after` ones.
 
-    Returns them by name. Those of other types than a program has stay where they are, for `lowering` to refuse, and
+    Returns them by name. Those that no type of a program holds stay where they are, for `lowering` to refuse. and
     so do those without elements, for it to ignore.
     """
     graph = traced.graph
@@ -191,7 +191,7 @@ def _literals(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict
         if node.op != "get_attr":
             continue
         tensor = getattr(traced, node.target)
-        if tensor.dtype in DTYPES and tensor.numel():
+        if tensor.dtype in DTYPES and tensor.numel() and _fits(tensor):
             with graph.inserting_after(last):
                 last = graph.placeholder(node.name)
             last.meta = dict(node.meta)
@@ -211,19 +211,28 @@ def _source_of_write(node: torch.fx.Node) -> str:
     return ""
 
 
-def require_f32(model: nn.Module) -> None:
-    """Raise `CaptureError` for parameters and floating-point buffers of another type."""
-    buffers = {name: t for name, t in model.named_buffers() if t.is_floating_point()}
-    tensors = dict(model.named_parameters()) | buffers
-    wrong = {name: t for name, t in tensors.items() if t.dtype != torch.float32}
-    if wrong:
-        raise CaptureError(
-            Problem(
-                f"{name} is {str(t.dtype).removeprefix('torch.')}",
-                "train in float32: call model.float() first; other types are chosen by the arithmetic, not the model",
-            )
-            for name, t in wrong.items()
-        )
+def require_types(model: nn.Module) -> None:
+    """Raise `CaptureError` for parameters and float buffers that are not f32, and integer buffers that i32 cannot hold.
+
+    int64 buffers, such as counters, are i32 in a program.
+    """
+    problems = []
+    for name, t in (*model.named_parameters(), *model.named_buffers()):
+        kind = f"{name} is {str(t.dtype).removeprefix('torch.')}"
+        if t.is_floating_point() and t.dtype != torch.float32:
+            remedy = "call model.float() first; other types are chosen by the arithmetic, not the model"
+            problems.append(Problem(kind, f"train in float32: {remedy}"))
+        elif t.dtype not in DTYPES:
+            problems.append(Problem(kind, "keep it in float32, int64, int32, uint8 or bool"))
+        elif not _fits(t):
+            problems.append(Problem(f"{name} exceeds 32 bits", "renumber its values, or keep it in float32"))
+    if problems:
+        raise CaptureError(problems)
+
+
+def _fits(t: Tensor) -> bool:
+    """Whether i32 holds an int64 tensor; other types travel as they are."""
+    return t.dtype is not torch.int64 or not t.numel() or -(2**31) <= int(t.min()) <= int(t.max()) < 2**31
 
 
 def _require_scalars(loss: Tensor, metrics: Mapping[str, Tensor]) -> None:

@@ -152,6 +152,24 @@ def test_a_write_with_gaps_is_refused_with_its_line() -> None:
     assert "h[:, ::2] = 0.0" in caught.value.problems[0].source
 
 
+@pytest.mark.parametrize(
+    ("buffer", "what"),
+    [
+        (torch.zeros(8, dtype=torch.int16), "table is int16"),
+        (torch.zeros(8, dtype=torch.complex64), "table is complex64"),
+        (torch.zeros(8, dtype=torch.float64), "table is float64"),
+        (torch.full((8,), 2**31), "table exceeds 32 bits"),
+    ],
+    ids=["int16", "complex64", "float64", "too large"],
+)
+def test_buffers_that_no_type_holds_are_refused(buffer: Tensor, what: str) -> None:
+    model = nn.Linear(8, 3)
+    model.register_buffer("table", buffer)
+    with pytest.raises(CaptureError) as caught:
+        captured(model)
+    assert [problem.what for problem in caught.value.problems] == [what]
+
+
 def test_a_buffer_named_like_the_states_own_tensors_is_refused() -> None:
     class Named(Following):
         step: Tensor

@@ -229,6 +229,10 @@ def test_tensors_of_other_types_and_arguments_without_a_rule_are_refused() -> No
         ),
     )
     assert any("made inside" in problem.what for problem in problems)
+    (large,) = refused(
+        Head(), lambda m, batch: F.cross_entropy(m(batch["x"] + torch.tensor([2**40] * 8)), batch["y"])
+    )
+    assert "made inside" in large.what
     outside = torch.ones(8)
     (problem,) = refused(Head(), lambda m, batch: F.cross_entropy(m(batch["x"] + outside), batch["y"]))
     assert "outside" in problem.what
