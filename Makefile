@@ -1,7 +1,7 @@
 # One command per thing a newcomer wants. Every target sets up what it needs; a second run is quick.
 #
 #   make demo        eleven stories on a development chain of its own; writes build/demo/report.json
-#   make test        lint, contract tests, Python tests          make test-heavy   what takes minutes
+#   make test        lint, contract tests, Python tests          make test-heavy   what takes minutes; goes on where it stopped
 #   make bench       the performance table                       make lint         only the linters
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
 #
@@ -87,7 +87,7 @@ test:
 
 test-heavy: setup
 	$(MAKE) --no-print-directory contracts
-	$(BIN)/pytest -m heavy $(PYTEST_ARGS)
+	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume build/heavy-passed.list $(PYTEST_ARGS)
 
 bench: setup
 	$(MAKE) --no-print-directory contracts

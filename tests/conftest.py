@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.resuming"]
+
 # A shared machine is slow at times; slowness is measured by `make bench`, not by a deadline per example.
 settings.register_profile("assay", deadline=None, derandomize=True)
 settings.load_profile("assay")
