@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from examples import digits
 from protocol.program.capture import CapturedStep, capture
 
-WIDTHS = (8, 16, 32)
-"""Channels of the stages; each after the first halves the image."""
 BATCH = 32
 PEAK_RATE = 0.05
 WEIGHT_DECAY = 5e-4
@@ -24,44 +22,56 @@ WEIGHT_DECAY = 5e-4
 warm_up_and_cosine = digits.warm_up_and_cosine
 
 
-class Block(nn.Module):
-    """Two convolutions with batch norm, added to what came in."""
+class BasicBlock(nn.Module):
+    """Two 3 x 3 convolutions with batch norm beside a shortcut, which is a 1 x 1 convolution where shapes differ."""
 
-    def __init__(self, before: int, width: int, stride: int) -> None:
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.first = nn.Conv2d(before, width, 3, stride, padding=1, bias=False)
-        self.second = nn.Conv2d(width, width, 3, padding=1, bias=False)
-        self.first_norm, self.second_norm = nn.BatchNorm2d(width), nn.BatchNorm2d(width)
-        self.shortcut: nn.Module = nn.Identity()
-        if stride != 1 or before != width:
+        self.first = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.norm = nn.BatchNorm2d(outputs)
+        self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.second_norm = nn.BatchNorm2d(outputs)
+        self.shortcut = nn.Sequential()
+        if stride != 1 or inputs != outputs:
             self.shortcut = nn.Sequential(
-                nn.Conv2d(before, width, 1, stride, bias=False), nn.BatchNorm2d(width)
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        """f32 [B, C, H, W] to [B, width, H / stride, W / stride]."""
-        y = F.relu(self.first_norm(self.first(x)))
-        return F.relu(self.second_norm(self.second(y)) + self.shortcut(x))
+        """[N, C, H, W] to [N, outputs, H / stride, W / stride]."""
+        h = F.relu(self.norm(self.first(x)), inplace=True)
+        h = self.second_norm(self.second(h))
+        h += self.shortcut(x)
+        return F.relu(h, inplace=True)
 
 
 class ResNet(nn.Module):
-    """A first convolution, one block a stage, the mean over the image, a linear layer."""
+    """A stem with pooling, three stages of `depth` blocks that halve the size and double the width, a linear head."""
 
-    def __init__(self) -> None:
+    def __init__(self, channels: int = 1, width: int = 8, depth: int = 1, classes: int = 10) -> None:
         super().__init__()
-        self.first = nn.Sequential(
-            nn.Conv2d(1, WIDTHS[0], 3, padding=1, bias=False), nn.BatchNorm2d(WIDTHS[0]), nn.ReLU()
+        self.stem = nn.Sequential(
+            nn.Conv2d(channels, width, 3, padding=1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, 1, 1),
         )
-        pairs = zip((WIDTHS[0], *WIDTHS), WIDTHS, strict=False)
-        self.blocks = nn.Sequential(
-            *(Block(before, width, 1 + (k > 0)) for k, (before, width) in enumerate(pairs))
+        widths = [width, width, 2 * width, 4 * width]
+        self.stages = nn.Sequential(
+            *(
+                BasicBlock(
+                    widths[k] if block == 0 else widths[k + 1], widths[k + 1], 2 if k and not block else 1
+                )
+                for k in range(3)
+                for block in range(depth)
+            )
         )
-        self.last = nn.Linear(WIDTHS[-1], 10)
+        self.head = nn.Linear(widths[-1], classes)
 
-    def forward(self, images: Tensor) -> Tensor:
-        """f32 [B, 1, 8, 8] to logits [B, 10]."""
-        x = self.blocks(self.first(images))
-        logits: Tensor = self.last(F.adaptive_avg_pool2d(x, 1).flatten(1))
+    def forward(self, x: Tensor) -> Tensor:
+        """Images [N, channels, H, W] to logits [N, classes]."""
+        h = F.adaptive_avg_pool2d(self.stages(self.stem(x)), 1)
+        logits: Tensor = self.head(torch.flatten(h, 1))
         return logits
 
 

@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import ResNetConfig, ResNetForImageClassification
 
+from examples.resnet import ResNet
 from protocol.program.capture import Objective, capture
 from protocol.program.execute import Interpreter
 from protocol.program.library import CATALOGUE
-from tests.models.resnet import ResNet
 
 BATCH = 32
 RATE = 0.02

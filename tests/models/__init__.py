@@ -1,1 +1,0 @@
-"""Models as a submitter writes them, for the tests of `capture`."""
