@@ -83,11 +83,14 @@ library ArbiterReductions {
     {
         uint32[] memory shape = ins.results[0].shape;
         if (shape.length < 2) revert Instructions.TypeOutOfBounds(ins.results[0].code, shape.length, 0);
-        uint256 n = shape[shape.length - 1];
-        uint256 m = shape[shape.length - 2];
-        bytes calldata x = _block(ins, 0, index / n, blockIndex, chunks);
-        bytes calldata y = _block(ins, 1, index / n / m * n + index % n, blockIndex, chunks);
-        return uint64(Fixed.dotBlock(x, y));
+        // unchecked: dimensions are not 0, the index is below their product.
+        unchecked {
+            uint256 n = shape[shape.length - 1];
+            uint256 m = shape[shape.length - 2];
+            bytes calldata x = _block(ins, 0, index / n, blockIndex, chunks);
+            bytes calldata y = _block(ins, 1, index / n / m * n + index % n, blockIndex, chunks);
+            return uint64(Fixed.dotBlock(x, y));
+        }
     }
 
     /// @dev out[..., r] = sum of x[..., k] over all k with index[k] = r. The index has one row for all rows of x.
@@ -133,9 +136,13 @@ library ArbiterReductions {
         TensorType memory t = Chunks.typeOf(ins, operand);
         uint256 rowBytes = _rowBytes(t);
         uint256 size = rowBytes < Instructions.CHUNK_BYTES ? rowBytes : Instructions.CHUNK_BYTES;
-        uint256 begin = row * rowBytes + blockIndex * size;
-        uint256 place = begin % Instructions.CHUNK_BYTES;
-        return Chunks.find(t, operand, begin / Instructions.CHUNK_BYTES, chunks)[place:place + size];
+        // unchecked: rows and blocks number fewer than 2^40, rows have at most 2^40 bytes. A row that the operand does not
+        // have is in no chunk of it.
+        unchecked {
+            uint256 begin = row * rowBytes + blockIndex * size;
+            uint256 place = begin % Instructions.CHUNK_BYTES;
+            return Chunks.find(t, operand, begin / Instructions.CHUNK_BYTES, chunks)[place:place + size];
+        }
     }
 
     function _rowBytes(TensorType memory t) private pure returns (uint256) {

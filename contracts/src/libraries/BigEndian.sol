@@ -14,6 +14,18 @@ library BigEndian {
         }
     }
 
+    /// @notice The 32 bytes from `offset` on, without a look at where `data` ends: see `requireBytes`.
+    function word(bytes calldata data, uint256 offset) internal pure returns (uint256 value) {
+        assembly ("memory-safe") {
+            value := calldataload(add(data.offset, offset))
+        }
+    }
+
+    /// @notice Refuses data of fewer than `needed` bytes.
+    function requireBytes(bytes calldata data, uint256 needed) internal pure {
+        if (needed > data.length) revert BytesTruncated(data.length, needed);
+    }
+
     /// @notice The bytes from `offset` on.
     function from(bytes calldata data, uint256 offset) internal pure returns (bytes calldata) {
         if (offset > data.length) revert BytesTruncated(data.length, offset);

@@ -21,9 +21,11 @@ library Instructions {
         pure
         returns (Instruction memory ins, bytes calldata attributes)
     {
-        ins.opcode = uint16(BigEndian.read(raw, 0, 2));
-        ins.first = uint32(BigEndian.read(raw, 2, 4));
-        uint256 operands = BigEndian.read(raw, 6, 1);
+        BigEndian.requireBytes(raw, 7);
+        uint256 head = BigEndian.word(raw, 0);
+        ins.opcode = uint16(head >> 240);
+        ins.first = uint32(head >> 208);
+        uint256 operands = uint8(head >> 200);
         uint256 offset = 7;
         ins.leaves = new uint32[](operands);
         ins.operands = new TensorType[](operands);
@@ -98,23 +100,29 @@ library Instructions {
         pure
         returns (TensorType memory t, uint256 next)
     {
-        t.code = uint8(BigEndian.read(raw, offset, 1));
-        uint256 rank = BigEndian.read(raw, offset + 1, 1);
+        // Code, rank and the first seven dimensions are 30 bytes of one word; an eighth is in the next.
+        uint256 word = BigEndian.word(raw, offset);
+        t.code = uint8(word >> 248);
+        uint256 rank = uint8(word >> 240);
         if (t.code > TypeCode.BOOL || rank > MAX_RANK) revert TypeOutOfBounds(t.code, rank, 0);
-        next = offset + 2;
-        t.shape = new uint32[](rank);
+        uint32[] memory shape = new uint32[](rank);
         uint256 size = width(t.code);
         // unchecked: at most eight 32-bit factors, refused as soon as the product passes 2^40.
         unchecked {
+            next = offset + 2 + 4 * rank;
+            BigEndian.requireBytes(raw, next);
+            word <<= 16;
             for (uint256 k; k < rank; ++k) {
-                uint256 dimension = BigEndian.read(raw, next, 4);
+                if (k == 7) word = BigEndian.word(raw, next - 4);
+                uint256 dimension = word >> 224;
+                word <<= 32;
                 size *= dimension;
                 if (dimension == 0 || dimension >> 31 != 0 || size > MAX_BYTES) {
                     revert TypeOutOfBounds(t.code, rank, size);
                 }
-                t.shape[k] = uint32(dimension);
-                next += 4;
+                shape[k] = uint32(dimension);
             }
         }
+        t.shape = shape;
     }
 }
