@@ -67,6 +67,7 @@ POINTWISE = [
     one("clamp low", lambda x: x.clamp(min=0.1)),
     one("clamp high", lambda x: x.clamp(max=0.1)),
     Case("clamp tensors", lambda x, y: x.clamp(y - 0.2, y + 0.2), [(3, 4), (4,)]),
+    Case("abs integers", lambda x: x.abs() % 1000, [INTEGERS]),
     Case("floor divide", lambda x: torch.stack([x // d for d in (1, 2, 3, 7, 64, 1000)]) % 65537, [INTEGERS]),
     Case("remainder", lambda x: torch.stack([x % d for d in (1, 2, 3, 7, 64, 65537)]), [INTEGERS]),
 ]

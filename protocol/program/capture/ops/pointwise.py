@@ -196,7 +196,6 @@ def _sign(b: Builder, x: Value) -> Value:
     return b.select(b.lt(zero, x), b.constant(DType.F32, (), 1.0), below)
 
 
-unary(aten.abs.default, "abs", lambda b, x: b.abs(x))
 unary(aten.sqrt.default, "sqrt", lambda b, x: b.sqrt(x))
 unary(aten.floor.default, "floor", lambda b, x: b.floor(x))
 unary(aten.ceil.default, "ceil", lambda b, x: b.neg(b.floor(b.neg(x))))
@@ -204,6 +203,15 @@ unary(aten.round.default, "rint", lambda b, x: b.rint(x))
 unary(aten.reciprocal.default, "reciprocal", lambda b, x: b.div(b.constant(DType.F32, (), 1.0), x))
 unary(aten.sgn.default, "sign", _sign)
 unary(aten.sign.default, "sign", _sign)
+
+
+@lowers(aten.abs.default)
+def magnitude(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
+    """|x|."""
+    b = lowering.builder
+    if x.dtype is DType.F32:
+        return shaped(lowering, node, View.of(b.abs(x.broadcast(b))))
+    return maximum(lowering, node, x, neg(lowering, node, x))
 
 
 @lowers(aten.neg.default)
