@@ -7,7 +7,8 @@ place into a new tensor, so the graph has no side effects; what was written into
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -91,7 +92,7 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
     ) -> tuple[list[Tensor], list[Tensor]]:
         leaves = [value.detach().requires_grad_() for value in p]
         # Fused attention has bits of its own; torch's own writing of it is products, a softmax and masks.
-        with recorder, recorder.names_of(model), sdpa_kernel(SDPBackend.MATH):
+        with recorder, recorder.names_of(model), sdpa_kernel(SDPBackend.MATH), _compiling():
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
             named = {f"model.{name}": value for name, value in tensors.items()}
             loss, metrics, after = functional_call(step, named, (dict(zip(batch, x)),))
@@ -140,6 +141,18 @@ def _same_kind(name: str, old: Tensor, new: Tensor) -> Tensor:
         return new
     what = f"buffer {name} changes from {old.dtype} {tuple(old.shape)} to {new.dtype} {tuple(new.shape)}"
     raise CaptureError([Problem(what, "keep its type and shape, computed from the batch and the model")])
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Let `torch.compiler.is_compiling()` be true, as `torch.export` does: models then skip the shortcuts that look at
+    data, such as whether a padding mask hides anything."""
+    before = torch.compiler._is_compiling_flag
+    torch.compiler._is_compiling_flag = True
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag = before
 
 
 def _contents(x: Tensor) -> Tensor:

@@ -81,6 +81,26 @@ def test_with_dropout_it_trains_and_kernels_have_the_bits_of_the_bodies(attentio
     assert sum(losses[-5:]) < sum(losses[:5]) - 0.5
 
 
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_a_padding_mask_from_the_batch(attention: str) -> None:
+    lengths = 10 + torch.arange(50) % (LENGTH - 10)
+    data = {"tokens": TOKENS, "mask": (torch.arange(LENGTH) < lengths[:, None]).long()}
+
+    def padded(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        labels = torch.where(batch["mask"] == 1, batch["tokens"], -100)
+        loss: Tensor = model(input_ids=batch["tokens"], attention_mask=batch["mask"], labels=labels).loss
+        return loss
+
+    model = make_model(attention)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    step = capture(model, padded, optimizer, data, batch_size=BATCH, steps=STEPS)
+    state = step.initial_state(3)
+    for _ in range(4):
+        loss = torch_step(model, padded, optimizer, drawn(step, state))
+        state = step.step(state)
+        torch.testing.assert_close(state["metric.loss"], loss, rtol=1e-3, atol=1e-3)
+
+
 def test_four_layers_are_captured_within_ten_seconds() -> None:
     model = make_model("sdpa", dropout=0.1, layers=4, width=64)
     start = time.perf_counter()
