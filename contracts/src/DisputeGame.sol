@@ -111,9 +111,9 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         ClaimRecord storage steps = _claims[_claimKey(g)];
         _requireBetween(steps.root, steps.size, step, before, afterwards);
         // At most 2^16 steps.
-        (g.step, g.phase) = (uint24(step), Phase.Frame);
-        bytes32 key = _claimKey(g);
-        _request(g.task, key, Kind.Trace, 0, 0, Proofs.between(before.value, afterwards.value));
+        bytes32 key = Proofs.traceKey(g.task, g.segment, step, before.value, afterwards.value);
+        (g.step, g.phase, g.claim) = (uint24(step), Phase.Frame, key);
+        _request(g.task, key, Kind.Trace, 0, 0, 0);
         emit StepSelected(game, step, before.value, afterwards.value, key);
     }
 

@@ -15,7 +15,7 @@ import {Shares} from "./libraries/Shares.sol";
 contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
-    /// @notice One storage slot: `held` is 4 * remaining + module, the module that made it (1 market, 2 audit board, 3 game).
+    /// @notice One storage slot, cleared when the lock is empty: `held` is 4 * remaining + module, the module that made it (1 market, 2 audit board, 3 game).
     struct Lock {
         address owner;
         uint96 held;
@@ -148,6 +148,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         returns (address owner, address module, uint256 remaining, uint64 until)
     {
         Lock storage entry = _lockAt(id);
+        if (entry.owner == address(0)) return (address(0), address(0), 0, _until[id]);
         return (entry.owner, _moduleOf(entry), entry.held >> 2, _until[id]);
     }
 
@@ -165,12 +166,16 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
 
     function _lockAt(uint256 id) private view returns (Lock storage entry) {
         entry = _locks[id];
-        if (entry.owner == address(0)) revert Errors.UnknownLock(id);
+        if (entry.owner == address(0) && (id == 0 || id > _newest)) revert Errors.UnknownLock(id);
     }
 
+    /// @dev An empty lock is every module's: it gives nothing.
     function _ownLock(uint256 id) private view returns (Lock storage entry) {
         entry = _lockAt(id);
-        if (_moduleNumber[msg.sender] != entry.held & 3) {
+        uint8 module = _moduleNumber[msg.sender];
+        if (entry.owner == address(0)) {
+            if (module == 0) revert Errors.NotModule(msg.sender);
+        } else if (module != entry.held & 3) {
             revert Errors.NotAllowed(msg.sender, _moduleOf(entry));
         }
     }
@@ -185,17 +190,18 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         free[account] = available - amount;
     }
 
-    function _take(Lock storage entry, uint256 amount) private returns (uint256 taken) {
+    function _take(uint256 id, Lock storage entry, uint256 amount) private returns (uint256 taken) {
         uint96 held = entry.held;
         uint256 remaining = held >> 2;
         taken = amount < remaining ? amount : remaining;
-        // The module's two bits stay.
-        entry.held = held - uint96(taken << 2);
+        if (taken == remaining) delete _locks[id];
+        else entry.held = held - uint96(taken << 2); // The module's two bits stay.
     }
 
     function _release(uint256 id, Lock storage entry, uint256 amount) private returns (uint256 taken) {
-        taken = _take(entry, amount);
-        free[entry.owner] += taken;
+        address owner = entry.owner;
+        taken = _take(id, entry, amount);
+        free[owner] += taken;
         emit Released(id, taken);
     }
 
@@ -203,14 +209,14 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         private
         returns (uint256 taken)
     {
-        taken = _take(entry, amount);
+        taken = _take(id, entry, amount);
         free[to] += taken;
         emit Paid(id, to, taken);
     }
 
     /// @dev What is burned was deposited, and no more than 2^94 of it in each of 2^64 locks: less than 2^192.
     function _burn(uint256 id, Lock storage entry, uint256 amount) private returns (uint256 taken) {
-        taken = _take(entry, amount);
+        taken = _take(id, entry, amount);
         _burned += uint192(taken);
         emit Burned(id, taken);
     }

@@ -90,9 +90,9 @@ class GameReader:
 
     def _build(self, state: GameState, block: int) -> GameView:
         path = tuple(int(event.arguments["n"]) for event in self._of("CallSelected"))
-        keys = self._frame_keys(state, path)
         steps = self._of("StepSelected")
         chosen = steps[-1].arguments if steps else None
+        keys = tuple(frame_keys(chosen["claim"], self._program, path)) if chosen else ()
         elements = self._of("ElementSelected")
         instruction = int(elements[-1].arguments["n"]) if elements else 0
         splitting = state.phase in (Phase.SPLIT, Phase.BLOCK)
@@ -124,11 +124,6 @@ class GameReader:
 
     def _claimed(self, key: bytes, block: int) -> bytes | None:
         return self.game.claim(key, block).posted
-
-    def _frame_keys(self, state: GameState, path: tuple[int, ...]) -> tuple[bytes, ...]:
-        if not state.step:
-            return ()
-        return tuple(frame_keys(state.task, state.segment, state.step, self._program, path))
 
     def _words(self) -> tuple[int, ...]:
         """The words that the solver stated for the current selection: none while it is to move."""

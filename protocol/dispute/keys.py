@@ -18,9 +18,10 @@ def steps_key(task: int, segment: int) -> bytes:
     return keccak(encode(["uint8", "uint256", "uint32"], [1, task, segment]))
 
 
-def trace_key(task: int, segment: int, step: int) -> bytes:
-    """Key of the claim "the trace of this step" (steps count from 1)."""
-    return keccak(encode(["uint8", "uint256", "uint32", "uint32"], [2, task, segment, step]))
+def trace_key(task: int, segment: int, step: int, before: bytes, after: bytes) -> bytes:
+    """Key of the claim "the trace of this step" (steps count from 1), which goes from one state root to the other."""
+    types = ["uint8", "uint256", "uint32", "uint32", "bytes32", "bytes32"]
+    return keccak(encode(types, [2, task, segment, step, before, after]))
 
 
 def callee_key(caller: bytes, call: bytes) -> bytes:
@@ -28,9 +29,9 @@ def callee_key(caller: bytes, call: bytes) -> bytes:
     return keccak(encode(["uint8", "bytes32", "bytes32"], [3, caller, keccak(call)]))
 
 
-def frame_keys(task: int, segment: int, step: int, program: Program, path: tuple[int, ...]) -> list[bytes]:
-    """Keys of a step's top frame, which runs `program`, and of each frame on the way down the calls of `path`."""
-    keys = [trace_key(task, segment, step)]
+def frame_keys(top: bytes, program: Program, path: tuple[int, ...]) -> list[bytes]:
+    """The key of a top frame, which runs `program`, and of each frame on the way down the calls of `path`."""
+    keys = [top]
     for n in path:
         keys.append(callee_key(keys[-1], program.instructions[n].encode()))
         program = program.callee(n)

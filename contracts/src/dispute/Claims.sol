@@ -44,9 +44,9 @@ abstract contract Claims is GameState {
         ClaimRecord storage c = _claims[key];
         if (c.kind != Kind.None) return;
         (c.task, c.deadline, c.size, c.kind) = (task, uint40(_enqueue(task)), size, kind);
-        // A top frame and a step tree have a context, a callee has a program.
-        if (program == 0) c.context = context;
-        else c.program = program;
+        // A step tree has a context, a callee a program.
+        if (context != 0) c.context = context;
+        if (program != 0) c.program = program;
     }
 
     /// @dev A claim of this kind that the caller, the solver, may post now.

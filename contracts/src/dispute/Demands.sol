@@ -91,7 +91,7 @@ abstract contract Demands is GameState {
         if (tree == Tree.Step) return (c.root, c.size, 0);
         if (tree == Tree.State) {
             if (g.depth != 0) revert DisputeErrors.NoStates();
-            Proofs.requireContext(c.context, Proofs.between(before, afterwards));
+            _requireStates(g, before, afterwards);
             return (afterwards, _dockets[g.task].stateTensors, 0);
         }
         return abi.decode(_proved(Evidence.demand.selector, c), (bytes32, uint32, uint64));

@@ -15,7 +15,7 @@ import {Parameters} from "../types/Parameters.sol";
 /// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
 /// @dev Records are packed: a game opens with two storage slots, the others are written when they are first needed.
 abstract contract GameState is IDisputeGame {
-    /// @notice One game. `claim` is 0 until the first call, `segmentRoot` unless blind; `moves` numbers the moves that take a
+    /// @notice One game. `claim` is 0 until a step is selected, `segmentRoot` unless blind; `moves` numbers the moves that take a
     /// head; `spent` is what the challenger's moves took so far, in seconds.
     struct Record {
         address challenger;
@@ -45,7 +45,7 @@ abstract contract GameState is IDisputeGame {
     }
 
     /// @notice One claim. `program` is 0 in a top frame: the task's; `size` of a trace is 0 until it has callees. `context` is
-    /// 0 in a callee: its key names its caller and its call. A step tree names the game that is rewarded for the segment,
+    /// that of a step tree: the key of a trace names its states, or its caller and its call. A step tree names the game that is rewarded for the segment,
     /// and the block that gives it priority.
     struct ClaimRecord {
         uint64 task;
@@ -138,9 +138,13 @@ abstract contract GameState is IDisputeGame {
 
     /// @dev The claim that the game waits for or has reached.
     function _claimKey(Record storage g) internal view returns (bytes32) {
-        if (g.depth != 0) return g.claim;
-        if (g.step != 0) return Proofs.traceKey(g.task, g.segment, g.step);
+        if (g.step != 0) return g.claim;
         return g.segment == 0 ? bytes32(0) : Proofs.stepsKey(g.task, g.segment);
+    }
+
+    /// @dev The states around the step of a game in a top frame.
+    function _requireStates(Record storage g, bytes32 before, bytes32 afterwards) internal view {
+        Proofs.requireContext(g.claim, Proofs.traceKey(g.task, g.segment, g.step, before, afterwards));
     }
 
     /// @dev The program of a frame; 0 for a step tree.

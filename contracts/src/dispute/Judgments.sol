@@ -43,16 +43,7 @@ abstract contract Judgments is GameState {
         bytes32 afterwards,
         bytes calldata
     ) external override {
-        Record storage g = _challengerTurn(game, head, Phase.Frame);
-        ClaimRecord storage c = _reached(g);
-        Evidence.Edge memory edge = abi.decode(_proved(Evidence.judgeInput.selector, c), (Evidence.Edge));
-        if (g.depth != 0) {
-            _requireInCaller(g, before, edge, source);
-        } else {
-            Proofs.requireContext(c.context, Proofs.between(before, afterwards));
-            _requireInput(g.task, before, edge.k, source);
-        }
-        _judgeEdge(game, g, edge.n, edge.value, source.value);
+        _judgeEdge(game, head, Evidence.judgeInput.selector, source, before, afterwards);
     }
 
     /// @inheritdoc IDisputeGame
@@ -66,34 +57,45 @@ abstract contract Judgments is GameState {
         bytes32 afterwards,
         bytes calldata
     ) external override {
-        Record storage g = _challengerTurn(game, head, Phase.Frame);
-        ClaimRecord storage c = _reached(g);
-        Evidence.Edge memory edge = abi.decode(_proved(Evidence.judgeOutput.selector, c), (Evidence.Edge));
-        if (g.depth != 0) {
-            _requireInCaller(g, before, edge, target);
-        } else {
-            Proofs.requireContext(c.context, Proofs.between(before, afterwards));
-            Proofs.requireLeaf(afterwards, _dockets[g.task].stateTensors, edge.k, target);
-        }
-        _judgeEdge(game, g, edge.n, target.value, edge.value);
+        _judgeEdge(game, head, Evidence.judgeOutput.selector, target, before, afterwards);
     }
 
-    /// @dev Both sides of an edge are the solver's words: unequal, it is wrong.
-    function _judgeEdge(uint256 game, Record storage g, uint32 n, bytes32 claimed, bytes32 due) private {
-        if (claimed == due) revert DisputeErrors.EdgeAgrees(due);
-        emit EdgeJudged(game, n, claimed, due);
+    /// @dev Both sides of an edge are the solver's words: unequal, it is wrong. `other` is the side outside of the frame.
+    function _judgeEdge(
+        uint256 game,
+        bytes32 head,
+        bytes4 selector,
+        Leaf calldata other,
+        bytes32 before,
+        bytes32 afterwards
+    ) private {
+        Record storage g = _challengerTurn(game, head, Phase.Frame);
+        Evidence.Edge memory edge = abi.decode(_proved(selector, _reached(g)), (Evidence.Edge));
+        bool input = selector == Evidence.judgeInput.selector;
+        if (g.depth != 0) {
+            _requireInCaller(g, before, edge, other);
+        } else {
+            _requireStates(g, before, afterwards);
+            (bytes32 root, uint32 size, uint32 k) =
+                input ? _inputOf(g.task, before, edge.k) : (afterwards, _dockets[g.task].stateTensors, edge.k);
+            Proofs.requireLeaf(root, size, k, other);
+        }
+        if (edge.value == other.value) revert DisputeErrors.EdgeAgrees(edge.value);
+        (bytes32 claimed, bytes32 due) = input ? (edge.value, other.value) : (other.value, edge.value);
+        emit EdgeJudged(game, edge.n, claimed, due);
         _convict(game, g, Verdict.SolverFalse);
     }
 
-    /// @dev Input k of a top frame: the state before the step, then the constants of the terms.
-    function _requireInput(uint256 task, bytes32 before, uint32 k, Leaf calldata source) private view {
+    /// @dev Where input k of a top frame lies: in the state before the step, or behind it in the constants of the terms.
+    function _inputOf(uint256 task, bytes32 before, uint32 k)
+        private
+        view
+        returns (bytes32 root, uint32 size, uint32 index)
+    {
         uint32 stateTensors = _dockets[task].stateTensors;
-        if (k < stateTensors) {
-            Proofs.requireLeaf(before, stateTensors, k, source);
-        } else {
-            (bytes32 root, uint32 size) = MARKET.constantsOf(task);
-            Proofs.requireLeaf(root, size, k - stateTensors, source);
-        }
+        if (k < stateTensors) return (before, stateTensors, k);
+        (root, size) = MARKET.constantsOf(task);
+        return (root, size, k - stateTensors);
     }
 
     /// @dev The edge's other side in the caller's trace, whose size `selectCall` noted. Only the caller's key and the bytes of

@@ -25,7 +25,8 @@ interface IStakeVault {
     /// @notice Free tokens of an account.
     function free(address account) external view returns (uint256);
 
-    /// @notice Owner, module, remaining amount of a lock and the time its unbonding ends (0: not unbonding).
+    /// @notice Owner, module, remaining amount of a lock and the time its unbonding ends (0: not unbonding). An empty lock has
+    /// neither owner nor module, and gives nothing.
     function lockOf(uint256 id)
         external
         view

@@ -16,8 +16,13 @@ library Proofs {
         return keccak256(abi.encode(uint8(1), task, segment));
     }
 
-    function traceKey(uint256 task, uint32 segment, uint32 step) internal pure returns (bytes32) {
-        return keccak256(abi.encode(uint8(2), task, segment, step));
+    /// @param before, afterwards The states around the step, which the segment's step tree fixes.
+    function traceKey(uint256 task, uint32 segment, uint32 step, bytes32 before, bytes32 afterwards)
+        internal
+        pure
+        returns (bytes32)
+    {
+        return keccak256(abi.encode(uint8(2), task, segment, step, before, afterwards));
     }
 
     /// @param call keccak256 of the call instruction, which names its place in the caller: no two calls of a program are equal.
@@ -25,7 +30,7 @@ library Proofs {
         return keccak256(abi.encode(uint8(3), caller, call));
     }
 
-    /// @notice Context of what lies between two states.
+    /// @notice Context of a step tree: the checkpoints around the segment.
     function between(bytes32 before, bytes32 afterwards) internal pure returns (bytes32) {
         return keccak256(abi.encode(before, afterwards));
     }

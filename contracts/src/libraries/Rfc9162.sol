@@ -67,6 +67,7 @@ library Rfc9162 {
         view
         returns (bytes32)
     {
+        if (size == 1 && lo < treeSize) return _rootFromLeaf(treeSize, lo, node, path);
         (uint256 rights, uint256 depth) = _descend(treeSize, lo, size);
         if (path.length != depth) revert ProofLength(path.length, depth);
         // unchecked: i counts to at most 64.
@@ -74,6 +75,57 @@ library Rfc9162 {
             for (uint256 i; i < depth; ++i) {
                 node = (rights >> i) & 1 == 1 ? nodeHash(path[i], node) : nodeHash(node, path[i]);
             }
+        }
+        return node;
+    }
+
+    /// @dev RFC 9162 section 2.1.3.2: `fn` and `sn` are the numbers of the node and of the last one of its level. Nearly all
+    /// hashes of a dispute are made here, so it is written out: 300 gas each instead of 600.
+    function _rootFromLeaf(uint64 treeSize, uint64 leaf, bytes32 node, bytes32[] calldata path)
+        private
+        view
+        returns (bytes32)
+    {
+        bool done = true;
+        uint256 sn = treeSize - 1;
+        assembly ("memory-safe") {
+            let input := mload(0x40)
+            mstore8(input, 0x01)
+            let left := add(input, 0x01)
+            let right := add(input, 0x21)
+            let fn := leaf
+            let next := path.offset
+            for { let end := add(next, shl(5, path.length)) } lt(next, end) { next := add(next, 0x20) } {
+                // At the root already: the path is too long.
+                if iszero(sn) {
+                    sn := 1
+                    break
+                }
+                switch or(and(fn, 1), eq(fn, sn))
+                case 0 {
+                    mstore(left, node)
+                    mstore(right, calldataload(next))
+                }
+                default {
+                    mstore(left, calldataload(next))
+                    mstore(right, node)
+                    // The last node of a level without a partner stands for itself on the levels above.
+                    for {} iszero(or(and(fn, 1), iszero(fn))) {} {
+                        fn := shr(1, fn)
+                        sn := shr(1, sn)
+                    }
+                }
+                fn := shr(1, fn)
+                sn := shr(1, sn)
+                done := and(staticcall(gas(), 2, input, 0x41, 0x00, 0x20), done)
+                done := and(done, eq(returndatasize(), 0x20))
+                node := mload(0x00)
+            }
+        }
+        if (!done) revert Sha256Failed();
+        if (sn != 0) {
+            (, uint256 depth) = _descend(treeSize, leaf, 1);
+            revert ProofLength(path.length, depth);
         }
         return node;
     }

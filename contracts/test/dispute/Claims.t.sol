@@ -131,7 +131,7 @@ contract ClaimsTest is Play {
         uint256 id = _inCallee();
         IDisputeGame.Claim memory c = game.claimOf(_topKey());
         assertEq(c.program, top.id);
-        assertEq(c.context, Proofs.between(steps[0], steps[1]));
+        assertEq(c.context, 0);
         assertEq(c.size, 7);
         c = game.claimOf(game.gameOf(id).claim);
         assertEq(game.gameOf(id).claim, Proofs.calleeKey(_topKey(), keccak256(top.instructions[3])));

@@ -4,13 +4,14 @@ pragma solidity 0.8.37;
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
 import {ChunkOpening, Leaf, Node} from "../../src/types/Openings.sol";
+import {Snapshot} from "../harness/Snapshot.sol";
 import {Judging} from "./Judging.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {StepProgram} from "./StepProgram.sol";
 
 /// @title What each move costs, as a transaction of its own: cold storage, calldata and the 21,000 included.
 /// @notice Targets of dispute.md section 11. Paths are short here; a path of 16 hashes more costs about 20,000.
-contract GameGasTest is Judging {
+contract GameGasTest is Judging, Snapshot {
     /// @dev One ulp in the callee's sum: challenge, two expansions on the way down, one call, one judgment.
     /// forge-config: default.isolate = true
     function test_gas_servedDispute_belowTargets_succeeds() public {
@@ -18,21 +19,21 @@ contract GameGasTest is Judging {
         _start();
         uint256 total;
         _commit(task, SEGMENT, challenger);
-        total += _below("commit", 150_000);
+        total += _matches("commit", 150_000);
         uint256 id = _challenge();
-        total += _below("challenge", 260_000);
+        total += _matches("challenge", 200_000);
         _expandSteps();
-        total += _below("expand steps", 150_000);
+        total += _matches("expand steps", 150_000);
         _selectStep(id);
-        total += _below("select step", 150_000);
+        total += _matches("select step", 150_000);
         _expandTop();
-        total += _below("expand trace", 150_000);
+        total += _matches("expand trace", 150_000);
         _selectCall(id);
-        total += _below("select call", 250_000);
+        total += _matches("select call", 150_000);
         _expandCallee();
-        total += _below("expand callee", 150_000);
+        total += _matches("expand callee", 150_000);
         _judge(id, _calleeAdd(299));
-        total += _below("judge", 350_000);
+        total += _matches("judge", 300_000);
         emit log_named_uint("whole dispute", total);
         assertLt(total, 3_000_000);
     }
@@ -46,18 +47,18 @@ contract GameGasTest is Judging {
         steps = checkpoints;
         task = _submitted(top.id, keccak256("constants"), checkpoints);
         uint256 id = _blind();
-        _below("challenge blind", 280_000);
+        _matches("challenge blind", 200_000);
         bytes32[] memory hashes = LeafTree.leaves(checkpoints);
         Node[] memory nodes = _node(hashes, 0, 16);
         _demand(id, IDisputeGame.Tree.Segment, nodes);
-        _below("demand", 150_000);
+        _matches("demand", 150_000);
         game.revealNode(id, 0, 0, _named(nodes), hashes);
-        _below("reveal of 16 children", 80_000);
+        _matches("reveal of 16 children", 80_000);
         nodes = _node(hashes, 7, 1);
         _demand(id, IDisputeGame.Tree.Segment, nodes);
-        _below("demand again", 150_000);
+        _matches("demand again", 150_000);
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(checkpoints[7]));
-        _below("reveal of a leaf", 80_000);
+        _matches("reveal of a leaf", 80_000);
     }
 
     /// @dev The dearest judgment: `dot` of two full chunks of random numbers, claimed in a third one. i32 [16, 256] times
@@ -85,7 +86,7 @@ contract GameGasTest is Judging {
         j.value = _leaf(topRoots, 2);
         j.claimed = _chunk(0, topValues[2], 0);
         _judge(id, j);
-        _below("judge dot", 350_000);
+        _matches("judge dot", 300_000);
         _assertVerdict(id, IDisputeGame.Verdict.SolverFalse);
     }
 
@@ -97,12 +98,5 @@ contract GameGasTest is Judging {
                 mstore(add(add(data, 0x20), k), word)
             }
         }
-    }
-
-    /// @dev The last transaction's gas.
-    function _below(string memory move, uint256 limit) private returns (uint256 used) {
-        used = vm.lastCallGas().gasTotalUsed;
-        emit log_named_uint(move, used);
-        assertLt(used, limit, move);
     }
 }

@@ -196,7 +196,7 @@ abstract contract Play is Deployed {
     }
 
     function _topKey() internal view returns (bytes32) {
-        return Proofs.traceKey(task, SEGMENT, STEP);
+        return Proofs.traceKey(task, SEGMENT, STEP, steps[STEP - 1], steps[STEP]);
     }
 
     function _stepsKey() internal view returns (bytes32) {

@@ -106,8 +106,8 @@ contract StakeVaultTest is Production {
         assertEq(vault.free(owner), third + 1);
         assertEq(token.balanceOf(address(vault)), vault.free(owner) + vault.free(other) + vault.burned());
         (address lockOwner, address module, uint256 remaining, uint64 until) = vault.lockOf(id);
-        assertEq(lockOwner, owner);
-        assertEq(module, market);
+        assertEq(lockOwner, address(0));
+        assertEq(module, address(0));
         assertEq(remaining, 0);
         assertEq(until, 0);
     }
@@ -121,6 +121,21 @@ contract StakeVaultTest is Production {
         assertEq(vault.burn(id, 1), 0);
         assertEq(vault.pay(id, other, 1), 0);
         assertEq(vault.release(id, 1), 0);
+        assertEq(vault.free(owner) + vault.free(other), 0);
+        vm.stopPrank();
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, address(this)));
+        vault.burn(id, 1);
+    }
+
+    function test_lockOf_partlySpent_succeeds() public {
+        _deposit(10);
+        vm.startPrank(game);
+        uint256 id = vault.lock(owner, 10);
+        vault.burn(id, 4);
+        (address lockOwner, address module, uint256 remaining,) = vault.lockOf(id);
+        assertEq(lockOwner, owner);
+        assertEq(module, game);
+        assertEq(remaining, 6);
     }
 
     function test_lock_notEnough_reverts() public {
