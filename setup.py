@@ -7,8 +7,16 @@ change bits, so both are off by name, whatever Python's own flags say.
 from setuptools import Extension, setup
 
 NATIVE = "protocol/numerics/kernels/native"
-FILES = ("product", "philox", "variant_avx512vnni", "variant_avx2", "variant_baseline", "variant_portable")
-HEADERS = ("problem", "tile", "variant", "variant_body")
+FILES = (
+    "product",
+    "fused",
+    "philox",
+    "variant_avx512vnni",
+    "variant_avx2",
+    "variant_baseline",
+    "variant_portable",
+)
+HEADERS = ("fused", "fused_body", "lists", "problem", "scalar", "tile", "variant", "variant_body")
 
 setup(
     ext_modules=[

@@ -1,6 +1,6 @@
 """Elementary functions on torch tensors: the lists of `elementary`, evaluated operation by operation.
 
-On the CPU `elementary_blocks` does it instead, with the same bits.
+On the CPU a compiled function or `elementary_blocks` does it instead, with the same bits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ import torch
 from torch import Tensor
 
 from protocol.numerics import elementary, elementary_blocks, elementwise
+from protocol.numerics.kernels.fused import Map, fused_for
 from protocol.numerics.types import DType, canonical
+
+COMPILED = {
+    getattr(elementary, name): Map[name.upper()] for name in elementary.__all__ if name != "Operations"
+}
+"""The compiled function of each list."""
 
 
 class TorchOperations:
@@ -159,8 +165,14 @@ def rsqrt_f32(x: Tensor) -> Tensor:
     return evaluate(elementary.rsqrt, x)
 
 
-def evaluate(function: Callable[[Any, Any], Any], x: Tensor) -> Tensor:
-    """A list of one argument, as `elementary` has them, on an f32 tensor of any shape and device."""
+def evaluate(function: Callable[[Any, Any], Any], x: Tensor, compiled: Map | None = None) -> Tensor:
+    """A list of one argument, as `elementary` has them, on an f32 tensor of any shape and device.
+
+    `compiled` names its compiled form if it is not one of `elementary`'s own.
+    """
+    which, fused = compiled or COMPILED.get(function), fused_for(x)
+    if which is not None and fused is not None:
+        return fused.map(which, x)
     if x.device.type != "cpu":
         return canonical(function(TorchOperations(x.device), x))
     source = x.detach().contiguous()

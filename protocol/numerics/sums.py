@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from protocol.numerics.kernels.fused import fused_for
 from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
 from protocol.numerics.types import canonical
 
@@ -19,6 +20,11 @@ FLOAT64_TERMS = 1 << (53 - SUM_BITS)
 
 def sum_f32(x: Tensor, axis: int = -1) -> Tensor:
     """f32 round((sum m_30(x)) * 2^(e-30)) along `axis`, one rounding; NaN if the row holds NaN or an infinity."""
+    fused = fused_for(x)
+    if fused is not None and x.dim() and axis in (-1, x.dim() - 1):
+        return fused.sum_rows(x)
+    if fused is not None and x.dim() == 2:
+        return fused.sum_columns(x)
     e = exponent(x, axis)
     whole = whole_in_row(x, e, SUM_BITS)
     if x.shape[axis] <= FLOAT64_TERMS:

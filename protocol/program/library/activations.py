@@ -24,6 +24,7 @@ from torch import Tensor
 
 from protocol.numerics import elementary as lists
 from protocol.numerics.elementary_torch import evaluate
+from protocol.numerics.kernels.fused import Map, fused_for
 from protocol.program.builder import Builder, Value
 from protocol.program.library import elementary
 from protocol.program.library.blocks import canonical_in_place
@@ -91,33 +92,39 @@ GELU = {False: partial(_gelu_by_erf, lists), True: partial(_gelu_by_tanh, lists)
 GELU_SLOPE = {False: partial(_slope_by_erf, lists), True: partial(_slope_by_tanh, lists)}
 SILU, SILU_SLOPE = partial(_silu_formula, lists), partial(_silu_slope, lists)
 """The formulas as single lists; made once, because the recorded form is kept by function."""
+COMPILED = {False: Map.GELU_ERF, True: Map.GELU_TANH}
+COMPILED_SLOPE = {False: Map.GELU_ERF_GRAD, True: Map.GELU_TANH_GRAD}
+"""The same formulas in native/fused_body.h."""
 
 
-def _times_slope(g: Tensor, x: Tensor, slope: Callable[[Any, Any], Any]) -> Tensor:
+def _times_slope(g: Tensor, x: Tensor, slope: Callable[[Any, Any], Any], compiled: Map) -> Tensor:
+    fused = fused_for(x)
+    if fused is not None:
+        return fused.map(compiled, x, g)
     return canonical_in_place(evaluate(slope, x).mul_(g))
 
 
-@define("gelu", kernel=lambda x, *, tanh: evaluate(GELU[tanh], x))
+@define("gelu", kernel=lambda x, *, tanh: evaluate(GELU[tanh], x, COMPILED[tanh]))
 def gelu(b: Builder, x: Value, *, tanh: bool) -> Value:
     """f32 of any shape to the same."""
     result: Value = (_gelu_by_tanh if tanh else _gelu_by_erf)(CALLS, b, x)
     return result
 
 
-@define("gelu_grad", kernel=lambda g, x, *, tanh: _times_slope(g, x, GELU_SLOPE[tanh]))
+@define("gelu_grad", kernel=lambda g, x, *, tanh: _times_slope(g, x, GELU_SLOPE[tanh], COMPILED_SLOPE[tanh]))
 def gelu_grad(b: Builder, g: Value, x: Value, *, tanh: bool) -> Value:
     """Two f32 of one shape to the gradient of x: g gelu'(x)."""
     return b.mul(g, (_slope_by_tanh if tanh else _slope_by_erf)(CALLS, b, x))
 
 
-@define("silu", kernel=lambda x: evaluate(SILU, x))
+@define("silu", kernel=lambda x: evaluate(SILU, x, Map.SILU))
 def silu(b: Builder, x: Value) -> Value:
     """f32 of any shape to the same: x sigmoid(x)."""
     result: Value = _silu_formula(CALLS, b, x)
     return result
 
 
-@define("silu_grad", kernel=lambda g, x: _times_slope(g, x, SILU_SLOPE))
+@define("silu_grad", kernel=lambda g, x: _times_slope(g, x, SILU_SLOPE, Map.SILU_GRAD))
 def silu_grad(b: Builder, g: Value, x: Value) -> Value:
     """Two f32 of one shape to the gradient of x: g s (1 + x (1 - s)), s = sigmoid(x)."""
     return b.mul(g, _silu_slope(CALLS, b, x))

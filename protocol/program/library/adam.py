@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add, div, mul, sqrt, sub
+from protocol.numerics.kernels.fused import fused_for
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
@@ -88,6 +89,10 @@ def _adamw(
     beta1: float,
     beta2: float,
 ) -> tuple[Tensor, ...]:
+    fused = None if largest else fused_for(p)
+    if fused is not None:
+        scales = (size.item(), eps.item(), kept.item())
+        return fused.adamw((p, g, m, v), (*scales, beta1, 1 - beta1, beta2, 1 - beta2))
     factors = [_f32(x, p) for x in (beta1, 1 - beta1, beta2, 1 - beta2)]
     results = [torch.empty(p.shape, dtype=p.dtype, device=p.device) for _ in range(3 + len(largest))]
     step = BLOCK if p.device.type == "cpu" else p.numel()

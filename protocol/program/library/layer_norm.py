@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import div, sqrt
+from protocol.numerics.kernels.fused import fused_for
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library.blocks import by_rows, canonical_in_place
@@ -21,6 +22,10 @@ from protocol.program.library.sums import column_sums
 def _layer_norm(
     x: Tensor, gain: Tensor | None = None, bias: Tensor | None = None, *, eps: float
 ) -> tuple[Tensor, ...]:
+    fused = fused_for(x)
+    if fused is not None:
+        return fused.layer_norm(x, gain, bias, eps)
+
     def rows(x: Tensor) -> tuple[Tensor, ...]:
         mean = mean_rows(x)
         y = x - mean
@@ -52,6 +57,10 @@ def layer_norm(
 
 
 def _layer_norm_grad(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None = None) -> Tensor:
+    fused = fused_for(x)
+    if fused is not None:
+        return fused.layer_norm_grad(g, x, mean, rstd, gain)
+
     def rows(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, ...]:
         normal = (x - mean).mul_(rstd)
         scaled = g if gain is None else g * gain
@@ -76,6 +85,10 @@ def layer_norm_grad(
 
 
 def _layer_norm_grad_gain(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+    fused = fused_for(x)
+    if fused is not None:
+        return fused.layer_norm_grad_gain(g, x, mean, rstd)
+
     def rows(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, ...]:
         return ((x - mean).mul_(rstd).mul_(g),)
 

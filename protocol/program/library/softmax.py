@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementary_torch import exp_f32, log_f32
+from protocol.numerics.kernels.fused import fused_for
 from protocol.numerics.sums import FLOAT64_TERMS, max_f32, sum_f32
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
@@ -37,6 +38,10 @@ def _power_sum(powers: Tensor) -> Tensor:
 
 
 def _softmax(x: Tensor, *, safe: bool) -> Tensor:
+    fused = fused_for(x)
+    if fused is not None:
+        return fused.softmax(x, safe)
+
     def rows(x: Tensor) -> Tensor:
         largest = max_f32(x)
         powers = exp_f32(x - largest)
@@ -62,6 +67,9 @@ def softmax(b: Builder, x: Value, *, safe: bool) -> Value:
 
 
 def _softmax_grad(g: Tensor, y: Tensor) -> Tensor:
+    fused = fused_for(g)
+    if fused is not None:
+        return fused.softmax_grad(g, y)
     return _rows(lambda g, y: (g - sum_f32(g * y)).mul_(y), g, y)
 
 

@@ -25,3 +25,4 @@ bool supported() {
 #define ASSAY_VARIANT AVX2
 #define ASSAY_NAME "avx2"
 #include "variant_body.h"
+#include "fused_body.h"

@@ -26,3 +26,4 @@ bool supported() {
 #define ASSAY_VARIANT AVX512VNNI
 #define ASSAY_NAME "avx512vnni"
 #include "variant_body.h"
+#include "fused_body.h"

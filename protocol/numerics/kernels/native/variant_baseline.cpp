@@ -8,3 +8,4 @@ bool supported() { return true; }
 #define ASSAY_VARIANT BASELINE
 #define ASSAY_NAME "baseline"
 #include "variant_body.h"
+#include "fused_body.h"

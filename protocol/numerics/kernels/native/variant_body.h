@@ -4,29 +4,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "scalar.h"
 #include "tile.h"
 #include "variant.h"
 
 namespace assay {
 namespace {
-
-inline uint32_t bits_of(float x) {
-    uint32_t u;
-    std::memcpy(&u, &x, 4);
-    return u;
-}
-
-inline float float_of(uint32_t u) {
-    float x;
-    std::memcpy(&x, &u, 4);
-    return x;
-}
-
-inline double double_of(uint64_t u) {
-    double x;
-    std::memcpy(&x, &u, 8);
-    return x;
-}
 
 inline int32_t magnitude(float x) { return static_cast<int32_t>(bits_of(x) & 0x7fffffffu); }
 

@@ -9,3 +9,4 @@ bool supported() { return true; }
 #define ASSAY_VARIANT PORTABLE
 #define ASSAY_NAME "portable"
 #include "variant_body.h"
+#include "fused_body.h"

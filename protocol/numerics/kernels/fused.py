@@ -1,0 +1,258 @@
+"""Fused functions in the compiled library: whole functions of arithmetic.md sections 5 and 6 in one reading of memory.
+
+`fused_for` gives them where they may be used; where it gives None, callers run the same list of operations with torch.
+As with products, an instruction set is used only if ASSAY_KERNELS allows it and if it passes its trial in this process:
+every function on numbers of all kinds, against the digest of the right bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import os
+from collections.abc import Callable
+from enum import IntEnum
+from functools import cache, partial
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.kernels.choice import VARIABLE
+from protocol.numerics.kernels.native import library, variants
+from protocol.numerics.types import NumericsError, canonical
+
+_log = logging.getLogger("assay.numerics")
+
+
+class Map(IntEnum):
+    """Functions of one element, as numbered in native/fused.h. Those named GRAD take a gradient to multiply by."""
+
+    EXP, LOG, TANH, SIGMOID, ERF, SIN, COS, RSQRT, GELU_ERF, GELU_TANH, SILU = range(11)
+    GELU_ERF_GRAD, GELU_TANH_GRAD, SILU_GRAD = range(11, 14)
+
+
+class Adam(ctypes.Structure):
+    """Adam of native/fused.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("p", "g", "m", "v", "p_new", "m_new", "v_new")),
+        *((name, ctypes.c_float) for name in ("size", "eps", "kept", "beta1", "rest1", "beta2", "rest2")),
+    )
+
+
+class Fused:
+    """The functions of one instruction set. Operands are f32 on the CPU; results are new, contiguous and canonical."""
+
+    def __init__(self, variant: str) -> None:
+        self.name = f"fused-{variant}"
+        self._variant = variant
+
+    def available(self) -> bool:
+        """Whether the library is there and the processor runs it."""
+        return self._variant in variants()
+
+    def map(self, function: Map, x: Tensor, g: Tensor | None = None) -> Tensor:
+        """function(x), or g function(x) for the slopes; any shape, `g` of the same."""
+        x = x.detach().contiguous()
+        g = None if g is None else g.detach().contiguous()
+        out = torch.empty_like(x)
+        self._call("map", int(function), _at(g), _at(x), _at(out), _long(x.numel()))
+        return out
+
+    def softmax(self, x: Tensor, safe: bool) -> Tensor:
+        """Rows of [… N]: exp(x - max) / sum; with `safe` a row of -inf alone is zero."""
+        x = x.detach().contiguous()
+        out = torch.empty_like(x)
+        self._call("softmax", _at(x), _at(out), *_table(x), int(safe))
+        return out
+
+    def softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
+        """Rows of [… N]: y (g - sum(g y))."""
+        g, y = g.detach().contiguous(), y.detach().contiguous()
+        out = torch.empty_like(g)
+        self._call("softmax_grad", _at(g), _at(y), _at(out), *_table(g))
+        return out
+
+    def sum_rows(self, x: Tensor) -> Tensor:
+        """[… N] to [… 1]: section 5."""
+        x = x.detach().contiguous()
+        out = torch.empty(*x.shape[:-1], 1)
+        self._call("sum_rows", _at(x), _at(out), *_table(x))
+        return out
+
+    def sum_columns(self, x: Tensor) -> Tensor:
+        """[M, N] to [1, N]: section 5."""
+        x = x.detach().contiguous()
+        out = torch.empty(1, x.shape[1])
+        self._call("sum_columns", _at(x), None, None, None, _at(out), *_table(x))
+        return out
+
+    def layer_norm(
+        self, x: Tensor, gain: Tensor | None, bias: Tensor | None, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """[M, N] to y, mean [M, 1] and rstd [M, 1]; see `library.layer_norm`."""
+        x = x.detach().contiguous()
+        gain, bias = (None if t is None else t.detach().contiguous() for t in (gain, bias))
+        y, mean, rstd = torch.empty_like(x), torch.empty(x.shape[0], 1), torch.empty(x.shape[0], 1)
+        out = (_at(y), _at(mean), _at(rstd))
+        self._call("layer_norm", _at(x), _at(gain), _at(bias), ctypes.c_float(eps), *out, *_table(x))
+        return y, mean, rstd
+
+    def layer_norm_grad(
+        self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None
+    ) -> Tensor:
+        """The gradient of x [M, N]; see `library.layer_norm`."""
+        kept = [None if t is None else t.detach().contiguous() for t in (g, x, mean, rstd, gain)]
+        out = torch.empty(g.shape)
+        self._call("layer_norm_grad", *map(_at, kept), _at(out), *_table(g))
+        return out
+
+    def layer_norm_grad_gain(self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+        """The gradient of the gain, [N]: column sums of g (x - mean) rstd."""
+        kept = [t.detach().contiguous() for t in (g, x, mean, rstd)]
+        out = torch.empty(g.shape[1])
+        self._call("sum_columns", *map(_at, kept), _at(out), *_table(g))
+        return out
+
+    def adamw(
+        self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[float, ...]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """p, g, m, v and size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2 to p', m', v'; see `library.adam`."""
+        kept = [t.detach().contiguous() for t in tensors]
+        made = [torch.empty_like(kept[0]) for _ in range(3)]
+        adam = Adam(*(t.data_ptr() for t in (*kept, *made)), *scalars)
+        self._call("adamw", ctypes.byref(adam), _long(kept[0].numel()))
+        return made[0], made[1], made[2]
+
+    def canonical_in_place(self, x: Tensor) -> Tensor:
+        """Every NaN of a contiguous tensor that nobody else sees to 0x7fc00000; written to only if there is one."""
+        self._call("canonical", _at(x), _long(x.numel()))
+        return x
+
+    def _call(self, function: str, *arguments: object) -> None:
+        run = getattr(library(), f"assay_{function}")
+        run(variants()[self._variant], *arguments, torch.get_num_threads())
+
+
+def fused_for(x: Tensor) -> Fused | None:
+    """The functions to use for `x`, or None: not f32 on the CPU, not built, not allowed, or not passed."""
+    if x.device.type != "cpu" or x.dtype != torch.float32 or x.numel() == 0:
+        return None
+    return _chosen(os.environ.get(VARIABLE))
+
+
+FUSED = tuple(Fused(variant) for variant in ("avx512vnni", "avx2", "baseline"))
+"""Fastest first."""
+DEVICE = torch.device("cpu")
+
+
+@cache
+def _chosen(wanted: str | None) -> Fused | None:
+    names = None if not wanted else {name.strip() for name in wanted.split(",")}
+    for fused in FUSED:
+        if (names is None or fused.name in names) and fused.available() and _passes(fused):
+            return fused
+    return None
+
+
+@cache
+def _passes(fused: Fused) -> bool:
+    wrong = [name for name, made in trial(fused).items() if made != DIGESTS[name]]
+    if wrong:
+        _log.warning("fused functions %s are not used: wrong bits in %s", fused.name, ", ".join(wrong))
+    return not wrong
+
+
+def trial(fused: Fused) -> dict[str, str]:
+    """Digests of what every function makes of numbers of all kinds, by name."""
+    return {name: digest(run(fused)) for name, run in TRIALS.items()}
+
+
+def digest(results: Tensor | tuple[Tensor, ...]) -> str:
+    """The first 16 hex digits of SHA-256 over the results' canonical bits."""
+    found = hashlib.sha256()
+    for x in results if isinstance(results, tuple) else (results,):
+        found.update(canonical(x).contiguous().numpy().astype("<f4", copy=False).tobytes())
+    return found.hexdigest()[:16]
+
+
+def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
+    """f32 [rows, columns] without a generator: rows of any bits, of ordinary size, of one binade, with specials."""
+    k = torch.arange(rows * columns, dtype=torch.int64) + seed * 1_000_003
+    words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFFFF
+    anything = canonical(((words ^ 0x80000000) - 0x80000000).to(torch.int32).view(torch.float32))
+    ordinary = (words & 0xFFFFFF).to(torch.float32) * 2.0**-21 - 4.0
+    table = torch.where((k // columns) % 3 == 0, anything, ordinary).reshape(rows, columns)
+    table[1::6] *= 2.0**20
+    table[2::6] *= 2.0**-130
+    special = torch.tensor([torch.nan, torch.inf, -torch.inf, 0.0, -0.0, 3.4e38, 1e-45, -100.0])
+    table[4, 3 : 3 + len(special)] = special
+    table[5], table[7], table[8] = -torch.inf, -0.0, 0.0
+    return table
+
+
+def _mapped(function: Map, fused: Fused) -> Tensor:
+    return fused.map(function, numbers(1), numbers(2) if function >= Map.GELU_ERF_GRAD else None)
+
+
+SCALARS = (0.001, 1e-8, 0.99, 0.9, 0.1, 0.999, 0.001)
+TRIALS: dict[str, Callable[[Fused], Tensor | tuple[Tensor, ...]]] = {
+    **{function.name: partial(_mapped, function) for function in Map},
+    "softmax": lambda f: f.softmax(numbers(3), False),
+    "safe_softmax": lambda f: f.softmax(numbers(3), True),
+    "softmax_grad": lambda f: f.softmax_grad(numbers(3), numbers(4)),
+    "sum_rows": lambda f: f.sum_rows(numbers(5)),
+    "sum_columns": lambda f: f.sum_columns(numbers(5)[9:]),
+    "layer_norm": lambda f: f.layer_norm(numbers(6), numbers(7)[1], numbers(8)[1], 1e-5),
+    "layer_norm_grad": lambda f: f.layer_norm_grad(*_normalised(), numbers(7)[1]),
+    "layer_norm_grad_gain": lambda f: f.layer_norm_grad_gain(*_normalised()),
+    "adamw": lambda f: f.adamw((numbers(1), numbers(2), numbers(3), numbers(4)), SCALARS),
+    "canonical": lambda f: f.canonical_in_place(numbers(1)),
+}
+DIGESTS = {
+    "EXP": "2400d15864586ad6",
+    "LOG": "f182015295e8563a",
+    "TANH": "8b6ae993c75f2618",
+    "SIGMOID": "0c53a21de99413ad",
+    "ERF": "978f843eda6d6839",
+    "SIN": "b9a2d238429776f4",
+    "COS": "1c4893c40c540836",
+    "RSQRT": "012c02bcf1d8c1dc",
+    "GELU_ERF": "24fb8a8202cd22db",
+    "GELU_TANH": "eeeb3af07003b1c9",
+    "SILU": "53ab878dec90ceb4",
+    "GELU_ERF_GRAD": "ad8f59ed2d448c1e",
+    "GELU_TANH_GRAD": "b8ab43437d5d4236",
+    "SILU_GRAD": "dd223126e8741e43",
+    "softmax": "852b97689357c3d7",
+    "safe_softmax": "71fc1eb6f14152a8",
+    "softmax_grad": "5c46a25f618dc413",
+    "sum_rows": "133820402934f767",
+    "sum_columns": "61b8029aaee42fd1",
+    "layer_norm": "112f042cd8e38e75",
+    "layer_norm_grad": "9ccc0e4c01318284",
+    "layer_norm_grad_gain": "8c2fb97e9e15ebe3",
+    "adamw": "aac253d77dc2892f",
+    "canonical": "2a7fce12e448cbc3",
+}
+"""Of the plain implementations (tests/unit/library/test_fused.py)."""
+
+
+def _normalised() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return numbers(1), numbers(2), numbers(3)[:, :1].contiguous(), numbers(4)[:, 1:2].contiguous()
+
+
+def _at(x: Tensor | None) -> ctypes.c_void_p | None:
+    return None if x is None else ctypes.c_void_p(x.data_ptr())
+
+
+def _long(value: int) -> ctypes.c_int64:
+    return ctypes.c_int64(value)
+
+
+def _table(x: Tensor) -> tuple[ctypes.c_int64, ctypes.c_int64]:
+    """Rows and columns of [… N]."""
+    if x.numel() == 0:
+        raise NumericsError(f"expected at least one element, got {tuple(x.shape)}")
+    return _long(x.numel() // x.shape[-1]), _long(x.shape[-1])

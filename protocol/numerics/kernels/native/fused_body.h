@@ -1,0 +1,241 @@
+// The fused functions for one instruction set; included by every variant_*.cpp after variant_body.h.
+#include "fused.h"
+#include "lists.h"
+
+namespace assay {
+namespace {
+
+constexpr int BLOCK = 256;       // elements of a temporary, 1 KiB
+constexpr int COLUMNS = 64;      // columns summed side by side
+
+// --- functions of one element ---------------------------------------------------------------------------------------
+
+constexpr uint32_t SQRT_HALF = 0x3f3504f3u, NORMAL_DENSITY = 0x3ecc422au;            // sqrt(1/2), 1 / sqrt(2 pi)
+constexpr uint32_t TANH_SCALE = 0x3f4c422au, TANH_CUBIC = 0x3d372713u, TANH_CUBIC_3 = 0x3e095d4fu;
+
+inline float gelu_inner(float x) {
+    const float cube = (x * x) * x;
+    return (x + cube * float_of(TANH_CUBIC)) * float_of(TANH_SCALE);
+}
+
+template <int WHICH> inline float mapped(float x) {
+    if (WHICH == EXP) return list_exp(x);
+    if (WHICH == LOG) return list_log(x);
+    if (WHICH == TANH) return list_tanh(x);
+    if (WHICH == SIGMOID) return list_sigmoid(x);
+    if (WHICH == ERF) return list_erf(x);
+    if (WHICH == SIN) return list_sin(x);
+    if (WHICH == COS) return list_cos(x);
+    if (WHICH == RSQRT) return list_rsqrt(x);
+    if (WHICH == GELU_ERF) return (x * 0.5f) * (list_erf(x * float_of(SQRT_HALF)) + 1.0f);
+    if (WHICH == GELU_TANH) return (x * 0.5f) * (list_tanh(gelu_inner(x)) + 1.0f);
+    if (WHICH == SILU) return x * list_sigmoid(x);
+    if (WHICH == GELU_ERF_GRAD) {
+        const float below = (list_erf(x * float_of(SQRT_HALF)) + 1.0f) * 0.5f;
+        const float density = list_exp((x * x) * -0.5f) * float_of(NORMAL_DENSITY);
+        return below + x * density;
+    }
+    if (WHICH == GELU_TANH_GRAD) {
+        const float curve = list_tanh(gelu_inner(x));
+        const float slope = ((x * x) * float_of(TANH_CUBIC_3) + 1.0f) * float_of(TANH_SCALE);
+        const float along = ((x * 0.5f) * (1.0f - curve * curve)) * slope;
+        return (curve + 1.0f) * 0.5f + along;
+    }
+    const float s = list_sigmoid(x);
+    return s * (x * (1.0f - s) + 1.0f);
+}
+
+template <int WHICH> void map_one(const float *__restrict g, const float *__restrict x, float *__restrict y, int64_t n) {
+    if (WHICH < GELU_ERF_GRAD)
+        for (int64_t i = 0; i < n; ++i) y[i] = canonical(mapped<WHICH>(x[i]));
+    else
+        for (int64_t i = 0; i < n; ++i) y[i] = canonical(g[i] * mapped<WHICH>(x[i]));
+}
+
+template <int WHICH = 0> void map_any(int32_t which, const float *g, const float *x, float *y, int64_t n) {
+    if (which == WHICH) return map_one<WHICH>(g, x, y, n);
+    if constexpr (WHICH + 1 < MAPS) map_any<WHICH + 1>(which, g, x, y, n);
+}
+
+// --- sums: arithmetic.md section 5 ----------------------------------------------------------------------------------
+
+inline int32_t fixed30(float x, const RowScale &s) { return static_cast<int32_t>(op_rint(x * s.factor)); }
+
+inline float rounded_sum(int64_t sum, const RowScale &s) {
+    return canonical(static_cast<float>(static_cast<double>(jam(sum)) * s.scale));
+}
+
+inline RowScale scale_of(const float *x, int64_t n) {
+    int32_t largest = 0;
+    for (int64_t i = 0; i < n; ++i) largest = magnitude(x[i]) > largest ? magnitude(x[i]) : largest;
+    return row_scale(exponent_of(largest), 30);
+}
+
+float sum_of(const float *x, int64_t n) {
+    const RowScale s = scale_of(x, n);
+    if (!s.mask) return float_of(0x7fc00000u);
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += fixed30(x[i], s);
+    return rounded_sum(sum, s);
+}
+
+void sum_rows(const float *x, float *out, int64_t rows, int64_t columns) {
+    for (int64_t r = 0; r < rows; ++r) out[r] = sum_of(x + r * columns, columns);
+}
+
+inline float mean_of(const float *x, int64_t n) { return canonical(sum_of(x, n) / static_cast<float>(n)); }
+
+// NaN if any is; +0.0 is added. As integers with the sign's magnitude turned round, f32 order like numbers.
+float max_of(const float *x, int64_t n) {
+    int32_t top = INT32_MIN, largest = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const int32_t b = op_bits_i32(x[i]), key = b ^ ((b >> 31) & 0x7fffffff);
+        top = key > top ? key : top;
+        largest = magnitude(x[i]) > largest ? magnitude(x[i]) : largest;
+    }
+    if (largest > 0x7f800000) return float_of(0x7fc00000u);
+    return op_from_bits_i32(top ^ ((top >> 31) & 0x7fffffff)) + 0.0f;
+}
+
+// --- rows -----------------------------------------------------------------------------------------------------------
+
+void softmax(const float *x, float *y, int64_t rows, int64_t columns, bool safe) {
+    for (int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
+        const float largest = max_of(x, columns);
+        if (safe && largest == float_of(0xff800000u)) {
+            std::memset(y, 0, sizeof(float) * columns);
+            continue;
+        }
+        const float *__restrict from = x;
+        float *__restrict to = y;
+        for (int64_t i = 0; i < columns; ++i) to[i] = list_exp(from[i] - largest);
+        const float sum = sum_of(y, columns);
+        for (int64_t i = 0; i < columns; ++i) to[i] = canonical(to[i] / sum);
+    }
+}
+
+void softmax_grad(const float *g, const float *y, float *out, int64_t rows, int64_t columns) {
+    for (int64_t r = 0; r < rows; ++r, g += columns, y += columns, out += columns) {
+        float *__restrict to = out;
+        for (int64_t i = 0; i < columns; ++i) to[i] = g[i] * y[i];
+        const float sum = sum_of(out, columns);
+        for (int64_t i = 0; i < columns; ++i) to[i] = canonical(y[i] * (g[i] - sum));
+    }
+}
+
+void layer_norm(const LayerNorm &t, int64_t first, int64_t end) {
+    const int64_t n = t.columns;
+    for (int64_t r = first; r < end; ++r) {
+        const float *__restrict x = t.x + r * n;
+        float *__restrict y = t.y + r * n;
+        const float mean = mean_of(x, n);
+        for (int64_t i = 0; i < n; ++i) {
+            const float centred = x[i] - mean;
+            y[i] = centred * centred;
+        }
+        const float rstd = canonical(1.0f / canonical(op_sqrt(mean_of(y, n) + t.eps)));
+        for (int64_t i = 0; i < n; ++i) {
+            float value = (x[i] - mean) * rstd;
+            y[i] = value;
+        }
+        if (t.gain)
+            for (int64_t i = 0; i < n; ++i) y[i] *= t.gain[i];
+        if (t.bias)
+            for (int64_t i = 0; i < n; ++i) y[i] += t.bias[i];
+        for (int64_t i = 0; i < n; ++i) y[i] = canonical(y[i]);
+        t.new_mean[r] = mean;
+        t.new_rstd[r] = rstd;
+    }
+}
+
+void layer_norm_grad(const LayerNorm &t, int64_t first, int64_t end) {
+    const int64_t n = t.columns;
+    for (int64_t r = first; r < end; ++r) {
+        const float *__restrict g = t.g + r * n, *__restrict x = t.x + r * n;
+        const float mean = t.mean[r], rstd = t.rstd[r];
+        float *__restrict y = t.y + r * n;
+        for (int64_t i = 0; i < n; ++i) y[i] = (t.gain ? g[i] * t.gain[i] : g[i]) * ((x[i] - mean) * rstd);
+        const float along = mean_of(y, n);
+        for (int64_t i = 0; i < n; ++i) y[i] = t.gain ? g[i] * t.gain[i] : g[i];
+        const float average = mean_of(y, n);
+        for (int64_t i = 0; i < n; ++i) {
+            const float normal = (x[i] - mean) * rstd;
+            y[i] = canonical(rstd * ((y[i] - average) - normal * along));
+        }
+    }
+}
+
+// --- columns --------------------------------------------------------------------------------------------------------
+
+inline void column_terms(const LayerNorm &t, int64_t r, int64_t first, int64_t count, float *__restrict to) {
+    const float *g = t.g + r * t.columns + first;
+    if (!t.mean) {
+        std::memcpy(to, g, sizeof(float) * count);
+        return;
+    }
+    const float *x = t.x + r * t.columns + first;
+    const float mean = t.mean[r], rstd = t.rstd[r];
+    for (int64_t i = 0; i < count; ++i) to[i] = g[i] * ((x[i] - mean) * rstd);
+}
+
+void sum_columns(const LayerNorm &t, int64_t rows, int64_t begin, int64_t total) {
+    for (int64_t first = begin; first < begin + total; first += COLUMNS) {
+        const int64_t count = begin + total - first < COLUMNS ? begin + total - first : COLUMNS;
+        alignas(64) int32_t largest[COLUMNS] = {0};
+        alignas(64) int64_t sums[COLUMNS] = {0};
+        alignas(64) float terms[COLUMNS] = {0}, factors[COLUMNS];
+        RowScale scales[COLUMNS];
+        for (int64_t r = 0; r < rows; ++r) {
+            column_terms(t, r, first, count, terms);
+            for (int i = 0; i < COLUMNS; ++i) largest[i] = magnitude(terms[i]) > largest[i] ? magnitude(terms[i]) : largest[i];
+        }
+        for (int i = 0; i < COLUMNS; ++i) {
+            scales[i] = row_scale(exponent_of(largest[i]), 30);
+            factors[i] = scales[i].mask ? scales[i].factor : 0.0f;
+        }
+        for (int64_t r = 0; r < rows; ++r) {
+            column_terms(t, r, first, count, terms);
+            for (int i = 0; i < COLUMNS; ++i) {
+                // Under the sentinel an infinity times 0 is NaN; its column's result is NaN whatever is added.
+                const float product = op_rint(terms[i] * factors[i]);
+                sums[i] += static_cast<int32_t>(product == product ? product : 0.0f);
+            }
+        }
+        for (int64_t i = 0; i < count; ++i) t.y[first + i] = rounded_sum(sums[i], scales[i]);
+    }
+}
+
+// --- the optimiser --------------------------------------------------------------------------------------------------
+
+void adamw(const Adam &a, int64_t first, int64_t end) {
+    const float *__restrict p = a.p, *__restrict g = a.g, *__restrict m = a.m, *__restrict v = a.v;
+    float *__restrict p_new = a.p_new, *__restrict m_new = a.m_new, *__restrict v_new = a.v_new;
+    for (int64_t i = first; i < end; ++i) {
+        const float mean = a.beta1 * m[i] + a.rest1 * g[i];
+        const float square = a.beta2 * v[i] + a.rest2 * (g[i] * g[i]);
+        const float direction = mean / (op_sqrt(square) + a.eps);
+        p_new[i] = canonical(a.kept * p[i] - a.size * direction);
+        m_new[i] = canonical(mean);
+        v_new[i] = canonical(square);
+    }
+}
+
+void canonical_all(float *x, int64_t count) {
+    for (int64_t start = 0; start < count; start += 4 * BLOCK) {
+        const int64_t n = count - start < 4 * BLOCK ? count - start : 4 * BLOCK;
+        int32_t largest = 0;
+        for (int64_t i = 0; i < n; ++i) largest = magnitude(x[start + i]) > largest ? magnitude(x[start + i]) : largest;
+        if (largest > 0x7f800000)
+            for (int64_t i = 0; i < n; ++i) x[start + i] = canonical(x[start + i]);
+    }
+}
+
+}  // namespace
+
+#define ASSAY_JOIN(a, b) a##b
+#define ASSAY_FUSED(name) ASSAY_JOIN(FUSED_, name)
+extern const Fused ASSAY_FUSED(ASSAY_VARIANT);
+const Fused ASSAY_FUSED(ASSAY_VARIANT) = {map_any<>,       softmax,     softmax_grad, sum_rows,     layer_norm,
+                                          layer_norm_grad, sum_columns, adamw,        canonical_all};
+
+}  // namespace assay

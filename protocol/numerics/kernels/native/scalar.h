@@ -1,0 +1,82 @@
+// Single-element operations of arithmetic.md section 2 on C++ values, total for every bit pattern that the lists meet.
+// Compiled without contraction and without fast-math; NaN is made canonical where results are stored.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+namespace assay {
+namespace {
+
+inline uint32_t bits_of(float x) {
+    uint32_t u;
+    std::memcpy(&u, &x, 4);
+    return u;
+}
+
+inline float float_of(uint32_t u) {
+    float x;
+    std::memcpy(&x, &u, 4);
+    return x;
+}
+
+inline double double_of(uint64_t u) {
+    double x;
+    std::memcpy(&x, &u, 8);
+    return x;
+}
+
+inline float canonical(float x) { return x == x ? x : float_of(0x7fc00000u); }
+
+inline float op_add(float x, float y) { return x + y; }
+inline float op_sub(float x, float y) { return x - y; }
+inline float op_mul(float x, float y) { return x * y; }
+inline float op_div(float x, float y) { return x / y; }
+inline float op_sqrt(float x) { return __builtin_sqrtf(x); }
+inline float op_neg(float x) { return float_of(bits_of(x) ^ 0x80000000u); }
+inline float op_abs(float x) { return float_of(bits_of(x) & 0x7fffffffu); }
+
+// The second operand is never NaN in a list; the first is the result then.
+inline float op_minimum(float x, float y) { return (y < x ? y : x) + 0.0f; }
+inline float op_maximum(float x, float y) { return (y > x ? y : x) + 0.0f; }
+
+// To nearest, ties to even, with the sign of x: from 2^23 on every f32 is whole.
+inline float op_rint(float x) {
+    const float limit = float_of(0x4b000000u | (bits_of(x) & 0x80000000u));
+    const float near = (x + limit) - limit;
+    const float whole = float_of((bits_of(near) & 0x7fffffffu) | (bits_of(x) & 0x80000000u));
+    return op_abs(x) < 8388608.0f ? whole : x;
+}
+
+inline bool op_lt(float x, float y) { return x < y; }
+inline bool op_eq(float x, float y) { return x == y; }
+inline bool op_eq_i32(int32_t x, int32_t y) { return x == y; }
+inline float op_select(bool c, float x, float y) { return c ? x : y; }
+inline int32_t op_select_i32(bool c, int32_t x, int32_t y) { return c ? x : y; }
+
+inline int32_t wrapped(uint32_t x) { return static_cast<int32_t>(x); }
+inline int32_t op_add_i32(int32_t x, int32_t y) { return wrapped(uint32_t(x) + uint32_t(y)); }
+inline int32_t op_sub_i32(int32_t x, int32_t y) { return wrapped(uint32_t(x) - uint32_t(y)); }
+inline int32_t op_and_i32(int32_t x, int32_t y) { return x & y; }
+inline int32_t op_shr_i32(int32_t x, int32_t y) { return x >> y; }
+inline uint32_t op_and_u32(uint32_t x, uint32_t y) { return x & y; }
+inline uint32_t op_or_u32(uint32_t x, uint32_t y) { return x | y; }
+inline int32_t op_bits_i32(float x) { return wrapped(bits_of(x)); }
+inline uint32_t op_bits_u32(float x) { return bits_of(x); }
+inline float op_from_bits_i32(int32_t x) { return float_of(uint32_t(x)); }
+inline float op_from_bits_u32(uint32_t x) { return float_of(x); }
+inline float op_i32_to_f32(int32_t x) { return static_cast<float>(x); }
+
+// Lists cast what is below 2^22 in magnitude; of anything else their result does not depend on the integer. Not by the
+// conversion instruction: without trapping math, GCC 12 makes trunc(x) of (float)(int)x, and -0 of what should be +0.
+inline int32_t op_f32_to_i32(float x) { return wrapped(bits_of(x + 12582912.0f) - 0x4b400000u); }
+
+inline float op_power_of_two(int32_t k) { return float_of(uint32_t(k + 127) << 23); }
+
+// By 2^(k >> 1) and the rest: |k| <= 250, and the first product is exact for |x| > 2^-50 or k >= 0.
+inline float op_scale(float x, int32_t k) {
+    const int32_t half = k >> 1;
+    return (x * op_power_of_two(half)) * op_power_of_two(k - half);
+}
+
+}  // namespace
+}  // namespace assay

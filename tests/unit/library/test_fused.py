@@ -1,0 +1,150 @@
+"""Compiled functions: the digests that let them in are those of the plain lists, and a wrong one stays out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from protocol.numerics import elementary_torch, sums
+from protocol.numerics.kernels import fused, lists
+from protocol.numerics.kernels.choice import VARIABLE
+from protocol.numerics.kernels.fused import FUSED, Fused, Map
+from protocol.numerics.types import canonical
+from protocol.program.library.function import CATALOGUE
+
+HERE = [f for f in (*FUSED, Fused("portable")) if f.available()]
+GELU = {Map.GELU_ERF: False, Map.GELU_TANH: True, Map.GELU_ERF_GRAD: False, Map.GELU_TANH_GRAD: True}
+
+
+class Plain(Fused):
+    """The same functions as the library runs them where nothing is compiled."""
+
+    def map(self, function: Map, x: Tensor, g: Tensor | None = None) -> Tensor:
+        name = function.name.lower()
+        if function in GELU:
+            return _library("gelu" if g is None else "gelu_grad", *_given(g, x), tanh=GELU[function])
+        if function in (Map.SILU, Map.SILU_GRAD):
+            return _library(name, *_given(g, x))
+        result: Tensor = getattr(elementary_torch, f"{name}_f32")(x)
+        return result
+
+    def softmax(self, x: Tensor, safe: bool) -> Tensor:
+        return _library("softmax", x, safe=safe)
+
+    def softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
+        return _library("softmax_grad", g, y)
+
+    def sum_rows(self, x: Tensor) -> Tensor:
+        return sums.sum_f32(x)
+
+    def sum_columns(self, x: Tensor) -> Tensor:
+        return sums.sum_f32(x, axis=0)
+
+    def layer_norm(
+        self, x: Tensor, gain: Tensor | None, bias: Tensor | None, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        assert gain is not None
+        assert bias is not None
+        y, mean, rstd = CATALOGUE["layer_norm"].kernel({"eps": eps})([x, gain, bias])
+        return y, mean, rstd
+
+    def layer_norm_grad(
+        self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None
+    ) -> Tensor:
+        return _library("layer_norm_grad", *_given(g, x, mean, rstd, gain))
+
+    def layer_norm_grad_gain(self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+        return _library("layer_norm_grad_gain", g, x, mean, rstd)
+
+    def adamw(
+        self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[float, ...]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        scales = [torch.tensor(value) for value in scalars[:3]]
+        kernel = CATALOGUE["adamw"].kernel({"beta1": scalars[3], "beta2": scalars[5]})
+        p, m, v = kernel([*tensors, *scales])
+        return p, m, v
+
+    def canonical_in_place(self, x: Tensor) -> Tensor:
+        return canonical(x)
+
+
+def _library(name: str, *operands: Tensor, **attributes: bool) -> Tensor:
+    return CATALOGUE[name].kernel(attributes)(operands)[0]
+
+
+def _given(*operands: Tensor | None) -> list[Tensor]:
+    return [x for x in operands if x is not None]
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_the_digests_are_those_of_the_plain_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "float64")
+    assert fused.fused_for(torch.ones(1)) is None
+    assert fused.trial(Plain("none")) == fused.DIGESTS
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("compiled", HERE, ids=lambda f: f.name)
+def test_every_instruction_set_passes_its_trial(compiled: Fused) -> None:
+    assert fused.trial(compiled) == fused.DIGESTS
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("compiled", HERE, ids=lambda f: f.name)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (700, 3), (3, 4099), (513, 130)], ids=str)
+def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
+    compiled: Fused, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes that divide among threads, strips of columns and vector lengths, or do not."""
+    x, g = fused.numbers(11, *(max(n, 30) for n in shape)), fused.numbers(12, *(max(n, 30) for n in shape))
+    x, g = x[-shape[0] :, : shape[1]].contiguous(), g[-shape[0] :, : shape[1]].contiguous()
+    mean, rstd, gain = x[:, :1].contiguous(), g[:, :1].contiguous(), g[0].contiguous()
+    monkeypatch.setenv(VARIABLE, "float64")
+    plain = Plain("none")
+    for which in Map:
+        slope = g if which >= Map.GELU_ERF_GRAD else None
+        assert fused.digest(compiled.map(which, x, slope)) == fused.digest(plain.map(which, x, slope))
+    functions: tuple[Callable[[Fused], Tensor | tuple[Tensor, ...]], ...] = (
+        lambda f: f.softmax(x, True),
+        lambda f: f.softmax_grad(g, x),
+        lambda f: f.sum_rows(x),
+        lambda f: f.sum_columns(x),
+        lambda f: f.layer_norm(x, gain, gain, 1e-5),
+        lambda f: f.layer_norm_grad(g, x, mean, rstd, gain),
+        lambda f: f.layer_norm_grad(g, x, mean, rstd, None),
+        lambda f: f.layer_norm_grad_gain(g, x, mean, rstd),
+        lambda f: f.adamw((x, g, g, x), fused.SCALARS),
+        lambda f: f.canonical_in_place(x.clone()),
+    )
+    for run in functions:
+        assert fused.digest(run(compiled)) == fused.digest(run(plain))
+
+
+def test_the_compiled_lists_are_written_from_the_lists() -> None:
+    assert lists.FILE.read_text() == lists.source(), "run python -m protocol.numerics.kernels.lists"
+
+
+def test_a_wrong_function_keeps_its_instruction_set_out(caplog: pytest.LogCaptureFixture) -> None:
+    class Reassociated(Plain):
+        """A planted set that adds in another order."""
+
+        def adamw(
+            self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[float, ...]
+        ) -> tuple[Tensor, Tensor, Tensor]:
+            p, m, v = super().adamw(tensors, scalars)
+            return torch.nextafter(p, torch.zeros(())), m, v
+
+    with caplog.at_level(logging.WARNING):
+        assert not fused._passes(Reassociated("planted"))
+    assert "wrong bits in adamw" in caplog.text
