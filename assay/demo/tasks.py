@@ -10,8 +10,8 @@ from assay.submitting import Prepared
 from protocol.task import Terms
 
 PERIODS: Mapping[str, int] = {
-    # All solvers are awake when a task is posted: they look for work twice a second.
-    "bidding_period": 8,
+    # All solvers are awake when a task is posted, and then fetch its bundle side by side: a GPT has 200 blobs.
+    "bidding_period": 15,
     # Eleven solvers train on two cores, 5 to 10 s of one core each; the refused one's stake waits for this to end.
     "training_period": 90,
     # A drawn verifier replays three segments of each task, 1 or 2 s each, and eleven tasks arrive at once.
