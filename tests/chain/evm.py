@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from protocol.chain.abi import Contract, contract
@@ -25,8 +25,8 @@ Chunk = tuple[int, int, bytes]
 class Evm:
     """The harness on a development chain."""
 
-    connection: Connection
-    harness: Contract
+    connection: Connection = field(repr=False)
+    harness: Contract = field(repr=False)
 
     def elements(
         self, instruction: Instruction, chunks: Sequence[Chunk], first: int, count: int

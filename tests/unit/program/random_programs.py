@@ -10,10 +10,25 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from protocol.numerics.types import DType
-from protocol.program import Builder, Program, RuleError, TensorType, Value, repeat
+from protocol.program import Builder, Op, Program, RuleError, TensorType, Value, repeat
 from tests.unit.program.samples import fill
 
 SHAPES = ((), (1,), (4,), (3, 4), (3, 1), (2, 3, 4), (1, 256), (300,))
+
+
+MOST_ELEMENTS = 4096
+
+
+class Bounded(Builder):
+    """Refuses values that are too large to be judged element by element."""
+
+    def _append(
+        self, op: Op, operands: Sequence[Value], results: Sequence[TensorType], attributes: bytes
+    ) -> tuple[Value, ...]:
+        for type_ in results:
+            if type_.elements > MOST_ELEMENTS:
+                raise RuleError(f"at most {MOST_ELEMENTS} elements", str(type_), operation=op.label)
+        return super()._append(op, operands, results, attributes)
 
 
 @dataclass
@@ -108,7 +123,7 @@ class Loop:
 
 def random_loop(r: random.Random) -> Loop:
     """One or two carried values and a fixed one; the body gives the last values of their types that it comes to."""
-    b = Builder("body")
+    b = Bounded("body")
     kept = r.randint(1, 2)
     types = [TensorType(r.choice(list(DType)), r.choice(((), (4,), (3, 4)))) for _ in range(kept)]
     carried = [b.input(type_) for type_ in types]
@@ -124,7 +139,7 @@ def random_program(
     r: random.Random, callees: list[Program], moves: int = 35, loops: Sequence[Loop] = ()
 ) -> Program:
     """A program of the instructions that happened to fit, over two to five inputs, with calls and loops."""
-    b = Builder("random")
+    b = Bounded("random")
     pool = Pool(b, r, [b.input(TensorType(DType.U32, (2,)))])
     pool.values.extend(
         b.input(TensorType(r.choice(list(DType)), r.choice(SHAPES))) for _ in range(r.randint(2, 5))
