@@ -70,7 +70,7 @@ ASSAY_EXPORT void assay_layer_norm_grad(int32_t variant, const float *g, const f
 ASSAY_EXPORT void assay_sum_columns(int32_t variant, const float *g, const float *x, const float *mean,
                                     const float *rstd, float *y, int64_t rows, int64_t columns, int32_t threads) {
     const assay::LayerNorm t = {g, x, mean, rstd, nullptr, nullptr, y, nullptr, nullptr, columns, 0.0f};
-    divide(columns, 64, threads,
+    divide(columns, 128, threads,
            [&](int64_t first, int64_t end) { FUSED[variant]->sum_columns(t, rows, first, end - first); });
 }
 

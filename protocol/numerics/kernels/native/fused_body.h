@@ -6,7 +6,7 @@ namespace assay {
 namespace {
 
 constexpr int BLOCK = 256;       // elements of a temporary, 1 KiB
-constexpr int COLUMNS = 64;      // columns summed side by side
+constexpr int COLUMNS = 128;     // columns summed side by side
 
 // --- functions of one element ---------------------------------------------------------------------------------------
 
@@ -167,15 +167,33 @@ void layer_norm_grad(const LayerNorm &t, int64_t first, int64_t end) {
 
 // --- columns --------------------------------------------------------------------------------------------------------
 
-inline void column_terms(const LayerNorm &t, int64_t r, int64_t first, int64_t count, float *__restrict to) {
-    const float *g = t.g + r * t.columns + first;
+// COLUMNS terms of a row, in place where they lie in memory already as they are.
+inline const float *column_terms(const LayerNorm &t, int64_t r, int64_t first, int64_t count, float *__restrict to) {
+    const float *__restrict g = t.g + r * t.columns + first;
     if (!t.mean) {
+        if (count == COLUMNS) return g;
         std::memcpy(to, g, sizeof(float) * count);
-        return;
+        return to;
     }
-    const float *x = t.x + r * t.columns + first;
+    const float *__restrict x = t.x + r * t.columns + first;
     const float mean = t.mean[r], rstd = t.rstd[r];
-    for (int64_t i = 0; i < count; ++i) to[i] = g[i] * ((x[i] - mean) * rstd);
+    if (count == COLUMNS)
+        for (int i = 0; i < COLUMNS; ++i) to[i] = g[i] * ((x[i] - mean) * rstd);
+    else
+        for (int64_t i = 0; i < count; ++i) to[i] = g[i] * ((x[i] - mean) * rstd);
+    return to;
+}
+
+inline void largest_of(const float *__restrict x, int32_t *__restrict largest) {
+    for (int i = 0; i < COLUMNS; ++i) largest[i] = magnitude(x[i]) > largest[i] ? magnitude(x[i]) : largest[i];
+}
+
+// Under the sentinel an infinity times 0 is NaN; its column's result is NaN whatever is added.
+inline void add_fixed(const float *__restrict x, const float *__restrict factors, int64_t *__restrict sums) {
+    for (int i = 0; i < COLUMNS; ++i) {
+        const float product = op_rint(x[i] * factors[i]);
+        sums[i] += static_cast<int32_t>(product == product ? product : 0.0f);
+    }
 }
 
 void sum_columns(const LayerNorm &t, int64_t rows, int64_t begin, int64_t total) {
@@ -183,24 +201,14 @@ void sum_columns(const LayerNorm &t, int64_t rows, int64_t begin, int64_t total)
         const int64_t count = begin + total - first < COLUMNS ? begin + total - first : COLUMNS;
         alignas(64) int32_t largest[COLUMNS] = {0};
         alignas(64) int64_t sums[COLUMNS] = {0};
-        alignas(64) float terms[COLUMNS] = {0}, factors[COLUMNS];
+        alignas(64) float scratch[COLUMNS] = {0}, factors[COLUMNS];
         RowScale scales[COLUMNS];
-        for (int64_t r = 0; r < rows; ++r) {
-            column_terms(t, r, first, count, terms);
-            for (int i = 0; i < COLUMNS; ++i) largest[i] = magnitude(terms[i]) > largest[i] ? magnitude(terms[i]) : largest[i];
-        }
+        for (int64_t r = 0; r < rows; ++r) largest_of(column_terms(t, r, first, count, scratch), largest);
         for (int i = 0; i < COLUMNS; ++i) {
             scales[i] = row_scale(exponent_of(largest[i]), 30);
             factors[i] = scales[i].mask ? scales[i].factor : 0.0f;
         }
-        for (int64_t r = 0; r < rows; ++r) {
-            column_terms(t, r, first, count, terms);
-            for (int i = 0; i < COLUMNS; ++i) {
-                // Under the sentinel an infinity times 0 is NaN; its column's result is NaN whatever is added.
-                const float product = op_rint(terms[i] * factors[i]);
-                sums[i] += static_cast<int32_t>(product == product ? product : 0.0f);
-            }
-        }
+        for (int64_t r = 0; r < rows; ++r) add_fixed(column_terms(t, r, first, count, scratch), factors, sums);
         for (int64_t i = 0; i < count; ++i) t.y[first + i] = rounded_sum(sums[i], scales[i]);
     }
 }

@@ -39,13 +39,17 @@ inline float op_abs(float x) { return float_of(bits_of(x) & 0x7fffffffu); }
 inline float op_minimum(float x, float y) { return (y < x ? y : x) + 0.0f; }
 inline float op_maximum(float x, float y) { return (y > x ? y : x) + 0.0f; }
 
-// To nearest, ties to even, with the sign of x: from 2^23 on every f32 is whole.
+// To nearest, ties to even, with the sign of x. Without the instruction of SSE4.1: from 2^23 on every f32 is whole.
+#if defined(ASSAY_AVX512VNNI) || defined(ASSAY_AVX2)
+inline float op_rint(float x) { return __builtin_rintf(x); }
+#else
 inline float op_rint(float x) {
     const float limit = float_of(0x4b000000u | (bits_of(x) & 0x80000000u));
     const float near = (x + limit) - limit;
     const float whole = float_of((bits_of(near) & 0x7fffffffu) | (bits_of(x) & 0x80000000u));
     return op_abs(x) < 8388608.0f ? whole : x;
 }
+#endif
 
 inline bool op_lt(float x, float y) { return x < y; }
 inline bool op_eq(float x, float y) { return x == y; }

@@ -64,38 +64,68 @@ template <> inline RowScale scale_of_row(const Source &s, int64_t row, const flo
     return row_scale(exponent_of(largest), s.bits);
 }
 
+// A bound of a square in quarters, so that CHUNK of them stay below 2^31: 64 * (8256^2 / 4 + 1) < 2^30.1. Zero of zero.
+inline int32_t quarter_square(int32_t q) { return (q * q + 3) >> 2; }
+
+// One chunk of a row into every plane; returns nothing but fills bounds[p] with four times less than the squared norm.
+template <class T, int PLANES>
+inline void quantise_chunk(const T *__restrict x, const RowScale &scale, int16_t *const (&planes)[PLANES],
+                           int32_t (&bounds)[PLANES]) {
+    alignas(64) int32_t m[CHUNK];
+    for (int k = 0; k < CHUNK; ++k) m[k] = integer(x[k], scale);
+    for (int p = 0; p < PLANES; ++p) {
+        int32_t bound = 0;
+        int16_t *__restrict out = planes[p];
+        for (int k = 0; k < CHUNK; ++k) {
+            const int32_t q = plane_of<PLANES>(m[k], p);
+            out[k] = static_cast<int16_t>(q);
+            bound += quarter_square(q);
+        }
+        bounds[p] = bound;
+    }
+}
+
 // Panels whose rows are contiguous.
 template <class T, int PANEL, int PLANES>
 void pack_rows(const Source &s, const Packed &to, int64_t first, int64_t end) {
     const T *data = static_cast<const T *>(s.data);
     const int64_t chunks = (s.terms + CHUNK - 1) / CHUNK, padded = s.terms + (s.terms & 1);
+    alignas(64) int16_t block[PLANES][PANEL][CHUNK];
     for (int64_t panel = first; panel < end; ++panel) {
-        for (int p = 0; p < PLANES; ++p) std::memset(to.norms[p] + panel * chunks, 0, sizeof(float) * chunks);
+        const int64_t left = s.rows - panel * PANEL;
+        const int inside = static_cast<int>(left < PANEL ? left : PANEL);
+        RowScale scales[PANEL];
         for (int r = 0; r < PANEL; ++r) {
             const int64_t row = panel * PANEL + r;
-            const bool inside = row < s.rows;
-            const T *x = data + (inside ? row : 0) * s.row_stride;
-            const RowScale scale = inside ? scale_of_row<T>(s, row, x) : RowScale{0.0f, 0, 0.0};
-            to.scales[row] = scale.scale;
-            for (int64_t c = 0; c < chunks; ++c) {
-                const int64_t start = c * CHUNK;
-                const int count = static_cast<int>(s.terms - start < CHUNK ? s.terms - start : CHUNK);
-                int32_t m[CHUNK + 1];
-                for (int k = 0; k < count; ++k) m[k] = integer(x[start + k], scale);
-                if (!inside) std::memset(m, 0, sizeof(m));
-                m[count] = 0;
-                for (int p = 0; p < PLANES; ++p) {
-                    uint32_t *out = reinterpret_cast<uint32_t *>(to.data[p] + panel * padded * PANEL + start * PANEL) + r;
-                    float norm = 0.0f, part[16] = {0};
-                    int32_t q[CHUNK + 16] = {0};
-                    for (int k = 0; k < count; ++k) q[k] = plane_of<PLANES>(m[k], p);
-                    for (int k = 0; k < CHUNK; k += 16)
-                        for (int j = 0; j < 16; ++j) part[j] += static_cast<float>(q[k + j] * q[k + j]);
-                    for (int j = 0; j < 16; ++j) norm += part[j];
-                    for (int k = 0; k < count; k += 2) out[(k >> 1) * PANEL] = pair_of(q[k], q[k + 1]);
-                    float &largest = to.norms[p][panel * chunks + c];
-                    largest = norm > largest ? norm : largest;
+            scales[r] = r < inside ? scale_of_row<T>(s, row, data + row * s.row_stride) : RowScale{0.0f, 0, 0.0};
+            to.scales[row] = scales[r].scale;
+        }
+        std::memset(block, 0, sizeof(block));
+        for (int64_t c = 0; c < chunks; ++c) {
+            const int64_t start = c * CHUNK;
+            const int count = static_cast<int>(s.terms - start < CHUNK ? s.terms - start : CHUNK);
+            int32_t largest[PLANES] = {0};
+            for (int r = 0; r < inside; ++r) {
+                const T *x = data + (panel * PANEL + r) * s.row_stride + start;
+                int16_t *planes[PLANES];
+                int32_t bounds[PLANES];
+                for (int p = 0; p < PLANES; ++p) planes[p] = block[p][r];
+                if (count < CHUNK) {
+                    T edge[CHUNK] = {0};
+                    std::memcpy(edge, x, sizeof(T) * count);
+                    quantise_chunk<T, PLANES>(edge, scales[r], planes, bounds);
+                } else {
+                    quantise_chunk<T, PLANES>(x, scales[r], planes, bounds);
                 }
+                for (int p = 0; p < PLANES; ++p) largest[p] = bounds[p] > largest[p] ? bounds[p] : largest[p];
+            }
+            for (int p = 0; p < PLANES; ++p) {
+                to.norms[p][panel * chunks + c] = 4.0f * static_cast<float>(largest[p]);
+                char *out = reinterpret_cast<char *>(to.data[p] + panel * padded * PANEL + start * PANEL);
+                const int pairs = (count + 1) / 2;
+                for (int k = 0; k < pairs; ++k)
+                    for (int r = 0; r < PANEL; ++r)
+                        std::memcpy(out + (k * PANEL + r) * 4, &block[p][r][2 * k], 4);
             }
         }
     }
@@ -125,18 +155,18 @@ template <> inline void column_scales<float>(const Source &s, int64_t row, int c
     for (int r = 0; r < count; ++r) scales[r] = row_scale(exponent_of(largest[r]), s.bits);
 }
 
-// Two terms of a strip into pairs, and their squares into the norms.
+// Two terms of a strip into pairs, and their squares into the bounds of the norms.
 template <class T, int PLANES>
 inline void quantise_strip(const T *__restrict low, const T *__restrict high, const float *__restrict factor,
                            const int32_t *__restrict mask, uint32_t (*__restrict pairs)[STRIP],
-                           float (*__restrict norms)[STRIP]) {
+                           int32_t (*__restrict bounds)[STRIP]) {
     for (int r = 0; r < STRIP; ++r) {
         const RowScale scale = {factor[r], mask[r], 0.0};
         const int32_t m0 = integer(low[r], scale), m1 = integer(high[r], scale);
         for (int p = 0; p < PLANES; ++p) {
             const int32_t q0 = plane_of<PLANES>(m0, p), q1 = plane_of<PLANES>(m1, p);
             pairs[p][r] = pair_of(q0, q1);
-            norms[p][r] += static_cast<float>(q0 * q0 + q1 * q1);
+            bounds[p][r] += quarter_square(q0) + quarter_square(q1);
         }
     }
 }
@@ -154,14 +184,16 @@ void pack_columns(const Source &s, const Packed &to, int64_t first, int64_t end)
     for (int r = 0; r < inside; ++r) factor[r] = scales[r].factor, mask[r] = scales[r].mask;
     for (int r = 0; r < wanted; ++r) to.scales[first * PANEL + r] = r < inside ? scales[r].scale : 0.0;
     const T *x = static_cast<const T *>(s.data) + first * PANEL;
+    // The lanes that fill a strip up may read the rows after it: their factor is 0 and nothing of them is kept.
+    const bool whole_strip = first * PANEL + STRIP <= s.rows;
     alignas(64) T edge[2][STRIP] = {{0}};  // the last strip, and the term beyond an odd number of them
     alignas(64) uint32_t pairs[PLANES][STRIP];
     for (int64_t c = 0; c < chunks; ++c) {
         const int64_t start = c * CHUNK, stop = start + CHUNK < s.terms ? start + CHUNK : s.terms;
-        alignas(64) float norms[PLANES][STRIP] = {{0}};
+        alignas(64) int32_t bounds[PLANES][STRIP] = {{0}};
         for (int64_t k = start; k < stop; k += 2) {
             const T *low = x + k * s.term_stride, *high = low + s.term_stride;
-            if (inside < STRIP || k + 1 == s.terms) {
+            if (!whole_strip || k + 1 == s.terms) {
                 std::memcpy(edge[0], low, sizeof(T) * inside);
                 if (k + 1 < s.terms)
                     std::memcpy(edge[1], high, sizeof(T) * inside);
@@ -169,7 +201,7 @@ void pack_columns(const Source &s, const Packed &to, int64_t first, int64_t end)
                     std::memset(edge[1], 0, sizeof(edge[1]));
                 low = edge[0], high = edge[1];
             }
-            quantise_strip<T, PLANES>(low, high, factor, mask, pairs, norms);
+            quantise_strip<T, PLANES>(low, high, factor, mask, pairs, bounds);
             for (int p = 0; p < PLANES; ++p)
                 for (int64_t i = first; i < end; ++i)
                     std::memcpy(to.data[p] + i * padded * PANEL + k * PANEL, pairs[p] + (i - first) * PANEL,
@@ -177,12 +209,12 @@ void pack_columns(const Source &s, const Packed &to, int64_t first, int64_t end)
         }
         for (int p = 0; p < PLANES; ++p)
             for (int64_t i = first; i < end; ++i) {
-                float largest = 0.0f;
+                int32_t largest = 0;
                 for (int64_t r = 0; r < PANEL; ++r) {
-                    const float norm = norms[p][(i - first) * PANEL + r];
-                    largest = norm > largest ? norm : largest;
+                    const int32_t bound = bounds[p][(i - first) * PANEL + r];
+                    largest = bound > largest ? bound : largest;
                 }
-                to.norms[p][i * chunks + c] = largest;
+                to.norms[p][i * chunks + c] = 4.0f * static_cast<float>(largest);
             }
     }
 }
