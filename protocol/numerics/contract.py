@@ -36,19 +36,30 @@ def dot(x: Tensor, y: Tensor) -> Tensor:
 
 
 def contract(
-    x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None = None, ey: Tensor | None = None
+    x: Tensor,
+    y: Tensor,
+    px: int,
+    py: int,
+    ex: Tensor | None = None,
+    ey: Tensor | None = None,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """f32 round((sum_k m_px(x) m_py(y)) * 2^(ex + ey - px - py)), shape [..., M, N], one rounding.
 
     `x`, `y` are f32 of shape [..., M, K] and [..., N, K]; px, py are 13 or 20. `ex`, `ey` are the rows' exponents,
     shape [..., M, 1] and [..., N, 1] (or of a larger group holding the row, broadcast); None takes `exponent`.
+    A `bias`, f32 [N], is added after the rounding, as section 2 adds.
     """
     _require_pair(x, y, torch.float32)
     if px not in (13, 20) or py not in (13, 20):
         raise NumericsError(
             f"expected 13 or 20 bits, got ({px}, {py}); see the table in arithmetic.md section 4"
         )
-    return kernel_for(x.device, px, py).contract(x, y, px, py, ex, ey)
+    if bias is not None and (bias.dtype != torch.float32 or tuple(bias.shape) != (y.shape[-2],)):
+        raise NumericsError(
+            f"expected a bias f32 [{y.shape[-2]}], got {bias.dtype} {tuple(bias.shape)}; pass one number per row of y"
+        )
+    return kernel_for(x.device, px, py).contract(x, y, px, py, ex, ey, bias)
 
 
 def _magnitude_bits(x: Tensor) -> int:

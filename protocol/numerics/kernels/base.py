@@ -22,9 +22,19 @@ class ProductKernel(Protocol):
         """Whether it can run on `device` at all."""
 
     def contract(
-        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None
+        self,
+        x: Tensor,
+        y: Tensor,
+        px: int,
+        py: int,
+        ex: Tensor | None = None,
+        ey: Tensor | None = None,
+        bias: Tensor | None = None,
     ) -> Tensor:
-        """f32 [..., M, N] of f32 rows, rounded once; px, py of 13 or 20; exponents i32 [..., M, 1], [..., N, 1]."""
+        """f32 [..., M, N] of f32 rows, rounded once; px, py of 13 or 20; exponents i32 [..., M, 1], [..., N, 1].
+
+        A `bias` f32 [N] is added to what was rounded, in f32; NaN is then canonical.
+        """
 
     def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
         """i64 [..., M, N] of i32 integers with |x| <= 2^px and |y| <= 2^py, px and py of 13 or 20."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from protocol.numerics.elementwise import add
 from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
 
 FLOAT64_BITS = 53
@@ -21,7 +22,14 @@ class Float64:
         return device.type != "mps"
 
     def contract(
-        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None
+        self,
+        x: Tensor,
+        y: Tensor,
+        px: int,
+        py: int,
+        ex: Tensor | None = None,
+        ey: Tensor | None = None,
+        bias: Tensor | None = None,
     ) -> Tensor:
         """See `ProductKernel`."""
         ex = exponent(x) if ex is None else ex
@@ -30,8 +38,10 @@ class Float64:
         whole_y = whole_in_row(y, ey, py).to(torch.float64)
         if x.shape[-1] <= block_length(px + py):
             acc = torch.matmul(whole_x, whole_y.mT)
-            return round_exact(acc, row_scale(ex, px), row_scale(ey, py).mT)
-        return round_scaled(blocked(whole_x, whole_y, px + py), (ex, ey.mT), px + py)
+            product = round_exact(acc, row_scale(ex, px), row_scale(ey, py).mT)
+        else:
+            product = round_scaled(blocked(whole_x, whole_y, px + py), (ex, ey.mT), px + py)
+        return product if bias is None else add(product, bias)
 
     def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
         """See `ProductKernel`."""

@@ -28,23 +28,39 @@ class Int16:
         return device.type == "cpu" and self._variant in variants()
 
     def contract(
-        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None
+        self,
+        x: Tensor,
+        y: Tensor,
+        px: int,
+        py: int,
+        ex: Tensor | None = None,
+        ey: Tensor | None = None,
+        bias: Tensor | None = None,
     ) -> Tensor:
         """See `ProductKernel`."""
-        return self._run(x, y, px, py, ex, ey, torch.float32)
+        return self._run(x, y, px, py, ex, ey, bias, torch.float32)
 
     def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
         """See `ProductKernel`."""
-        return self._run(x, y, px, py, None, None, torch.int64)
+        return self._run(x, y, px, py, None, None, None, torch.int64)
 
     def _run(
-        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None, dtype: torch.dtype
+        self,
+        x: Tensor,
+        y: Tensor,
+        px: int,
+        py: int,
+        ex: Tensor | None,
+        ey: Tensor | None,
+        bias: Tensor | None,
+        dtype: torch.dtype,
     ) -> Tensor:
         shape = (*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
         if math.prod(y.shape[:-2]) == 1 and x.dim() > 2 and ex is None:  # one matrix serves the whole batch
             x, y = x.reshape(-1, x.shape[-1]), y.reshape(y.shape[-2:])
         batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         left, right = _Side(x, px, ex, batch), _Side(y, py, ey, batch)
+        bias = None if bias is None else bias.detach().contiguous()
         out = torch.empty(shape, dtype=dtype)
         problem = Problem(
             left.operand,
@@ -52,7 +68,7 @@ class Int16:
             math.prod(batch),
             x.shape[-1],
             out.data_ptr(),
-            None,
+            None if bias is None else bias.data_ptr(),
             variants()[self._variant],
             torch.get_num_threads(),
         )

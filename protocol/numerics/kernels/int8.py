@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from protocol.numerics.elementwise import add
 from protocol.numerics.rows import exponent, round_scaled, whole_in_row
 
 SLICES = {13: 2, 20: 3}
@@ -29,14 +30,21 @@ class Int8:
         return device.type in ("cpu", "cuda")
 
     def contract(
-        self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None
+        self,
+        x: Tensor,
+        y: Tensor,
+        px: int,
+        py: int,
+        ex: Tensor | None = None,
+        ey: Tensor | None = None,
+        bias: Tensor | None = None,
     ) -> Tensor:
         """See `ProductKernel`."""
         ex = exponent(x) if ex is None else ex
         ey = exponent(y) if ey is None else ey
-        return round_scaled(
-            self.dot(_quantised(x, ex, px), _quantised(y, ey, py), px, py), (ex, ey.mT), px + py
-        )
+        acc = self.dot(_quantised(x, ex, px), _quantised(y, ey, py), px, py)
+        product = round_scaled(acc, (ex, ey.mT), px + py)
+        return product if bias is None else add(product, bias)
 
     def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
         """See `ProductKernel`."""

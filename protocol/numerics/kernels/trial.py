@@ -10,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from protocol.numerics.elementwise import add
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.rows import SENTINEL, round_scaled
 from protocol.numerics.types import canonical
@@ -38,8 +39,12 @@ def failure(kernel: ProductKernel, device: torch.device, px: int, py: int) -> st
         expected = _bits(round_scaled(exact, (ex, ey.mT), px + py))
         for left in (values_x, values_x.mT.contiguous().mT):
             for right in (values_y, values_y.mT.contiguous().mT):
-                if not torch.equal(_bits(kernel.contract(left, right, px, py, None, None)), expected):
+                if not torch.equal(_bits(kernel.contract(left, right, px, py)), expected):
                     return f"a rounded result of {where} is wrong"
+        bias = values_y[:, 0].contiguous()
+        biased = _bits(add(expected.view(torch.float32), bias))
+        if not torch.equal(kernel.contract(values_x, values_y, px, py, bias=bias).view(torch.int32), biased):
+            return f"a result of {where} with a bias is wrong"
     return None
 
 

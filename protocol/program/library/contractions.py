@@ -24,8 +24,9 @@ from protocol.program.library.function import define
 
 
 def _linear(x: Tensor, w: Tensor, bias: Tensor | None = None, *, px: int = 13, py: int = 13) -> Tensor:
-    product = contract(x, w, px, py)
-    return product if bias is None else add(product, bias)
+    if bias is None or bias.shape == w.shape[-2:-1]:
+        return contract(x, w, px, py, bias=bias)
+    return add(contract(x, w, px, py), bias)  # any other shape that the body takes
 
 
 @define("linear", kernel=_linear)

@@ -81,7 +81,7 @@ def test_every_kernel_passes_its_trial(kernel: ProductKernel, px: int, py: int) 
 @pytest.mark.parametrize("seed", range(6))
 def test_contract_has_the_bits_of_the_reference(kernel: ProductKernel, px: int, py: int, seed: int) -> None:
     x, y, expected = judged(px, py, seed)
-    assert patterns(kernel.contract(x, y, px, py, None, None)) == expected
+    assert patterns(kernel.contract(x, y, px, py)) == expected
 
 
 @pytest.mark.usefixtures("threads")
@@ -113,11 +113,11 @@ def test_batches_broadcast_and_layouts_do_not_matter(kernel: ProductKernel) -> N
     each = torch.stack([contract(a[i], y[i], 20, 13) for a in x for i in range(2)]).reshape(3, 2, 5, 9)
     for left in (x, x.mT.contiguous().mT, x.permute(3, 0, 2, 1).contiguous().permute(1, 3, 2, 0)):
         for right in (y, y.mT.contiguous().mT, y[None]):
-            assert patterns(kernel.contract(left, right, 20, 13, None, None)) == patterns(each)
+            assert patterns(kernel.contract(left, right, 20, 13)) == patterns(each)
     one = torch.stack([contract(a[i], y[0], 20, 13) for a in x for i in range(2)]).reshape(3, 2, 5, 9)
-    assert patterns(kernel.contract(x, y[0], 20, 13, None, None)) == patterns(one)
+    assert patterns(kernel.contract(x, y[0], 20, 13)) == patterns(one)
     constant = torch.ones(1, 1).expand(4, 70)
-    assert patterns(kernel.contract(constant, y[0], 13, 13, None, None)) == patterns(
+    assert patterns(kernel.contract(constant, y[0], 13, 13)) == patterns(
         contract(constant.contiguous(), y[0], 13, 13)
     )
 
@@ -175,7 +175,14 @@ def test_a_wrong_kernel_is_not_used_and_said_once(
 def test_a_kernel_with_one_wrong_rounding_is_not_used() -> None:
     class Truncates(Float64):
         def contract(
-            self, x: Tensor, y: Tensor, px: int, py: int, ex: Tensor | None, ey: Tensor | None
+            self,
+            x: Tensor,
+            y: Tensor,
+            px: int,
+            py: int,
+            ex: Tensor | None = None,
+            ey: Tensor | None = None,
+            bias: Tensor | None = None,
         ) -> Tensor:
             ex, ey = rows.exponent(x), rows.exponent(y)
             acc = self.dot(rows.quantise(x, ex, px), rows.quantise(y, ey, py), px, py)
