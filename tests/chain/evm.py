@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from protocol.chain.abi import Contract, contract
@@ -21,12 +20,12 @@ Chunk = tuple[int, int, bytes]
 """Operand, chunk index, bytes."""
 
 
-@dataclass(frozen=True)
 class Evm:
     """The harness on a development chain."""
 
-    connection: Connection = field(repr=False)
-    harness: Contract = field(repr=False)
+    def __init__(self, connection: Connection, harness: Contract) -> None:
+        self._connection = connection
+        self._harness = harness
 
     def elements(
         self, instruction: Instruction, chunks: Sequence[Chunk], first: int, count: int
@@ -45,7 +44,7 @@ class Evm:
         return int(self._call("element", instruction.encode(), element, list(chunks)))
 
     def _call(self, function: str, *arguments: Any) -> Any:
-        return self.connection.call(self.harness, ADDRESS, function, *arguments)[0]
+        return self._connection.call(self._harness, ADDRESS, function, *arguments)[0]
 
 
 @contextmanager
