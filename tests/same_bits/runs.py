@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ CAPABILITY = ("default", "avx2", "avx512")
 ONEDNN = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")
 """`ONEDNN_MAX_CPU_ISA`: integer products."""
 PRODUCTS = ("", "float64")
-"""`ASSAY_KERNELS`: whichever product kernel is best here, or float64 products alone."""
+"""`ASSAY_KERNELS`: the best that is compiled for this machine, or float64 products and eager torch."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ MODELS = {
     model.name: model
     for model in (
         Model("mlp", digits.build, 1_000, 60),
-        Model("gpt", gpt.build, 300, 12),
-        Model("resnet", resnet.build, 50, 4),
+        Model("gpt", gpt.build, 300, 10),
+        Model("resnet", resnet.build, 50, 3),
     )
 }
 
@@ -77,18 +77,23 @@ class Machine:
         }
 
 
-def all_machines() -> Iterator[Machine]:
-    """Every combination."""
-    return itertools.starmap(Machine, itertools.product(THREADS, CAPABILITY, ONEDNN, PRODUCTS))
-
-
+OTHER_KERNELS = tuple(
+    Machine(products=name) for name in ("int16-avx2", "int16-baseline", "int16-portable", "int8")
+)
 FEW = (
     Machine(),
-    Machine("1", "default", "SSE41", "float64"),
-    Machine("2", "avx2", "AVX2"),
-    Machine("1", "avx512", "AVX512_CORE"),
+    Machine("1", "avx512", "AVX512_CORE", "int16-avx2"),
+    Machine("2", "avx2", "AVX2", "int16-baseline"),
+    Machine("1", "default", "SSE41", "int16-portable"),
+    Machine("1", "avx2", "AVX512_CORE_VNNI", "int8"),
 )
-"""Every value of every setting at least once."""
+"""Every value of every setting at least once; float64 is what they are compared with."""
+
+
+def all_machines() -> list[Machine]:
+    """Every combination, and every other kernel."""
+    settings = itertools.product(THREADS, CAPABILITY, ONEDNN, PRODUCTS)
+    return [*(Machine(*setting) for setting in settings), *OTHER_KERNELS]
 
 
 def train(bundle: Path, steps: int, machine: Machine, mode: str = "kernels", device: str = "cpu") -> Result:
