@@ -22,6 +22,15 @@ def page(measured: Measured, elementary: Mapping[str, Measured]) -> str:
     return "\n".join([*parts, *_elementary(elementary)]) + "\n"
 
 
+def noise_ratios(subject: Measured) -> dict[str, float]:
+    """By figure: the difference of the means of both arithmetics, in standard deviations of a seed in float32."""
+    return {
+        figure: abs(mean(subject["exact"][figure]) - mean(subject["float32"][figure]))
+        / stdev(subject["float32"][figure])
+        for figure in subject["figures"]
+    }
+
+
 def _training(subjects: Sequence[Measured]) -> Iterator[str]:
     yield "## Training: exact beside plain float32\n"
     yield "The same initial weights, batches, rates and clipping; both columns are mean ± standard deviation over the"
@@ -31,7 +40,7 @@ def _training(subjects: Sequence[Measured]) -> Iterator[str]:
     for subject in subjects:
         for figure in subject["figures"]:
             exact, plain = subject["exact"][figure], subject["float32"][figure]
-            ratio = abs(mean(exact) - mean(plain)) / stdev(plain)
+            ratio = noise_ratios(subject)[figure]
             yield (
                 f"| {subject['name']} | {subject['steps']:,} | {len(exact)} | {figure} | {_spread(exact)} | "
                 f"{_spread(plain)} | {ratio:.2f} |"
