@@ -11,13 +11,15 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import capturing, commands, committing, gas, tracing, training
+from benchmarks import capturing, commands, committing, gas, gpt, products, tracing, training
 from benchmarks.measure import Row
 
 GROUPS = {
     "capturing": capturing.rows,
     "committing": committing.rows,
     "training": training.rows,
+    "gpt": gpt.rows,
+    "products": products.rows,
     "tracing": tracing.rows,
     "commands": commands.rows,
     "gas": gas.rows,

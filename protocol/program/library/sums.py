@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics import sums
+from protocol.numerics.kernels.fused import fused_for
 from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, to_fixed, whole_in_row
 from protocol.numerics.types import canonical
 from protocol.program.builder import Builder, Value
@@ -31,7 +32,7 @@ def sum_rows(b: Builder, x: Value) -> Value:
 def column_sums(x: Tensor) -> Tensor:
     """The kernel of `sum_columns`: exponents of all columns first, then the terms, both block by block."""
     rows = max(1, BLOCK // x.shape[1])
-    if x.device.type != "cpu" or not rows < x.shape[0] <= sums.FLOAT64_TERMS:
+    if x.device.type != "cpu" or fused_for(x) is not None or not rows < x.shape[0] <= sums.FLOAT64_TERMS:
         return sums.sum_f32(x, axis=0).squeeze(0)
     blocks = x.split(rows)
     e = torch.stack([exponent(block, 0) for block in blocks]).amax(0)

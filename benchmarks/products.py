@@ -1,0 +1,43 @@
+"""Products: the exact contraction beside float32's, for shapes of an 11M GPT's step and all three pairs of bits."""
+
+from __future__ import annotations
+
+import torch
+
+from benchmarks.measure import Row, interleaved, middle
+from protocol.numerics.contract import contract
+from protocol.numerics.kernels.choice import kernel_for
+
+# (name, batch, M, N, K), rows side by side unless a name says otherwise: 2,048 tokens of width 384, six heads.
+SHAPES = (
+    ("queries, keys and values", 1, 2048, 1152, 384),
+    ("projection", 1, 2048, 384, 384),
+    ("hidden layer", 1, 2048, 1536, 384),
+    ("out of the hidden layer", 1, 2048, 384, 1536),
+    ("head", 1, 2048, 256, 384),
+    ("weight gradient, transposed", 1, 1536, 384, 2048),
+    ("scores", 48, 256, 256, 64),
+    ("mixing", 48, 256, 64, 256),
+)
+PAIRS = ((13, 13), (20, 13), (20, 20))
+
+
+def rows() -> list[Row]:
+    """Ratio to `torch.matmul` in float32 for every shape and pair."""
+    found = []
+    for name, batch, m, n, k in SHAPES:
+        g = torch.Generator().manual_seed(0)
+        x, y = torch.randn(batch, m, k, generator=g), torch.randn(batch, n, k, generator=g)
+        if "transposed" in name:
+            x, y = (t.mT.contiguous().mT for t in (x, y))
+        for px, py in PAIRS:
+            ratios = interleaved(
+                lambda x=x, y=y, px=px, py=py: contract(x, y, px, py),  # type: ignore[misc]
+                lambda x=x, y=y: torch.matmul(x, y.mT),  # type: ignore[misc]
+                rounds=15,
+            )
+            ratio, spread = middle(ratios)
+            kernel = kernel_for(x.device, px, py).name
+            what = f"{px} x {py} bits ({kernel}) / float32: {name}, {batch} x {m} x {n} x {k}"
+            found.append(Row(what, f"{ratio:.2f}x", "", spread))
+    return found
