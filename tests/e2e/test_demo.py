@@ -128,7 +128,7 @@ def test_a_gpt_is_trained_audited_and_paid(report: Report) -> None:
     honest = run(report, "h")
     assert (honest["solver"], honest["verdict"], honest["segments"]) == ("honest", "settled", 5)
     assert honest["paid"] == "90"
-    assert honest["metrics"]["loss"] < 3.5, "of 5.55 nats a byte before the first step"
+    assert honest["metrics"]["loss"] < 4.0, "of 5.55 nats a byte before the first step"
 
 
 def test_adams_second_moment_is_found_where_it_was_moved(report: Report) -> None:
