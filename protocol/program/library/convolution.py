@@ -22,6 +22,7 @@ from protocol.numerics.contract import contract
 from protocol.numerics.elementwise import add
 from protocol.numerics.rows import exponent
 from protocol.program.builder import Builder, Value
+from protocol.program.errors import RuleError
 from protocol.program.library.function import define
 from protocol.program.library.windows import (
     Sliding,
@@ -51,6 +52,7 @@ def conv(b: Builder, x: Value, w: Value, bias: Value | None = None, *, groups: i
     s = Sliding(**sliding)
     n, c, height, width = x.shape
     outputs = w.shape[0]
+    _require_kernel(w, (outputs, c // groups, s.kernel_y, s.kernel_x), c, groups)
     count = rows, columns = s.count(height, width)
     e = b.exponent(b.pad_rows(b.reshape(x, (n, c * height * width)), 0.0))
     seen = _seen(b, b.quantise(x, b.reshape(e, (n, 1, 1, 1)), FORWARD_BITS), s, count, groups)
@@ -77,6 +79,7 @@ def conv_grad_input(
     """The gradient at x [N, C, height, width]: the gradient spread by the stride, windows of it, w turned round."""
     s = Sliding(**sliding)
     n, outputs, rows, columns = g.shape
+    _require_kernel(w, (outputs, w.shape[1], s.kernel_y, s.kernel_x), outputs, groups)
     e = b.exponent(b.pad_rows(b.reshape(g, (n, outputs * rows * columns)), 0.0))
     quantised = b.quantise(g, b.reshape(e, (n, 1, 1, 1)), FORWARD_BITS)
     apart = spread(b, quantised, s, height, width, 0)
@@ -155,6 +158,13 @@ def conv_grad_weight(
     e, eg = b.reshape(e, (groups, 1, c // groups, 1)), b.reshape(eg, (groups, outputs // groups, 1, 1))
     result = b.round_scaled(product, eg, e, p=bits_g + bits_x)
     return b.reshape(result, (outputs, c // groups, s.kernel_y, s.kernel_x))
+
+
+def _require_kernel(w: Value, shape: tuple[int, ...], channels: int, groups: int) -> None:
+    """Aligned rows would hide another number of terms: padding makes 18 and 27 of them 32."""
+    if w.shape != shape or channels % groups or w.shape[0] % groups:
+        expected = f"a kernel of shape {shape} for {channels} channels in {groups} groups"
+        raise RuleError(expected, str(w.type), operation="convolution")
 
 
 def _bits(gradient_in_windows: bool) -> tuple[int, int]:

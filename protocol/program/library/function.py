@@ -16,6 +16,7 @@ from torch import Tensor
 
 from protocol.program.builder import Builder, Value
 from protocol.program.execute import Kernel
+from protocol.program.library.forms import takes
 from protocol.program.program import Program
 from protocol.program.types import TensorType
 
@@ -34,7 +35,9 @@ class LibraryFunction:
 
     def program(self, operands: Sequence[TensorType], attributes: Attributes) -> Program:
         """The body's program for these operand types. Raises `ProgramError` for types that it does not take."""
-        return _build(self, tuple(operands), tuple(sorted(attributes.items())))
+        # 0.0 and -0.0, or 1 and True, are the same key to Python; they are not the same program.
+        told_apart = tuple((name, value, repr(value)) for name, value in sorted(attributes.items()))
+        return _build(self, tuple(operands), told_apart)
 
     def kernel(self, attributes: Attributes) -> Kernel:
         """The fused kernel with the bits of `program` for the same attributes."""
@@ -91,9 +94,12 @@ def kernels(program: Program, hints: Mapping[bytes, Hint]) -> dict[bytes, Kernel
 
 
 def recognise(program: Program, hint: Hint) -> Kernel | None:
-    """The kernel for `program` if the named function with these attributes has exactly this program, else None."""
+    """The kernel for `program` if the named function with these attributes has exactly this program, else None.
+
+    None too for a call of another form than the kernel was written for (`forms`): such a program runs by its body.
+    """
     function = CATALOGUE.get(hint.name)
-    if function is None:
+    if function is None or not takes(hint.name, program.inputs, hint.attributes):
         return None
     try:
         same = function.program(program.inputs, hint.attributes).id == program.id
@@ -104,12 +110,15 @@ def recognise(program: Program, hint: Hint) -> Kernel | None:
 
 @lru_cache(maxsize=4096)
 def _build(
-    function: LibraryFunction, operands: tuple[TensorType, ...], attributes: tuple[tuple[str, Attribute], ...]
+    function: LibraryFunction,
+    operands: tuple[TensorType, ...],
+    attributes: tuple[tuple[str, Attribute, str], ...],
 ) -> Program:
     b = Builder(function.name)
-    results = function._body(b, *map(b.input, operands), **dict(attributes))
+    given = {name: value for name, value, _ in attributes}
+    results = function._body(b, *map(b.input, operands), **given)
     for result in results if isinstance(results, tuple) else (results,):
         b.output(result)
     program = b.build()
-    _MADE.setdefault(program.id, Hint(function.name, dict(attributes)))
+    _MADE.setdefault(program.id, Hint(function.name, given))
     return program

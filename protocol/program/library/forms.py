@@ -1,0 +1,129 @@
+"""Which calls a fused kernel takes: shapes and types of operands, and attributes in their ranges.
+
+A body is made of primitives that broadcast and work on several types, so it has a meaning for operands that its kernel
+was never written for: a gain of one element, a gradient smaller than what it belongs to. Such a program is right, and
+anybody may post it. It runs by its body; `function.recognise` gives a kernel for the forms below alone.
+
+A form has one word for each operand: a letter is a dimension, the same wherever it stands again; a digit is itself;
+`*` is any leading axes, the same again; `-` has rank 0. `i:` and `u:` are i32 and u32, the rest is f32; `?` may be
+absent. A dimension without a counterpart is held by the body, whose rules refuse what does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from protocol.numerics.types import DType
+from protocol.program.types import TensorType
+
+FORMS = {
+    "linear": "*mk *nk n?",
+    "matmul": "*mk *kn n?",
+    "linear_grad_input": "*mk *kn",
+    "linear_grad_weight": "*km *kn",
+    "matmul_nt": "*mk *nk",
+    "matmul_tn": "*km *kn",
+    "sum_rows": "mk",
+    "sum_columns": "kn",
+    "cumulative_sum": "*k",
+    "argmax_rows": "mk",
+    **dict.fromkeys(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "rsqrt"), "*"),
+    "keep_mask": "u:2 u:-",
+    "draw_batch": "u:2 u:-",
+    "softmax": "*n",
+    "softmax_grad": "*n *n",
+    "log_softmax": "*n",
+    "log_softmax_grad": "*n *n",
+    "nll_loss": "bc i:b c?",
+    "nll_loss_grad": "- i:b - c? | b i:b - c?",
+    "mse_loss": "n n",
+    "mse_loss_grad": "- n n | n n n",
+    "layer_norm": "mn n? n?",
+    "layer_norm_grad": "mn mn m1 m1 n?",
+    "layer_norm_grad_gain": "mn mn m1 m1",
+    "embedding_grad": "nc i:n",
+    "gelu": "*",
+    "gelu_grad": "* *",
+    "silu": "*",
+    "silu_grad": "* *",
+    "sgd": "* * -",
+    "sgd_momentum": "* * * -",
+    "adamw_scales": "- - -",
+    "adamw": "* * * * - - - *?",
+    "square_sum": "*",
+    "clip_scale": "t",
+    "clip_value": "*",
+    "conv": "nchw odyx o?",
+    "conv_grad_input": "nohw odyx",
+    "conv_grad_weight": "nohw ncyx",
+    "max_pool": "nchw",
+    "max_pool_grad": "nchw i:nchw",
+    "mean_pool": "nchw",
+    "mean_pool_grad": "nchw",
+    "batch_statistics": "ncs",
+    "batch_normalise": "ncs c c c? c?",
+    "batch_norm_sums": "ncs ncs c c",
+    "batch_norm_grad": "ncs ncs c c c c c?",
+}
+"""By library function; alternatives stand on both sides of a bar."""
+
+SIZE = range(1, 2**31)
+WORD = range(2**32)
+FLAG = range(2)
+RANGES: Mapping[str, Sequence[int]] = {
+    **dict.fromkeys(("px", "py"), (13, 20)),
+    **dict.fromkeys(("batch", "classes", "columns", "divisor", "groups", "height", "rows", "width"), SIZE),
+    **{f"{name}_{axis}": SIZE for name in ("kernel", "stride", "dilation") for axis in "yx"},
+    **{f"padding_{axis}": range(2**31) for axis in "yx"},
+    **{f"d{axis}": SIZE for axis in range(8)},
+    **dict.fromkeys(("below", "stream"), WORD),
+    "ignore": range(-(2**31), 2**31),
+    "reduction": range(3),
+}
+"""Whole-numbered attributes. Beyond them a kernel may stop where the body goes on."""
+FLAGS = frozenset({"gradient_in_windows", "include_padding", "nesterov", "safe", "tanh"})
+REALS = frozenset({"beta1", "beta2", "eps", "limit", "momentum", "weight_decay"})
+
+_TYPES = {"i": DType.I32, "u": DType.U32}
+
+
+def takes(name: str, operands: Sequence[TensorType], attributes: Mapping[str, object]) -> bool:
+    """Whether the kernel of library function `name` has the body's bits for every value of these operands."""
+    forms = (form.split() for form in FORMS[name].split("|"))
+    return any(_fits(form, operands) for form in forms) and all(
+        _in_range(key, value) for key, value in attributes.items()
+    )
+
+
+def _in_range(name: str, value: object) -> bool:
+    if name in FLAGS:
+        return isinstance(value, int) and value in FLAG
+    if name in REALS:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    # True is 1 to Python: it would pass as a number of rows.
+    return isinstance(value, int) and not isinstance(value, bool) and value in RANGES.get(name, ())
+
+
+def _fits(form: Sequence[str], operands: Sequence[TensorType]) -> bool:
+    least = sum(not word.endswith("?") for word in form)
+    if not least <= len(operands) <= len(form):
+        return False
+    bound: dict[str, tuple[int, ...]] = {}
+    return all(_binds(word.rstrip("?"), type_, bound) for word, type_ in zip(form, operands, strict=False))
+
+
+def _binds(word: str, type_: TensorType, bound: dict[str, tuple[int, ...]]) -> bool:
+    prefix, _, axes = word.rpartition(":")
+    axes = axes.replace("-", "")
+    leading = type_.rank - len(axes.replace("*", ""))
+    if (
+        type_.dtype is not _TYPES.get(prefix, DType.F32)
+        or leading < 0
+        or (leading and not axes.startswith("*"))
+    ):
+        return False
+    sizes = [type_.shape[:leading]] * axes.startswith("*") + [(size,) for size in type_.shape[leading:]]
+    return all(
+        (int(axis),) == size if axis.isdigit() else bound.setdefault(axis, size) == size
+        for axis, size in zip(axes, sizes, strict=True)
+    )

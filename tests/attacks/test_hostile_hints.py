@@ -1,0 +1,129 @@
+"""Programs that library functions make of operands and attributes that nobody meant: a stranger may post any of them.
+
+Bodies broadcast and take several types; kernels read memory by the sizes that they expect. So a kernel is found for the
+documented forms alone, and what it is found for, it computes bit for bit, or the body runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from protocol.numerics.types import DType, to_bytes
+from protocol.program.cost import cost
+from protocol.program.errors import ProgramError
+from protocol.program.execute import Interpreter
+from protocol.program.library import CATALOGUE, Hint, recognise
+from protocol.program.library.forms import FORMS
+from protocol.program.program import Program
+from protocol.program.types import TensorType
+from tests.unit.library.cases import CASES, Case, f32, operands
+
+VALUES = (0, 1, -1, 2, 30, 2**31, 2**32, 2**62, True, False, 0.0, -0.0, 1.0, -1.5, 1e-42, 1e300)
+SMALL = 1 << 22
+"""Bytes and operations of a program that is run here."""
+
+
+def twisted(case: Case) -> Iterator[Case]:
+    """The call with one operand of another shape or type, and with one attribute of another value."""
+    for k, type_ in enumerate(case.operands):
+        for other in _neighbours(type_):
+            changed = (*case.operands[:k], other, *case.operands[k + 1 :])
+            yield Case(case.function, changed, case.attributes, case.labels)
+    yield Case(case.function, case.operands[:-1], case.attributes, case.labels)
+    yield Case(case.function, (*case.operands, case.operands[-1]), case.attributes, case.labels)
+    integers = tuple(TensorType(DType.I32, type_.shape) for type_ in case.operands)
+    yield Case(case.function, integers, case.attributes, case.labels)
+    for name in case.attributes:
+        for value in VALUES:
+            yield Case(case.function, case.operands, {**case.attributes, name: value}, case.labels)
+
+
+def _neighbours(type_: TensorType) -> Iterator[TensorType]:
+    shapes = {(*type_.shape[:k], size, *type_.shape[k + 1 :]) for k in range(type_.rank) for size in (1, 2)}
+    shapes |= {
+        (),
+        (1,),
+        (1, *type_.shape),
+        (2, *type_.shape),
+        (*type_.shape, 1),
+        type_.shape[1:],
+        type_.shape[:-1],
+    }
+    yield from (TensorType(type_.dtype, shape) for shape in shapes - {type_.shape} if len(shape) <= 8)
+    yield from (TensorType(dtype, type_.shape) for dtype in DType if dtype is not type_.dtype)
+
+
+def build(case: Case) -> Program | None:
+    """The program of a call, if its body has one that is cheap to run."""
+    try:
+        program = CATALOGUE[case.function].program(case.operands, case.attributes)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None
+    due = cost(program)
+    return program if max(due.peak_bytes, due.operations) < SMALL else None
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_no_kernel_differs_from_its_body_on_what_it_was_not_made_for(case: Case) -> None:
+    for other in twisted(case):
+        program = build(other)
+        kernel = program and recognise(program, Hint(other.function, other.attributes))
+        if not program or not kernel:
+            continue
+        given = [_apart(x) for x in operands(other, "edges", 3)]
+        for type_, fast, slow in zip(
+            program.outputs, kernel(given), Interpreter().run(program, given), strict=True
+        ):
+            assert to_bytes(fast, type_.dtype) == to_bytes(slow, type_.dtype), (str(other), other.attributes)
+
+
+def _apart(x: Tensor) -> Tensor:
+    """The same values, not side by side in memory, as a view may leave them."""
+    return torch.stack([x, x], dim=-1)[..., 0]
+
+
+def test_every_function_has_a_form() -> None:
+    assert set(FORMS) == set(CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    ("name", "types"),
+    [
+        ("layer_norm", (f32(4, 300), f32(1), f32(300))),
+        ("adamw", (f32(70), f32(1), f32(70), f32(70), f32(), f32(), f32())),
+        ("silu_grad", (f32(1), f32(90_000))),
+        ("softmax_grad", (f32(1, 40), f32(9, 40))),
+        ("linear", (f32(5, 10), f32(7, 10), f32(5, 7))),
+    ],
+)
+def test_smaller_operands_that_a_body_broadcasts_run_by_the_body(
+    name: str, types: tuple[TensorType, ...]
+) -> None:
+    attributes = next(case.attributes for case in CASES if case.function == name)
+    program = CATALOGUE[name].program(types, attributes)
+    assert recognise(program, Hint(name, attributes)) is None
+
+
+def test_numbers_that_python_takes_for_equal_make_programs_of_their_own() -> None:
+    layer_norm = CATALOGUE["layer_norm"]
+    zero, minus = (layer_norm.program((f32(2, 8),), {"eps": eps}) for eps in (0.0, -0.0))
+    assert zero.id != minus.id
+    assert recognise(zero, Hint("layer_norm", {"eps": -0.0})) is None
+    softmax = CATALOGUE["linear"].program((f32(2, 8), f32(3, 8)), {"px": 13, "py": 13})
+    assert recognise(softmax, Hint("linear", {"px": 13.0, "py": 13})) is None
+
+
+def test_more_bits_than_kernels_have_run_by_the_body() -> None:
+    program = CATALOGUE["linear"].program((f32(2, 8), f32(3, 8)), {"px": 30, "py": 30})
+    assert recognise(program, Hint("linear", {"px": 30, "py": 30})) is None
+    (x,) = Interpreter().run(program, [torch.ones(2, 8), torch.ones(3, 8)])
+    assert torch.equal(x, torch.full((2, 3), 8.0))
+
+
+def test_rows_beyond_a_word_are_refused_by_the_body() -> None:
+    with pytest.raises(ProgramError):
+        CATALOGUE["draw_batch"].program(CASES[-1].operands, {"batch": 4, "rows": 2**32, "stream": 0})
