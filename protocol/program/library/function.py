@@ -120,5 +120,8 @@ def _build(
     for result in results if isinstance(results, tuple) else (results,):
         b.output(result)
     program = b.build()
-    _MADE.setdefault(program.id, Hint(function.name, given))
+    if takes(
+        function.name, operands, given
+    ):  # other attributes may make the same program: no hint to be found by
+        _MADE.setdefault(program.id, Hint(function.name, given))
     return program
