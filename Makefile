@@ -28,6 +28,7 @@ export FOUNDRY_DISABLE_NIGHTLY_WARNING := 1
 
 PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
+CONTRACTS_CONFIGURED := build/contracts/.configured
 
 .DELETE_ON_ERROR:
 .PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python bench clean
@@ -52,7 +53,13 @@ $(NODE_READY): package.json package-lock.json
 	npm ci --no-audit --no-fund --loglevel=error
 	touch $@
 
-contracts: $(NODE_READY)
+# What other settings have compiled is not told apart by name; so it goes when they change.
+$(CONTRACTS_CONFIGURED): foundry.toml
+	rm -rf build/contracts/cache build/contracts/out
+	mkdir -p $(@D)
+	touch $@
+
+contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(FORGE) build contracts/src
 
 demo: setup
@@ -70,7 +77,7 @@ lint-contracts: $(NODE_READY)
 	$(FORGE) fmt --check
 
 # --sizes fails on a contract over EIP-170's limit; harnesses of the tests may exceed it.
-test-contracts: $(NODE_READY)
+test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(FORGE) build --sizes contracts/src
 	$(FORGE) build
 	$(FORGE) test
