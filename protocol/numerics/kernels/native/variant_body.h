@@ -21,7 +21,7 @@ inline int32_t exponent_of(int32_t largest) {
 
 // rint(x * factor) for |x * factor| <= 2^22: adding 1.5 * 2^23 leaves the integer in the low bits, rounded to even.
 inline int32_t whole(float x, float factor) {
-    return static_cast<int32_t>(bits_of(x * factor + 12582912.0f)) - 0x4b400000;
+    return static_cast<int32_t>(bits_of(x * factor + 12582912.0f) - 0x4b400000u);
 }
 
 // What turns an element of a row into an integer, and an integer of the result back.
@@ -46,7 +46,7 @@ inline uint32_t pair_of(int32_t low, int32_t high) {
 
 template <int PLANES> inline int32_t plane_of(int32_t m, int p) {
     if (PLANES == 1) return m;
-    const int32_t high = (m + 64) >> 7, low = m - (high << 7);
+    const int32_t high = (m + 64) >> 7, low = m - high * 128;
     return p == 0 ? high : p == 1 ? low : high + low;
 }
 
