@@ -92,8 +92,8 @@ test:
 	$(MAKE) --no-print-directory test-contracts
 	$(MAKE) --no-print-directory test-python
 
-test-heavy: setup
-	$(MAKE) --no-print-directory contracts
+test-heavy: setup $(CONTRACTS_CONFIGURED)
+	$(FORGE) build
 	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume build/heavy-passed.list $(PYTEST_ARGS)
 
 bench: setup
