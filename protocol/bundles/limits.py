@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
+
+from protocol.program.cost import WORKSPACE
+
+
+def _affordable() -> int:
+    """Bytes of values for which this machine has the memory, with what primitives make on the way."""
+    return min(1 << 36, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // WORKSPACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +24,9 @@ class Limits:
     total_bytes: int = 1 << 34
     """All tensors together."""
     step_operations: int = 1 << 48
-    """Scalar operations of one step: a day on a device of three tera-operations a second."""
-    peak_bytes: int = 1 << 36
-    """Most memory that a step may need."""
+    """Operations of one step: a day on a device of three tera-operations a second."""
+    peak_bytes: int = field(default_factory=_affordable)
+    """Most canonical bytes alive in a step: a fifth of the machine's memory, at most 64 GiB."""
     seconds: float = 3600.0
     """For the whole bundle; a server that trickles loses."""
     allowed: tuple[str, ...] = ()

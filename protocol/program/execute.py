@@ -32,6 +32,10 @@ Kernel = Callable[[Sequence[Tensor]], tuple[Tensor, ...]]
 NO_KERNELS: Mapping[bytes, Kernel] = MappingProxyType({})
 CPU = torch.device("cpu")
 
+VIEW = 4
+"""Times its own bytes that a value may keep in memory: a third of a product of queries, keys and values stays a view,
+one element of a large tensor is copied, or a program could hold any number of large tensors by small pieces of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -67,9 +71,9 @@ class Interpreter:
         if instruction.op is Op.INPUT:
             return (operands[0],)
         if instruction.op is Op.CALL:
-            return self._call(site, operands)
+            return tuple(map(_compact, self._call(site, operands)))
         value = PRIMITIVES[instruction.op].evaluate(instruction, operands)
-        return (value.to(self._device),) if instruction.op is Op.CONSTANT else (value,)
+        return (value.to(self._device) if instruction.op is Op.CONSTANT else _compact(value),)
 
     def run(self, program: Program, inputs: Sequence[Tensor], path: Path = ()) -> tuple[Tensor, ...]:
         """The outputs of a checked program. Outputs are contiguous; one may be an input itself, so write to none.
@@ -99,6 +103,13 @@ class Interpreter:
         results = kernel(operands)
         require_types(callee.outputs, results, f"results of the kernel of {callee.name}")
         return results
+
+
+def _compact(value: Tensor) -> Tensor:
+    """The value, without the rest of a far larger tensor that it is a part of."""
+    if value.untyped_storage().nbytes() <= VIEW * value.numel() * value.element_size():
+        return value
+    return value.clone(memory_format=torch.contiguous_format)
 
 
 def gather_operands(

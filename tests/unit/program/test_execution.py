@@ -31,6 +31,8 @@ from protocol.program import (
     decode_closure,
     trace,
 )
+from protocol.program.cost import DISPATCH
+from protocol.program.cost import ROW as ROW_OPERATIONS
 from tests.unit.program.random_programs import random_inputs, random_program
 
 F32 = DType.F32
@@ -230,11 +232,12 @@ def test_cost_counts_operations_of_primitives_and_callees() -> None:
     b.output(b.sum(b.pad_rows(d, 0)))
     b.output(b.add(b.cast(d, DType.I32), b.constant(DType.I32, (), 1)))
     counted = cost(b.build())
-    dot, pad, rows, cast, constant, add = 2 * 3 * 5 * 8, 3 * 8, 3 * 8, 15, 1, 15
-    assert counted.operations == dot + pad + rows + cast + constant + add
+    dot = 2 * 3 * 5 * 8 + ROW_OPERATIONS * (15 + 24 + 40)
+    pad, rows, cast, constant, add = 4 * 3 * 8, 3 * 8 + ROW_OPERATIONS * 3, 32 * 15, 1, 15
+    assert counted.operations == 10 * DISPATCH + dot + pad + rows + cast + constant + add
     inner, outer = cost(callee()), cost(caller())
-    assert outer.operations == inner.operations + 2 * ROW.elements
-    assert inner.operations == 2 * ROW.elements + ROW.elements
+    assert inner.operations == 6 * DISPATCH + 3 * ROW.elements + ROW_OPERATIONS * ROW.shape[0]
+    assert outer.operations == 6 * DISPATCH + inner.operations + 2 * ROW.elements
 
 
 def test_every_element_of_a_trace_follows_from_its_operands() -> None:

@@ -1,0 +1,118 @@
+"""Programs that take long or much memory and would seem to cost little: who bids by the cost of one loses its stake."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder
+from protocol.program.check import check
+from protocol.program.cost import DISPATCH, HASHED, WORKSPACE, cost
+from protocol.program.execute import VIEW, Interpreter
+from protocol.program.program import Program
+from protocol.program.types import TensorType
+
+ONE = TensorType(DType.F32, (1,))
+LARGE = TensorType(DType.F32, (1 << 20,))
+LIMIT = 1 << 48
+"""Operations of a step that `bundles.Limits` takes."""
+
+
+def tower(levels: int, width: int) -> Program:
+    """Programs that call one another and, at the bottom, do nothing."""
+    b = Builder("nothing")
+    b.output(b.input(ONE))
+    program = b.build()
+    for _ in range(levels):
+        b = Builder("tower")
+        x = b.input(ONE)
+        for _ in range(width):
+            (x,) = b.call(program, x)
+        b.output(x)
+        program = b.build()
+    return program
+
+
+def test_a_tower_of_empty_programs_costs_its_calls() -> None:
+    program = tower(7, 40)
+    check(program)
+    assert cost(program).operations > 40**7 * DISPATCH > LIMIT
+
+
+def test_small_instructions_count_as_long_as_they_take() -> None:
+    program = tower(2, 40)
+    Interpreter().run(program, [torch.ones(1)])
+    fastest = min(_seconds(program) for _ in range(3))
+    assert (
+        cost(program).operations / 2e9 > fastest / 10
+    )  # of 2 x 10^9 operations a second, on a busy machine too
+
+
+def _seconds(program: Program) -> float:
+    start = time.process_time()
+    Interpreter().run(program, [torch.ones(1)])
+    return time.process_time() - start
+
+
+def test_rows_that_nothing_is_added_to_count() -> None:
+    b = Builder("rows")
+    index, x = b.input(TensorType(DType.I32, (1,))), b.input(TensorType(DType.I64, (1,)))
+    b.output(b.scatter_sum(index, x, rows=1 << 28))
+    assert cost(b.build()).operations > 1 << 28
+
+
+def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
+    """Three times a step's operations is the least clock of a move: one of them replays, one traces."""
+    b = Builder("wide")
+    b.output(b.add(b.input(LARGE), b.constant(DType.F32, (), 1.0)))
+    assert cost(b.build()).operations >= HASHED * 2 * LARGE.nbytes
+
+
+def test_programs_that_call_thousands_of_others_are_costed_once_each() -> None:
+    leaves = []
+    for k in range(1100):  # more than any cache of costs holds
+        b = Builder("leaf")
+        b.output(b.add(b.input(ONE), b.constant(DType.F32, (), float(k))))
+        leaves.append(b.build())
+    callers = []
+    for k in range(30):
+        b = Builder("caller")
+        x = b.add(b.input(ONE), b.constant(DType.F32, (), float(k)))
+        for leaf in leaves:
+            (x,) = b.call(leaf, x)
+        b.output(x)
+        callers.append(b.build())
+    b = Builder("all")
+    x = b.input(ONE)
+    for caller in callers:
+        (x,) = b.call(caller, x)
+    b.output(x)
+    program = b.build()
+    start = time.process_time()
+    assert cost(program).operations > 30 * 1100 * DISPATCH
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["slices", "slices that calls give"])
+def test_small_pieces_do_not_keep_large_tensors_alive(inside: bool) -> None:
+    cut = Builder("cut")
+    cut.output(cut.slice(cut.neg(cut.input(LARGE)), 0, 5, 6))
+    piece = cut.build()
+    b = Builder("pieces")
+    x = b.input(LARGE)
+    pieces = [b.call(piece, x)[0] if inside else b.slice(b.neg(x), 0, 5, 6) for _ in range(8)]
+    for each in pieces:
+        b.output(each)
+    for made in Interpreter().run(b.build(), [torch.ones(LARGE.shape)]):
+        assert made.untyped_storage().nbytes() <= VIEW * ONE.nbytes
+
+
+def test_a_row_that_is_packed_with_absent_ones_counts_their_room() -> None:
+    b = Builder("dot")
+    row = TensorType(DType.I32, (1, 1 << 20))
+    b.output(b.dot(b.input(row), b.input(row)))
+    given = 2 * row.nbytes
+    assert cost(b.build()).peak_bytes * WORKSPACE > given + 2 * 32 * 6 * (1 << 20)
