@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
+from protocol.program.scales import scales
 from protocol.program.step import State
 from protocol.replay import Work
 from solver import closing
@@ -19,6 +20,8 @@ from solver.progress import Progress
 from solver.record import Record
 from solver.training import Training
 
+FEW_BITS = 4.0
+"""A row whose ordinary values have fewer bits left than these is worth a warning: they are off by up to 3 % (half of 2^-4)."""
 HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus"})
 """Reverts of a commitment that only say that the chain has moved on; the next look at the task sees how."""
 
@@ -34,6 +37,7 @@ class Engagement:
         bundle = hold(desk, self.terms)
         self._work = Work.of(task, bundle)
         self._initial = bundle.initial_state
+        self._hints = bundle.hints
         self.record = Record(
             task,
             self._work.program,
@@ -84,6 +88,8 @@ class Engagement:
             self._training.segment(self._on_step)
             self._desk.metrics.checkpoints.inc()
             trained = self.record.size - 1
+            if trained % -(-self.terms.segments // 4) == 0:
+                self._tell_scales(self._training.state)
             if trained % self._desk.settings.segments_between(self.terms) == 0 and not self._training.done:
                 self._committer.offer(self.record.size)
         except Reverted as error:
@@ -100,6 +106,23 @@ class Engagement:
     def _on_step(self, number: int, state: State) -> None:
         self._desk.metrics.steps.inc()
         self._progress.step(self.task, number, state)
+
+    def _tell_scales(self, state: State) -> None:
+        """Where rows are closest to being ruled by one value; costs one step."""
+        found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
+        if not found:
+            return
+        worst = found[0]
+        tell = self._desk.log.warning if worst.left < FEW_BITS else self._desk.log.info
+        tell(
+            "contraction scales",
+            task=self.task,
+            function=worst.function,
+            instruction=worst.number,
+            operand=worst.operand,
+            max_over_rms=round(worst.ratio, 1),
+            bits_left=round(worst.left, 1),
+        )
 
     def _expire(self, view: TaskView) -> bool:
         """The deadline is missed: what remains of the stake comes back with the task's end."""

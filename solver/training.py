@@ -25,6 +25,11 @@ class Training:
         self._state: State = record.state(record.size - 1)
 
     @property
+    def state(self) -> State:
+        """The last checkpoint's."""
+        return self._state
+
+    @property
     def steps(self) -> int:
         """Steps of the whole task."""
         return self.record.segments * self.record.segment_steps

@@ -81,3 +81,14 @@ def _contract(b: Builder, x: Value, y: Value, px: int, py: int) -> Value:
     ex, ey = b.exponent(x), b.exponent(y)
     product = b.dot(b.quantise(x, ex, px), b.quantise(y, ey, py))
     return b.round_scaled(product, ex, b.transpose(ey, -2, -1), p=px + py)
+
+
+CONTRACTED = {
+    "linear": (-1, -1),
+    "matmul": (-1, -2),
+    "linear_grad_input": (-1, -2),
+    "linear_grad_weight": (-2, -2),
+    "matmul_nt": (-1, -1),
+    "matmul_tn": (-2, -2),
+}
+"""The contracted axis of both operands, by function."""
