@@ -21,7 +21,7 @@ from solver.record import Record
 from solver.training import Training
 
 FEW_BITS = 4.0
-"""A row whose ordinary values have fewer bits left than these is worth a warning: they are off by up to 3 % (half of 2^-4)."""
+"""A row whose ordinary values have fewer bits left than these is worth a warning: up to 3 % off (half of 2^-4)."""
 HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus"})
 """Reverts of a commitment that only say that the chain has moved on; the next look at the task sees how."""
 
