@@ -17,8 +17,9 @@ from protocol.program.capture.assemble import assemble, initial_tensors
 from protocol.program.capture.captured import CapturedStep, Coverage
 from protocol.program.capture.datasets import as_committed, committed, example_batch
 from protocol.program.capture.errors import CaptureError, Problem, Problems
-from protocol.program.capture.graph import Objective, require_types, trace_step
+from protocol.program.capture.graph import Objective, trace_step
 from protocol.program.capture.lowering import missing
+from protocol.program.capture.models import require_plain, require_types
 from protocol.program.capture.roles import Bits, table_of
 from protocol.program.capture.schedules import learning_rates
 from protocol.program.capture.update import update_of
@@ -59,8 +60,9 @@ def capture(
         data = committed(dataset)
         if counted:
             traced = trace_step(model, objective, example_batch(data, batch_size))
-    with problems.collected():
-        require_types(model)
+    for require in (require_types, require_plain):
+        with problems.collected():
+            require(model)
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
     with problems.collected():
         update = update_of(optimizer, trainable, clip_norm, clip_value)

@@ -7,7 +7,7 @@ place into a new tensor, so the graph has no side effects; what was written into
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -25,6 +25,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from protocol.program.capture.datasets import as_committed
 from protocol.program.capture.errors import CaptureError, Problem, Problems
 from protocol.program.capture.lowering import DTYPES, missing
+from protocol.program.capture.models import fits, places, repeatable, require_plain, require_types
 from protocol.program.capture.sources import SourceRecorder, data_dependent, source_of, source_of_error
 
 Batch = Mapping[str, Tensor]
@@ -51,18 +52,30 @@ class TracedStep:
 
 
 class _Step(nn.Module):
-    """Model and objective as one module, so that `functional_call` can put traced parameters into the model."""
+    """Model and objective as one module, so that `functional_call` can put traced tensors into the model."""
 
     def __init__(self, model: nn.Module, objective: Objective) -> None:
         super().__init__()
         self.model = model
         self._objective = objective
 
-    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-        """Loss and metrics of one batch, and the model's buffers after it."""
-        result = self._objective(self.model, batch)
-        loss, metrics = result if isinstance(result, tuple) else (result, {})
-        return loss, dict(metrics), dict(self.model.named_buffers())
+    def forward(self, batch: Batch, trained: list[Tensor]) -> _Results:
+        """One step but for its update. The gradients are taken here, where `torch.utils.checkpoint` may run a part of
+        the model again and must find the same tensors in it."""
+        loss, metrics = _loss_and_metrics(self._objective(self.model, batch))
+        gradients = torch.autograd.grad(loss, trained, allow_unused=True)
+        held = dict(self.model.named_buffers(remove_duplicate=False))
+        return _Results(loss, metrics, gradients, held)
+
+
+@dataclass(frozen=True)
+class _Results:
+    """What a step computes. `buffers` is by place in the model (`models.places`)."""
+
+    loss: Tensor
+    metrics: Mapping[str, Tensor]
+    gradients: Sequence[Tensor | None]
+    buffers: Mapping[str, Tensor]
 
 
 def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedStep:
@@ -72,9 +85,11 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
     metric that is no f32 scalar; with it for every operation without a rule that was met until then.
     """
     problems = Problems()
-    with problems.collected():
-        require_types(model)
+    for require in (require_types, require_plain):
+        with problems.collected():
+            require(model)
     step = _Step(model, objective)
+    where = places(model)
     parameters = {name: _in_f32(p) for name, p in model.named_parameters() if p.requires_grad}
     frozen = {name: _in_f32(p) for name, p in model.named_parameters() if not p.requires_grad}
     buffers = frozen | {name: _in_f32(b) for name, b in model.named_buffers()}
@@ -91,22 +106,21 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
         p: list[Tensor], b: list[Tensor], x: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
         leaves = [value.detach().requires_grad_() for value in p]
-        # Fused attention has bits of its own; torch's own writing of it is products, a softmax and masks.
-        with recorder, recorder.names_of(model), sdpa_kernel(SDPBackend.MATH), _compiling():
+        with recorder, recorder.names_of(model), _written_out(), _compiling():
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
-            named = {f"model.{name}": value for name, value in tensors.items()}
-            loss, metrics, after = functional_call(step, named, (dict(zip(batch, x)),))
-            _require_scalars(loss, metrics)
-            metric_names.extend(metrics)
-            gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
-        unused = [name for name, gradient in zip(parameters, gradients) if gradient is None]
+            named = {f"model.{place}": tensors[name] for place, name in where.items()}
+            batch_and_leaves = dict(zip(batch, x)), leaves
+            results: _Results = functional_call(step, named, batch_and_leaves, tie_weights=False)
+            metric_names.extend(results.metrics)
+        unused = [name for name, gradient in zip(parameters, results.gradients) if gradient is None]
         remedy = "freeze it (requires_grad_(False)) or remove it"
         problems.add(Problem(f"parameter {name} does not reach the loss", remedy) for name in unused)
-        results = [*(g for g in gradients if g is not None), loss, *metrics.values()]
-        return results, [_same_kind(name, old, after.get(name, old)) for name, old in zip(buffers, b)]
+        gradients = [g for g in results.gradients if g is not None]
+        after = [_held(name, old, where, results.buffers) for name, old in zip(buffers, b)]
+        return [*gradients, results.loss, *results.metrics.values()], after
 
     try:
-        with problems.collected():
+        with problems.collected(), repeatable(model):
             traced = make_fx(run, tracing_mode="fake")(
                 list(parameters.values()), list(buffers.values()), list(batch.values())
             )
@@ -114,7 +128,9 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
             written = () if problems or recorder.problems else _keep_writes(traced.graph, *names, set(frozen))
     except (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
         problems.add([data_dependent(source_of_error(error))])
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError) as error:
+        if (known := _leaving_torch(error)) is not None:
+            problems.add([known])
         # A model of another type than f32 may well trip over the f32 that it was given here.
         if not problems and not recorder.problems:
             raise
@@ -127,6 +143,16 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
     return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names), written)
 
 
+def _leaving_torch(error: Exception) -> Problem | None:
+    """What torch means that says so in its own words only: values that leave it, checkpoints by the old way."""
+    text, source = str(error), source_of_error(error)
+    if ".numpy()" in text or "tolist()" in text:
+        return data_dependent(source)
+    if "use_reentrant=True" in text:
+        return Problem("torch.utils.checkpoint with use_reentrant=True", "pass use_reentrant=False", source)
+    return None
+
+
 def _in_f32(t: Tensor) -> Tensor:
     return t.detach().float() if t.is_floating_point() else t.detach()
 
@@ -135,12 +161,30 @@ def _functional(tensors: list[Tensor]) -> list[Tensor]:
     return [FunctionalTensor.to_functional(t) for t in tensors]
 
 
-def _same_kind(name: str, old: Tensor, new: Tensor) -> Tensor:
-    """A buffer's tensor after the step, which the model may have replaced: still one of the same type and shape."""
+def _held(name: str, old: Tensor, where: Mapping[str, str], after: Mapping[str, Tensor]) -> Tensor:
+    """A buffer's tensor after the step, which the model may have replaced: still one, of the same type and shape."""
+    new, *others = [after.get(place, old) for place, of in where.items() if of == name]
+    if any(other is not new for other in others):
+        what = f"buffer {name} is tied, and the step replaces it in one place only"
+        raise CaptureError(
+            [Problem(what, "write into it with .copy_(), or give the places buffers of their own")]
+        )
     if new.shape == old.shape and new.dtype == old.dtype and isinstance(new, FunctionalTensor):
         return new
     what = f"buffer {name} changes from {old.dtype} {tuple(old.shape)} to {new.dtype} {tuple(new.shape)}"
     raise CaptureError([Problem(what, "keep its type and shape, computed from the batch and the model")])
+
+
+@contextmanager
+def _written_out() -> Iterator[None]:
+    """Fused attention and recurrent layers have bits of their own: torch's own writing of them is products, a softmax
+    and masks; products and gates."""
+    before = torch.backends.mkldnn.set_flags(_enabled=False)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.mkldnn.set_flags(_enabled=before[0])
 
 
 @contextmanager
@@ -204,7 +248,7 @@ def _literals(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict
         if node.op != "get_attr":
             continue
         tensor = getattr(traced, node.target)
-        if tensor.dtype in DTYPES and tensor.numel() and _fits(tensor):
+        if tensor.dtype in DTYPES and tensor.numel() and fits(tensor):
             with graph.inserting_after(last):
                 last = graph.placeholder(node.name)
             last.meta = dict(node.meta)
@@ -224,31 +268,15 @@ def _source_of_write(node: torch.fx.Node) -> str:
     return ""
 
 
-def require_types(model: nn.Module) -> None:
-    """Raise `CaptureError` for parameters and float buffers that are not f32, and integer buffers that i32 cannot hold.
-
-    int64 buffers, such as counters, are i32 in a program.
-    """
-    problems = []
-    for name, t in (*model.named_parameters(), *model.named_buffers()):
-        kind = f"{name} is {str(t.dtype).removeprefix('torch.')}"
-        if t.is_floating_point() and t.dtype != torch.float32:
-            remedy = "call model.float() first; other types are chosen by the arithmetic, not the model"
-            problems.append(Problem(kind, f"train in float32: {remedy}"))
-        elif t.dtype not in DTYPES:
-            problems.append(Problem(kind, "keep it in float32, int64, int32, uint8 or bool"))
-        elif not _fits(t):
-            problems.append(Problem(f"{name} exceeds 32 bits", "renumber its values, or keep it in float32"))
-    if problems:
-        raise CaptureError(problems)
-
-
-def _fits(t: Tensor) -> bool:
-    """Whether i32 holds an int64 tensor; other types travel as they are."""
-    return t.dtype is not torch.int64 or not t.numel() or -(2**31) <= int(t.min()) <= int(t.max()) < 2**31
-
-
-def _require_scalars(loss: Tensor, metrics: Mapping[str, Tensor]) -> None:
+def _loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
+    """What an objective returned. Raises `CaptureError` unless it is a loss, or a loss and metrics, all f32 scalars."""
+    loss, metrics = result if isinstance(result, tuple) and len(result) == 2 else (result, {})
+    if not isinstance(loss, Tensor) or not isinstance(metrics, Mapping):
+        inside = f" of {', '.join(type(x).__name__ for x in result)}" if isinstance(result, tuple) else ""
+        what = f"the objective returns a {type(result).__name__}{inside}"
+        raise CaptureError(
+            [Problem(what, "return the loss, a tensor, or the loss and a dict of metrics by name")]
+        )
     if "loss" in metrics:
         raise CaptureError(
             [Problem("a metric is called loss", "give it another name; the loss is one already")]
@@ -257,13 +285,22 @@ def _require_scalars(loss: Tensor, metrics: Mapping[str, Tensor]) -> None:
         raise CaptureError(
             [Problem("the loss does not depend on a trainable parameter", "compute it with the model")]
         )
-    values = {"loss": loss, **metrics}
-    wrong = {name: v for name, v in values.items() if v.dtype != torch.float32 or v.numel() != 1}
+    wrong = {name: what for name, v in {"loss": loss, **metrics}.items() if (what := _not_scalar(v))}
     if wrong:
         raise CaptureError(
             Problem(
-                f"{name} is {str(v.dtype).removeprefix('torch.')} of shape {tuple(v.shape)}, not one float32",
+                f"{name} is {what}, not one float32",
                 "reduce it with .mean(), or convert it with .float()",
             )
-            for name, v in wrong.items()
+            for name, what in wrong.items()
         )
+    return loss, dict(metrics)
+
+
+def _not_scalar(value: Any) -> str:
+    """What a value is instead of one f32; nothing if it is that."""
+    if not isinstance(value, Tensor):
+        return f"a Python {type(value).__name__}"
+    if value.dtype == torch.float32 and value.numel() == 1:
+        return ""
+    return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"

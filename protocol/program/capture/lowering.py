@@ -207,10 +207,23 @@ def _apply(
         raise Unsupported("with these arguments") from None
     lowering.dtype_of(node)
     lowering.called.clear()
-    result = rule(lowering, node, *args, **kwargs)
+    result = _as_torch_says(lowering, node.meta["val"], rule(lowering, node, *args, **kwargs))
     became = ", ".join(lowering.called) or rule.__name__.strip("_")
     lowering.coverage[str(node.target), became] += 1
     return result
+
+
+def _as_torch_says(lowering: Lowering, known: Any, result: Lowered) -> Lowered:
+    """A rule's result in the type that torch gave the node. Raises `Unsupported` if its shape is another: a rule that
+    leaves something out must not go on silently."""
+    if isinstance(result, tuple) and isinstance(known, tuple | list):
+        return tuple(_as_torch_says(lowering, *pair) for pair in zip(known, result))
+    if not isinstance(result, View) or not isinstance(known, Tensor):
+        return result
+    if result.shape != tuple(known.shape):
+        raise Unsupported(f"on these operands, with a result of shape {tuple(known.shape)}")
+    dtype = dtype_of(known)
+    return result if result.dtype is dtype else View.of(lowering.elements(result, dtype))
 
 
 def _rule_of(node: torch.fx.Node) -> Rule:

@@ -64,6 +64,7 @@ MOVING = {
     *(aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.select.int, aten.slice.Tensor),
     *(aten.alias.default, aten.detach.default, aten.clone.default, aten._to_copy.default, aten.neg.default),
     *(aten.cat.default, aten.split.Tensor, aten.split_with_sizes.default, aten.constant_pad_nd.default),
+    *(aten.unsafe_split.Tensor, aten.unbind.int, aten.stack.default),
     *(aten.slice_backward.default, aten.select_backward.default),
     *(aten.native_dropout.default, aten.native_dropout_backward.default),
 }

@@ -96,6 +96,8 @@ def update_of(
     groups = {id(p): k for k, group in enumerate(optimizer.param_groups) for p in group["params"]}
     with problems.collected():
         _require_the_same(parameters, optimizer)
+    with problems.collected():
+        _require_new(optimizer)
     problems.raise_any()
     return Update(found, {name: groups[id(p)] for name, p in parameters.items()}, clip_norm, clip_value)
 
@@ -120,6 +122,19 @@ def _require_the_same(parameters: Mapping[str, nn.Parameter], optimizer: Optimiz
     if held - {id(p) for p in parameters.values()}:
         remedy = "build it on this model's parameters, or make the tensor a parameter of the model"
         problems.append(Problem("the optimiser holds a tensor that is no parameter of the model", remedy))
+    if problems:
+        raise CaptureError(problems)
+
+
+def _require_new(optimizer: Optimizer) -> None:
+    """The optimiser has not stepped yet, as its own tensors start at zero here, and nothing hangs on its steps."""
+    problems = []
+    if any(optimizer.state.values()):
+        what = "the optimiser has stepped already: what it keeps would be lost"
+        problems.append(Problem(what, "build a new optimiser on the model's parameters"))
+    if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
+        remedy = "remove them; an update is what the optimiser's own options say"
+        problems.append(Problem("the optimiser has hooks on its steps", remedy))
     if problems:
         raise CaptureError(problems)
 

@@ -46,7 +46,9 @@ def index_select(lowering: Lowering, node: torch.fx.Node, x: View, axis: int, ch
 def index_put(
     lowering: Lowering, node: torch.fx.Node, x: View, indices: Indices, values: View, accumulate: bool = False
 ) -> View:
-    """x with `values` added at x[i, :, j, …]."""
+    """x with `values` added at x[i, :, j, …]; or, where a mask holds, with one value in place of its elements."""
+    if not accumulate and len(indices) == 1 and indices[0] is not None and indices[0].dtype is DType.BOOL:
+        return _masked(lowering, node, x, indices[0], values)
     if not accumulate:
         raise Unsupported("without adding up", DUPLICATES)
     b = lowering.builder
@@ -92,8 +94,6 @@ def gather(
 ) -> View:
     """x[…, chosen[…, k, …], …] with the index in place of one axis."""
     b = lowering.builder
-    if not x.shape:
-        return x
     flat = b.reshape(x.elements(b), (math.prod(x.shape),))
     return View.of(b.gather(flat, _flat_index(lowering, x.shape, axis, chosen)))
 
@@ -120,6 +120,8 @@ def scatter(
 ) -> View:
     """x with one element of every row along an axis replaced, as the gradient of a maximum needs it."""
     b = lowering.builder
+    if not x.shape:
+        raise Unsupported("of a single number", "unsqueeze it first")
     axis %= len(x.shape)
     one = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
     if chosen.shape != one:
@@ -128,7 +130,8 @@ def scatter(
     dtype = x.dtype
     hit = b.eq(place, lowering.operand(chosen, DType.I32))
     if isinstance(value, View):
-        value = value.apply(b, aten.slice.Tensor, axis, 0, 1)
+        for k, size in enumerate(one):
+            value = value.apply(b, aten.slice.Tensor, k, 0, size)
     result = b.select(hit, lowering.operand(value, dtype), lowering.operand(x, dtype))
     return shaped(lowering, node, View.of(result))
 
@@ -149,6 +152,17 @@ def unfold_grad(
     total = _added(lowering, table, row, shape[axis])
     moved = View.of(b.reshape(total, [shape[k] for k in (axis, *rest)]))
     return moved.apply(b, aten.movedim.int, 0, axis)
+
+
+def _masked(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, value: View) -> View:
+    """x with one value where a mask of its first axes holds."""
+    if math.prod(value.shape) != 1:
+        raise Unsupported("of several values by a mask", "choose with torch.where")
+    b = lowering.builder
+    whole = mask.apply(b, aten.view.default, (*mask.shape, *(1 for _ in x.shape[len(mask.shape) :])))
+    one = value.apply(b, aten.view.default, ())
+    result = b.select(whole.broadcast(b), lowering.operand(one, x.dtype), x.broadcast(b))
+    return shaped(lowering, node, View.of(result))
 
 
 class _Chosen:
@@ -197,6 +211,8 @@ def _flat_index(lowering: Lowering, shape: Shape, axis: int, chosen: View) -> Va
     """The flat index in x of every element that `chosen` names along an axis; outside -1."""
     b = lowering.builder
     _require_small(math.prod(shape))
+    if not shape:
+        raise Unsupported("of a single number", "unsqueeze it first")
     axis %= len(shape)
     strides = contiguous_strides(shape)
     given = lowering.elements(chosen, DType.I32)

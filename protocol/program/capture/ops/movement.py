@@ -15,7 +15,7 @@ from protocol.program.library.rows import count_up
 aten = torch.ops.aten
 
 
-@lowers(aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int)
+@lowers(aten.split.Tensor, aten.split_with_sizes.default, aten.unsafe_split.Tensor, aten.unbind.int)
 def pieces(
     lowering: Lowering, node: torch.fx.Node, x: View, sizes: int | Sequence[int] = 0, axis: int = 0
 ) -> tuple[View, ...]:

@@ -14,6 +14,7 @@ from protocol.numerics.types import DType
 from protocol.program.builder import Value
 from protocol.program.capture.lowering import Lowering, Unsupported, lowers
 from protocol.program.capture.ops.operands import f32, require_f32
+from protocol.program.capture.sources import BACKWARD_KEY
 from protocol.program.capture.views import View
 from protocol.program.library import dropout as library
 
@@ -31,7 +32,7 @@ def bernoulli(
     return _mask(lowering, node, p)
 
 
-@lowers(aten.empty_like.default, aten.empty.memory_format, aten.new_empty.default)
+@lowers(aten.empty_like.default, aten.empty.memory_format)
 def empty(_: Lowering, node: torch.fx.Node, *__: Any, **___: Any) -> None:
     """Room for a mask; nothing else may read it."""
     if any(user.target is not aten.bernoulli.p for user in node.users):
@@ -45,10 +46,10 @@ def dropout(
     """x mask / (1 - p) and the mask; without `train` x itself."""
     b = lowering.builder
     mask = _mask(lowering, node, 1.0 - p if train is None or train else 1.0)
-    kept = b.cast(mask.broadcast(b), DType.BOOL)
+    kept = View.of(b.cast(lowering.elements(mask), DType.BOOL))
     if train is False or p == 0:
-        return x, View(kept, mask.shape, mask.strides)
-    return View.of(_scaled(lowering, x, mask, 0.0 if p == 1 else 1.0 / (1.0 - p))), View.of(kept)
+        return x, kept
+    return View.of(_scaled(lowering, x, mask, 0.0 if p == 1 else 1.0 / (1.0 - p))), kept
 
 
 @lowers(aten.native_dropout_backward.default)
@@ -66,6 +67,11 @@ def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
     below = math.floor(p * WORDS)
     if below in (0, WORDS):
         return View(f32(lowering, 1.0 if below else 0.0), shape, (0,) * len(shape))
+    if node.meta.get(BACKWARD_KEY):
+        raise Unsupported(
+            "drawn again in the backward pass, as torch.utils.checkpoint does",
+            "turn checkpointing off, or dropout: the second mask would not be the first",
+        )
     mask = lowering.call(
         library.keep_mask,
         lowering.key,

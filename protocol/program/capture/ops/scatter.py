@@ -28,7 +28,7 @@ def fill(lowering: Lowering, node: torch.fx.Node, x: View, value: View | Scalar)
     return copy(lowering, node, x, value if isinstance(value, View) else lowering.constant(value, dtype))
 
 
-@lowers(aten.zero.default, aten.new_empty_strided.default)
+@lowers(aten.zero.default, aten.new_empty.default, aten.new_empty_strided.default)
 def zero(lowering: Lowering, node: torch.fx.Node, _: View, *__: object, **___: object) -> View:
     """Zeros; torch leaves open what an empty tensor holds before it is written."""
     shape = tuple(node.meta["val"].shape)
