@@ -30,6 +30,12 @@ contract Evidence {
         uint32 callerLeaf;
     }
 
+    /// @notice The leaf that other leaves of a trace of `leaves` leaves are proved beside.
+    struct Anchor {
+        uint32 leaves;
+        uint32 leaf;
+    }
+
     IArbiter private immutable ARBITER;
 
     constructor(IArbiter arbiter) {
@@ -135,7 +141,7 @@ contract Evidence {
         uint32 leaves = instruction.program.leaves;
         claimedBits = _claimedBits(trace, leaves, ins, element, value, claimed);
         // The arbiter refuses what is no primitive and rows of several blocks.
-        OperandChunk[] memory opened = _operandChunks(trace, leaves, ins, operands, chunks);
+        OperandChunk[] memory opened = _operandChunks(Anchor(leaves, ins.first), value, ins, operands, chunks);
         return (instruction.n, claimedBits, ARBITER.element(instruction.data, element, opened));
     }
 
@@ -165,8 +171,15 @@ contract Evidence {
         ChunkOpening[] calldata chunks
     ) external view returns (uint32 n, bytes32 name, uint64 word) {
         (Instruction memory ins,) = _opened(program, instruction);
-        OperandChunk[] memory opened =
-            _operandChunks(trace, instruction.program.leaves, ins, operands, chunks);
+        OperandChunk[] memory opened;
+        // A block behind the place of a prefix sum reads nothing.
+        if (chunks.length != 0) {
+            uint8 operand = chunks[0].operand;
+            Anchor memory anchor = Anchor(instruction.program.leaves, ins.leaves[operand]);
+            Leaf calldata first = operands[operand];
+            Proofs.requireLeaf(trace, anchor.leaves, anchor.leaf, first);
+            opened = _operandChunks(anchor, first, ins, operands, chunks);
+        }
         (uint32 block_,) = SplitParts.range(selection.lo, selection.hi, part);
         word = ARBITER.blockResult(instruction.data, selection.element, block_, opened);
         return (instruction.n, keccak256(instruction.data), word);
@@ -209,17 +222,17 @@ contract Evidence {
         uint256 count = Instructions.elementCount(t);
         if (element >= count) revert DisputeErrors.ElementOutside(element, count);
         (uint64 chunk, uint256 place) = Instructions.locate(t, element);
-        if (claimed.index != chunk) revert DisputeErrors.WrongChunk(chunk, claimed.index);
         Proofs.requireLeaf(trace, leaves, ins.first, value);
-        Proofs.requireChunk(value.value, t, claimed);
-        return Words.raw(t.code, claimed.data, place);
+        (uint32 index, bytes calldata data) = Proofs.requireChunk(value.value, t, claimed);
+        if (index != chunk) revert DisputeErrors.WrongChunk(chunk, index);
+        return Words.raw(t.code, data, place);
     }
 
-    /// @dev The chunks, each proved under its operand's value. `operands` has one entry for each operand; those that no
-    /// chunk refers to are not looked at and may be empty.
+    /// @dev The chunks, each proved under its operand's value, and these beside the leaf `proved` of the trace, the
+    /// anchor. `operands` has one entry for each operand; those that no chunk refers to are not looked at and may be empty.
     function _operandChunks(
-        bytes32 trace,
-        uint32 leaves,
+        Anchor memory anchor,
+        Leaf calldata proved,
         Instruction memory ins,
         Leaf[] calldata operands,
         ChunkOpening[] calldata chunks
@@ -228,17 +241,19 @@ contract Evidence {
             revert DisputeErrors.WrongCount(ins.leaves.length, operands.length);
         }
         opened = new OperandChunk[](chunks.length);
-        uint256 proved;
+        uint256 seen;
         for (uint256 k; k < chunks.length; ++k) {
             ChunkOpening calldata chunk = chunks[k];
             uint8 operand = chunk.operand;
             if (operand >= operands.length) revert DisputeErrors.Malformed();
-            if (proved >> operand & 1 == 0) {
-                Proofs.requireLeaf(trace, leaves, ins.leaves[operand], operands[operand]);
-                proved |= 1 << operand;
+            Leaf calldata leaf = operands[operand];
+            if (seen >> operand & 1 == 0) {
+                Proofs.requireBeside(anchor.leaves, anchor.leaf, proved, ins.leaves[operand], leaf);
+                seen |= 1 << operand;
             }
-            Proofs.requireChunk(operands[operand].value, ins.operands[operand], chunk);
-            opened[k] = OperandChunk(operand, chunk.index, chunk.data);
+            (uint32 index, bytes calldata data) =
+                Proofs.requireChunk(leaf.value, ins.operands[operand], chunk);
+            opened[k] = OperandChunk(operand, index, data);
         }
     }
 }

@@ -13,6 +13,7 @@ from protocol.dispute.demands import demand
 from protocol.dispute.known import KnownTree
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import (
+    NO_LEAF,
     ChunkOpening,
     InstructionOpening,
     Leaf,
@@ -39,14 +40,30 @@ def loader(frame: Frame, instruction: Instruction) -> Load:
 
 
 def operand_openings(
-    frame: Frame, trace: KnownTree, instruction: Instruction, element: int, block: int
+    frame: Frame,
+    trace: KnownTree,
+    instruction: Instruction,
+    element: int,
+    block: int,
+    anchor: int | None = None,
 ) -> tuple[list[Leaf], list[ChunkOpening]]:
-    """The operands' roots under the solver's trace, and the chunks that one block of an element needs."""
-    operands = [Leaf(frame.root(operand.leaf), trace.path(operand.leaf)) for operand in instruction.operands]
+    """The roots of the operands in the solver's trace, and the chunks of them that one block of an element needs.
+
+    Operands of which nothing is needed stay empty. The roots are proved beside the leaf `anchor` of the trace, or
+    beside that of the first chunk's operand.
+    """
     chunks = [
         open_chunk(k, index, frame.value(instruction.operands[k].leaf))
         for k, index in chunks_needed(instruction, element, block, loader(frame, instruction))
     ]
+    operands = [NO_LEAF] * len(instruction.operands)
+    for opening in chunks:
+        leaf = instruction.operands[opening.operand].leaf
+        if operands[opening.operand] is not NO_LEAF:
+            continue
+        path = trace.path(leaf) if anchor is None else trace.path_beside(leaf, anchor)
+        operands[opening.operand] = Leaf(frame.root(leaf), path)
+        anchor = leaf if anchor is None else anchor
     return operands, chunks
 
 
@@ -87,7 +104,7 @@ def compare_value(
             (game.game, game.head, opened, element, value, claimed),
             f"{instruction.op.name.lower()} {n}, element {element}: state its blocks",
         )
-    operands, chunks = operand_openings(frame, trace, instruction, element, 0)
+    operands, chunks = operand_openings(frame, trace, instruction, element, 0, instruction.first)
     return Move(
         "judge",
         (game.game, game.head, opened, element, operands, chunks, value, claimed),

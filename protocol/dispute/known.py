@@ -9,6 +9,7 @@ right of it was revealed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from protocol.commitments import ProofError, Tree, fold_descendants, leaf_hash, node_hash
 from protocol.commitments.geometry import Node, descendants, siblings, split
@@ -81,6 +82,13 @@ class KnownTree:
     def path(self, lo: int, size: int = 1) -> list[bytes]:
         """Siblings from a node up to the root, bottom first. Raises ProofError while one is not known."""
         return [self.hash(node) for node in siblings(self.size, lo, size)]
+
+    def path_beside(self, leaf: int, anchor: int) -> list[bytes]:
+        """Siblings from a leaf up to, and without, the node that holds the leaf `anchor`."""
+        if leaf == anchor:
+            return []
+        above = siblings(self.size, leaf, 1)
+        return [self.hash(node) for node in takewhile(lambda n: not n[0] <= anchor < n[0] + n[1], above)]
 
     def first_difference(self) -> Node | None:
         """The leftmost known node that differs from one's own and below which nothing is known; None if all is equal.

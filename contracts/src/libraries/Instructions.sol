@@ -59,32 +59,32 @@ library Instructions {
     }
 
     /// @notice Number of elements.
-    function elementCount(TensorType memory t) internal pure returns (uint256 n) {
-        n = 1;
-        // unchecked: `_type` bounded the product by 2^40.
-        unchecked {
-            for (uint256 k; k < t.shape.length; ++k) {
-                n *= t.shape[k];
-            }
-        }
+    function elementCount(TensorType memory t) internal pure returns (uint256) {
+        return byteCount(t) / width(t.code);
     }
 
     /// @notice Number of canonical bytes.
     function byteCount(TensorType memory t) internal pure returns (uint256) {
-        return elementCount(t) * width(t.code);
+        return t.size;
     }
 
     /// @notice Leaves of the tensor's tree.
     function chunkCount(TensorType memory t) internal pure returns (uint64) {
-        return uint64((byteCount(t) + CHUNK_BYTES - 1) / CHUNK_BYTES);
+        // unchecked: at most 2^40 bytes.
+        unchecked {
+            return uint64((byteCount(t) + CHUNK_BYTES - 1) / CHUNK_BYTES);
+        }
     }
 
     /// @notice Bytes of chunk `index`; 0 behind the tensor's end.
     function chunkLength(TensorType memory t, uint256 index) internal pure returns (uint256) {
-        uint256 begin = index * CHUNK_BYTES;
         uint256 end = byteCount(t);
-        if (begin >= end) return 0;
-        return end - begin < CHUNK_BYTES ? end - begin : CHUNK_BYTES;
+        if (index >= chunkCount(t)) return 0;
+        // unchecked: a chunk of at most 2^40 bytes begins before their end.
+        unchecked {
+            uint256 rest = end - index * CHUNK_BYTES;
+            return rest < CHUNK_BYTES ? rest : CHUNK_BYTES;
+        }
     }
 
     /// @notice The chunk that holds element `index`, and the element's place within it.
@@ -123,6 +123,8 @@ library Instructions {
                 shape[k] = uint32(dimension);
             }
         }
+        // At most 2^40.
+        t.size = uint64(size);
         t.shape = shape;
     }
 }

@@ -46,6 +46,21 @@ library Proofs {
         requireNode(root, size, index, 1, Rfc9162.leafHash32(leaf.value), leaf.path);
     }
 
+    /// @notice The 32-byte leaf `index` of a tree, beside the leaf `anchor` that was proved: its path ends below the node
+    /// that the anchor's path names as a sibling. So neighbours cost few hashes; the same leaf twice has no path.
+    function requireBeside(uint64 size, uint64 anchor, Leaf calldata proved, uint64 index, Leaf calldata leaf)
+        internal
+        view
+    {
+        if (index == anchor) {
+            if (leaf.value != proved.value) revert DisputeErrors.WrongRoot(proved.value, leaf.value);
+            return;
+        }
+        if (index >= size) revert Rfc9162.NotANode(size, index, 1);
+        (uint64 lo, uint64 count, uint256 place) = Rfc9162.parting(size, anchor, index);
+        requireLeaf(proved.path[place], count, index - lo, leaf);
+    }
+
     /// @notice The node over the leaves [lo, lo + count) of a tree of `size` leaves.
     function requireNode(
         bytes32 root,
@@ -73,10 +88,11 @@ library Proofs {
 
     /// @notice An instruction of a program.
     function requireInstruction(bytes32 program, InstructionOpening calldata opening) internal view {
-        requireProgram(program, opening.program);
+        ProgramOpening calldata preimage = opening.program;
+        requireProgram(program, preimage);
         requireNode(
-            opening.program.instructionRoot,
-            opening.program.instructions,
+            preimage.instructionRoot,
+            preimage.instructions,
             opening.n,
             1,
             Rfc9162.leafHash(opening.data),
@@ -85,13 +101,17 @@ library Proofs {
     }
 
     /// @notice A chunk of a value of type `t`, of exactly the length that its place asks for.
-    function requireChunk(bytes32 value, TensorType memory t, ChunkOpening calldata opening) internal view {
-        uint256 due = Instructions.chunkLength(t, opening.index);
-        if (due == 0 || opening.data.length != due) {
-            revert DisputeErrors.WrongLength(opening.index, due, opening.data.length);
+    function requireChunk(bytes32 value, TensorType memory t, ChunkOpening calldata opening)
+        internal
+        view
+        returns (uint32 index, bytes calldata data)
+    {
+        // Every access to calldata is checked anew, so once each.
+        (index, data) = (opening.index, opening.data);
+        uint256 due = Instructions.chunkLength(t, index);
+        if (due == 0 || data.length != due) {
+            revert DisputeErrors.WrongLength(index, due, data.length);
         }
-        requireNode(
-            value, Instructions.chunkCount(t), opening.index, 1, Rfc9162.leafHash(opening.data), opening.path
-        );
+        requireNode(value, Instructions.chunkCount(t), index, 1, Rfc9162.leafHash(data), opening.path);
     }
 }

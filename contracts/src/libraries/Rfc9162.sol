@@ -92,24 +92,20 @@ library Rfc9162 {
             let input := mload(0x40)
             mstore8(input, 0x01)
             let left := add(input, 0x01)
-            let right := add(input, 0x21)
             let fn := leaf
             let next := path.offset
+            // Where the node stands beside its sibling: 0x20 on the right, 0 on the left. The last node of a level is taken to
+            // the right; without a partner there it goes on to the level where it has one.
+            let side := shl(5, or(and(fn, 1), eq(fn, sn)))
+            mstore(add(left, side), node)
             for { let end := add(next, shl(5, path.length)) } lt(next, end) { next := add(next, 0x20) } {
                 // At the root already: the path is too long.
                 if iszero(sn) {
                     sn := 1
                     break
                 }
-                switch or(and(fn, 1), eq(fn, sn))
-                case 0 {
-                    mstore(left, node)
-                    mstore(right, calldataload(next))
-                }
-                default {
-                    mstore(left, calldataload(next))
-                    mstore(right, node)
-                    // The last node of a level without a partner stands for itself on the levels above.
+                mstore(add(left, xor(side, 0x20)), calldataload(next))
+                if side {
                     for {} iszero(or(and(fn, 1), iszero(fn))) {} {
                         fn := shr(1, fn)
                         sn := shr(1, sn)
@@ -117,10 +113,13 @@ library Rfc9162 {
                 }
                 fn := shr(1, fn)
                 sn := shr(1, sn)
-                done := and(staticcall(gas(), 2, input, 0x41, 0x00, 0x20), done)
-                done := and(done, eq(returndatasize(), 0x20))
-                node := mload(0x00)
+                side := shl(5, or(and(fn, 1), eq(fn, sn)))
+                // The hash goes where the next one takes it from.
+                done := and(staticcall(gas(), 2, input, 0x41, add(left, side), 0x20), done)
             }
+            node := mload(add(left, side))
+            // An address without code answers every call alike.
+            if path.length { done := and(done, eq(returndatasize(), 0x20)) }
         }
         if (!done) revert Sha256Failed();
         if (sn != 0) {
@@ -128,6 +127,36 @@ library Rfc9162 {
             revert ProofLength(path.length, depth);
         }
         return node;
+    }
+
+    /// @notice Where two leaves of a tree part: the node that holds `leaf` and is the sibling of one that holds `anchor`, as
+    /// its first leaf and its size, and its place in the path of `anchor`. Both are below `treeSize`, and they differ.
+    function parting(uint64 treeSize, uint64 anchor, uint64 leaf)
+        internal
+        pure
+        returns (uint64 lo, uint64 size, uint256 place)
+    {
+        // On the level of the highest bit in which they differ, nodes of 2^level leaves are neighbours; the tree's last
+        // node of a level may be smaller.
+        uint256 level = Math.log2(anchor ^ leaf);
+        (lo, size) = _nodeAt(treeSize, leaf, level);
+        (uint64 begin, uint64 length) = _nodeAt(treeSize, anchor, level);
+        place = level;
+        if (length < 1 << level) (, place) = _descend(length, anchor - begin, 1);
+    }
+
+    /// @dev The node of a level that holds a leaf.
+    function _nodeAt(uint64 treeSize, uint64 leaf, uint256 level)
+        private
+        pure
+        returns (uint64 lo, uint64 size)
+    {
+        // unchecked: lo <= leaf < treeSize.
+        unchecked {
+            size = uint64(1 << level);
+            lo = leaf & ~(size - 1);
+            if (size > treeSize - lo) size = treeSize - lo;
+        }
     }
 
     /// @dev Walks from the root down to the node. `rights` holds the turns taken, the last one in bit 0.

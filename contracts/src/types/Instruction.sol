@@ -6,6 +6,8 @@ pragma solidity 0.8.37;
 /// @notice Type of a value: an element code of `TypeCode` and the dimensions, outermost first.
 struct TensorType {
     uint8 code;
+    /// Number of canonical bytes, which code and dimensions give.
+    uint64 size;
     uint32[] shape;
 }
 

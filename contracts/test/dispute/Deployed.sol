@@ -156,6 +156,14 @@ abstract contract Deployed is Production {
         return Leaf(values[index], LeafTree.path(LeafTree.leaves(values), index));
     }
 
+    function _beside(bytes32[] memory values, uint256 anchor, uint256 index)
+        internal
+        pure
+        returns (Leaf memory)
+    {
+        return Leaf(values[index], LeafTree.beside(LeafTree.leaves(values), anchor, index));
+    }
+
     function _head(uint256 id) internal view returns (bytes32) {
         return game.gameOf(id).head;
     }

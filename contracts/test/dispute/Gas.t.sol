@@ -80,7 +80,7 @@ contract GameGasTest is Judging, Snapshot {
         j.instruction = _open(top, 2);
         j.element = 127;
         j.operands = new Leaf[](2);
-        (j.operands[0], j.operands[1]) = (_leaf(topRoots, 0), _leaf(topRoots, 1));
+        (j.operands[0], j.operands[1]) = (_beside(topRoots, 2, 0), _beside(topRoots, 2, 1));
         j.chunks = new ChunkOpening[](2);
         (j.chunks[0], j.chunks[1]) = (_chunk(0, topValues[0], 15), _chunk(1, topValues[1], 7));
         j.value = _leaf(topRoots, 2);

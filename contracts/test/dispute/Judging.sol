@@ -32,7 +32,7 @@ abstract contract Judging is Play {
         j.instruction = _open(callee, 2);
         j.element = element;
         j.operands = new Leaf[](2);
-        (j.operands[0], j.operands[1]) = (_leaf(calleeRoots, 0), _leaf(calleeRoots, 1));
+        (j.operands[0], j.operands[1]) = (_beside(calleeRoots, 2, 0), _beside(calleeRoots, 2, 1));
         j.chunks = new ChunkOpening[](2);
         (j.chunks[0], j.chunks[1]) = (_chunk(0, calleeValues[0], index), _chunk(1, calleeValues[1], index));
         j.value = _leaf(calleeRoots, 2);

@@ -61,6 +61,22 @@ library LeafTree {
         return _path(hashes, index, 1, 0, hashes.length);
     }
 
+    /// @notice Siblings of a leaf up to, and without, the node that holds the leaf `anchor`.
+    function beside(bytes32[] memory hashes, uint256 anchor, uint256 index)
+        internal
+        pure
+        returns (bytes32[] memory)
+    {
+        if (anchor == index) return new bytes32[](0);
+        (uint256 begin, uint256 count, uint256 left) = (0, hashes.length, split(hashes.length));
+        while ((anchor < begin + left) == (index < begin + left)) {
+            (begin, count) = index < begin + left ? (begin, left) : (begin + left, count - left);
+            left = split(count);
+        }
+        if (index < begin + left) return _path(hashes, index, 1, begin, left);
+        return _path(hashes, index, 1, begin + left, count - left);
+    }
+
     /// @notice Roots of the maximal subtrees `levels` below a node, left to right.
     function descendants(bytes32[] memory hashes, uint256 lo, uint256 size, uint256 levels)
         internal

@@ -35,6 +35,18 @@ def walk(own: Tree, theirs: Tree, data: list[bytes]) -> tuple[KnownTree, int, in
             known.learn_descendants(node, theirs.descendants(lo, size))
 
 
+@pytest.mark.parametrize("size", range(1, 20))
+def test_a_path_beside_a_leaf_leads_to_a_node_that_the_leaf_names(size: int) -> None:
+    tree = Tree.from_leaves(leaves(size, frozenset()))
+    known = KnownTree(tree.root, size, tree)
+    for anchor, leaf in combinations(range(size), 2):
+        for i, j in ((anchor, leaf), (leaf, anchor)):
+            beside, whole = known.path_beside(j, i), known.path(j)
+            assert beside == whole[: len(beside)]
+            assert known.path(i)[len(known.path_beside(i, j)) + 1 :] == whole[len(beside) + 1 :]
+    assert known.path_beside(size - 1, size - 1) == []
+
+
 @pytest.mark.parametrize("size", range(1, 10))
 def test_every_set_of_wrong_leaves_is_walked_to_its_first(size: int) -> None:
     own = Tree.from_leaves(leaves(size, frozenset()))
