@@ -17,6 +17,7 @@ from torch import Tensor
 from protocol.bundles import Bundle
 from protocol.commitments import state_root, tensor_root
 from protocol.dispute.parties import Frame
+from protocol.numerics.self_check import require_mode
 from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter, Kernel
 from protocol.program.library import kernels
@@ -65,11 +66,16 @@ class HonestExecutor:
         self._interpreter = interpreter
 
     def step(self, state: State, _number: int, /) -> State:
-        """The next state, by fused kernels where the interpreter has them."""
+        """The next state, by fused kernels where the interpreter has them. Raises `SelfCheckError`."""
+        require_mode()
         return self._program.step(state, self._fixed, self._interpreter)
 
     def trace(self, state: State, _number: int, /) -> Frame:
-        """The traced step. Its top frame is run by kernels too; the frames below it, primitive by primitive."""
+        """The traced step. Its top frame is run by kernels too; the frames below it, primitive by primitive.
+
+        Raises `SelfCheckError`.
+        """
+        require_mode()
         return self._program.trace(state, self._fixed, self._interpreter)
 
 
