@@ -1,0 +1,96 @@
+"""Games that go down through calls inside calls, to the deepest that a program may have: contracts/README.md, "Gas"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+import torch
+
+from protocol.dispute.view import Verdict
+from protocol.numerics.types import DType
+from protocol.program import Builder, Op, Program, StepProgram, TensorType
+from protocol.program.check import MAX_CALL_DEPTH
+from tests.chain.arena import Arena, Ended, Subject, arena
+from tests.chain.corruption import JUDGE_GAS, SEGMENTS, STEPS, Corruptions, Site
+
+pytestmark = pytest.mark.chain
+
+X = TensorType(DType.F32, (3, 200))
+ELEMENT = 517
+"""In the last of the value's three chunks."""
+ENTRY, LEVEL = 6, 2
+"""Transactions with data served: commit, challenge, step tree, step, trace, judgment; for each call itself and a trace."""
+LEVEL_GAS = 200_000
+
+
+def level(depth: int) -> Program:
+    """x + x^2 at depth 0; above it the same of the program below."""
+    b = Builder(f"level{depth}")
+    x = b.input(X)
+    inner = b.mul(x, x) if depth == 0 else b.call(level(depth - 1), x)[0]
+    b.output(b.add(x, inner))
+    return b.build()
+
+
+@cache
+def made(depth: int) -> Corruptions:
+    """Steps whose innermost primitive is `depth` calls below the top frame."""
+    b = Builder("top")
+    x, shift = b.input(X), b.input(X)
+    b.output(b.minimum(b.call(level(depth - 1), x)[0], shift))
+    program = StepProgram(b.build(), ("x",), datasets=1, constants=0)
+    program.check()
+    draw = torch.Generator().manual_seed(depth)
+    state = {"x": torch.rand(X.shape, generator=draw)}
+    return Corruptions(Subject(program, (torch.full(X.shape, 1e9),), state, SEGMENTS, STEPS), {})
+
+
+def innermost(depth: int) -> Site:
+    """The one multiplication."""
+    found = made(depth)
+    (site,) = ((path, n) for path, n in found.sites if found.program(path).instructions[n].op is Op.MUL)
+    return site
+
+
+def ended(chain: Arena, depth: int, *, silent: bool) -> Ended:
+    """A game over one wrong product, judged there."""
+    site = innermost(depth)
+    assert len(site[0]) == depth
+    found = made(depth).wrong_run(site, lambda _: [ELEMENT])
+    assert found is not None
+    game = made(depth).play(chain, found[0], silent=silent)
+    assert game.verdict is Verdict.SOLVER_FALSE
+    assert (game.view.path, game.judged["n"], game.judged["element"]) == (*site, ELEMENT)
+    assert game.gas[-1] < JUDGE_GAS
+    return game
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    """One anvil for all games of this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("home")))
+        with arena() as made:
+            yield made
+
+
+def test_served_games_end_at_the_innermost_primitive_of_every_depth(chain: Arena) -> None:
+    games = [ended(chain, depth, silent=False) for depth in range(1, MAX_CALL_DEPTH + 1)]
+    gas = [sum(game.gas) for game in games]
+    for depth, game in enumerate(games, start=1):
+        print(f"depth {depth}: {len(game.gas)} transactions, {gas[depth - 1]:,} gas, judge {game.gas[-1]:,}")
+        assert len(game.gas) == ENTRY + LEVEL * depth
+    assert all(0 < deeper - gas[k] < LEVEL_GAS for k, deeper in enumerate(gas[1:]))
+
+
+@pytest.mark.parametrize("depth", [2, 4])
+def test_silent_solvers_are_walked_down_through_the_calls(chain: Arena, depth: int) -> None:
+    game = ended(chain, depth, silent=True)
+    print(f"depth {depth}, silent: {len(game.gas)} transactions, {sum(game.gas):,} gas")
+    demands = game.moves.count("demand")
+    assert demands == game.moves.count("revealNode") + game.moves.count("revealLeaf")
+    # Of every frame the first differing value, and the chunk with the element.
+    assert demands >= depth + 2
+    assert game.moves.count("selectCall") == depth
