@@ -21,7 +21,7 @@ X = TensorType(DType.F32, (3, 200))
 ELEMENT = 517
 """In the last of the value's three chunks."""
 ENTRY, LEVEL = 6, 2
-"""Transactions with data served: commit, challenge, step tree, step, trace, judgment; for each call itself and a trace."""
+"""Transactions with data served: commit, challenge, steps, step, trace, judgment; for each call itself and a trace."""
 LEVEL_GAS = 200_000
 
 
