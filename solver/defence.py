@@ -6,6 +6,8 @@ defence's own, so that HTTP clients cannot hold them up.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from protocol.chain.errors import Reverted
 from protocol.chain.game_view import GameReader
 from protocol.dispute.errors import NothingToReveal
@@ -24,9 +26,14 @@ class Defence:
         self._runs: dict[int, Run] = {}
 
     def tick(self) -> bool:
-        """Answer what is due now. True while this solver owes a move somewhere."""
+        """Answer what is due now, the most urgent first. True while this solver owes a move somewhere.
+
+        The chain gives a clock for each move that is owed, in the order in which they were asked for. Answered in
+        another order, the first would be late.
+        """
         self._discover()
-        owing = [self._answer(game) for game in list(self._open)]
+        game = self._desk.client.game
+        owing = [self._answer(number) for number in by_deadline(self._open, lambda n: game.game(n).deadline)]
         self._desk.metrics.games.set(len(self._open))
         return any(owing)
 
@@ -74,3 +81,8 @@ class Defence:
         game, client = view.game, self._desk.client
         if client.now() > client.game.game(game).deadline:
             self._desk.send("timeOut", lambda: client.game.time_out(game), game=game)
+
+
+def by_deadline(games: Iterable[int], deadline: Callable[[int], int]) -> list[int]:
+    """Numbers of games, the one that ends first before all others; equal ones in the order of their numbers."""
+    return sorted(games, key=lambda number: (deadline(number), number))
