@@ -138,10 +138,21 @@ class Program:
 
     def output(self, k: int) -> tuple[int, Instruction]:
         """Number and instruction of output k of the frame."""
-        for number, instruction in enumerate(self.instructions):
-            if instruction.op is Op.OUTPUT and decode_index(instruction.attributes) == k:
-                return number, instruction
-        raise IndexError(f"expected an output from 0 to {len(self.outputs) - 1}, got {k}")
+        if k not in self._outputs:
+            raise IndexError(f"expected an output from 0 to {len(self.outputs) - 1}, got {k}")
+        return self._outputs[k], self.instructions[self._outputs[k]]
+
+    @cached_property
+    def _outputs(self) -> dict[int, int]:
+        """Numbers of the `output` instructions: 65,535 of them, each looked for from the start, would take an hour."""
+        numbers = range(
+            len(self.instructions) - 1, -1, -1
+        )  # the first of two for one k, in a program not yet checked
+        return {
+            decode_index(self.instructions[n].attributes): n
+            for n in numbers
+            if self.instructions[n].op is Op.OUTPUT
+        }
 
     def calls(self) -> Iterator[int]:
         """Numbers of the `call` instructions, in order."""

@@ -96,6 +96,16 @@ def test_programs_that_call_thousands_of_others_are_costed_once_each() -> None:
     assert time.process_time() - start < 5
 
 
+def test_thousands_of_outputs_are_found_at_once() -> None:
+    b = Builder("many")
+    for x in [b.input(ONE) for _ in range(8000)]:
+        b.output(x)
+    program = b.build()
+    start = time.process_time()
+    assert [program.output(k)[1].operands[0].leaf for k in range(8000)] == list(range(8000))
+    assert time.process_time() - start < 3
+
+
 @pytest.mark.parametrize("inside", [False, True], ids=["slices", "slices that calls give"])
 def test_small_pieces_do_not_keep_large_tensors_alive(inside: bool) -> None:
     cut = Builder("cut")
