@@ -128,10 +128,11 @@ def trace_step(model: nn.Module, objective: Objective, batch: Batch) -> TracedSt
             written = () if problems or recorder.problems else _keep_writes(traced.graph, *names, set(frozen))
     except (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
         problems.add([data_dependent(source_of_error(error))])
-    except (RuntimeError, TypeError) as error:
+    except Exception as error:
         if (known := _leaving_torch(error)) is not None:
             problems.add([known])
-        # A model of another type than f32 may well trip over the f32 that it was given here.
+        # A model of another type than f32 may well trip over the f32 that it was given here, and one that looks at
+        # the data over the number that was made up.
         if not problems and not recorder.problems:
             raise
     problems.add(recorder.problems)

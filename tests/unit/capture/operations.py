@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from protocol.program.capture import capture
+from protocol.program.execute import Interpreter
 
 Function = Callable[..., Tensor]
 
@@ -78,12 +79,16 @@ def objective(model: Operation, _: object) -> Tensor:
     return loss
 
 
-def by_capture(case: Case) -> tuple[Tensor, list[Tensor]]:
-    """Result and gradients by one captured step."""
+def by_capture(case: Case, *, bodies: bool = False) -> tuple[Tensor, list[Tensor]]:
+    """Result and gradients by one captured step; with `bodies` without kernels too, which must give the same bits."""
     model = Operation(case)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     step = capture(model, objective, optimizer, {"rows": torch.zeros(1, 1)}, batch_size=1, steps=1)  # type: ignore[arg-type]
-    after = step.step(step.initial_state(0))
+    state = step.initial_state(0)
+    after = step.step(state)
+    if bodies:
+        slow = step.step_program.step(state, step.fixed, Interpreter())
+        assert [t.numpy().tobytes() for t in slow.values()] == [t.numpy().tobytes() for t in after.values()]
     gradients = [p.detach() - after[name] - 1 for name, p in model.named_parameters()]
     return after["result"], gradients
 

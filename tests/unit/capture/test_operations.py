@@ -287,6 +287,25 @@ LOSSES = [
     Case("margin", lambda x, y: F.margin_ranking_loss(x, y, torch.ones(3, 4), margin=0.3), PAIR),
 ]
 
+FAR = [  # where 1 + exp(-18) is nearly 1, the logarithm of the rest must not be that of 0
+    one("softplus far", lambda x: F.softplus(x - 18).log()),
+    one("logsigmoid far", lambda x: (-F.logsigmoid(x + 18)).log()),
+    one("mish far", lambda x: (-F.mish(x - 18)).log()),
+    one("elu near 0", lambda x: F.elu(-x.abs() * 1e-6) * 1e6),
+    one("smooth l1 without beta", lambda x: F.smooth_l1_loss(x, x.detach().round(), beta=0.0)),
+    one("smooth l1 without beta equal", lambda x: F.smooth_l1_loss(x, x.detach(), beta=0.0)),
+    Case("mse of labels", lambda x, y: F.mse_loss(x, y.expand(3, 4)), [(3, 4), torch.arange(4)]),
+    Case("hinge", lambda x: F.hinge_embedding_loss(x, torch.tensor([1, -1, 1, -1])), X),
+    Case("lerp tensor", torch.lerp, [(3, 4), (4,), ()]),
+    Case("addcdiv", lambda x, y: torch.addcdiv(x, y, y.abs() + 1, value=2), PAIR),
+    Case("integers to a float power", lambda x: (x % 10) ** 1.0, [INTEGERS]),
+    Case("cumsum of bools", lambda m: m.cumsum(1) > 1, [MASK]),
+    Case("bytes", lambda x: x.any(1).long() + (x > 3).sum(1) + x.all(1), [INTEGERS.byte()]),
+    one("fill by a mask", lambda x: x.clone().index_put_((x > 0.3,), torch.tensor(2.5))),
+    one("fill rows by a mask", lambda x: x.clone().index_put_((x[:, 0] > 0.3,), torch.tensor(2.5))),
+    one("unsafe split", lambda x: torch.unsafe_split(x, 3, 1)[1]),
+]
+
 CASES = [
     *POINTWISE,
     *LOGIC,
@@ -296,6 +315,7 @@ CASES = [
     *INDEXING,
     *NORMALISATION,
     *LOSSES,
+    *FAR,
 ]
 
 

@@ -11,6 +11,7 @@ import torch
 from protocol.numerics.types import DType
 from protocol.program.builder import Value
 from protocol.program.capture.lowering import Lowering, Scalar, lowers
+from protocol.program.capture.ops.elementary import expm1, log1p
 from protocol.program.capture.ops.operands import chosen, f32, require_f32, shaped
 from protocol.program.capture.views import View
 from protocol.program.library import activations, elementary
@@ -83,8 +84,8 @@ def elu(
     """scale x above 0, else scale alpha (exp(input_scale x) - 1)."""
     b = lowering.builder
     values = lowering.operand(x, DType.F32)
-    raised = elementary.exp.call(b, b.mul(values, f32(lowering, float(input_scale))))
-    lower = b.mul(b.sub(raised, f32(lowering, 1.0)), f32(lowering, float(alpha) * float(scale)))
+    raised = expm1(b, b.mul(values, f32(lowering, float(input_scale))))
+    lower = b.mul(raised, f32(lowering, float(alpha) * float(scale)))
     above = b.lt(f32(lowering, 0.0), values)
     result = b.select(above, b.mul(values, f32(lowering, float(scale))), lower)
     return shaped(lowering, node, View.of(result))
@@ -185,11 +186,9 @@ def _halves(lowering: Lowering, x: View, axis: int) -> tuple[Value, Value]:
 
 
 def _tail(lowering: Lowering, z: Value) -> Value:
-    """log(1 + exp(-|z|))."""
+    """log(1 + exp(-|z|)), which far from 0 is exp(-|z|) and not nothing."""
     b = lowering.builder
-    small = elementary.exp.call(b, b.neg(b.abs(z)))
-    result: Value = elementary.log.call(b, b.add(small, f32(lowering, 1.0)))
-    return result
+    return log1p(b, elementary.exp.call(b, b.neg(b.abs(z))))
 
 
 def _mish_gate(lowering: Lowering, x: Value) -> Value:

@@ -12,6 +12,7 @@ import torch
 from protocol.numerics.types import DType
 from protocol.program.builder import Value
 from protocol.program.capture.lowering import Lowering, Scalar, lowers
+from protocol.program.capture.ops.elementary import log1p
 from protocol.program.capture.ops.operands import f32, reshaped
 from protocol.program.capture.views import View
 from protocol.program.library import elementary, sums
@@ -42,9 +43,14 @@ def smooth_l1(
 def smooth_l1_grad(
     lowering: Lowering, node: torch.fx.Node, g: View, x: View, y: View, reduction: int, beta: Scalar
 ) -> View:
-    """g (x - y) / beta, the quotient within -1 … 1."""
+    """g (x - y) / beta, the quotient within -1 … 1; without a beta the sign, as torch has it below 0 for none."""
     b = lowering.builder
-    slope = _bounded(lowering, b.div(_difference(lowering, x, y), f32(lowering, float(beta))), 1.0)
+    difference = _difference(lowering, x, y)
+    if beta == 0:
+        above = b.lt(f32(lowering, 0.0), difference)
+        slope = b.select(above, f32(lowering, 1.0), f32(lowering, -1.0))
+    else:
+        slope = _bounded(lowering, b.div(difference, f32(lowering, float(beta))), 1.0)
     return _graded(lowering, node, g, slope, reduction)
 
 
@@ -122,7 +128,7 @@ def binary_cross_entropy_of_logits(
     b = lowering.builder
     one, zero = f32(lowering, 1.0), f32(lowering, 0.0)
     z, target = lowering.operand(x, DType.F32), lowering.operand(y, DType.F32)
-    tail = elementary.log.call(b, b.add(elementary.exp.call(b, b.neg(b.abs(z))), one))
+    tail = log1p(b, elementary.exp.call(b, b.neg(b.abs(z))))
     loss = b.add(b.maximum(b.neg(z), zero), tail)
     if positive is not None:
         loss = b.mul(b.add(b.mul(b.sub(positive.broadcast(b), one), target), one), loss)

@@ -39,7 +39,7 @@ def powers(*_: object) -> View:
     raise Unsupported("a power or logarithm of another base", "use exp and log with a constant factor")
 
 
-def _log1p(b: Builder, x: Value) -> Value:
+def log1p(b: Builder, x: Value) -> Value:
     """log(1 + x) without loss near 0: log(u) x / (u - 1) for the rounded u = 1 + x; the errors of u cancel (Kahan)."""
     one, infinity = (b.constant(DType.F32, (), value) for value in (1.0, math.inf))
     u = b.add(x, one)
@@ -47,7 +47,7 @@ def _log1p(b: Builder, x: Value) -> Value:
     return b.select(b.or_(b.eq(u, one), b.eq(u, infinity)), x, curve)
 
 
-def _expm1(b: Builder, x: Value) -> Value:
+def expm1(b: Builder, x: Value) -> Value:
     """exp(x) - 1 without loss near 0: (u - 1) x / log(u) for the rounded u = exp(x); the errors of u cancel (Kahan)."""
     zero, one, infinity = (b.constant(DType.F32, (), value) for value in (0.0, 1.0, math.inf))
     u = elementary.exp.call(b, x)
@@ -65,5 +65,5 @@ unary(aten.erf.default, "erf", lambda b, x: elementary.erf.call(b, x))
 unary(aten.sin.default, "sin", lambda b, x: elementary.sin.call(b, x))
 unary(aten.cos.default, "cos", lambda b, x: elementary.cos.call(b, x))
 unary(aten.rsqrt.default, "rsqrt", lambda b, x: elementary.rsqrt.call(b, x))
-unary(aten.log1p.default, "log1p", _log1p)
-unary(aten.expm1.default, "expm1", _expm1)
+unary(aten.log1p.default, "log1p", log1p)
+unary(aten.expm1.default, "expm1", expm1)

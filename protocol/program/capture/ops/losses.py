@@ -101,4 +101,6 @@ def _flat(lowering: Lowering, x: View) -> Value:
 
 
 def _pair(lowering: Lowering, x: View, y: View) -> tuple[Value, Value]:
-    return _flat(lowering, x), _flat(lowering, y)
+    """Both in a row, in f32 where one holds integers."""
+    left, right = (View.of(_flat(lowering, each)) for each in (x, y))
+    return lowering.elements(left, DType.F32), lowering.elements(right, DType.F32)

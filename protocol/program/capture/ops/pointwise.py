@@ -63,6 +63,17 @@ def add_product(
     )
 
 
+@lowers(aten.addcdiv.default)
+def add_quotient(
+    lowering: Lowering, node: torch.fx.Node, x: View, y: View, z: View, *, value: Scalar = 1
+) -> View:
+    """x + (value y) / z, every step rounded."""
+    b = lowering.builder
+    return binary(
+        lowering, node, x, binary(lowering, node, _times(lowering, node, y, value), z, b.div), b.add
+    )
+
+
 @lowers(aten.lerp.Scalar, aten.lerp.Tensor)
 def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Operand) -> View:
     """x + weight (y - x), every step rounded."""

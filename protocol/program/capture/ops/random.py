@@ -32,13 +32,6 @@ def bernoulli(
     return _mask(lowering, node, p)
 
 
-@lowers(aten.empty_like.default, aten.empty.memory_format)
-def empty(_: Lowering, node: torch.fx.Node, *__: Any, **___: Any) -> None:
-    """Room for a mask; nothing else may read it."""
-    if any(user.target is not aten.bernoulli.p for user in node.users):
-        raise Unsupported("with elements that nobody has written", "use zeros")
-
-
 @lowers(aten.native_dropout.default)
 def dropout(
     lowering: Lowering, node: torch.fx.Node, x: View, p: float, train: bool | None

@@ -8,9 +8,15 @@ from __future__ import annotations
 import torch
 
 from protocol.program.capture.lowering import Lowering, Scalar, Unsupported, lowers
+from protocol.program.capture.ops.operands import filled
 from protocol.program.capture.views import View
 
 aten = torch.ops.aten
+OVERWRITING = {
+    *(aten.bernoulli.p, aten.copy.default, aten.zero.default),
+    *(aten.fill.Scalar, aten.fill.Tensor),
+}
+"""Operations whose result does not depend on what their first operand held."""
 
 
 @lowers(aten.copy.default)
@@ -29,10 +35,16 @@ def fill(lowering: Lowering, node: torch.fx.Node, x: View, value: View | Scalar)
 
 
 @lowers(aten.zero.default, aten.new_empty.default, aten.new_empty_strided.default)
-def zero(lowering: Lowering, node: torch.fx.Node, _: View, *__: object, **___: object) -> View:
-    """Zeros; torch leaves open what an empty tensor holds before it is written."""
-    shape = tuple(node.meta["val"].shape)
-    return View(lowering.constant(0, lowering.dtype_of(node)).value, shape, (0,) * len(shape))
+def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View:
+    """Zeros; torch leaves open what the empty tensors hold that it makes to write into piece by piece."""
+    return filled(lowering, node, 0)
+
+
+@lowers(aten.empty_like.default, aten.empty.memory_format)
+def empty(_: Lowering, node: torch.fx.Node, *__: object, **___: object) -> None:
+    """Room for what is written next, all of it at once; nothing else may read it."""
+    if any(user.target not in OVERWRITING for user in node.users):
+        raise Unsupported("with elements that nobody has written", "use zeros")
 
 
 @lowers(aten.slice_scatter.default)

@@ -1,0 +1,46 @@
+"""Random compositions, forward and backward, against torch in float64; every fourth also by its bodies."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.unit.capture.compositions import composition
+from tests.unit.capture.operations import by_capture, by_torch
+
+TOLERANCE = 3e-3
+"""Of a result's largest magnitude: a product's operands keep 13 bits, 1.2e-4 of a row's largest, and several follow."""
+
+
+@pytest.mark.parametrize("start", range(0, 80, 20))
+def test_compositions_follow_torch(start: int) -> None:
+    for seed in range(start, start + 20):
+        _follows(seed)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("start", range(80, 2080, 100))
+def test_many_compositions_follow_torch(start: int) -> None:
+    for seed in range(start, start + 100):
+        _follows(seed)
+
+
+def _follows(seed: int) -> None:
+    case = composition(seed)
+    ours, theirs = by_capture(case, bodies=seed % 4 == 0), by_torch(case)
+    for found, expected in zip((ours[0], *ours[1]), (theirs[0], *theirs[1]), strict=True):
+        _close(found.double(), expected.double(), f"{case} of {case.operands}")
+
+
+def _close(found: Tensor, expected: Tensor, name: str) -> None:
+    finite = expected[expected.isfinite()]
+    largest = float(finite.abs().max()) if finite.numel() else 0.0
+    torch.testing.assert_close(
+        found,
+        expected,
+        rtol=TOLERANCE,
+        atol=TOLERANCE * (largest + 0.3),
+        equal_nan=True,
+        msg=lambda message: f"{name}: {message}",
+    )
