@@ -34,7 +34,7 @@ def captured(
 ) -> CapturedStep:
     """A captured step with plain SGD unless told otherwise."""
     chosen = optimizer or torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
-    return capture(model, objective, chosen, dataset, batch_size=BATCH, steps=4, **options)
+    return capture(model, objective, chosen, dataset, **{"batch_size": BATCH, "steps": 4, **options})
 
 
 def drawn(step: CapturedStep, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
