@@ -15,7 +15,21 @@ ME, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 NOW = 10_000
 BLOCK = 500
 VIEW = TaskView(
-    1, OTHER, OTHER, TaskStatus.SUBMITTED, 9, 0, 0, NOW + 50, BLOCK, 0, 1, 1, 2, bytes(32), bytes(32)
+    task=1,
+    submitter=OTHER,
+    escrow=1,
+    stake=2,
+    solver=OTHER,
+    status=TaskStatus.SUBMITTED,
+    size=9,
+    open_games=0,
+    bids_until=0,
+    train_until=0,
+    challenge_until=NOW + 50,
+    draw_block=BLOCK,
+    price=1,
+    root=bytes(32),
+    result=bytes(32),
 )
 ROOT = bytes([7]) * 32
 TERMS = Terms(
