@@ -301,6 +301,11 @@ FAR = [  # where 1 + exp(-18) is nearly 1, the logarithm of the rest must not be
     Case("integers to a float power", lambda x: (x % 10) ** 1.0, [INTEGERS]),
     Case("cumsum of bools", lambda m: m.cumsum(1) > 1, [MASK]),
     Case("bytes", lambda x: x.any(1).long() + (x > 3).sum(1) + x.all(1), [INTEGERS.byte()]),
+    Case(
+        "functions of integers",
+        lambda x: 2 / (x % 10 + 1) + torch.sqrt(x % 10) + torch.exp(x % 3),
+        [INTEGERS],
+    ),
     one("fill by a mask", lambda x: x.clone().index_put_((x > 0.3,), torch.tensor(2.5))),
     one("fill rows by a mask", lambda x: x.clone().index_put_((x[:, 0] > 0.3,), torch.tensor(2.5))),
     one("unsafe split", lambda x: torch.unsafe_split(x, 3, 1)[1]),

@@ -53,12 +53,12 @@ def binary(
 
 
 def unary(overload: Any, name: str, make: Callable[[Builder, Value], Value]) -> None:
-    """Register a function of one f32."""
+    """Register a function of one f32; of integers where torch's result is f32."""
 
     def rule(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-        return shaped(
-            lowering, node, View.of(make(lowering.builder, require_f32(x).broadcast(lowering.builder)))
-        )
+        if lowering.dtype_of(node) is not DType.F32:
+            require_f32(x)
+        return shaped(lowering, node, View.of(make(lowering.builder, lowering.operand(x, DType.F32))))
 
     rule.__name__ = name
     lowers(overload)(rule)
