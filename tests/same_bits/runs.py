@@ -71,6 +71,7 @@ class Machine:
         return {
             "OMP_NUM_THREADS": self.threads,
             "MKL_NUM_THREADS": self.threads,
+            "OMP_WAIT_POLICY": "PASSIVE",  # runs stand side by side: a thread that spins takes the other's core
             "ATEN_CPU_CAPABILITY": self.capability,
             "ONEDNN_MAX_CPU_ISA": self.onednn,
             "ASSAY_KERNELS": self.products,
