@@ -240,7 +240,7 @@ def refused(optimizer: Optimizer, model: nn.Module, **options: Any) -> tuple[Pro
         (lambda p: SGD(list(p)[:1], lr=0.1), "does not hold parameter"),
         (lambda p: SGD([*p, nn.Parameter(torch.ones(2))], lr=0.1), "no parameter of the model"),
     ],
-    ids=str,
+    ids=lambda given: given if isinstance(given, str) else "",
 )
 def test_optimisers_without_an_exact_form_are_refused(make: Callable[[Any], Optimizer], what: str) -> None:
     model = Gains()
