@@ -1,4 +1,4 @@
-"""What a chain gets is compiled by foundry.toml's "ir" or "loops" profile, and under one name, by which forge's tests deploy it.
+"""What a chain gets is compiled by the "ir" or "loops" profile, and under one name, by which forge's tests deploy it.
 
 A new contract that the profile's list of paths lacks would be compiled as the tests are, without the optimizer.
 """
