@@ -23,9 +23,9 @@ def rows() -> list[Row]:
     served = [run for run in judged if not run["gas"]["reveal"]]
     return [
         Row("largest transaction of a dispute", f"{max(single):,} gas", "1,000,000"),
-        Row("largest judgment", f"{max(run['gas']['judge'] for run in judged):,} gas", "350,000"),
-        Row("dispute with data served", f"{max(run['gas']['total'] for run in served):,} gas", "4,000,000"),
-        Row("its transactions", str(max(run["transactions"] for run in served)), "14"),
+        Row("largest judgment", f"{max(run['gas']['judge'] for run in judged):,} gas", "300,000"),
+        Row("dispute with data served", f"{max(run['gas']['total'] for run in served):,} gas", "3,000,000"),
+        Row("its transactions", str(max(run["transactions"] for run in served)), "12"),
     ]
 
 
