@@ -43,7 +43,7 @@ class Shape:
 
 
 TASK = Shape(layers=2, heads=2, width=32, context=32)
-"""What `gpt.toml` trains: 36,000 parameters, small enough to be audited many times over on one core."""
+"""What `gpt.toml` trains: 34,688 parameters, small enough to be audited many times over on one core."""
 
 
 def build(steps: int) -> CapturedStep:

@@ -10,13 +10,14 @@ from assay.submitting import Prepared
 from protocol.task import Terms
 
 PERIODS: Mapping[str, int] = {
-    # All solvers are awake when a task is posted, and then fetch its bundle side by side: a GPT has 200 blobs.
+    # All solvers are awake when a task is posted, and then fetch its bundle side by side: a GPT's has 94 files.
     "bidding_period": 15,
-    # Eleven solvers train on two cores, 5 to 10 s of one core each; the refused one's stake waits for this to end.
+    # Eleven solvers train side by side, 1 to 2 s of one core each (400 digits steps of 2.2 ms, 100 GPT steps of 14 ms), and
+    # start, hash, prove and send beside it; the refused one's stake waits for this to end.
     "training_period": 90,
-    # A drawn verifier replays three segments of each task, 1 or 2 s each, and eleven tasks arrive at once.
+    # A drawn verifier replays three segments of each task, at most 0.3 s of steps each, and eleven tasks arrive at once.
     "attest_period": 90,
-    # One verifier replays all segments of all tasks, 80 s of one core, before it has looked at each.
+    # One verifier replays all segments of all tasks, 12 s of steps, between its moves in eight games.
     "challenge_period": 140,
     # A move of the solver replays a segment while others do; the longest game has 35 moves of mostly 1 s.
     "solver_clock": 40,

@@ -13,7 +13,7 @@ GPT_SHAPE = gpt.Shape(layers=2, heads=2, width=64, context=64, dropout=0.0)
 
 
 def gpt_subject() -> Subject:
-    """140,000 parameters, 1,024 tokens a step."""
+    """120,576 parameters, 1,024 tokens a step."""
     training, held_out = gpt.split(GPT_SHAPE.context)
 
     def evaluate(model: nn.Module) -> dict[str, float]:
