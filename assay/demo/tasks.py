@@ -12,10 +12,10 @@ from protocol.task import Terms
 PERIODS: Mapping[str, int] = {
     # All solvers are awake when a task is posted, and then fetch its bundle side by side: a GPT's has 94 files.
     "bidding_period": 15,
-    # Eleven solvers train side by side, 1 to 2 s of one core each (400 digits steps of 2.2 ms, 100 GPT steps of 14 ms), and
-    # start, hash, prove and send beside it; the refused one's stake waits for this to end.
+    # Eleven solvers train side by side, 1 to 2 s of one core each (400 digits steps of 2.2 ms, 100 GPT steps of 14 ms);
+    # they start, hash, prove and send beside it, and the refused one's stake waits for this to end.
     "training_period": 90,
-    # A drawn verifier replays three segments of each task, at most 0.3 s of steps each, and eleven tasks arrive at once.
+    # A drawn verifier replays three segments of each task, at most 0.3 s of steps each; eleven tasks come at once.
     "attest_period": 90,
     # One verifier replays all segments of all tasks, 12 s of steps, between its moves in eight games.
     "challenge_period": 140,
