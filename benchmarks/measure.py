@@ -3,44 +3,82 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
+
+Action = Callable[[], object]
+
+
+class Middle(NamedTuple):
+    """The median of some ratios and their middle half."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:.2f}–{self.high:.2f}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: `value` with its unit, `goal` as asked for, `spread` the middle half of the ratios."""
+    """One line of the table: `value` with its unit, `goal` as asked for, `spread` the middle half of what was measured.
+
+    `ratio` is there where something ran beside its reference, for the figures.
+    """
 
     what: str
     value: str
     goal: str
     spread: str = ""
+    ratio: Middle | None = None
 
 
-def seconds(action: Callable[[], object]) -> float:
+def seconds(action: Action) -> float:
     """Wall time of one call."""
     start = time.perf_counter()
     action()
     return time.perf_counter() - start
 
 
-def interleaved(ours: Callable[[], object], reference: Callable[[], object], rounds: int) -> list[float]:
-    """Ratios ours / reference of `rounds` pairs that ran one after the other, after one pair to warm up."""
-    ours(), reference()
-    found = []
-    for k in range(rounds):
-        # Alternate which goes first, so that neither always meets the warmer cache.
-        if k % 2:
-            second, first = seconds(reference), seconds(ours)
-            found.append(first / second)
-        else:
-            found.append(seconds(ours) / seconds(reference))
+def side_by_side(ours: Action, references: Mapping[str, Action], rounds: int) -> dict[str, list[float]]:
+    """For each reference the ratios ours / reference of `rounds` rounds, in which all of them run one after the other.
+
+    One round to warm up goes before. Every round begins with another one, so that none always meets the warmer cache.
+    """
+    actions = [ours, *references.values()]
+    for action in actions:
+        action()
+    found: dict[str, list[float]] = {name: [] for name in references}
+    for turn in range(rounds):
+        order = [(turn + k) % len(actions) for k in range(len(actions))]
+        took = {k: seconds(actions[k]) for k in order}
+        for k, name in enumerate(references, start=1):
+            found[name].append(took[0] / took[k])
     return found
 
 
-def middle(ratios: list[float]) -> tuple[float, str]:
-    """The median and the middle half as text."""
+def interleaved(ours: Action, reference: Action, rounds: int) -> list[float]:
+    """Ratios ours / reference of `rounds` pairs that ran one after the other, after one pair to warm up."""
+    return side_by_side(ours, {"": reference}, rounds)[""]
+
+
+def quartiles(ratios: Sequence[float]) -> Middle:
+    """The median and the middle half."""
     ordered = sorted(ratios)
     quarter = len(ordered) // 4
-    return median(ordered), f"{ordered[quarter]:.2f}–{ordered[-1 - quarter]:.2f}"
+    return Middle(median(ordered), ordered[quarter], ordered[-1 - quarter])
+
+
+def middle(ratios: Sequence[float]) -> tuple[float, str]:
+    """The median, and the middle half as text."""
+    found = quartiles(ratios)
+    return found.median, str(found)
+
+
+def ratio_row(what: str, ratios: Sequence[float], goal: str = "") -> Row:
+    """The line of a comparison."""
+    found = quartiles(ratios)
+    return Row(what, f"{found.median:.2f}x", goal, str(found), found)

@@ -1,0 +1,41 @@
+"""RepDL, the public library nearest in aim: products with a fixed order of additions, beside plain float32's.
+
+Rows only where its build can be imported (`pip install` of https://github.com/microsoft/RepDL); nothing else needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+import torch
+
+from benchmarks.measure import Row, ratio_row, side_by_side
+from benchmarks.products import SHAPES
+from protocol.numerics.contract import contract
+
+ROUNDS = 5
+PACKAGE = "repdl"
+
+
+def rows() -> list[Row]:
+    """Each plain shape of `products`: RepDL beside float32, and beside the exact product of 13 x 13 bits."""
+    if importlib.util.find_spec(PACKAGE) is None:
+        return []
+    ops = importlib.import_module(f"{PACKAGE}.ops")
+    found = []
+    for name, batch, m, n, k in SHAPES:
+        if batch != 1 or "transposed" in name:
+            continue
+        g = torch.Generator().manual_seed(0)
+        x, y = torch.randn(m, k, generator=g), torch.randn(n, k, generator=g)
+        ratios = side_by_side(
+            lambda x=x, y=y: ops.mm(x, y, transB=True),  # type: ignore[misc]
+            {
+                "float32": lambda x=x, y=y: torch.matmul(x, y.mT),  # type: ignore[misc]
+                "exact, 13 x 13 bits": lambda x=x, y=y: contract(x, y, 13, 13),  # type: ignore[misc]
+            },
+            ROUNDS,
+        )
+        found += [ratio_row(f"RepDL / {other}: {name}, {m} x {n} x {k}", r) for other, r in ratios.items()]
+    return found
