@@ -94,7 +94,7 @@ test:
 
 test-heavy: setup $(CONTRACTS_CONFIGURED)
 	$(FORGE) build
-	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume build/heavy-passed.list $(PYTEST_ARGS)
+	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
 
 bench: setup
 	$(MAKE) --no-print-directory contracts

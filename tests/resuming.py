@@ -1,4 +1,4 @@
-"""`--resume FILE`: leave out what has passed already on this commit, and note what passes now.
+"""`--resume=FILE`: leave out what has passed already on this commit, and note what passes now.
 
 For suites of an hour and more: an interrupted run goes on where it stopped. A checkout with changes has no commit to
 its name, so it resumes nothing.

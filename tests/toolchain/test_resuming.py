@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +48,7 @@ def commit(folder: Path, message: str) -> None:
 def suite(folder: Path) -> list[str]:
     """Run it; the tests that ran."""
     (folder / "ran.txt").unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.resuming", "--resume", "passed.list"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.resuming", "--resume=passed.list"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True)
     ran = folder / "ran.txt"
@@ -71,3 +72,19 @@ def test_a_checkout_with_changes_resumes_nothing(checkout: Path) -> None:
     (checkout / "test_suite.py").write_text(SUITE + "\n")
     assert suite(checkout) == ["first", "second"]
     assert suite(checkout) == ["first", "second"]
+
+
+def test_make_resumes_a_suite_that_was_begun(tmp_path: Path) -> None:
+    """With the list there, which is a file that pytest could take for a path to collect."""
+    passed = tmp_path / "passed.list"
+    passed.write_text("no commit\n")
+    said = subprocess.run(
+        ["make", "-n", "test-heavy"], cwd=REPOSITORY, check=True, capture_output=True, text=True
+    )
+    (line,) = (line for line in said.stdout.splitlines() if "--resume" in line)
+    command = shlex.split(line.replace("build/heavy-passed.list", str(passed)))
+    run = subprocess.run(
+        [*command, "--collect-only", "-q"], cwd=REPOSITORY, check=False, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "tests/same_bits/test_matrix.py" in run.stdout
