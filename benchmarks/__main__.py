@@ -1,4 +1,4 @@
-"""Print the performance table with date, commit and hardware."""
+"""Print the performance table with date, commit and hardware; `--record` writes docs/performance.md from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import capturing, commands, committing, gas, gpt, products, tracing, training
+from benchmarks import capturing, commands, committing, gas, gpt, page, products, repdl, tracing, training
 from benchmarks.measure import Row
 
 GROUPS = {
@@ -20,6 +20,7 @@ GROUPS = {
     "training": training.rows,
     "gpt": gpt.rows,
     "products": products.rows,
+    "repdl": repdl.rows,
     "tracing": tracing.rows,
     "commands": commands.rows,
     "gas": gas.rows,
@@ -31,15 +32,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--rows", nargs="+", choices=list(GROUPS), default=list(GROUPS))
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the table")
+    parser.add_argument("--record", action="store_true", help="also write docs/performance.md and its plot")
     arguments = parser.parse_args()
-    found = [row for group in arguments.rows for row in GROUPS[group]()]
     where = {"date": datetime.date.today().isoformat(), "commit": commit(), "hardware": hardware()}
+    found = {group: GROUPS[group]() for group in arguments.rows}
+    if arguments.record:
+        page.record(
+            {name: {**where, "rows": [asdict(row) for row in rows]} for name, rows in found.items() if rows}
+        )
+    every = [row for rows in found.values() for row in rows]
     if arguments.json:
-        print(json.dumps({**where, "rows": [asdict(row) for row in found]}, indent=2))
+        print(json.dumps({**where, "rows": [asdict(row) for row in every]}, indent=2))
         return
     print(f"{where['date']}, commit {where['commit']}, {where['hardware']}\n")
     print("| what | measured | goal | middle half |\n|---|---|---|---|")
-    for row in found:
+    for row in every:
         print(line(row))
 
 

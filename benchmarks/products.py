@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks.measure import Row, interleaved, middle
+from benchmarks.measure import Row, interleaved, ratio_row
 from protocol.numerics.contract import contract
 from protocol.numerics.kernels.choice import kernel_for
 
@@ -36,8 +36,7 @@ def rows() -> list[Row]:
                 lambda x=x, y=y: torch.matmul(x, y.mT),  # type: ignore[misc]
                 rounds=15,
             )
-            ratio, spread = middle(ratios)
             kernel = kernel_for(x.device, px, py).name
             what = f"{px} x {py} bits ({kernel}) / float32: {name}, {batch} x {m} x {n} x {k}"
-            found.append(Row(what, f"{ratio:.2f}x", "", spread))
+            found.append(ratio_row(what, ratios))
     return found

@@ -1,0 +1,83 @@
+"""The measured part of docs/performance.md as a function of docs/performance.json; no figure is written by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+DOCS = Path(__file__).parents[1] / "docs"
+MEASURED = DOCS / "performance.json"
+PAGE = DOCS / "performance.md"
+PLOT = DOCS / "figures" / "performance.svg"
+BEGIN, END = "<!-- measured: python -m benchmarks --record -->", "<!-- measured end -->"
+PLOTTED = ("gpt", "resnet", "training", "products")
+"""Groups whose ratios are drawn; they are all exact over plain."""
+
+Groups = Mapping[str, Mapping[str, Any]]
+
+
+def record(found: Groups) -> None:
+    """Replace the groups in the file of what was measured, and write page and plot."""
+    groups = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
+    MEASURED.write_text(json.dumps({**groups, **found}, indent=1, ensure_ascii=False) + "\n")
+    write()
+
+
+def write() -> None:
+    """Page and plot, from the file of what was measured."""
+    groups = json.loads(MEASURED.read_text())
+    PAGE.write_text(page(PAGE.read_text(), groups))
+    plot(groups, PLOT)
+
+
+def page(text: str, groups: Groups) -> str:
+    """The page with its measured part as `groups` have it. Raises ValueError when the part is not marked in `text`."""
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise ValueError(f"expected one part between {BEGIN!r} and {END!r} in {PAGE}")
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    return "\n".join([before + BEGIN, *tables(groups), END + after])
+
+
+def tables(groups: Groups) -> Iterator[str]:
+    """One table a group, with where it was measured."""
+    for name, group in sorted(groups.items()):
+        yield f"\n### {name}\n"
+        yield f"{group['date']}, commit {group['commit']}, {group['hardware']}\n"
+        yield "| what | measured | goal | middle half |"
+        yield "|---|---|---|---|"
+        for row in group["rows"]:
+            yield f"| {row['what']} | {row['value']} | {row['goal']} | {row['spread']} |"
+    yield ""
+
+
+def plot(groups: Groups, path: Path) -> None:
+    """Every ratio to plain float32 with its middle half, on a logarithmic axis; the same bytes for the same numbers."""
+    rows = [row for name in PLOTTED for row in groups.get(name, {"rows": ()})["rows"] if row["ratio"]]
+    matplotlib.rcParams["svg.hashsalt"] = "assay"
+    figure = Figure(figsize=(8.6, 0.8 + 0.21 * len(rows)), layout="constrained")
+    axes = figure.add_subplot()
+    for place, row in enumerate(reversed(rows)):
+        median, low, high = row["ratio"]
+        colour = "#15803d" if median <= 1 else "#c2410c"
+        axes.plot([low, high], [place, place], color=colour, linewidth=1.2, solid_capstyle="butt")
+        axes.plot([median], [place], "o", color=colour, markersize=3.5)
+    axes.axvline(1, color="#64748b", linewidth=0.8)
+    axes.set_yticks(range(len(rows)), _names(rows), fontsize=6)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(lambda x, _position: f"{x:g}x")
+    axes.set(
+        xlabel="time of the exact arithmetic / time of plain float32", title="Exact beside plain float32, CPU"
+    )
+    axes.spines[["top", "right"]].set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [row["what"] for row in reversed(rows)]
