@@ -1,0 +1,96 @@
+"""Memory of training steps: the exact step beside plain eager float32 torch's, each in a process of its own.
+
+What counts is the growth of a process's resident memory: the most it had in use during three steps, less what it used
+once its libraries were loaded and nothing else. So weights, optimiser state, data, activations and packed operands
+count on both sides, and torch itself on neither. The exact side runs a bundle, as a solver does. What loading it took
+for a moment (files read, hashed, decoded) is given back before the steps; the largest use is counted from then on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.measure import Row
+
+STEPS = 3
+MEBIBYTE = 1 << 20
+
+
+def rows() -> list[Row]:
+    """Peak growth of the exact step over the plain one's, for every size."""
+    from benchmarks.gpt import SHAPES, TOKENS
+    from benchmarks.starting import write
+
+    found = []
+    for name, shape in SHAPES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder), name)
+            ours, plain = _run("exact", folder), _run("plain", name)
+        where = f"{TOKENS // shape.context} x {shape.context} tokens"
+        what = f"peak memory of a step, exact / plain, GPT of {name}, {where}"
+        sizes = f"{ours / MEBIBYTE:,.0f} / {plain / MEBIBYTE:,.0f} MiB"
+        found.append(Row(f"{what} ({sizes})", f"{ours / plain:.2f}x", "1.3x"))
+    return found
+
+
+def _run(side: str, what: str) -> int:
+    run = subprocess.run(
+        [sys.executable, "-m", __name__, side, what], capture_output=True, text=True, check=True
+    )
+    found: int = json.loads(run.stdout)
+    return found
+
+
+def exact(folder: str) -> int:
+    """Bytes that the steps of a bundle need beyond the libraries."""
+    from protocol.bundles import load_bundle
+    from protocol.numerics.self_check import self_check
+    from protocol.replay import Work, honest_executor
+
+    self_check()
+    before = _in_use("VmRSS")
+    bundle = load_bundle(Path(folder))
+    executor, state = honest_executor(Work.of(1, bundle)), bundle.initial_state()
+    del bundle
+    _forget_largest()
+    for number in range(1, STEPS + 1):
+        state = dict(executor.step(state, number))
+    return _in_use("VmHWM") - before
+
+
+def plain(name: str) -> int:
+    """Bytes that the same model's steps in float32 torch need beyond the libraries."""
+    from benchmarks.gpt import plain_step
+
+    before = _in_use("VmRSS")
+    step = plain_step(name)
+    _forget_largest()
+    for _ in range(STEPS):
+        step()
+    return _in_use("VmHWM") - before
+
+
+def _in_use(which: str) -> int:
+    """Resident bytes of this process: VmRSS now, VmHWM the most since `_forget_largest`."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    line = next(line for line in lines if line.startswith(which + ":"))
+    return int(line.split()[1]) * 1024
+
+
+def _forget_largest() -> None:
+    """Give free memory back to the system and count the largest use anew (Linux: proc(5), clear_refs)."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+if __name__ == "__main__":
+    print(json.dumps({"exact": exact, "plain": plain}[sys.argv[1]](sys.argv[2])))

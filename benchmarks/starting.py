@@ -1,0 +1,84 @@
+"""Starting: what a second run of a task waits for before its first step is done, in a process of its own.
+
+The bundle is on disk, the package is built. A new process imports what a solver runs, loads and verifies the bundle,
+recognises the library functions of its program, tests the machine and the compiled kernels, and makes one step. Times
+are from the process's start, the interpreter's own included.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from benchmarks.measure import Row
+
+RUNS = 3
+PARTS = ("import", "load", "recognise", "self-test", "step")
+
+
+def rows() -> list[Row]:
+    """Seconds to the first step of a new process for GPTs of both larger sizes, and what they went into."""
+    from benchmarks.gpt import SHAPES
+
+    found = []
+    for name in ("11M", "50M"):
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder), name)
+            runs = [_run(folder) for _ in range(RUNS)]
+        whole = median(run["whole"] for run in runs)
+        parts = ", ".join(f"{part} {median(run[part] for run in runs):.1f}" for part in PARTS)
+        layers = SHAPES[name].layers
+        found.append(
+            Row(
+                f"first step of a second run, GPT of {name}, {layers} layers ({parts})",
+                f"{whole:.1f} s",
+                "5 s",
+            )
+        )
+    return found
+
+
+def write(folder: Path, name: str) -> None:
+    """The bundle of a GPT's step, by the name of its size."""
+    from benchmarks.gpt import captured
+    from protocol.bundles import Bundle, write_bundle
+
+    step = captured(name)
+    write_bundle(Bundle.of(name, step, step.initial_state(seed=1)), folder)
+
+
+def _run(folder: str) -> dict[str, float]:
+    start = time.monotonic()  # one clock for all processes of a machine
+    run = subprocess.run(
+        [sys.executable, "-m", __name__, folder, str(start)], capture_output=True, text=True, check=True
+    )
+    found: dict[str, float] = json.loads(run.stdout)
+    return found
+
+
+def first_step(folder: Path, start: float) -> dict[str, float]:
+    """Seconds from `start` to the end of the first step, and of every part."""
+    from protocol.bundles import load_bundle
+    from protocol.numerics.self_check import self_check
+    from protocol.replay import Work, honest_executor
+
+    times = [start, time.monotonic()]
+    bundle = load_bundle(folder)
+    times.append(time.monotonic())
+    work = Work.of(1, bundle)
+    times.append(time.monotonic())
+    self_check()
+    times.append(time.monotonic())
+    honest_executor(work).step(bundle.initial_state(), 1)
+    times.append(time.monotonic())
+    parts = {part: end - begin for part, begin, end in zip(PARTS, times, times[1:])}
+    return {"whole": times[-1] - start, **parts}
+
+
+if __name__ == "__main__":
+    print(json.dumps(first_step(Path(sys.argv[1]), float(sys.argv[2]))))
