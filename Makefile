@@ -43,7 +43,7 @@ setup: $(PYTHON_READY) $(NODE_READY)
 	$(PYTHON) -m venv .venv
 
 # The lock first, at exact versions; then what must go in without its dependencies; then this repository.
-$(PYTHON_READY): requirements.lock requirements-nodeps.lock pyproject.toml setup.py $(wildcard protocol/numerics/kernels/native/*) | .venv/bin/python
+$(PYTHON_READY): requirements.lock requirements-nodeps.lock pyproject.toml setup.py $(wildcard protocol/numerics/kernels/native/* protocol/commitments/native/*) | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-nodeps.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

@@ -1,4 +1,4 @@
-"""The one part of the package that is compiled: protocol/numerics/kernels/native, optional everywhere.
+"""What of the package is compiled: protocol/numerics/kernels/native and protocol/commitments/native, both optional.
 
 No -march: the library picks its instruction set at run time. Contraction into fused multiply-adds and fast-math would
 change bits, so both are off by name, whatever Python's own flags say.
@@ -16,7 +16,7 @@ FILES = (
     "variant_baseline",
     "variant_portable",
 )
-HEADERS = ("fused", "fused_body", "lists", "problem", "scalar", "tile", "variant", "variant_body")
+HEADERS = ("fused", "fused_body", "lists", "mode", "problem", "scalar", "tile", "variant", "variant_body")
 
 setup(
     ext_modules=[
@@ -37,6 +37,13 @@ setup(
             extra_link_args=["-fopenmp"],
             language="c++",
             optional=True,  # no compiler, no OpenMP: the package works without
-        )
+        ),
+        Extension(
+            "protocol.commitments._native",
+            sources=["protocol/commitments/native/sha256.cpp"],
+            extra_compile_args=["-std=c++17", "-O3", "-fvisibility=hidden"],
+            language="c++",
+            optional=True,
+        ),
     ]
 )
