@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from protocol.numerics.kernels.cases import call_of
 from protocol.numerics.kernels.choice import kernel_for
 from protocol.numerics.kernels.float64 import FLOAT64_BITS, blocked
 from protocol.numerics.types import NumericsError
@@ -26,7 +27,7 @@ def dot(x: Tensor, y: Tensor) -> Tensor:
     px, py = _magnitude_bits(x), _magnitude_bits(y)
     if max(px, py) <= 20:
         px, py = (13 if p <= 13 else 20 for p in (px, py))
-        return kernel_for(x.device, px, py).dot(x, y, px, py)
+        return kernel_for(x.device, px, py, call_of(x, y)).dot(x, y, px, py)
     if px + py <= FLOAT64_BITS - 7:  # blocks of at least 128 terms are worth it
         return blocked(x.to(torch.float64), y.to(torch.float64), px + py)
     x_high, x_low = _halves(x)
@@ -59,7 +60,8 @@ def contract(
         raise NumericsError(
             f"expected a bias f32 [{y.shape[-2]}], got {bias.dtype} {tuple(bias.shape)}; pass one number per row of y"
         )
-    return kernel_for(x.device, px, py).contract(x, y, px, py, ex, ey, bias)
+    call = call_of(x, y, (ex is not None, ey is not None), bias is not None)
+    return kernel_for(x.device, px, py, call).contract(x, y, px, py, ex, ey, bias)
 
 
 def _magnitude_bits(x: Tensor) -> int:

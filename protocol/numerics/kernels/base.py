@@ -7,6 +7,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from protocol.numerics.kernels.cases import Cuts
+
 
 class ProductKernel(Protocol):
     """Exact products of quantised rows; operands are [..., M, K] and [..., N, K], batch axes broadcast."""
@@ -20,6 +22,9 @@ class ProductKernel(Protocol):
 
     def available(self, device: torch.device) -> bool:
         """Whether it can run on `device` at all."""
+
+    def cuts(self, px: int, py: int, /) -> Cuts:
+        """Where products of px by py bits take another path; what is tried before a product depends on it (`cases`)."""
 
     def contract(
         self,

@@ -1,8 +1,9 @@
 """Which product kernel a process uses: the fastest that this machine runs, that is allowed, and that has proved itself.
 
 ASSAY_KERNELS may hold a list of names, most wanted first; then only those are considered. A kernel is tried at its
-first use on a device for a pair of widths (`trial.failure`); one that fails is never used in this process, which says
-so once, in plain words, on the log.
+first use on a device for a pair of widths (`trial.failure`) and again before the first product of each shape class
+(`trial.failure_of`, `cases`); one that fails is never used in this process again, which says so once, in plain words,
+on the log, and goes on with the next.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import torch
 
 from protocol.numerics.kernels.base import ProductKernel
+from protocol.numerics.kernels.cases import Call, Case, case_of
 from protocol.numerics.kernels.float64 import Float64
 from protocol.numerics.kernels.int8 import Int8
 from protocol.numerics.kernels.int16 import Int16
 from protocol.numerics.kernels.native import library
-from protocol.numerics.kernels.trial import failure
+from protocol.numerics.kernels.trial import failure, failure_of
 from protocol.numerics.types import NumericsError
 
 VARIABLE = "ASSAY_KERNELS"
@@ -41,21 +43,28 @@ class NoKernel(RuntimeError):
     """No kernel that is allowed on this machine gives the right bits; nothing may be computed here."""
 
 
-def kernel_for(device: torch.device, px: int, py: int) -> ProductKernel:
-    """The kernel for products of px by py bits on `device`. Raises `NoKernel`, or `NumericsError` for unknown names."""
-    return _chosen(device.type, px, py, os.environ.get(VARIABLE))
+def kernel_for(device: torch.device, px: int, py: int, call: Call | None = None) -> ProductKernel:
+    """The kernel for products of px by py bits on `device`, tried for what `call` is if that is given.
+
+    Raises `NoKernel`, or `NumericsError` for unknown names.
+    """
+    return _chosen(device.type, px, py, os.environ.get(VARIABLE), call)
 
 
-@cache
-def _chosen(device_type: str, px: int, py: int, wanted: str | None) -> ProductKernel:
-    return first_sound(allowed(wanted), torch.device(device_type), px, py)
+@lru_cache(maxsize=4096)
+def _chosen(device_type: str, px: int, py: int, wanted: str | None, call: Call | None) -> ProductKernel:
+    return first_sound(allowed(wanted), torch.device(device_type), px, py, call)
 
 
-def first_sound(kernels: Sequence[ProductKernel], device: torch.device, px: int, py: int) -> ProductKernel:
+def first_sound(
+    kernels: Sequence[ProductKernel], device: torch.device, px: int, py: int, call: Call | None = None
+) -> ProductKernel:
     """The first of `kernels` that runs on `device` and passes its self-test. Raises `NoKernel`."""
     reasons = []
     for kernel in kernels:
-        wrong = _verdict(kernel, device, px, py)
+        wrong = _verdict(kernel, device, px, py, None)
+        if wrong is None and call is not None:
+            wrong = _verdict(kernel, device, px, py, case_of(call, kernel.cuts(px, py), px, py))
         if wrong is None:
             return kernel
         reasons.append(f"{kernel.name}: {wrong}")
@@ -65,16 +74,31 @@ def first_sound(kernels: Sequence[ProductKernel], device: torch.device, px: int,
     )
 
 
+_wrong: dict[tuple[ProductKernel, str], str] = {}
+"""What kernels got wrong, by device: one wrong bit, and it is not used for anything any more."""
+
+
+def _verdict(kernel: ProductKernel, device: torch.device, px: int, py: int, case: Case | None) -> str | None:
+    """Why the kernel is not used, or None. Once wrong, always wrong."""
+    return _wrong.get((kernel, device.type)) or _tried(kernel, device, px, py, case)
+
+
 @cache
-def _verdict(kernel: ProductKernel, device: torch.device, px: int, py: int) -> str | None:
-    """Why the kernel is not used on the device, or None. Tried once in a process; a failure is logged here."""
+def _tried(kernel: ProductKernel, device: torch.device, px: int, py: int, case: Case | None) -> str | None:
+    """What the trial of a case, or of the widths as such, finds. Once in a process; a failure is logged here."""
     if not kernel.available(device):
         return "not available"
     try:
-        wrong = failure(kernel, device, px, py)
+        wrong = failure(kernel, device, px, py) if case is None else failure_of(kernel, device, case)
     except (RuntimeError, MemoryError) as error:
-        wrong = f"it does not run ({error})"
+        unable = f"it does not run ({error})"
+        _log.warning(
+            "product kernel %s is not used on %s for this kind of product: %s", kernel.name, device, unable
+        )
+        return unable
     if wrong is not None:
+        _wrong[kernel, device.type] = wrong
+        _chosen.cache_clear()
         _log.warning("product kernel %s is not used on %s: %s", kernel.name, device, wrong)
     return wrong
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add
+from protocol.numerics.kernels.cases import Cuts
 from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
 
 FLOAT64_BITS = 53
@@ -20,6 +21,10 @@ class Float64:
     def available(self, device: torch.device) -> bool:
         """Wherever torch has float64."""
         return device.type != "mps"
+
+    def cuts(self, px: int, py: int, /) -> Cuts:
+        """A BLAS is free to cut as it likes; 8 and 32 are usual. Longer products than one block are added up."""
+        return Cuts((8, 32), (8, 32), (8, 64), block_length(px + py) + 1)
 
     def contract(
         self,

@@ -13,7 +13,13 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from protocol.numerics.kernels.cases import Cuts
 from protocol.numerics.kernels.native import Operand, Problem, library, variants
+
+ROWS, COLUMNS, TERMS = (12, 120), (32, 128), (30, 64)
+"""Of native/variant.h: panels and strips of them, the terms that are always safe and those of a chunk."""
+WIDE_BITS = 51
+"""Sums that may reach 2^51 are rounded in another way (native/product.cpp)."""
 
 
 class Int16:
@@ -26,6 +32,10 @@ class Int16:
     def available(self, device: torch.device) -> bool:
         """On a CPU that has the instructions, if the library was built."""
         return device.type == "cpu" and self._variant in variants()
+
+    def cuts(self, px: int, py: int, /) -> Cuts:
+        """See `ProductKernel`."""
+        return Cuts(ROWS, COLUMNS, TERMS, 1 << max(WIDE_BITS - px - py, 0))
 
     def contract(
         self,

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add
+from protocol.numerics.kernels.cases import Cuts
 from protocol.numerics.rows import exponent, round_scaled, whole_in_row
 
 SLICES = {13: 2, 20: 3}
@@ -28,6 +29,10 @@ class Int8:
     def available(self, device: torch.device) -> bool:
         """Where torch has `_int_mm`."""
         return device.type in ("cpu", "cuda")
+
+    def cuts(self, _px: int, _py: int, /) -> Cuts:
+        """Rows and terms are filled up; beyond them the library cuts, usually by 64. Long products go in blocks."""
+        return Cuts((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), BLOCK + 1)
 
     def contract(
         self,

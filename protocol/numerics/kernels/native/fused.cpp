@@ -1,6 +1,8 @@
 // The fused functions for Python: arrays divided among OpenMP threads. No result depends on how.
 #include "fused.h"
 
+#include "mode.h"
+
 namespace assay {
 namespace {
 
@@ -10,8 +12,12 @@ constexpr int64_t SHARE = 1 << 14;  // elements of a piece of work: 64 KiB in an
 // Calls run(first, end) for pieces of 0 … total - 1 of at least `least`.
 template <class Run> void divide(int64_t total, int64_t least, int32_t threads, const Run &run) {
     const int64_t size = least < 1 ? 1 : least, pieces = (total + size - 1) / size;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (pieces > 1 && threads > 1)
-    for (int64_t i = 0; i < pieces; ++i) run(i * size, (i + 1) * size < total ? (i + 1) * size : total);
+#pragma omp parallel num_threads(threads) if (pieces > 1 && threads > 1)
+    {
+        const Mode mode;
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 0; i < pieces; ++i) run(i * size, (i + 1) * size < total ? (i + 1) * size : total);
+    }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "mode.h"
 #include "variant.h"
 
 namespace assay {
@@ -191,6 +192,7 @@ bool many(const AssayProblem &p, const Variant &variant) {
     const int64_t panels_x = panels_of(p.x.rows, PANEL_X), panels_y = panels_of(p.y.rows, PANEL_Y);
 #pragma omp parallel num_threads(p.threads)
     {
+        const Mode mode;
         char *at = buffer.at_least(both_bytes(p));
         if (!at) {
 #pragma omp atomic write
@@ -228,6 +230,7 @@ bool few(const AssayProblem &p, const Variant &variant) {
         const Element shared{variant, p, x, y, number, {}};
 #pragma omp parallel num_threads(p.threads)
         {
+            const Mode mode;
             const Element element = shared;  // each thread holds its own first run
 #pragma omp for schedule(dynamic)
             for (int64_t s = 0; s < strips_x + strips_y; ++s) {

@@ -1,0 +1,45 @@
+// The processor's floating-point mode while the library computes: round to nearest even, subnormals kept, whatever some
+// other library has set before or after this process tested itself. The mode belongs to a thread, and OpenMP's threads
+// keep the one they were started under; so every thread of every parallel region holds a `Mode` for as long as it works.
+// What it computes with is called through pointers into other files, which no compiler moves out of the scope.
+#pragma once
+#include <cfenv>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace assay {
+namespace {
+
+class Mode {
+  public:
+    Mode(const Mode &) = delete;
+    Mode &operator=(const Mode &) = delete;
+
+#if defined(__x86_64__)  // MXCSR alone: the library has no x87 arithmetic
+    Mode() : before_(_mm_getcsr()) {
+        if ((before_ & ~FLAGS) != PLAIN) _mm_setcsr(PLAIN);
+    }
+    ~Mode() {
+        if ((before_ & ~FLAGS) != PLAIN) _mm_setcsr(before_);
+    }
+
+  private:
+    static constexpr uint32_t FLAGS = 0x3f, PLAIN = 0x1f80;  // exceptions that occurred; all of them masked
+    const uint32_t before_;
+#else
+    Mode() {
+        std::fegetenv(&before_);
+        std::fesetenv(FE_DFL_ENV);
+    }
+    ~Mode() { std::fesetenv(&before_); }
+
+  private:
+    std::fenv_t before_;
+#endif
+};
+
+}  // namespace
+}  // namespace assay
