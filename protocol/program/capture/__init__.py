@@ -40,6 +40,7 @@ def capture(
     clip_norm: float | None = None,
     clip_value: float | None = None,
     bits: Mapping[str, Bits] | None = None,
+    micro_batches: int = 1,
 ) -> CapturedStep:
     """Capture one training step of `model`.
 
@@ -50,16 +51,21 @@ def capture(
     `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with the former, the norm before it is
     the metric `grad_norm`. `bits` replaces rows of the contraction table by role, as in {"vocabulary": (13, 13)}
     (`roles`). Buffers that the step writes are part of the state; frozen parameters and other buffers
-    become constants. Raises one `CaptureError` with every reason.
+    become constants.
+
+    With `micro_batches` the batch is divided into so many equal parts, each a unit with a forward and backward pass of
+    its own; gradients, loss, metrics and written f32 buffers are means over the units (`units`). It takes the
+    activations of one unit, and up to so many processes can share a step. Raises one `CaptureError` with every reason.
     """
     problems = Problems()
     with problems.collected():
-        _require_counts(batch_size=batch_size, steps=steps)
+        _require_counts(batch_size=batch_size, steps=steps, micro_batches=micro_batches)
+        _require_equal_parts(batch_size, micro_batches)
     counted, traced = not problems, None
     with problems.collected():
         data = committed(dataset)
         if counted:
-            traced = trace_step(model, objective, example_batch(data, batch_size))
+            traced = trace_step(model, objective, example_batch(data, batch_size // micro_batches))
     for require in (require_types, require_plain):
         with problems.collected():
             require(model)
@@ -78,7 +84,9 @@ def capture(
     parameters = {name: as_committed(p) for name, p in trainable.items()}
     written = {name: traced.buffers[name] for name in traced.written}
     constants = {name: t for name, t in traced.buffers.items() if name not in written} | rates
-    assembled = assemble(traced, update, parameters, data, constants, tuple(rates), batch_size, table)
+    assembled = assemble(
+        traced, update, parameters, data, constants, tuple(rates), batch_size, table, micro_batches
+    )
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     program.check()
     initial = initial_tensors(assembled, parameters | written)
@@ -95,3 +103,10 @@ def _require_counts(**counts: int) -> None:
             Problem(f"{name}={count!r}", "give a whole number from 1 to 2147483647")
             for name, count in wrong.items()
         )
+
+
+def _require_equal_parts(batch_size: int, micro_batches: int) -> None:
+    """Raise `CaptureError` unless the batch can be divided: a mean of means is the batch's for equal parts alone."""
+    if batch_size % micro_batches:
+        what = f"a batch of {batch_size} rows in {micro_batches} micro-batches"
+        raise CaptureError([Problem(what, "give a number of micro-batches that divides the batch size")])

@@ -15,13 +15,14 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.types import DType
-from protocol.program.builder import Builder
+from protocol.program.builder import Builder, Value
 from protocol.program.capture import ops  # noqa: F401 - registers the rules
 from protocol.program.capture.datasets import draw
 from protocol.program.capture.errors import CaptureError, Problem
 from protocol.program.capture.graph import TracedStep
 from protocol.program.capture.lowering import Lowering, lower
 from protocol.program.capture.roles import Bits, Role, roles_of
+from protocol.program.capture.units import mean_over_units
 from protocol.program.capture.update import Update
 from protocol.program.capture.views import View
 from protocol.program.program import Program
@@ -50,27 +51,41 @@ def assemble(
     rates: Sequence[str],
     batch_size: int,
     table: Mapping[Role, Bits],
+    micro_batches: int = 1,
 ) -> Assembled:
     """Write the program. `constants` holds the buffers that are only read by name and, under the names `rates`, one
-    learning-rate table per parameter group; `table` what contractions take. Raises `CaptureError` with all unsupported
-    operations."""
+    learning-rate table per parameter group; `table` what contractions take. `traced` is a step on one of
+    `micro_batches` equal parts of the batch (`units`). Raises `CaptureError` with all unsupported operations."""
     b = Builder("step")
     types = _state_types(traced, update, parameters, constants)
     state = {name: b.input(type_) for name, type_ in types.items()}
     data = {name: b.input(_type_of(t)) for name, t in dataset.items()}
     fixed = {name: b.input(_type_of(t)) for name, t in constants.items()}
 
-    batch = draw(b, data, state[KEY], state[STEP], batch_size)
+    index = draw(b, data, state[KEY], state[STEP], batch_size)
     roles = roles_of(traced.graph, len(traced.parameters), len(traced.buffers), table)
-    lowering = Lowering(b, roles, state[KEY], state[STEP])
+    coverage: Counter[tuple[str, str]] = Counter()
+
+    def evaluate(
+        b: Builder, given: Sequence[Value], batch: Sequence[Value], key: Value, counter: Value
+    ) -> Sequence[Value]:
+        lowering = Lowering(b, roles, key, counter)
+        results = lower(lowering, traced.graph, [View.of(value) for value in (*given, *batch)])
+        coverage.update(lowering.coverage)
+        return [lowering.elements(result) for result in results]
+
     known = state | fixed
-    names = [*(known[name] for name in (*traced.parameters, *traced.buffers)), *batch]
-    results = lower(lowering, traced.graph, [View.of(value) for value in names])
-    values = [lowering.elements(result) for result in results]
+    given = [known[name] for name in (*traced.parameters, *traced.buffers)]
+    if micro_batches == 1:
+        batch = [b.gather(tensor, index) for tensor in data.values()]
+        values = evaluate(b, given, batch, state[KEY], state[STEP])
+    else:
+        rows = tuple(data.values())
+        values = mean_over_units(b, evaluate, given, rows, index, state[KEY], state[STEP], micro_batches)
     count = len(traced.parameters)
 
-    index = b.cast(state[STEP], DType.I32)
-    rate = [b.gather(fixed[name], index) for name in rates]
+    entry = b.cast(state[STEP], DType.I32)
+    rate = [b.gather(fixed[name], entry) for name in rates]
     after = update.write(b, state, dict(zip(traced.parameters, values[:count])), rate)
     after[STEP] = b.add(state[STEP], b.constant(DType.U32, (), 1))
     after[KEY] = state[KEY]
@@ -79,7 +94,7 @@ def assemble(
     after.update(zip(traced.written, values[count + len(metrics) :], strict=True))
     for name in types:
         b.output(after[name])
-    return Assembled(b.build(), types, lowering.coverage)
+    return Assembled(b.build(), types, coverage)
 
 
 def initial_tensors(assembled: Assembled, of_model: Mapping[str, Tensor]) -> dict[str, Tensor]:

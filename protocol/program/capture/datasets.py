@@ -61,8 +61,8 @@ def example_batch(dataset: Mapping[str, Tensor], batch_size: int) -> dict[str, T
     return batch
 
 
-def draw(b: Builder, dataset: Mapping[str, Value], key: Value, step: Value, batch_size: int) -> list[Value]:
-    """The rows that this step sees, of every tensor of the dataset, in order."""
+def draw(b: Builder, dataset: Mapping[str, Value], key: Value, step: Value, batch_size: int) -> Value:
+    """i32 [B]: the rows of the dataset that this step sees."""
     rows = next(iter(dataset.values())).shape[0]
-    index = sampling.draw_batch.call(b, key, step, batch=batch_size, rows=rows, stream=BATCH_STREAM)
-    return [b.gather(tensor, index) for tensor in dataset.values()]
+    index: Value = sampling.draw_batch.call(b, key, step, batch=batch_size, rows=rows, stream=BATCH_STREAM)
+    return index

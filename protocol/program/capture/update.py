@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.capture.errors import CaptureError, Problem, Problems
+from protocol.program.capture.joining import joined
 from protocol.program.capture.optimisers import Method, methods
 from protocol.program.library import clipping
 from protocol.program.step import METRIC
@@ -142,12 +143,5 @@ def _require_new(optimizer: Optimizer) -> None:
 def _clip_norm(b: Builder, gradients: Mapping[str, Value], limit: float) -> tuple[dict[str, Value], Value]:
     """The gradients times min(1, limit / norm), and the norm."""
     squares = [b.reshape(clipping.square_sum.call(b, g), (1,)) for g in gradients.values()]
-    norm, scale = clipping.clip_scale.call(b, _joined(b, squares), limit=limit)
+    norm, scale = clipping.clip_scale.call(b, joined(b, squares), limit=limit)
     return {name: b.mul(g, scale) for name, g in gradients.items()}, norm
-
-
-def _joined(b: Builder, pieces: list[Value]) -> Value:
-    """Side by side, at most 255 at a time: an instruction has no more operands."""
-    while len(pieces) > 1:
-        pieces = [b.concat(pieces[k : k + 255], 0) for k in range(0, len(pieces), 255)]
-    return pieces[0]

@@ -21,6 +21,7 @@ from protocol.program.library import (
     sgd,
     softmax,
     sums,
+    units,
 )
 from protocol.program.library.function import CATALOGUE, Hint, LibraryFunction, hints, kernels, recognise
 
@@ -47,4 +48,5 @@ __all__ = [
     "sgd",
     "softmax",
     "sums",
+    "units",
 ]

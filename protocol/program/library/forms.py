@@ -25,6 +25,7 @@ FORMS = {
     "matmul_tn": "*km *kn",
     "sum_rows": "mk",
     "sum_columns": "kn",
+    "sum_units": "*" + 15 * " *?",
     "cumulative_sum": "*k",
     "argmax_rows": "mk",
     **dict.fromkeys(("exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "rsqrt"), "*"),

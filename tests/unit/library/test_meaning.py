@@ -38,6 +38,13 @@ def test_sums_are_rounded_once() -> None:
     assert run("sum_columns", x.mT.contiguous()).item() == 2.0**24 + 4
 
 
+def test_units_are_combined_exactly_in_any_order() -> None:
+    units = [torch.tensor([[x, 1.0]]) for x in (2.0**24, 1.0, 1.0, 1.0, 1.0, -(2.0**24))]
+    for order in (units, units[::-1], units[2:] + units[:2]):
+        assert run("sum_units", *order, divisor=2).tolist() == [[2.0, 3.0]]
+    assert run("sum_units", *units[:3], divisor=3)[0, 0].item() == torch.tensor((2.0**24 + 2) / 3).item()
+
+
 @pytest.mark.parametrize("classes", [2, 10, 33])
 def test_cross_entropy_and_its_gradient_follow_torch(classes: int) -> None:
     logits = (torch.randn(16, classes) * 4).requires_grad_()

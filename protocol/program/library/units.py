@@ -1,0 +1,39 @@
+"""Combining what the units of a step give: the exact sum of one number from each, and the mean (arithmetic.md 5)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import div
+from protocol.numerics.sums import sum_f32
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.library.function import define
+from protocol.program.library.rows import sum_last
+
+MOST = 16
+"""Tensors of one call; `forms` has a word for each."""
+
+BLOCK = 1 << 16
+"""Elements of each tensor that are summed at a time: 16 tensors of them, 4 MiB, stay near while they are scaled."""
+
+
+def _sum_units(*tensors: Tensor, divisor: int) -> Tensor:
+    first = tensors[0]
+    share = torch.tensor(float(divisor), dtype=torch.float32, device=first.device)
+    flat = [x.reshape(-1) for x in tensors]
+    step = BLOCK if first.device.type == "cpu" else first.numel()
+    out = torch.empty_like(flat[0])
+    for at in range(0, first.numel(), step):
+        block = torch.stack([x[at : at + step] for x in flat])
+        out[at : at + step] = div(sum_f32(block, axis=0).view(-1), share)
+    return out.view(first.shape)
+
+
+@define("sum_units", kernel=_sum_units)
+def sum_units(b: Builder, *tensors: Value, divisor: int) -> Value:
+    """1 … 16 f32 tensors of one shape to the same: the exact sum of each place, rounded, over `divisor`, rounded."""
+    columns = [b.reshape(x, (x.type.elements, 1)) for x in tensors]
+    total = sum_last(b, b.concat(columns, 1))
+    return b.reshape(b.div(total, b.constant(DType.F32, (), float(divisor))), tensors[0].shape)

@@ -1,0 +1,50 @@
+"""What can go wrong between processes that run one step.
+
+ParallelError (a ProgramError)
+├── TooManyProcesses   more processes than units: some would have nothing to do
+├── PartnerLost        a process of the group does not answer any more
+└── RanksDisagree      processes that must hold one state hold several
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.program.errors import ProgramError
+
+
+class ParallelError(ProgramError):
+    """Several processes cannot run this step, or cannot go on."""
+
+
+class TooManyProcesses(ParallelError):
+    """More processes than the program has units."""
+
+    def __init__(self, units: int, processes: int) -> None:
+        remedy = f"start at most {units}, or capture the step with more micro_batches"
+        super().__init__(
+            f"at most {units} processes, one for each unit of the step", f"{processes}; {remedy}"
+        )
+
+
+class PartnerLost(ParallelError):
+    """Another process ended, or the way to it did."""
+
+    def __init__(self, rank: int, size: int, reason: object) -> None:
+        got = " ".join(str(reason).split())
+        super().__init__(
+            f"an answer from all {size} processes at process {rank}",
+            f"{got}; look for the one that ended, then go on from the last checkpoint",
+        )
+
+
+class RanksDisagree(ParallelError):
+    """State roots differ between processes: one of the devices computed a wrong bit."""
+
+    def __init__(self, roots: Sequence[bytes]) -> None:
+        self.roots = tuple(roots)
+        found = ", ".join(f"{rank}: {root.hex()[:16]}…" for rank, root in enumerate(roots))
+        super().__init__(
+            "one state root in all processes",
+            f"{found}; commit none of them, run `make test` on each device, and go on from the last checkpoint",
+        )

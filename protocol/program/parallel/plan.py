@@ -1,0 +1,52 @@
+"""What one process of a group runs of a program, in which order, and when it sends and frees what."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from protocol.program.liveness import ancestors, releases_among
+from protocol.program.opcodes import Op
+from protocol.program.parallel.units import units
+from protocol.program.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`order` holds numbers of instructions. Before the one at place p runs (or after the last), `exchanges[p]` begin:
+    numbers of units, and the process that each comes from. After it the trace leaves `freed[p]` are not read again.
+    """
+
+    order: tuple[int, ...]
+    exchanges: Mapping[int, Sequence[tuple[int, int]]]
+    freed: tuple[tuple[int, ...], ...]
+
+
+@lru_cache(maxsize=64)
+def plan(program: Program, rank: int, size: int) -> Plan:
+    """The plan of process `rank` of `size`. Unit n is process n mod size's; what only units of others need is left out.
+
+    A round is what all processes compute at the same time. Its results are on their way while the next round is
+    computed, until an instruction needs them.
+    """
+    shared = units(program) if size > 1 else ()
+    places = {number: place for place, number in enumerate(shared)}
+    given = {leaf for number in shared for leaf in program.instructions[number].leaves}
+    outputs = {n for n, instruction in enumerate(program.instructions) if instruction.op is Op.OUTPUT}
+    wanted = [operand.leaf for n in outputs for operand in program.instructions[n].operands]
+    common = outputs.union(ancestors(program, wanted, given))
+    order: dict[int, None] = {}
+    exchanges: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for number in range(len(program.instructions)):
+        if number in common:
+            order[number] = None
+        elif number in places and places[number] % size == 0:
+            at = places[number]
+            for mine in shared[at + rank : at + rank + 1]:
+                operands = [operand.leaf for operand in program.instructions[mine].operands]
+                order.update(dict.fromkeys((*ancestors(program, operands), mine)))
+            exchanges[len(order)] += [(unit, k) for k, unit in enumerate(shared[at : at + size])]
+    freed = releases_among(program, list(order))
+    return Plan(tuple(order), dict(exchanges), tuple(freed))
