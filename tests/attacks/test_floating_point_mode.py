@@ -1,16 +1,26 @@
-"""A library that switches the processor to flushing subnormals after the process has tested itself.
+"""A library that switches the processor to flushing subnormals, or to another rounding, before or after the self-test.
 
 Nothing fails then: small gradients come out as zeros, checkpoints are false and the stake is gone. So no step is run
-or traced in such a mode.
+or traced in such a mode. The mode belongs to a thread, so one thread of a pool may have it alone; and the compiled
+library, which can, computes in the right mode whatever that of the thread is.
 """
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
+import os
+import platform
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 import torch
 
+from protocol.numerics.kernels import choice
+from protocol.numerics.kernels.fused import FUSED, Map
+from protocol.numerics.kernels.int16 import Int16
 from protocol.numerics.self_check import SelfCheckError, require_mode, self_check
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder
@@ -56,3 +66,164 @@ def test_a_step_keeps_subnormals_for_any_number_of_threads(executor: HonestExecu
             assert torch.equal(x, torch.full((4,), TINY))
     finally:
         torch.set_num_threads(before)
+
+
+NATIVE = [
+    Int16(name)
+    for name in ("avx512vnni", "avx2", "baseline", "portable")
+    if Int16(name).available(torch.device("cpu"))
+]
+SMALL = 2.0**-70
+"""Its square is subnormal: the least but 2^9 of them."""
+UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
+"""FE_UPWARD of fenv.h."""
+
+
+PRODUCT = torch.full((256, 3), SMALL)
+PRODUCT[:, 1:] = 2.0**-75  # 2^-140 + 2^-149: the sum of 2^-140 and twice 2^-150
+LINE = torch.linspace(-1.5, 1.5, 1 << 17)
+BELOW = LINE - 89.0
+"""exp of less than -87.3 is subnormal."""
+
+
+def own_results() -> list[torch.Tensor]:
+    """What every compiled kernel makes of numbers whose results are subnormal or halfway, on all threads."""
+    x, y = PRODUCT, LINE
+    found = [kernel.contract(x, x, 20, 20) for kernel in NATIVE]
+    found += [kernel.contract(x.expand(9, 256, 3), x, 13, 13, bias=x[:, 0].contiguous()) for kernel in NATIVE]
+    for fused in FUSED:
+        if fused.available():
+            found += [
+                fused.map(Map.TANH, y),
+                fused.map(Map.SILU_GRAD, y, y),
+                fused.softmax(y.reshape(512, -1), False),
+            ]
+            found.append(fused.map(Map.SIGMOID, BELOW))
+    return [t.view(torch.int32).clone() for t in found]
+
+
+@pytest.fixture
+def rounding_upward() -> Iterator[None]:
+    libm = ctypes.CDLL(ctypes.util.find_library("m"))
+    if platform.machine() not in UPWARD:
+        pytest.skip("the number of this rounding mode is not known here")
+    self_check()
+    before = libm.fegetround()
+    assert libm.fesetround(UPWARD[platform.machine()]) == 0
+    yield
+    assert libm.fesetround(before) == 0
+
+
+@pytest.fixture
+def right_results() -> list[torch.Tensor]:
+    if not NATIVE:
+        pytest.skip("no compiled library: set-up found no C++ compiler with OpenMP")
+    return own_results()
+
+
+@pytest.mark.usefixtures("rounding_upward")
+def test_no_step_is_run_under_another_rounding(executor: HonestExecutor) -> None:
+    with pytest.raises(SelfCheckError, match="rounding to nearest even"):
+        executor.step({"x": torch.full((4,), TINY)}, 1)
+
+
+def test_the_compiled_kernels_keep_their_bits_with_subnormals_flushed(
+    right_results: list[torch.Tensor],
+) -> None:
+    assert any(bool(((t & 0x7F800000 == 0) & (t & 0x7FFFFF != 0)).any()) for t in right_results)
+    assert torch.set_flush_denormal(True)
+    try:
+        found = own_results()
+    finally:
+        torch.set_flush_denormal(False)
+    assert all(torch.equal(a, b) for a, b in zip(found, right_results, strict=True))
+
+
+def test_the_compiled_kernels_keep_their_bits_under_another_rounding(
+    right_results: list[torch.Tensor], request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("rounding_upward")
+    found = own_results()
+    assert all(torch.equal(a, b) for a, b in zip(found, right_results, strict=True))
+    with pytest.raises(SelfCheckError):  # the caller's mode is as it was
+        require_mode()
+
+
+def in_a_process(code: str, **environment: str) -> tuple[str, str]:
+    """What a process prints and logs that flushes subnormals from some point on."""
+    head = "import logging, torch; logging.basicConfig(format='%(message)s')\n"
+    command = [sys.executable, "-c", head + code]
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout, run.stderr
+
+
+WORKER = """
+torch.set_num_threads(1)  # no second thread yet
+from protocol.numerics.self_check import SelfCheckError, require_mode, self_check
+from tests.attacks.test_floating_point_mode import own_results
+self_check()
+right = own_results()
+torch.set_flush_denormal(True)
+torch.set_num_threads(2)
+torch.ones(1 << 20) * 2.0  # the second thread begins here, and keeps for ever what it begins with
+torch.set_flush_denormal(False)
+small = torch.full((1 << 20,), 2.0**-149) * 1.0
+print(bool((small == 0).any()), bool((small != 0).any()))
+for check in (require_mode, self_check):
+    try:
+        check()
+        print("passed")
+    except SelfCheckError as error:
+        print("refused" if "flush" in str(error) else error)
+print(all(torch.equal(a, b) for a, b in zip(right, own_results(), strict=True)))
+"""
+
+
+def test_a_worker_thread_alone_in_the_wrong_mode_is_found() -> None:
+    """The main thread is in order, the second thread of the pool flushes: torch is refused, the library is right."""
+    out, _ = in_a_process(WORKER)
+    first, *rest = out.splitlines()
+    if first != "True True":
+        pytest.skip("threads here do not begin with the mode of the thread that starts them")
+    assert rest == ["refused", "refused", "True"]
+
+
+BEFORE = """
+torch.set_flush_denormal(True)
+from protocol.numerics.contract import contract
+from protocol.numerics.kernels.choice import NoKernel
+from protocol.numerics.self_check import SelfCheckError, self_check
+x = torch.full((3, 200), 2.0**-70)
+try:
+    for _ in range(2):
+        print(hex(contract(x, x, 13, 13).view(torch.int32)[0, 0].item()))
+except NoKernel as error:
+    print("none:", error)
+try:
+    self_check()
+except SelfCheckError as error:
+    print("refused:", error)
+"""
+
+
+def test_a_kernel_that_flushes_is_passed_over_and_a_party_refuses() -> None:
+    if not NATIVE:
+        pytest.skip("no compiled library: set-up found no C++ compiler with OpenMP")
+    out, log = in_a_process(BEFORE, **{choice.VARIABLE: f"float64,{NATIVE[0].name}"})
+    first, second, refusal = out.splitlines()
+    assert first == second == hex(200 << 9)  # 200 * 2^-140 in units of 2^-149
+    assert refusal.startswith("refused: subnormals flushed to zero on cpu")
+    assert log.count("product kernel float64 is not used on cpu") == 1
+
+
+def test_without_a_kernel_that_keeps_subnormals_nothing_is_computed() -> None:
+    out, log = in_a_process(BEFORE, **{choice.VARIABLE: "float64,int8"})
+    none, refusal = out.splitlines()
+    assert none.startswith(
+        "none: expected one product kernel with exact bits on cpu, got none (float64: a rounded result"
+    )
+    assert refusal.startswith("refused: ")
+    assert log.count("float64 is not used") == log.count("int8 is not used") == 1
