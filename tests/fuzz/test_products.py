@@ -1,0 +1,123 @@
+"""Random products by every kernel that this machine runs, on one thread and on two, against plain integers.
+
+`make test` compares some dozens for each kernel, `make test-heavy` thousands, one test for each hundred. Each number in
+a test's name is a seed, so any of them can be run alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from random import Random
+
+import pytest
+import torch
+
+from protocol.numerics import sums
+from protocol.numerics.contract import dot
+from protocol.numerics.kernels import choice
+from protocol.numerics.kernels.base import ProductKernel
+from protocol.numerics.kernels.fused import FUSED, Fused
+from protocol.numerics.reference import rows as plain
+from protocol.numerics.types import canonical
+from tests.fuzz.products import COLUMNS, LONG, TERMS, Product, patterns, product
+
+CPU = torch.device("cpu")
+HERE = [kernel for kernel in choice.KERNELS if kernel.available(CPU)]
+SUMS = [fused for fused in (*FUSED, Fused("portable")) if fused.available()]
+FEW, SMALL = 100, 6_000
+MANY, LARGE = 100, 60_000
+THREADS = (1, 2)
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@cache
+def few() -> list[Product]:
+    r = Random("few products")
+    return [product(r, SMALL) for _ in range(FEW)]
+
+
+def compare(kernel: ProductKernel, given: Product) -> None:
+    for count in THREADS:
+        torch.set_num_threads(count)
+        found = kernel.contract(given.x, given.y, given.px, given.py, given.ex, given.ey, given.bias)
+        wrong = canonical(found).view(torch.int32) != given.right
+        assert found.shape == given.right.shape, f"{kernel.name}: {given}"
+        assert not bool(wrong.any()), f"{kernel.name}, {count} threads, {int(wrong.sum())} wrong: {given}"
+
+
+@pytest.mark.parametrize("kernel", HERE, ids=lambda kernel: kernel.name)
+def test_some_products_are_exact(kernel: ProductKernel) -> None:
+    for given in few():
+        compare(kernel, given)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("seed", range(20))
+def test_thousands_of_products_are_exact(seed: int) -> None:
+    r = Random(f"many products {seed}")
+    for _ in range(MANY):
+        given = product(r, LARGE)
+        for kernel in HERE:
+            compare(kernel, given)
+
+
+def integers(r: Random, rows: int, terms: int, bits: int) -> torch.Tensor:
+    """i32 [rows, terms] with |m| <= 2^bits (at 31 bits, all of i32), many of them the largest."""
+    top = 2**bits
+    values = [r.choice((top, -top, r.randint(-top, top))) for _ in range(rows * terms)]
+    clipped = [max(-(2**31), min(2**31 - 1, value)) for value in values]
+    return torch.tensor(clipped, dtype=torch.int32).reshape(rows, terms)
+
+
+@pytest.mark.parametrize(
+    "bits", [(13, 13), (20, 13), (13, 20), (20, 20), (30, 13), (13, 30), (30, 30), (31, 31)]
+)
+def test_integer_products_of_any_width_are_exact(bits: tuple[int, int]) -> None:
+    """`dot` with 30 bits: no kernel multiplies them at once, halves of them do."""
+    r = Random(f"integers {bits}")
+    for _ in range(12):
+        m, n, k = r.choice((1, 3, 13)), r.choice((1, 7, 33)), r.choice((1, 31, 64, 65, 129, 513))
+        x, y = integers(r, m, k, bits[0]), integers(r, n, k, bits[1])
+        right = [plain.dot(a, b) for a in x.tolist() for b in y.tolist()]
+        for count in THREADS:
+            torch.set_num_threads(count)
+            assert dot(x, y).flatten().tolist() == right
+            assert dot(x.mT.contiguous().mT, y).flatten().tolist() == right
+        if max(bits) <= 20:
+            assert all(kernel.dot(x, y, *bits).flatten().tolist() == right for kernel in HERE)
+
+
+def summed(fused: Fused, r: Random, work: int) -> None:
+    given = product(r, work).x.reshape(-1, 1).flatten()
+    columns = min(r.choice((*COLUMNS, *TERMS, *LONG)), given.numel())
+    x = given[: given.numel() // columns * columns].reshape(-1, columns)
+    by_row = [plain.sum_f32(row) for row in patterns(x)]
+    by_column = [plain.sum_f32(column) for column in patterns(x.mT)]
+    for count in THREADS:
+        torch.set_num_threads(count)
+        assert patterns(canonical(fused.sum_rows(x)).mT)[0] == by_row
+        assert patterns(canonical(fused.sum_columns(x)))[0] == by_column
+    assert patterns(canonical(sums.sum_f32(x)).mT)[0] == by_row
+
+
+@pytest.mark.parametrize("fused", SUMS, ids=lambda fused: fused.name)
+def test_some_sums_of_30_bits_are_exact(fused: Fused) -> None:
+    r = Random("some sums")
+    for _ in range(15):
+        summed(fused, r, SMALL // 4)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("fused", SUMS, ids=lambda fused: fused.name)
+def test_many_sums_of_30_bits_are_exact(fused: Fused) -> None:
+    r = Random("many sums")
+    for _ in range(200):
+        summed(fused, r, SMALL)
