@@ -8,6 +8,7 @@ import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {Errors} from "./libraries/Errors.sol";
+import {Fees} from "./libraries/Fees.sol";
 import {Rfc9162} from "./libraries/Rfc9162.sol";
 import {Shares} from "./libraries/Shares.sol";
 import {TermsCheck} from "./libraries/TermsCheck.sol";
@@ -90,7 +91,7 @@ contract TaskMarket is ITaskMarket, Pausable {
         entry.submitter = msg.sender;
         entry.status = Status.Bidding;
         entry.bidsUntil = uint64(block.timestamp) + terms.biddingPeriod;
-        uint256 fees = _feeReserve(terms.auditFee, terms.verifiers, terms.segmentsPerVerifier);
+        uint256 fees = Fees.reserve(terms.auditFee, terms.verifiers, terms.segmentsPerVerifier);
         entry.escrow = _lock(terms.budget + fees + _parameters.drawFee);
         board.snapshot(task);
         emit Posted(task, msg.sender, terms.programId, terms.bundle);
@@ -183,8 +184,8 @@ contract TaskMarket is ITaskMarket, Pausable {
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         Terms storage terms = _terms[task];
         uint256 fee = terms.auditFee;
-        uint256 reserve = _feeReserve(fee, terms.verifiers, terms.segmentsPerVerifier);
-        (uint256 each, uint256 toSolver) = Shares.settle(entry.price, reserve, fee, _attested(duties));
+        uint256 reserve = Fees.reserve(fee, terms.verifiers, terms.segmentsPerVerifier);
+        (uint256 each, uint256 toSolver) = Shares.settle(entry.price, reserve, fee, Fees.attested(duties));
         uint256 escrow = entry.escrow;
         _payVerifiers(escrow, duties, each);
         uint256 paid = VAULT.pay(escrow, entry.solver, toSolver);
@@ -373,21 +374,6 @@ contract TaskMarket is ITaskMarket, Pausable {
 
     function _releaseAll(uint256 lock) private returns (uint256) {
         return VAULT.release(lock, type(uint256).max);
-    }
-
-    /// @dev Audit fees in the escrow: q segments and segment K for each of V verifiers.
-    function _feeReserve(uint256 auditFee, uint256 verifiers, uint256 segmentsPerVerifier)
-        private
-        pure
-        returns (uint256)
-    {
-        return auditFee * verifiers * (segmentsPerVerifier + 1);
-    }
-
-    function _attested(IAuditBoard.Duty[] memory duties) private pure returns (uint256 count) {
-        for (uint256 i; i < duties.length; ++i) {
-            if (duties[i].attested) ++count;
-        }
     }
 
     /// @dev The board lists the duties of one draw side by side, so a verifier is paid once for each time it was drawn.
