@@ -28,7 +28,7 @@ class Executor(Protocol):
     """What runs a step. `number` counts the task's steps from 1; the honest executor needs no number."""
 
     def step(self, state: State, number: int, /) -> State:
-        """The state after the step."""
+        """The state after the step. Nobody writes to its tensors again: it may still be read on another thread."""
 
     def trace(self, state: State, number: int, /) -> Frame:
         """The same step with all its values."""

@@ -63,35 +63,35 @@ class Engagement:
         if view.status is TaskStatus.TRAINING:
             return self._expire(view) if self._desk.client.now() > view.train_until else self._train(view)
         if view.status is TaskStatus.SUBMITTED:
-            self._training = None
+            self._end_training()
             self._stage(Stage.SUBMITTED)
             return closing.tend(self._desk, view)
         return False
 
     @property
     def unsubmitted(self) -> bool:
-        """Whether the training is finished and only the submission is missing."""
+        """Whether all is trained and only the last checkpoints and the submission are missing."""
         return self._training is not None and self._training.done
 
     def close(self) -> None:
-        """End the commitments' worker."""
+        """Keep the checkpoints of what is trained, and end the commitments' worker."""
+        self._end_training()
         self._committer.close()
 
     def _train(self, view: TaskView) -> bool:
         if self._training is None:
-            self._training = Training(self.record, self._start)
+            self._training = Training(self.record, self._start, self._desk.metrics.checkpoints.inc)
             self._progress.begin(self.task, self._training.steps, self._training.steps_done)
         try:
             if self._training.done:
+                self._training.finish()
                 self._committer.submit()
                 return True
             self._training.segment(self._on_step)
-            self._desk.metrics.checkpoints.inc()
-            trained = self.record.size - 1
-            if trained % -(-self.terms.segments // 4) == 0:
+            if self._training.segments_done % -(-self.terms.segments // 4) == 0:
                 self._tell_scales(self._training.state)
-            if trained % self._desk.settings.segments_between(self.terms) == 0 and not self._training.done:
-                self._committer.offer(self.record.size)
+            if not self._training.done:
+                self._offer()
         except Reverted as error:
             if error.name not in HARMLESS:
                 self.refused = SolverError(f"task {view.task}: the market refuses this run: {error}")
@@ -99,6 +99,21 @@ class Engagement:
                 return False
             self._desk.log.info("commitment refused", task=self.task, error=error.name)
         return True
+
+    def _offer(self) -> None:
+        """Commit what is kept by now, if that is another `segments_between` segments: it may be behind the training."""
+        every = self._desk.settings.segments_between(self.terms)
+        kept = self.record.size
+        if (kept - 1) // every > max(0, self.record.committed - 1) // every:
+            self._committer.offer(kept)
+
+    def _end_training(self) -> None:
+        if self._training is None:
+            return
+        self._training.close()
+        if self._training.failure is not None:
+            self._desk.log.error("checkpoint not kept", task=self.task, error=str(self._training.failure))
+        self._training = None
 
     def _start(self) -> State:
         return self._desk.conduct.start(self._work, self._initial())

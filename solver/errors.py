@@ -2,12 +2,13 @@
 
 OperatorError (protocol.runtime.exits)
 └── SolverError
-    └── RecordError       a task's kept run has a hole that replay cannot close
+    ├── RecordError       a task's kept run has a hole that replay cannot close
+    └── KeepingError      a checkpoint cannot be written; a restart may help
 """
 
 from __future__ import annotations
 
-from protocol.runtime.exits import OperatorError
+from protocol.runtime.exits import ExitCode, OperatorError
 
 
 class SolverError(OperatorError):
@@ -16,3 +17,9 @@ class SolverError(OperatorError):
 
 class RecordError(SolverError):
     """A checkpoint that was committed is neither on disk nor can it be computed again."""
+
+
+class KeepingError(SolverError):
+    """The disk or the database does not take the next checkpoint. All earlier ones are kept."""
+
+    exit_code = ExitCode.RETRY

@@ -6,19 +6,24 @@ Not the training (`training`) and not the chain's view of the task (`node`).
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from torch import Tensor
 
 from protocol.commitments import BlobStore, CommitmentError, ProgressTree
-from protocol.commitments.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from protocol.commitments.checkpoints import Checkpoint, Piece, load_checkpoint, save_checkpoint, write_state
+from protocol.numerics.types import canonical_buffer
 from protocol.program.step import State, StepProgram
 from protocol.replay import Executor, Replay
 from solver.database import CheckpointRow, Database
-from solver.errors import RecordError
+from solver.errors import KeepingError, RecordError
+
+WRITERS = 2
+"""Threads that hash and write one checkpoint: one hashes while another waits for the disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class TensorEntry:
 
 
 class Record:
-    """The checkpoints 0 … K of one task. Written by one thread (`append`), read by any.
+    """The checkpoints 0 … K of one task. Written by one thread at a time (`append`), read by any.
 
     `fixed` are the dataset's tensors, then the constants. `executor` is what ran, and runs again, every step.
     """
@@ -85,13 +90,32 @@ class Record:
         return [row.root for row in self._rows[:size]]
 
     def append(self, state: State) -> bytes:
-        """Keep the next checkpoint, blobs first; its state root."""
-        checkpoint = self.program.checkpoint(state)
-        row = CheckpointRow(self.size, save_checkpoint(self._store, checkpoint), checkpoint.state_root)
-        self._database.add_checkpoint(self.task, row)
+        """Keep the next checkpoint: its blobs, its manifest, its row, each on disk before the next; its state root.
+
+        `state` is read as it lies in memory, so nothing may write to its tensors before this returns. Raises
+        KeepingError if the disk does not take it.
+        """
+        number = self.size
+        try:
+            written = write_state(self._store, self._pieces(state), WRITERS)
+            row = CheckpointRow(number, written.manifest, written.state_root)
+            self._database.add_checkpoint(self.task, row)
+        except (OSError, sqlite3.Error) as error:
+            raise KeepingError(
+                f"task {self.task}, checkpoint {number}: expected it to be written, got {error}; see to the disk of "
+                "--home, then start again: the run goes on from the checkpoint before"
+            ) from error
         self.tree.append(row.root)
+        # Last: other threads take `size` for what is on disk and in the tree.
         self._rows.append(row)
         return row.root
+
+    def _pieces(self, state: State) -> list[Piece]:
+        program = self.program
+        return [
+            Piece(name, int(type_.dtype), type_.shape, partial(canonical_buffer, x, type_.dtype))
+            for name, type_, x in zip(program.state, program.state_types, program.order(state), strict=True)
+        ]
 
     def state(self, number: int) -> dict[str, Tensor]:
         """The state of a kept checkpoint. Raises RecordError if it is lost and cannot be computed again."""

@@ -1,33 +1,82 @@
 """Training a task, one segment at a time: so that between two segments games can be answered.
 
-Every segment ends with a checkpoint on disk; a run that was cut off anywhere goes on from the last one. Nothing here
-knows of the chain.
+Every segment ends with a checkpoint, which goes to the disk while the next segment is trained; a run that was cut off
+anywhere goes on from the last one there. Nothing here knows of the chain, or of how many processes compute.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from protocol.program.step import State
+from protocol.replay import Executor
+from solver.pipeline import Pipeline
 from solver.record import Record
 
 OnStep = Callable[[int, State], None]
-"""Called after every step with its number, counted from 1, and the state."""
+"""Called after every step with its number, counted from 1, and the state, or what of it are metrics."""
+
+
+class Runner(Protocol):
+    """What computes the steps of a training."""
+
+    def run(self, state: State, first: int, steps: int, on_step: OnStep, /) -> State:
+        """The state after `steps` steps, of which the first has number `first`."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Alone:
+    """This process computes every step."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def run(self, state: State, first: int, steps: int, on_step: OnStep, /) -> State:
+        """The state after `steps` steps."""
+        for number in range(first, first + steps):
+            state = self._executor.step(state, number)
+            on_step(number, state)
+        return state
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 class Training:
-    """The rest of a task's training. `initial` makes the first state and is asked only if none is kept."""
+    """The rest of a task's training. `initial` makes the first state and is asked only if none is kept. `runner` does
+    the steps, by default the record's executor in this process.
 
-    def __init__(self, record: Record, initial: Callable[[], State]) -> None:
+    `on_kept` is called, on another thread, for every checkpoint that a segment ended with once it is in the record.
+    Every method raises what kept a checkpoint of an earlier segment from the record. `close` it in the end.
+    """
+
+    def __init__(
+        self,
+        record: Record,
+        initial: Callable[[], State],
+        on_kept: Callable[[], None] = lambda: None,
+        runner: Runner | None = None,
+    ) -> None:
         self.record = record
+        self._runner = runner or Alone(record.executor)
         if record.size == 0:
             record.append(initial())
-        self._state: State = record.state(record.size - 1)
+        self._trained = record.size - 1
+        self._state: State = record.state(self._trained)
+        self._pipeline = Pipeline(record, on_kept)
 
     @property
     def state(self) -> State:
-        """The last checkpoint's."""
+        """After the last segment that was trained."""
         return self._state
+
+    @property
+    def segments_done(self) -> int:
+        """Segments trained; the record may not have all of their checkpoints yet."""
+        return self._trained
 
     @property
     def steps(self) -> int:
@@ -36,21 +85,37 @@ class Training:
 
     @property
     def steps_done(self) -> int:
-        """Steps up to the last checkpoint."""
-        return (self.record.size - 1) * self.record.segment_steps
+        """Steps of the segments that are trained."""
+        return self._trained * self.record.segment_steps
 
     @property
     def done(self) -> bool:
-        """Whether all K checkpoints are kept."""
-        return self.record.size > self.record.segments
+        """Whether all K segments are trained. After `finish` all K + 1 checkpoints are kept, too."""
+        return self._trained >= self.record.segments
 
-    def segment(self, on_step: OnStep) -> bytes:
-        """Train the next segment and keep its checkpoint; its state root."""
-        first = self.steps_done
-        state = self._state
-        for number in range(first + 1, first + self.record.segment_steps + 1):
-            state = self.record.executor.step(state, number)
+    @property
+    def failure(self) -> BaseException | None:
+        """What kept a checkpoint from the record, if anything did."""
+        return self._pipeline.failure
+
+    def segment(self, on_step: OnStep) -> None:
+        """Train the next segment and hand its checkpoint over to be kept."""
+
+        def told(number: int, state: State) -> None:
             on_step(number, state)
-        root = self.record.append(state)
+            self._pipeline.check()
+
+        self._pipeline.check()
+        state = self._runner.run(self._state, self.steps_done + 1, self.record.segment_steps, told)
+        self._pipeline.put(state)
         self._state = state
-        return root
+        self._trained += 1
+
+    def finish(self) -> None:
+        """Wait until the checkpoints of all trained segments are in the record."""
+        self._pipeline.drain()
+
+    def close(self) -> None:
+        """`finish`, but with a `failure` instead of an error; then nothing computes and nothing keeps checkpoints."""
+        self._runner.close()
+        self._pipeline.close()

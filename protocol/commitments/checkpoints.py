@@ -2,26 +2,30 @@
 
 A checkpoint is the ordered list of a state's tensors. On disk it is one blob per tensor and a manifest (JSON)
 that names them with their types, shapes and roots; the manifest's blob id names the checkpoint. The manifest
-is written last, so a checkpoint that can be named is complete. Loading trusts nothing: every tensor root and
-the state root are recomputed. Not the commitment itself: that is the state root (docs/encoding.md section 2),
-which no file format touches.
+is written last, so a checkpoint that can be named is complete. `write_state` makes one of a state that is in
+use elsewhere, tensor by tensor. Loading trusts nothing: every tensor root and the state root are recomputed.
+Not the commitment itself: that is the state root (docs/encoding.md section 2), which no file format touches.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from protocol.commitments.chunks import tensor_tree
+from protocol.commitments.chunks import tensor_root, tensor_tree
 from protocol.commitments.errors import BlobTooLarge, CheckpointError
+from protocol.commitments.hashing import BytesLike
 from protocol.commitments.merkle import Tree
+from protocol.commitments.roots import state_root as root_of_state
 from protocol.commitments.roots import state_tree
 from protocol.commitments.store import BlobStore
-from protocol.commitments.tensors import CODES, DTYPES, Tensor, tensor_bytes
+from protocol.commitments.tensors import CODES, DTYPES, Tensor, require_length, tensor_bytes
+from protocol.commitments.threads import each
 
 VERSION: Final = 1
 MAX_MANIFEST_BYTES = 1 << 24  # about 300 bytes a tensor: room for 50,000 tensors
@@ -55,14 +59,7 @@ class Checkpoint:
     """A state as ordered tensors with distinct names; its trees are built once, when first asked for."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
-        names = [tensor.name for tensor in tensors]
-        if not names or len(set(names)) != len(names):
-            raise CheckpointError(
-                "checkpoint",
-                expected="at least one tensor and distinct names",
-                got=f"{len(names)} tensors, {len(set(names))} names",
-                remedy="name every tensor of the state once",
-            )
+        _require_names([tensor.name for tensor in tensors])
         self.tensors = tuple(tensors)
 
     @cached_property
@@ -81,19 +78,43 @@ class Checkpoint:
         return self.state_tree.root
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A tensor to be written: `data` gives its canonical bytes, and is called once, when its turn has come."""
+
+    name: str
+    dtype: int
+    shape: tuple[int, ...]
+    data: Callable[[], BytesLike]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A checkpoint that is on disk: the id of its manifest, and its state root."""
+
+    manifest: str
+    state_root: bytes
+
+
 def save_checkpoint(store: BlobStore, checkpoint: Checkpoint) -> str:
     """Write a checkpoint and return the id of its manifest; a failure leaves no manifest behind."""
-    manifest = _Manifest(
-        format="assay-checkpoint",
-        version=VERSION,
-        state_root=checkpoint.state_root.hex(),
-        tensors=[
-            _store_tensor(store, t, tree)
-            for t, tree in zip(checkpoint.tensors, checkpoint.trees, strict=True)
-        ],
-    )
-    text = json.dumps(manifest.model_dump(), sort_keys=True, separators=(",", ":"))
-    return store.put(text.encode())
+    entries = [
+        _entry(store, tensor.name, tensor.dtype, tensor.shape, tensor.data, tree.root)
+        for tensor, tree in zip(checkpoint.tensors, checkpoint.trees, strict=True)
+    ]
+    return _put_manifest(store, entries, checkpoint.state_root)
+
+
+def write_state(store: BlobStore, pieces: Sequence[Piece], threads: int = 1) -> Written:
+    """Hash and write a state, and only then its manifest: what `save_checkpoint` writes, without holding its bytes.
+
+    `threads` work side by side, each with one tensor's bytes and tree in memory: while one waits for the disk another
+    hashes. A failure leaves no manifest behind and is raised when no thread works any more.
+    """
+    _require_names([piece.name for piece in pieces])
+    entries = each(lambda piece: _write(store, piece), pieces, threads)
+    root = root_of_state([bytes.fromhex(entry.root) for entry in entries])
+    return Written(_put_manifest(store, entries, root), root)
 
 
 def load_checkpoint(
@@ -124,24 +145,38 @@ def load_checkpoint(
     return checkpoint
 
 
-def _store_tensor(store: BlobStore, tensor: Tensor, tree: Tree) -> _Entry:
+def _write(store: BlobStore, piece: Piece) -> _Entry:
+    data = piece.data()
+    require_length(piece.name, piece.dtype, piece.shape, memoryview(data).nbytes)
+    return _entry(store, piece.name, piece.dtype, piece.shape, data, tensor_root(data))
+
+
+def _entry(
+    store: BlobStore, name: str, dtype: int, shape: tuple[int, ...], data: BytesLike, root: bytes
+) -> _Entry:
+    """Store a tensor's bytes and describe it."""
     try:
         return _Entry.model_validate(
             {
-                "name": tensor.name,
-                "dtype": DTYPES[tensor.dtype][0],
-                "shape": list(tensor.shape),
-                "root": tree.root.hex(),
-                "blob": store.put(tensor.data),
+                "name": name,
+                "dtype": DTYPES[dtype][0],
+                "shape": list(shape),
+                "root": root.hex(),
+                "blob": store.put(data),
             }
         )
     except ValidationError as error:
         raise CheckpointError(
             "tensor name",
             expected="1 to 200 of A-Z a-z 0-9 _ . / : [ ] -",
-            got=repr(tensor.name[:200]),
+            got=repr(name[:200]),
             remedy="rename the tensor",
         ) from error
+
+
+def _put_manifest(store: BlobStore, entries: list[_Entry], root: bytes) -> str:
+    manifest = _Manifest(format="assay-checkpoint", version=VERSION, state_root=root.hex(), tensors=entries)
+    return store.put(json.dumps(manifest.model_dump(), sort_keys=True, separators=(",", ":")).encode())
 
 
 def _load_tensor(store: BlobStore, entry: _Entry) -> Tensor:
@@ -162,6 +197,16 @@ def _parse(manifest_id: str, data: bytes) -> _Manifest:
             got=f"{where}: {first['msg']}",
             remedy="load a manifest that save_checkpoint wrote, with this or an older release",
         ) from error
+
+
+def _require_names(names: Sequence[str]) -> None:
+    if not names or len(set(names)) != len(names):
+        raise CheckpointError(
+            "checkpoint",
+            expected="at least one tensor and distinct names",
+            got=f"{len(names)} tensors, {len(set(names))} names",
+            remedy="name every tensor of the state once",
+        )
 
 
 def _require_root(what: str, expected: str, got: str) -> None:

@@ -46,14 +46,7 @@ class Tensor:
     data: bytes
 
     def __post_init__(self) -> None:
-        due = tensor_bytes(self.dtype, self.shape)
-        if len(self.data) != due:
-            raise CheckpointError(
-                f"tensor {self.name!r}",
-                expected=f"{due} bytes for {DTYPES[self.dtype][0]} {list(self.shape)}",
-                got=f"{len(self.data)} bytes",
-                remedy="store the elements in C order without gaps",
-            )
+        require_length(self.name, self.dtype, self.shape, len(self.data))
 
     @classmethod
     def from_array(cls, name: str, array: NDArray[Any]) -> Tensor:
@@ -79,6 +72,18 @@ class Tensor:
             truth.flags.writeable = False
             return truth
         return np.frombuffer(self.data, DTYPES[self.dtype][1]).reshape(self.shape)
+
+
+def require_length(name: str, dtype: int, shape: Sequence[int], nbytes: int) -> None:
+    """Raise CheckpointError unless a tensor of this type and shape has `nbytes` bytes."""
+    due = tensor_bytes(dtype, shape)
+    if nbytes != due:
+        raise CheckpointError(
+            f"tensor {name!r}",
+            expected=f"{due} bytes for {DTYPES[dtype][0]} {list(shape)}",
+            got=f"{nbytes} bytes",
+            remedy="store the elements in C order without gaps",
+        )
 
 
 def tensor_bytes(dtype: int, shape: Sequence[int]) -> int:

@@ -101,6 +101,18 @@ def to_bytes(x: Tensor, dtype: DType) -> bytes:
     return bytes(array.astype(_LITTLE_ENDIAN[dtype], copy=False).tobytes())
 
 
+def canonical_buffer(x: Tensor, dtype: DType) -> memoryview:
+    """`to_bytes` without a copy where a CPU tensor lies in memory as it is committed; good until `x` is written to.
+
+    Takes one core and none of torch's threads, so that it may go on beside a step.
+    """
+    require_storage(x, dtype)
+    array = x.detach().cpu().contiguous().numpy()
+    if dtype is DType.F32 and np.isnan(array.min()):  # numpy's least element is NaN if any is
+        array = np.where(np.isnan(array), np.float32(np.nan), array)
+    return array.astype(_LITTLE_ENDIAN[dtype], copy=False).reshape(-1).view(np.uint8).data
+
+
 def from_bytes(data: bytes | bytearray | memoryview, dtype: DType, shape: Sequence[int]) -> Tensor:
     """Load canonical or hostile bytes: every NaN becomes 0x7fc00000, a bool is byte != 0.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,13 @@ from protocol.commitments import (
     state_root,
     tensor_root,
 )
-from protocol.commitments.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from protocol.commitments.checkpoints import (
+    Checkpoint,
+    Piece,
+    load_checkpoint,
+    save_checkpoint,
+    write_state,
+)
 from protocol.commitments.tensors import DTYPES, Tensor, tensor_bytes
 
 RNG = np.random.default_rng(7)
@@ -212,3 +219,39 @@ def test_a_save_that_fails_at_any_write_names_no_checkpoint(
     assert not store.has(name)
     assert save_checkpoint(store, checkpoint()) == name
     assert load_checkpoint(store, name).tensors == checkpoint().tensors
+
+
+def pieces(seen: list[str] | None = None) -> list[Piece]:
+    """The same state as `checkpoint()`, its bytes made when they are asked for."""
+
+    def data(tensor: Tensor) -> bytes:
+        if seen is not None:
+            seen.append(tensor.name)
+        return tensor.data
+
+    return [Piece(t.name, t.dtype, t.shape, partial(data, t)) for t in checkpoint().tensors]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_a_state_written_by_pieces_is_the_checkpoint(tmp_path: Path, threads: int) -> None:
+    seen: list[str] = []
+    written = write_state(BlobStore(tmp_path / "a"), pieces(seen), threads)
+    assert written.state_root == checkpoint().state_root
+    assert written.manifest == save_checkpoint(BlobStore(tmp_path / "b"), checkpoint())
+    loaded = load_checkpoint(BlobStore(tmp_path / "a"), written.manifest, state_root=written.state_root)
+    assert loaded.tensors == checkpoint().tensors
+    assert sorted(seen) == sorted(ARRAYS)
+
+
+def test_pieces_that_are_no_state_are_refused_and_leave_no_manifest(tmp_path: Path) -> None:
+    good = pieces()
+    for wrong, words in (
+        ([], "at least one tensor"),
+        ([*good, good[0]], "7 tensors, 6 names"),
+        ([*good, Piece("more", 0, (3,), lambda: bytes(11))], "expected 12 bytes for f32"),
+        ([*good, Piece("a b", 0, (3,), lambda: bytes(12))], "tensor name"),
+    ):
+        with pytest.raises(CheckpointError, match=words):
+            write_state(BlobStore(tmp_path), wrong, 2)
+    kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"assay-checkpoint" in data for data in kept)

@@ -52,6 +52,7 @@ def test_training_goes_on_after_every_cut(tmp_path: Path) -> None:
             training.segment(dies)
         assert training.record.size == size
         training.segment(lambda number, _state: seen.append(number))
+        training.close()
         kept.close()
     assert seen == list(range(1, tiny.SEGMENTS * tiny.STEPS + 1))
     again = tiny.record(tmp_path, tiny.database(tmp_path))

@@ -191,6 +191,7 @@ def test_uncommitted_checkpoints_are_not_shown(tmp_path: Path) -> None:
     training = Training(kept, tiny.initial)
     training.segment(lambda _number, _state: None)
     training.segment(lambda _number, _state: None)
+    training.close()
     kept.commit(2)
     shelf = Shelf(tmp_path / "bundles", Metrics())
     shelf.put(kept)

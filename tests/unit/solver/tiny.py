@@ -80,5 +80,6 @@ def trained(folder: Path) -> Record:
     training = Training(kept, initial)
     while not training.done:
         training.segment(lambda _number, _state: None)
+    training.close()
     kept.commit(kept.size)
     return kept

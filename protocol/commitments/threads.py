@@ -1,0 +1,49 @@
+"""One function over many items on several threads, for work that gives up the interpreter's lock (hashes, files).
+
+Not `concurrent.futures`: its threads are waited for when a process ends, and one that is told to stop at once would
+first finish a checkpoint that nobody will ever name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Event, Lock, Thread
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def each(function: Callable[[Item], Result], items: Sequence[Item], threads: int = 1) -> list[Result]:
+    """`[function(item) for item in items]` on this thread and `threads - 1` daemon threads.
+
+    After an error no further item is begun; the error of the earliest item that failed is raised, once every thread is
+    done with the item that it was at.
+    """
+    results: dict[int, Result] = {}
+    errors: dict[int, BaseException] = {}
+    failed, turn, numbers = Event(), Lock(), iter(range(len(items)))
+
+    def work() -> None:
+        while not failed.is_set():
+            with turn:
+                number = next(numbers, None)
+            if number is None:
+                return
+            try:
+                results[number] = function(items[number])
+            except BaseException as error:
+                errors[number] = error
+                failed.set()
+
+    others = [
+        Thread(target=work, name="commitments", daemon=True) for _ in range(min(threads, len(items)) - 1)
+    ]
+    for thread in others:
+        thread.start()
+    work()
+    for thread in others:
+        thread.join()
+    if errors:
+        raise errors[min(errors)]
+    return [results[number] for number in range(len(items))]

@@ -1,0 +1,100 @@
+"""Checkpoints kept beside the training: while one segment is trained, the state before it is hashed and written.
+
+One thread keeps one checkpoint after the other, so a record grows in order and only by what is on disk whole. At most
+one more state waits: whoever is further ahead than that waits too, and memory stays bounded. Nothing here is lost by a
+kill that the training would not lose: what is not in the record yet is trained again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Condition, Thread
+
+from protocol.program.step import State
+from solver.record import Record
+
+WAITING = 1
+"""States that wait while another is being kept. One bridges a slow moment of the disk; each costs a state of memory."""
+
+
+class Pipeline:
+    """Appends states to `record`. Used by one thread. `on_kept` is called on the pipeline's thread after each.
+
+    An error on that thread is final: it is raised, as it is, by every later call, and no later state is kept.
+    """
+
+    def __init__(self, record: Record, on_kept: Callable[[], None] = lambda: None) -> None:
+        self._record = record
+        self._on_kept = on_kept
+        self._changed = Condition()
+        self._waiting: deque[State] = deque()
+        self._busy = False
+        self._closed = False
+        self._failure: BaseException | None = None
+        # A daemon, so that a second Ctrl-C ends the process without waiting for the disk.
+        self._thread = Thread(target=self._run, name="solver-checkpoints", daemon=True)
+        self._thread.start()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What ended the keeping of checkpoints, if anything did."""
+        return self._failure
+
+    def check(self) -> None:
+        """Raise what ended the keeping of checkpoints. Takes no time; asked before every step."""
+        if self._failure is not None:
+            raise self._failure
+
+    def put(self, state: State) -> None:
+        """Keep `state` soon, after all that were put before; waits while another one waits already.
+
+        Its tensors may not be written to any more.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._failure is not None or len(self._waiting) < WAITING)
+            self.check()
+            self._waiting.append(state)
+            self._changed.notify_all()
+
+    def drain(self) -> None:
+        """Wait until all that was put is in the record."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._failure is not None or not (self._waiting or self._busy))
+            self.check()
+
+    def close(self) -> None:
+        """Keep what was put, as far as that is possible, and end the thread. Raises nothing: see `failure`."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (state := self._next()) is not None:
+            try:
+                self._record.append(state)
+                self._on_kept()
+            except BaseException as error:
+                self._end(error)
+                return
+            del state  # nor is it held while nothing is to do
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+
+    def _next(self) -> State | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            if not self._waiting:
+                return None
+            self._busy = True
+            state = self._waiting.popleft()
+            self._changed.notify_all()
+            return state
+
+    def _end(self, error: BaseException) -> None:
+        with self._changed:
+            self._failure = error
+            self._busy = False
+            self._changed.notify_all()

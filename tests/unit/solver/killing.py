@@ -1,0 +1,66 @@
+"""A process that kills itself at a chosen moment of keeping a checkpoint, as a power cut would: for tests only.
+
+`install("rename", 5)` before a solver starts: SIGKILL takes the process just before its fifth such moment.
+
+put       a blob or a manifest has been hashed, nothing of it is written
+rename    its bytes are on disk under a temporary name
+row       all blobs and the manifest of a checkpoint are on disk, the database does not know of it
+known     the database knows of it, the process has not yet noticed
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from protocol.commitments import BlobStore
+from solver.database import CheckpointRow, Database
+from solver.training import Training
+from tests.unit.solver import tiny
+
+MOMENTS = ("put", "rename", "row", "known")
+
+
+def install(moment: str, number: int) -> None:
+    """Die just before the `number`-th `moment`, counted from 1."""
+    counts = {name: count(1) for name in MOMENTS}
+
+    def pass_by(name: str) -> None:
+        if next(counts[name]) == number and name == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    put, replace, add = BlobStore.put, os.replace, Database.add_checkpoint
+
+    def dying_put(store: BlobStore, data: Any) -> str:
+        pass_by("put")
+        return put(store, data)
+
+    def dying_replace(*paths: Any) -> None:
+        pass_by("rename")
+        replace(*paths)
+
+    def dying_add(database: Database, task: int, row: CheckpointRow) -> None:
+        pass_by("row")
+        add(database, task, row)
+        pass_by("known")
+
+    targets: list[tuple[Any, str, Callable[..., Any]]] = [
+        (BlobStore, "put", dying_put),
+        (os, "replace", dying_replace),
+        (Database, "add_checkpoint", dying_add),
+    ]
+    for owner, name, function in targets:
+        setattr(owner, name, function)
+
+
+if __name__ == "__main__":
+    install(sys.argv[2], int(sys.argv[3]))
+    training = Training(tiny.record(Path(sys.argv[1]), tiny.database(Path(sys.argv[1]))), tiny.initial)
+    while not training.done:
+        training.segment(lambda _number, _state: None)
+    training.finish()
