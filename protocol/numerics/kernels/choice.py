@@ -20,7 +20,7 @@ from protocol.numerics.kernels.cases import Call, Case, case_of
 from protocol.numerics.kernels.float64 import Float64
 from protocol.numerics.kernels.int8 import Int8
 from protocol.numerics.kernels.int16 import Int16
-from protocol.numerics.kernels.native import library
+from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.kernels.trial import failure, failure_of
 from protocol.numerics.types import NumericsError
 
@@ -107,6 +107,8 @@ def allowed(wanted: str | None) -> tuple[ProductKernel, ...]:
     """The kernels that a value of ASSAY_KERNELS names, in its order; all of them for None or an empty one."""
     if library() is None:
         _say_slow()
+    elif "avx2" not in variants():
+        _say_old()
     if not wanted:
         return KERNELS
     by_name = {kernel.name: kernel for kernel in KERNELS}
@@ -122,4 +124,13 @@ def _say_slow() -> None:
     _log.warning(
         "the compiled product kernels are not built, so products run in float64, several times slower; "
         "install a C++ compiler with OpenMP and run `make setup` again"
+    )
+
+
+@cache
+def _say_old() -> None:
+    _log.warning(
+        "this processor has no AVX2, so products and fused functions run on %s, several times slower; the bits are the "
+        "same",
+        next(iter(variants()), "float64"),
     )

@@ -1,0 +1,110 @@
+"""No compiler, a library that does not load, an old processor: said once in plain words, slower, the same bits."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import pytest
+
+from protocol.numerics.kernels import native
+from tests.same_bits.runs import MODELS, Machine, train
+
+ROOT = Path(__file__).parents[3]
+STEPS = 25
+
+CHOICE = """
+import logging, torch; logging.basicConfig(format="%(message)s")
+from protocol.numerics.kernels import native
+native.variants = lambda: {"baseline": 2, "portable": 3}
+from protocol.numerics.contract import contract
+from protocol.numerics.kernels.choice import kernel_for
+x = torch.full((3, 5), 1.5)
+results = [float(contract(x, x, bits, bits)[0, 0]) for bits in (13, 20)]
+print(kernel_for(torch.device("cpu"), 13, 13).name, *results)
+"""
+
+
+def in_a_process(command: list[str], folder: Path, environment: Mapping[str, str]) -> tuple[str, str]:
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_an_old_processor_is_said_once_and_gets_the_next_kernel() -> None:
+    if native.library() is None:
+        pytest.skip("no compiled library: set-up found no C++ compiler with OpenMP")
+    out, log = in_a_process([sys.executable, "-c", CHOICE], ROOT, {"ASSAY_KERNELS": ""})
+    assert out.split() == ["int16-baseline", "11.25", "11.25"]
+    assert log.count("this processor has no AVX2, so products and fused functions run on baseline") == 1
+
+
+def package_without_a_compiler(to: Path) -> Path:
+    """The package installed from a copy of its sources, with nothing on PATH."""
+    copy, nothing, site = to / "copy", to / "nothing", to / "site"
+    nothing.mkdir()
+    for name in ("protocol", "solver", "verifier", "assay"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy / name)
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+    ]
+    in_a_process([*pip, "--target", str(site), str(copy)], to, {"PATH": str(nothing), "CC": "", "CXX": ""})
+    return site
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
+def test_without_a_compiler_the_package_installs_warns_once_and_trains_to_the_same_root(
+    tmp_path: Path,
+) -> None:
+    site = package_without_a_compiler(tmp_path)
+    assert not list(site.rglob("*.so"))
+    bundle = MODELS["mlp"].write(tmp_path / "bundle")
+    script = tmp_path / "train.py"
+    shutil.copy(ROOT / "tests" / "same_bits" / "train.py", script)
+    environment = {**Machine().environment(), "PYTHONPATH": str(site)}
+    where = "import protocol.numerics.kernels.native as n; print(n.__file__, n.library())"
+    out, _ = in_a_process([sys.executable, "-c", where], tmp_path, environment)
+    assert out.split() == [str(site / "protocol" / "numerics" / "kernels" / "native.py"), "None"]
+    out, log = in_a_process(
+        [sys.executable, str(script), str(bundle), str(STEPS), "kernels"], tmp_path, environment
+    )
+    assert train(bundle, STEPS, Machine()).root in out
+    assert (
+        log.count(
+            "the compiled product kernels are not built, so products run in float64, several times slower"
+        )
+        == 1
+    )
+    assert log.count("\n") == 1
+
+
+@pytest.mark.heavy
+def test_a_library_for_another_machine_is_as_good_as_none(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    shutil.copytree(
+        ROOT / "protocol", site / "protocol", ignore=shutil.ignore_patterns("*.so", "__pycache__")
+    )
+    broken = site / "protocol" / "numerics" / "kernels" / f"_native{EXTENSION_SUFFIXES[0]}"
+    broken.write_bytes(b"\x7fELF of another machine")
+    code = CHOICE.replace('native.variants = lambda: {"baseline": 2, "portable": 3}\n', "")
+    environment = {"PYTHONPATH": str(site), "ASSAY_KERNELS": ""}
+    out, log = in_a_process([sys.executable, "-c", code], tmp_path, environment)
+    assert out.split() == ["float64", "11.25", "11.25"]
+    assert log.count("are not built") == 1
