@@ -48,6 +48,7 @@ TERMS = (
     385,
 )
 LONG = (509, 511, 513, 1023, 1025, 2047, 2048, 2049, 4097, 8191, 8192, 8193, 9001)
+STRIPS = (120, 121, 127, 128, 129, 131, 132, 240, 251, 256, 257)
 SPILL = (5787, 5788, 5789, 5792, 4092, 4093, 4094, 3342, 8191, 8192)
 """All terms of a chunk, of two or of three: sums of squares on either side of what lets a run of i32 go on."""
 
@@ -78,6 +79,9 @@ def product(r: Random, work: int) -> Product:
     k = r.choice(LONG if r.random() < 0.15 else TERMS)
     most = max(work // (k * max(1, int(np.prod(batch)))), 1)
     m, n = (min(r.choice(sizes), r.randint(max(most // 2, 1), most)) for sizes in (ROWS, COLUMNS))
+    if r.random() < 0.3:  # whole strips on one side, little on the other
+        batch, k, few = (), r.choice(TERMS[:15]), r.choice((1, 2, 5))
+        m, n = r.choice(((r.choice(STRIPS), few), (few, r.choice(STRIPS))))
     shapes = [batch, batch]
     if batch and r.random() < 0.4:  # one side serves the whole batch, or one axis of it
         shapes[r.randrange(2)] = r.choice(((), batch[1:], (1, *batch[1:])))

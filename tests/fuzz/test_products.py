@@ -25,7 +25,7 @@ from tests.fuzz.products import COLUMNS, LONG, TERMS, Product, patterns, product
 CPU = torch.device("cpu")
 HERE = [kernel for kernel in choice.KERNELS if kernel.available(CPU)]
 SUMS = [fused for fused in (*FUSED, Fused("portable")) if fused.available()]
-FEW, SMALL = 100, 6_000
+FEW, SMALL = 60, 6_000
 MANY, LARGE = 100, 60_000
 THREADS = (1, 2)
 

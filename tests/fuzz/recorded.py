@@ -1,0 +1,146 @@
+"""Calls of the compiled library written down for native/driver.cpp: what goes in, and what must come out.
+
+Products take the operands that `Int16` would hand over and results of the integer reference; fused functions and random
+words, results of the portable variant, which tests elsewhere hold to the plain lists.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from random import Random
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.kernels.fused import SCALARS, Fused, Map
+from protocol.numerics.kernels.int16 import _Side
+from protocol.numerics.philox import mask, philox
+from protocol.numerics.reference import rows as plain
+from tests.fuzz.products import COLUMNS, LONG, PAIRS, ROWS, TERMS, Product, product
+
+SHARE = 1 << 14
+"""Elements of a thread's turn (native/fused.cpp, native/philox.cpp)."""
+
+Buffer = Tensor | bytes | None
+
+
+class Kind(IntEnum):
+    """As numbered in the driver."""
+
+    PRODUCT, MAP, SOFTMAX, SOFTMAX_GRAD, SUM_ROWS, LAYER_NORM, LAYER_NORM_GRAD, SUM_COLUMNS = range(8)
+    ADAMW, CANONICAL, PHILOX, KEEP_MASK = range(8, 12)
+
+
+def call(kind: Kind, numbers: Sequence[int], *buffers: Buffer) -> bytes:
+    """One call; results last."""
+    parts = [struct.pack("<qq", kind, len(numbers)), struct.pack(f"<{len(numbers)}q", *numbers)]
+    parts.append(struct.pack("<q", len(buffers)))
+    for buffer in buffers:
+        data = buffer.detach().contiguous().numpy().tobytes() if isinstance(buffer, Tensor) else buffer
+        parts += [struct.pack("<q", -1)] if data is None else [struct.pack("<q", len(data)), data]
+    return b"".join(parts)
+
+
+def products(r: Random, count: int, work: int) -> list[bytes]:
+    """Random products, a third of them of integers."""
+    found = []
+    for _ in range(count):
+        given = product(r, work)
+        found.append(_contracted(given))
+        if r.random() < 0.5:
+            found.append(_integers(r, given.x.shape[-2], given.y.shape[-2], given.x.shape[-1]))
+    return found
+
+
+def _contracted(p: Product) -> bytes:
+    batch = torch.broadcast_shapes(p.x.shape[:-2], p.y.shape[:-2])
+    sides = _Side(p.x, p.px, p.ex, batch), _Side(p.y, p.py, p.ey, batch)
+    return _product(sides, batch.numel(), p.x.shape[-1], p.bias, p.right)
+
+
+def _integers(r: Random, m: int, n: int, k: int) -> bytes:
+    px, py = r.choice(PAIRS)
+    values = [
+        [r.choice((2**p, -(2**p), r.randint(-(2**p), 2**p))) for _ in range(k)] for p in [px] * m + [py] * n
+    ]
+    x, y = torch.tensor(values[:m], dtype=torch.int32), torch.tensor(values[m:], dtype=torch.int32)
+    x, y = (t.mT.contiguous().mT if r.random() < 0.5 else t for t in (x, y))
+    right = torch.tensor([plain.dot(a, b) for a in values[:m] for b in values[m:]])
+    return _product((_Side(x, px, None, torch.Size()), _Side(y, py, None, torch.Size())), 1, k, None, right)
+
+
+def _product(sides: tuple[_Side, _Side], batch: int, terms: int, bias: Tensor | None, right: Tensor) -> bytes:
+    numbers: list[int] = []
+    buffers: list[Buffer] = []
+    for side in sides:
+        o = side.operand
+        offsets = list(side._offsets)
+        last = (o.rows - 1) * o.row_stride + (terms - 1) * o.term_stride
+        numbers += [o.rows, o.row_stride, o.term_stride, o.bits, o.is_integer]
+        buffers.append(
+            ctypes.string_at(o.data, 4 * (max(offsets) + last + 1))
+        )  # up to its last element, no further
+        buffers += [struct.pack(f"<{batch}q", *offsets), side._exponents]
+    return call(Kind.PRODUCT, [*numbers, batch, terms], *buffers, bias, right)
+
+
+def fused(r: Random, count: int) -> list[bytes]:
+    """Every fused function on tables of random sizes, some larger than a thread's turn."""
+    f = Fused("portable")
+    found = []
+    for _ in range(count):
+        columns = r.choice((*COLUMNS, *TERMS, *LONG))
+        rows = r.choice(ROWS) if columns < 300 else r.choice((1, 3, 2 * SHARE // columns + 1))
+        x, g, y, v = (_numbers(r, rows, columns) for _ in range(4))
+        gain, bias = (_numbers(r, 1, columns)[0] if r.random() < 0.7 else None for _ in range(2))
+        mean, rstd = (_numbers(r, rows, 1) for _ in range(2))
+        which = r.choice(list(Map))
+        slope = g if which >= Map.GELU_ERF_GRAD else None
+        found.append(call(Kind.MAP, [which, x.numel()], slope, x, f.map(which, x, slope)))
+        safe = r.randrange(2)
+        size = [rows, columns]
+        found.append(call(Kind.SOFTMAX, [*size, safe], x, f.softmax(x, bool(safe))))
+        found.append(call(Kind.SOFTMAX_GRAD, size, g, y, f.softmax_grad(g, y)))
+        found.append(call(Kind.SUM_ROWS, size, x, f.sum_rows(x)))
+        found.append(call(Kind.SUM_COLUMNS, size, x, None, None, None, f.sum_columns(x)))
+        both = f.layer_norm_grad_gain(g, x, mean, rstd)
+        found.append(call(Kind.SUM_COLUMNS, size, g, x, mean, rstd, both))
+        eps = torch.tensor([1e-5])
+        found.append(
+            call(Kind.LAYER_NORM, size, x, gain, bias, eps, *f.layer_norm(x, gain, bias, float(eps)))
+        )
+        slopes = f.layer_norm_grad(g, x, mean, rstd, gain)
+        found.append(call(Kind.LAYER_NORM_GRAD, size, g, x, mean, rstd, gain, slopes))
+        scalars = torch.tensor(SCALARS)
+        found.append(call(Kind.ADAMW, [x.numel()], x, g, y, v, scalars, *f.adamw((x, g, y, v), SCALARS)))
+        found.append(call(Kind.CANONICAL, [x.numel()], x, f.canonical_in_place(x.clone())))
+    return found
+
+
+def random_words(r: Random, count: int) -> list[bytes]:
+    """Philox words and masks, up to three turns of them."""
+    found = []
+    for _ in range(count):
+        key, step, stream = (r.getrandbits(32), r.getrandbits(32)), r.getrandbits(32), r.getrandbits(32)
+        n, below = r.choice((1, 3, 5, 255, 256, 257, SHARE - 1, SHARE + 1, 2 * SHARE + 7)), r.getrandbits(32)
+        given = torch.tensor([*key, step], dtype=torch.int64).to(torch.int32)
+        numbers = [*key, step, stream, n]
+        found.append(call(Kind.PHILOX, numbers, philox(given[:2], given[2], stream, (n,))))
+        kept = mask(given[:2], given[2], stream, (n,), below)
+        found.append(call(Kind.KEEP_MASK, [*numbers, below], kept))
+    return found
+
+
+def _numbers(r: Random, rows: int, columns: int) -> Tensor:
+    """Ordinary numbers, any bits, or special ones among them."""
+    g = torch.Generator().manual_seed(r.getrandbits(32))
+    if r.random() < 0.2:
+        words = torch.randint(-(2**31), 2**31, (rows, columns), generator=g)
+        return words.to(torch.int32).view(torch.float32)
+    x = torch.randn(rows, columns, generator=g) * 2.0 ** r.choice((-140, -20, 0, 0, 3, 60))
+    if r.random() < 0.3:
+        x[r.randrange(rows), r.randrange(columns)] = r.choice((torch.inf, -torch.inf, torch.nan))
+    return x
