@@ -22,8 +22,9 @@ from protocol.numerics.types import canonical
 KINDS_X, KINDS_Y = 13, 11
 """Rows of an operand that differ. No tile is a multiple of either, so no two rows a tile apart are the same."""
 CHUNK = 64
-ONE_CHUNK, TWO_CHUNKS = 5788, 4093
-"""Sizes of all terms of one chunk and of two whose sum of squares is just below sqrt(4.6e18), where an i32 run ends."""
+ONE_CHUNK, TWO_CHUNKS, TOO_MUCH = 5788, 4093, 5795
+"""Sizes of all terms of one chunk and of two whose sum of squares is just below sqrt(4.6e18), where an i32 run ends;
+and of one whose sum, 64 * 5795^2, is just beyond 2^31."""
 SCALES_X, SCALES_Y = (0, -85, 100), (0, -70, 60, -97)
 """Rows are multiplied by these powers of two: results overflow, underflow, and are subnormal."""
 BAD_X, BAD_Y = 5, 7
@@ -174,10 +175,10 @@ def _limits(rows: int, terms: int, p: int) -> Tensor:
 def _runs(rows: int, terms: int, p: int) -> Tensor:
     """i32 [rows, terms]: chunks of 64 terms of which one, or two together, just fit into i32; some are zero.
 
-    Chunk by chunk: 2^p alone, one that fits, two that fit together, zeros, one that fits; and so on.
+    Chunk by chunk: 2^p alone, one that fits, two that fit together, zeros, one that does not; and so on.
     """
     k = torch.arange(terms, dtype=torch.int64)
-    size = torch.tensor([0, ONE_CHUNK, TWO_CHUNKS, TWO_CHUNKS, 0, ONE_CHUNK])[(k // CHUNK) % 6] << (p - 13)
+    size = torch.tensor([0, ONE_CHUNK, TWO_CHUNKS, TWO_CHUNKS, 0, TOO_MUCH])[(k // CHUNK) % 6] << (p - 13)
     signs = (torch.ones_like(k), 1 - 2 * (k & 1), -torch.ones_like(k), 1 - 2 * ((k * k >> 3) & 1))
     chosen = [signs[row % len(signs)] * (size - row % 3 * (size > 0)) for row in range(rows)]
     return _headed(torch.stack(chosen), 1 << p)
