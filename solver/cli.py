@@ -52,6 +52,9 @@ def run(
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
     url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
     task: TasksOption = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Processes that train together.")
+    ] = None,
     home: HomeOption = None,
     once: Annotated[bool, typer.Option("--once", help="Stop after one task.")] = False,
     log_json: LogJsonOption = False,
@@ -67,6 +70,7 @@ def run(
             "port": port,
             "url": url,
             "tasks": tuple(task) if task else None,
+            "processes": processes,
         }
         code = _run(at_home(home), flags, once, log_json, verbose)
     raise typer.Exit(int(code))

@@ -37,6 +37,8 @@ class SolverSettings(BaseModel):
     """Seconds that the node may be out of reach before the solver gives up."""
     progress_every: Annotated[int, Field(ge=0)] = 0
     """Segments between two progress transactions; 0: a quarter of the task's."""
+    processes: Annotated[int, Field(ge=1, le=64)] = 1
+    """Processes that train a task together, if it has micro-batches to share: at most one for each of them."""
     speed: Annotated[float, Field(gt=0)] = 2e9
     """Scalar operations a second that this machine manages, for the price and to refuse what cannot be done in time."""
     cost_per_hour: Tokens = Decimal(1)

@@ -170,8 +170,8 @@ def test_written_buffers_are_means_and_counters_are_the_first_units() -> None:
     step = captured(nn.Sequential(first, nn.BatchNorm1d(5), nn.Linear(5, 3)), micro_batches=2)
     state = step.initial_state(1)
     batch, after = drawn(step, state)["x"], step.step(state)
-    hidden = first(batch).detach()
-    halves = hidden.split(BATCH // 2)
+    hidden: Tensor = first(batch).detach()
+    halves = (hidden[: BATCH // 2], hidden[BATCH // 2 :])
     mean = sum((half.mean(0) for half in halves), torch.zeros(5)) / 2
     spread = sum((half.var(0) for half in halves), torch.zeros(5)) / 2
     torch.testing.assert_close(after["1.running_mean"], 0.1 * mean, rtol=1e-3, atol=1e-3)
@@ -207,10 +207,9 @@ def test_more_tensors_than_an_instruction_has_operands_pass_together() -> None:
             super().__init__()
             self.layers, self.large = nn.ModuleList(layers), nn.ModuleList(large)
 
-    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-        assert isinstance(model, Deep)
-        small = torch.stack([layer.weight.sum() + layer.bias.sum() for layer in model.layers])
-        wide = torch.stack([layer.weight.square().mean() for layer in model.large])
+    def objective(_: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        small = torch.stack([layer.weight.sum() + layer.bias.sum() for layer in layers])
+        wide = torch.stack([layer.weight.square().mean() for layer in large])
         return (small.mean() + wide.mean()) * batch["x"].mean()
 
     step = captured(Deep(), objective, micro_batches=2)

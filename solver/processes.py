@@ -1,0 +1,83 @@
+"""Training by several processes of this machine: `solver run --processes N`.
+
+The bits are those of one process, so it is only ever a matter of time: a task without units is trained here, and so
+is one whose workers were lost twice over one segment. Workers that disagree about a state are another matter: then a
+device is broken, and the solver stops before it commits anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from protocol.program.parallel.units import units
+from protocol.program.step import State
+from protocol.replay import Work, honest_executor
+from protocol.runtime.logs import get
+from protocol.task import Terms
+from protocol.workers import WorkerLost, Workers
+from solver.desk import Desk
+from solver.training import Alone, OnStep, Runner
+
+ATTEMPTS = 2
+"""To train one segment with workers."""
+
+
+def runner(desk: Desk, work: Work, terms: Terms, alone: Alone) -> Runner:
+    """What trains a task, of whose bundle the verified copy lies under the home folder.
+
+    A conduct with an executor of its own keeps to it, in this process.
+    """
+    wanted, there = desk.settings.processes, len(units(work.program.program))
+    if wanted == 1 or desk.conduct.executor is not honest_executor:
+        return alone
+    processes = min(wanted, max(1, there))
+    if processes < wanted:
+        desk.log.info(
+            "fewer processes", task=work.task, processes=processes, asked=wanted, units=max(1, there)
+        )
+    if processes == 1:
+        return alone
+    folder = desk.home.bundles / terms.bundle_hash.hex()
+    return Together(work, folder, terms.bundle_hash, processes, alone)
+
+
+class Together:
+    """Workers that are started for the first segment, and started again when one of them was lost."""
+
+    def __init__(self, work: Work, folder: Path, bundle_hash: bytes, processes: int, alone: Alone) -> None:
+        self._start: Callable[[], Workers] = lambda: Workers(folder, bundle_hash, work.program, processes)
+        self._alone = alone
+        self._workers: Workers | None = None
+        self._given_up = False
+        self._log = get("solver.processes").bind(task=work.task)
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers; none while none run."""
+        return [] if self._workers is None else self._workers.pids
+
+    def run(self, state: State, first: int, steps: int, on_step: OnStep, /) -> State:
+        """The state after `steps` steps. Raises WorkerFailed where the workers disagree about it."""
+        for _ in range(0 if self._given_up else ATTEMPTS):
+            try:
+                if self._workers is None:
+                    self._workers = self._start()
+                    self._log.info("training together", processes=len(self._workers.pids))
+                return self._workers.run(state, first, steps, on_step)
+            except WorkerLost as error:
+                self._workers = None
+                self._log.error("worker lost, training again from the last checkpoint", error=str(error))
+            except BaseException:
+                self._workers = None  # they are stopped by any error
+                raise
+        if not self._given_up:
+            self._given_up = True
+            self._log.warning("training in this process alone", after=ATTEMPTS)
+        return self._alone.run(state, first, steps, on_step)
+
+    def close(self) -> None:
+        """Stop the workers."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None

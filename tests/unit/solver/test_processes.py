@@ -1,0 +1,88 @@
+"""A solver's training by worker processes: the roots of one process, also when a worker is killed on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from protocol.bundles import load_bundle
+from protocol.commitments import BlobStore
+from protocol.program.step import State
+from protocol.replay import Work, honest_executor
+from solver.database import Stage
+from solver.processes import ATTEMPTS, Together
+from solver.record import Record
+from solver.training import Alone, Training
+from tests.unit.parallel import tasks
+from tests.unit.solver import tiny
+
+SEGMENTS, STEPS = 3, 4
+
+
+class Stand:
+    """A task on disk, and a training of it with two workers beside one in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        step = tasks.mlp()
+        self.hash = tasks.written(step, folder / "bundle")
+        self.folder = folder
+        self.bundle = load_bundle(folder / "bundle")
+        self.work = Work.of(tiny.TASK, self.bundle)
+
+    def record(self, name: str) -> Record:
+        """An empty record."""
+        place = self.folder / name
+        place.mkdir()
+        kept = tiny.database(place)
+        kept.put(tiny.TASK, Stage.TRAINING)
+        executor, store = honest_executor(self.work), BlobStore(place / "blobs")
+        return Record(tiny.TASK, self.work.program, self.work.fixed, executor, SEGMENTS, STEPS, kept, store)
+
+    def together(self, record: Record) -> Together:
+        """Two workers for this record's training."""
+        return Together(self.work, self.folder / "bundle", self.hash, 2, Alone(record.executor))
+
+    def alone(self) -> list[bytes]:
+        """The roots of one process."""
+        record = self.record("alone")
+        training = Training(record, self.bundle.initial_state)
+        while not training.done:
+            training.segment(lambda _number, _state: None)
+        training.close()
+        return record.roots()
+
+
+@pytest.fixture
+def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return Stand(tmp_path)
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(ATTEMPTS, marks=pytest.mark.heavy)])
+def test_a_run_whose_workers_are_killed_has_the_roots_of_one_process(stand: Stand, kills: int) -> None:
+    """One kill: they are started again. As many as there are attempts: this process trains on alone."""
+    record = stand.record("together")
+    workers = stand.together(record)
+    training = Training(record, stand.bundle.initial_state, runner=workers)
+    left, seen = kills, []
+
+    def tell(number: int, state: State) -> None:
+        nonlocal left
+        seen.append(number)
+        assert "metric.loss" in state
+        if number > STEPS and left:
+            left -= 1
+            os.kill(workers.pids[-1], signal.SIGKILL)
+
+    while not training.done:
+        training.segment(tell)
+    assert len(workers.pids) == (2 if kills == 1 else 0)
+    training.close()
+    assert workers.pids == []
+    assert left == 0
+    assert seen[:STEPS] == list(range(1, STEPS + 1))
+    assert seen[-STEPS:] == list(range(2 * STEPS + 1, SEGMENTS * STEPS + 1))
+    assert record.roots() == stand.alone()
