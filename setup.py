@@ -10,13 +10,19 @@ NATIVE = "protocol/numerics/kernels/native"
 FILES = (
     "product",
     "fused",
+    "channels",
+    "convolution",
     "philox",
     "variant_avx512vnni",
     "variant_avx2",
     "variant_baseline",
     "variant_portable",
 )
-HEADERS = ("fused", "fused_body", "lists", "mode", "problem", "scalar", "tile", "variant", "variant_body")
+HEADERS = (
+    *("channels", "channels_body", "convolution", "convolution_body"),
+    *("convolution_positions", "convolution_shared", "convolution_sums", "convolution_weights"),
+    *("fused", "fused_body", "lists", "mode", "problem", "scalar", "tile", "variant", "variant_body"),
+)
 
 setup(
     ext_modules=[

@@ -77,4 +77,6 @@ def _typed(native: ctypes.CDLL) -> ctypes.CDLL:
     native.assay_variant_supported.restype = ctypes.c_int32
     native.assay_product.argtypes = (ctypes.POINTER(Problem),)
     native.assay_product.restype = ctypes.c_int32
+    native.assay_convolution.restype = ctypes.c_int32
+    native.assay_channel_sums.restype = None
     return native

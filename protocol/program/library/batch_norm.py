@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add, div, mul, sqrt
+from protocol.numerics.kernels.channels import channels_for
 from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
 from protocol.numerics.sums import FLOAT64_TERMS, SUM_BITS
 from protocol.numerics.types import DType, canonical
@@ -19,6 +20,9 @@ from protocol.program.library.rows import sum_last
 
 
 def _batch_statistics(x: Tensor, *, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    compiled = channels_for(x)
+    if compiled is not None:
+        return compiled.statistics(x, eps)
     count = x.shape[0] * x.shape[2]
     mean = div(_sum_tensor(x), _number(count, x))
     centred = x - mean[:, None]
@@ -46,6 +50,9 @@ def batch_statistics(b: Builder, x: Value, *, eps: float) -> tuple[Value, Value,
 def _batch_normalise(
     x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
+    compiled = channels_for(x)
+    if compiled is not None:
+        return compiled.normalise(x, mean, rstd, gain, bias)
     y = _normal(x, mean, rstd)
     y = y if gain is None else y.mul_(gain[:, None])
     return canonical(y if bias is None else y.add_(bias[:, None]))
@@ -62,6 +69,9 @@ def batch_normalise(
 
 
 def _batch_norm_sums(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
+    compiled = channels_for(x)
+    if compiled is not None:
+        return compiled.sums(g, x, mean, rstd)
     return _sum_tensor(g), _sum_tensor(_normal(x, mean, rstd).mul_(g))
 
 
@@ -83,6 +93,9 @@ def _batch_norm_grad(
     along: Tensor,
     gain: Tensor | None = None,
 ) -> Tensor:
+    compiled = channels_for(x)
+    if compiled is not None:
+        return compiled.grad(g, x, (mean, rstd), (total, along), gain)
     count = _number(x.shape[0] * x.shape[2], x)
     mean_total, mean_along = div(total, count), div(along, count)
     inner = (g - mean_total[:, None]).sub_(_normal(x, mean, rstd).mul_(mean_along[:, None]))

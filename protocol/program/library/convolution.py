@@ -20,6 +20,7 @@ from torch import Tensor
 
 from protocol.numerics.contract import contract
 from protocol.numerics.elementwise import add
+from protocol.numerics.kernels.convolution import convolution_for
 from protocol.numerics.rows import exponent
 from protocol.program.builder import Builder, Value
 from protocol.program.errors import RuleError
@@ -40,6 +41,9 @@ GRADIENT_BITS = 20
 def _conv(x: Tensor, w: Tensor, bias: Tensor | None = None, *, groups: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
     count = s.count(x.shape[2], x.shape[3])
+    compiled = convolution_for(x)
+    if compiled is not None:
+        return compiled.forward(x, w, bias, count, groups, **sliding)
     weights = w.reshape(groups, w.shape[0] // groups, -1)
     e = exponent(x.reshape(len(x), -1))
     y = _windows_product(weights, padded_tensor(x, s, count, 0.0), e, s, count)
@@ -65,6 +69,9 @@ def conv(b: Builder, x: Value, w: Value, bias: Value | None = None, *, groups: i
 
 def _conv_grad_input(g: Tensor, w: Tensor, *, groups: int, height: int, width: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
+    compiled = convolution_for(g)
+    if compiled is not None:
+        return compiled.at_input(g, w, (height, width), groups, **sliding)
     rows = w.flip(2, 3).reshape(groups, w.shape[0] // groups, w.shape[1], -1)
     turned = rows.transpose(1, 2).reshape(groups, w.shape[1], -1)  # [G, C/G, O/G KH KW]
     e = exponent(g.reshape(len(g), -1))
@@ -115,6 +122,9 @@ def _conv_grad_weight(
     g: Tensor, x: Tensor, *, groups: int, gradient_in_windows: bool, **sliding: int
 ) -> Tensor:
     s = Sliding(**sliding)
+    compiled = convolution_for(x)
+    if compiled is not None:
+        return compiled.at_weight(g, x, groups, _bits(gradient_in_windows), **sliding)
     n, outputs, rows, columns = g.shape
     c = x.shape[1]
     whole = padded_tensor(x, s, (rows, columns), 0.0)

@@ -26,3 +26,5 @@ bool supported() {
 #define ASSAY_NAME "avx2"
 #include "variant_body.h"
 #include "fused_body.h"
+#include "convolution_body.h"
+#include "channels_body.h"

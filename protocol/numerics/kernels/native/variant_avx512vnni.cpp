@@ -27,3 +27,5 @@ bool supported() {
 #define ASSAY_NAME "avx512vnni"
 #include "variant_body.h"
 #include "fused_body.h"
+#include "convolution_body.h"
+#include "channels_body.h"

@@ -9,3 +9,5 @@ bool supported() { return true; }
 #define ASSAY_NAME "baseline"
 #include "variant_body.h"
 #include "fused_body.h"
+#include "convolution_body.h"
+#include "channels_body.h"

@@ -10,3 +10,5 @@ bool supported() { return true; }
 #define ASSAY_NAME "portable"
 #include "variant_body.h"
 #include "fused_body.h"
+#include "convolution_body.h"
+#include "channels_body.h"

@@ -1,0 +1,123 @@
+"""A ResNet-18's training step on images of 32 x 32: exact beside plain eager float32 torch, time and peak memory.
+
+The network for images of this size: a stem of 3 x 3 without pooling, four stages of two blocks from 64 to 512 channels.
+Pixels and labels are random, since no number here depends on them.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from benchmarks.measure import Row, interleaved, ratio_row
+from examples.resnet import BasicBlock
+from protocol.program.capture import CapturedStep, capture
+from protocol.program.step import State
+
+BATCH = 32
+IMAGES = 256
+CLASSES = 10
+STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
+"""Channels and the stride of the first of two blocks."""
+MEBIBYTE = 1 << 20
+
+
+class ResNet18(nn.Module):
+    """11.2M parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        blocks, inputs = [], STAGES[0][0]
+        for outputs, stride in STAGES:
+            blocks += [BasicBlock(inputs, outputs, stride), BasicBlock(outputs, outputs, 1)]
+            inputs = outputs
+        stem = nn.Conv2d(3, STAGES[0][0], 3, padding=1, bias=False)
+        self.body = nn.Sequential(stem, nn.BatchNorm2d(STAGES[0][0]), nn.ReLU(inplace=True), *blocks)
+        self.head = nn.Linear(inputs, CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Images [N, 3, 32, 32] to logits [N, CLASSES]."""
+        logits: Tensor = self.head(F.adaptive_avg_pool2d(self.body(x), 1).flatten(1))
+        return logits
+
+
+def rows() -> list[Row]:
+    """Ratio of an exact step to a plain one, and of the memory that they need."""
+    step, plain = captured(), plain_step()
+    state: State = step.initial_state(seed=1)
+
+    def exact() -> None:
+        nonlocal state
+        state = step.step(state)
+
+    ratios = interleaved(exact, plain, rounds=9)
+    where = f"ResNet-18, {BATCH} images of 32 x 32"
+    what = f"exact step / plain float32 step, {where}, {torch.get_num_threads()} threads"
+    return [ratio_row(what, ratios), _memory(where)]
+
+
+def _memory(where: str) -> Row:
+    from protocol.bundles import Bundle, write_bundle
+
+    with tempfile.TemporaryDirectory() as folder:
+        step = captured()
+        write_bundle(Bundle.of("resnet18", step, step.initial_state(seed=1)), Path(folder))
+        ours, plain = _run("exact", folder), _run("plain", folder)
+    sizes = f"{ours / MEBIBYTE:,.0f} / {plain / MEBIBYTE:,.0f} MiB"
+    return Row(f"peak memory of a step, exact / plain, {where} ({sizes})", f"{ours / plain:.2f}x", "1.3x")
+
+
+def _run(side: str, folder: str) -> int:
+    run = subprocess.run(
+        [sys.executable, "-m", __name__, side, folder], capture_output=True, text=True, check=True
+    )
+    found: int = json.loads(run.stdout)
+    return found
+
+
+def captured() -> CapturedStep:
+    """The captured step."""
+    model, optimizer = _model()
+    return capture(model, objective, optimizer, _images(), batch_size=BATCH, steps=1_000_000)
+
+
+def plain_step() -> Callable[[], None]:
+    """The same step in plain eager float32 torch."""
+    model, optimizer = _model()
+    data = _images()
+    generator = torch.Generator().manual_seed(1)
+
+    def plain() -> None:
+        chosen = torch.randint(IMAGES, (BATCH,), generator=generator)
+        loss = objective(model, {name: t[chosen] for name, t in data.items()})
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return plain
+
+
+def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """Cross-entropy."""
+    return F.cross_entropy(model(batch["pixels"]), batch["labels"])
+
+
+def _model() -> tuple[nn.Module, torch.optim.Optimizer]:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = ResNet18()
+    return model, torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+
+
+def _images() -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randn(IMAGES, 3, 32, 32, generator=generator)
+    return {"pixels": pixels, "labels": torch.randint(CLASSES, (IMAGES,), generator=generator)}

@@ -1,0 +1,119 @@
+// What convolutions need of one instruction set; included by every variant_*.cpp after variant_body.h.
+#include "convolution.h"
+
+namespace assay {
+namespace {
+
+int32_t largest_in(const float *x, int64_t count) {
+    int32_t largest = 0;
+    for (int64_t i = 0; i < count; ++i) largest = magnitude(x[i]) > largest ? magnitude(x[i]) : largest;
+    return largest;
+}
+
+Scale scale_for(int32_t largest, int bits) {
+    const RowScale s = row_scale(exponent_of(largest), bits);
+    return {s.factor, s.mask, s.scale};
+}
+
+template <int PLANES>
+void pair_rows(const float *__restrict low, const float *__restrict high, int64_t count, const RowScale &s, int plane,
+               uint32_t *__restrict out) {
+    if (high)
+        for (int64_t i = 0; i < count; ++i)
+            out[i] = pair_of(plane_of<PLANES>(integer(low[i], s), plane), plane_of<PLANES>(integer(high[i], s), plane));
+    else
+        for (int64_t i = 0; i < count; ++i) out[i] = pair_of(plane_of<PLANES>(integer(low[i], s), plane), 0);
+}
+
+void pairs_of(const float *low, const float *high, int64_t count, const Scale &scale, int planes, int plane,
+              uint32_t *out) {
+    const RowScale s = {scale.factor, scale.mask, 0.0};
+    if (planes == 1)
+        pair_rows<1>(low, high, count, s, 0, out);
+    else if (plane == 0)
+        pair_rows<2>(low, high, count, s, 0, out);
+    else
+        pair_rows<2>(low, high, count, s, 1, out);
+}
+
+void pack_weights(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
+                  int64_t tap_count, const Scale *scales, int inside, uint32_t *out) {
+    const int64_t couples = (channels + 1) / 2;
+    for (int r = 0; r < PANEL_X; ++r) {
+        const RowScale s = r < inside ? RowScale{scales[r].factor, scales[r].mask, 0.0} : RowScale{0.0f, 0, 0.0};
+        const float *row = w + (r < inside ? r : 0) * row_stride;
+        for (int64_t c = 0; c < couples; ++c) {
+            const float *low = row + 2 * c * channel_stride;
+            const float *high = 2 * c + 1 < channels ? low + channel_stride : nullptr;
+            uint32_t *to = out + c * PANEL_X + r;
+            for (int64_t t = 0; t < tap_count; ++t)
+                to[t * couples * PANEL_X] = pair_of(integer(low[taps[t]], s), high ? integer(high[taps[t]], s) : 0);
+        }
+    }
+}
+
+inline void copy_part(uint32_t *to, const uint32_t *from, int length) {
+    for (; length >= 16; length -= 16, to += 16, from += 16) std::memcpy(to, from, 64);
+    for (; length > 0; length -= 4, to += 4, from += 4) std::memcpy(to, from, 16);
+}
+
+void pack_parts(const Part *parts, int part_count, int64_t step, int64_t count, uint32_t *out) {
+    for (int64_t k = 0; k < count; ++k, out += PANEL_Y)
+        for (int p = 0; p < part_count; ++p) {
+            const Part &part = parts[p];
+            uint32_t *to = out + part.to;
+            if (part.plane == 0) {
+                for (int i = 0; i < part.length; ++i) to[i] = 0;
+                continue;
+            }
+            const uint32_t *from = part.from + k * part.plane;
+            if (step == 1)
+                copy_part(to, from, part.length);
+            else
+                for (int i = 0; i < part.length; ++i) to[i] = from[i * step];
+        }
+}
+
+// As in variant_body.h: the largest squared norm of the panel's rows over a chunk, from quarters of squares.
+template <int WIDTH> void norms_of(const uint32_t *panel, int64_t pairs, float *out) {
+    for (int64_t k = 0; k < pairs; k += CHUNK / 2) {
+        const int64_t end = k + CHUNK / 2 < pairs ? k + CHUNK / 2 : pairs;
+        int32_t largest = 0;
+#if defined(ASSAY_AVX512VNNI)
+        if constexpr (WIDTH == PANEL_Y) {
+            // (a a + b b) / 4 + 1 bounds both quarters but for what their own rounding up adds; 0 of zeros.
+            __m512i low = _mm512_setzero_si512(), high = low;
+            const __m512i three = _mm512_set1_epi32(3);
+            for (int64_t i = k; i < end; ++i) {
+                const __m512i x = _mm512_loadu_si512(panel + i * WIDTH), y = _mm512_loadu_si512(panel + i * WIDTH + 16);
+                low = _mm512_add_epi32(low, _mm512_srli_epi32(_mm512_dpwssd_epi32(three, x, x), 2));
+                high = _mm512_add_epi32(high, _mm512_srli_epi32(_mm512_dpwssd_epi32(three, y, y), 2));
+            }
+            largest = _mm512_reduce_max_epi32(_mm512_max_epi32(low, high));
+            out[k / (CHUNK / 2)] = 4.0f * static_cast<float>(largest);
+            continue;
+        }
+#endif
+        int32_t bounds[WIDTH] = {0};
+        for (int64_t i = k; i < end; ++i)
+            for (int r = 0; r < WIDTH; ++r) {
+                const uint32_t pair = panel[i * WIDTH + r];
+                const int32_t a = static_cast<int16_t>(pair & 0xffffu), b = static_cast<int16_t>(pair >> 16);
+                bounds[r] += (a * a + b * b + 3) >> 2;
+            }
+        for (int r = 0; r < WIDTH; ++r) largest = bounds[r] > largest ? bounds[r] : largest;
+        out[k / (CHUNK / 2)] = 4.0f * static_cast<float>(largest);
+    }
+}
+
+void norms_in(const uint32_t *panel, int width, int64_t pairs, float *out) {
+    width == PANEL_X ? norms_of<PANEL_X>(panel, pairs, out) : norms_of<PANEL_Y>(panel, pairs, out);
+}
+
+}  // namespace
+
+#define ASSAY_CONVOLVER(name) ASSAY_JOIN(CONVOLVER_, name)
+extern const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT);
+const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT) = {largest_in, scale_for, pairs_of, pack_weights, pack_parts, norms_in};
+
+}  // namespace assay

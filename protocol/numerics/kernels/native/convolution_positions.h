@@ -1,0 +1,273 @@
+// Convolutions forward and at the input: columns of the product are positions of the result.
+#pragma once
+#include "convolution_shared.h"
+
+namespace assay {
+namespace {
+
+// An element of the kernel: which, and where its image element lies beside the one at (a, b) step.
+struct Tap {
+    int64_t number, y, x;
+};
+
+// Results whose columns have the same taps: all of them forward, those of one remainder by the stride at the input.
+struct Phase {
+    std::vector<Tap> taps;
+    std::vector<int64_t> numbers;
+    int64_t down, across;          // results along both axes
+    int64_t step_y, step_x;        // of the image from one to the next
+    int64_t out_step_y, out_step_x, out_y, out_x;
+    int64_t pairs, chunks, left, norms;  // terms; where its packed left operand and its norms begin
+};
+
+struct Positions {
+    const AssayConvolution &p;
+    const Set set;
+    int64_t m, channels, couples, height, width, out_height, out_width, kernel;  // m, channels: in a group
+    int64_t panels_m;
+    std::vector<Phase> phases;
+
+    explicit Positions(const AssayConvolution &p) : p(p), set(set_of(p.variant)) {
+        const bool forward = p.kind == FORWARD;
+        m = forward ? p.outputs : p.inputs;
+        channels = forward ? p.inputs : p.outputs;
+        couples = up(channels, 2);
+        height = forward ? p.height : p.rows, width = forward ? p.width : p.columns;
+        out_height = forward ? p.rows : p.height, out_width = forward ? p.columns : p.width;
+        kernel = p.kernel[0] * p.kernel[1];
+        panels_m = up(m, PANEL_X);
+        if (forward) {
+            Phase one{{}, {}, p.rows, p.columns, p.stride[0], p.stride[1], 1, 1, 0, 0, 0, 0, 0, 0};
+            for (int64_t y = 0; y < p.kernel[0]; ++y)
+                for (int64_t x = 0; x < p.kernel[1]; ++x)
+                    one.taps.push_back({y * p.kernel[1] + x, y * p.dilation[0] - p.padding[0],
+                                        x * p.dilation[1] - p.padding[1]});
+            phases.push_back(one);
+        } else {
+            for (int64_t y = 0; y < std::min(p.stride[0], p.height); ++y)
+                for (int64_t x = 0; x < std::min(p.stride[1], p.width); ++x) phases.push_back(at_input(y, x));
+        }
+        int64_t left = 0, norms = 0;
+        for (Phase &phase : phases) {
+            for (const Tap &tap : phase.taps) phase.numbers.push_back(tap.number);
+            phase.pairs = static_cast<int64_t>(phase.taps.size()) * couples;
+            phase.chunks = up(phase.pairs, CHUNK_PAIRS);
+            phase.left = left, phase.norms = norms;
+            left += p.groups * panels_m * phase.pairs * PANEL_X;
+            norms += p.groups * panels_m * phase.chunks;
+        }
+        left_size = left, norms_size = norms;
+    }
+
+    // x = step o - padding + k dilation for results x = step a + remainder: o = a + (remainder + padding - k dilation) / step.
+    Phase at_input(int64_t y, int64_t x) const {
+        Phase phase{{}, {}, up(p.height - y, p.stride[0]), up(p.width - x, p.stride[1]), 1, 1, p.stride[0], p.stride[1],
+                    y, x, 0, 0, 0, 0};
+        for (int64_t ky = 0; ky < p.kernel[0]; ++ky)
+            for (int64_t kx = 0; kx < p.kernel[1]; ++kx) {
+                const int64_t dy = y + p.padding[0] - ky * p.dilation[0], dx = x + p.padding[1] - kx * p.dilation[1];
+                const int64_t oy = floored(dy, p.stride[0]), ox = floored(dx, p.stride[1]);
+                if (oy * p.stride[0] == dy && ox * p.stride[1] == dx)
+                    phase.taps.push_back({ky * p.kernel[1] + kx, oy, ox});
+            }
+        return phase;
+    }
+
+    bool run() const {
+        const int64_t plane = height * width;
+        const Room<uint32_t> image(p.samples * p.groups * couples * plane), left(left_size);
+        const Room<float> norms(norms_size);
+        const Room<double> row_scales(p.groups * panels_m * PANEL_X), sample_scales(p.samples);
+        const Room<Scale> scales(p.groups * panels_m * PANEL_X);
+        if (!image || !left || !norms || !row_scales || !sample_scales || !scales) return false;
+        struct Task {
+            const Phase *phase;
+            int64_t group, first, end;
+        };
+        std::vector<Task> tasks;
+        int64_t most = 1;
+        for (const Phase &phase : phases) {
+            const int64_t panels = up(p.samples * phase.down * phase.across, PANEL_Y);
+            int64_t block = std::max<int64_t>(1, std::min<int64_t>(16, NEAR / (phase.pairs * PANEL_Y * 4 + 1)));
+            block = std::min(block, std::max<int64_t>(1, panels * p.groups / (4 * p.threads)));
+            for (int64_t g = 0; g < p.groups; ++g)
+                for (int64_t j = 0; j < panels; j += block)
+                    tasks.push_back({&phase, g, j, std::min(j + block, panels)});
+            most = std::max(most, block * std::max<int64_t>(phase.pairs, 1));
+        }
+        bool enough = true;
+#pragma omp parallel num_threads(p.threads)
+        {
+            const Mode mode;
+#pragma omp for schedule(dynamic) nowait
+            for (int64_t n = 0; n < p.samples; ++n) quantise(n, image, sample_scales);
+#pragma omp for schedule(dynamic)
+            for (int64_t i = 0; i < p.groups * panels_m; ++i) pack_left(i, left, norms, row_scales, scales);
+            const Room<uint32_t> columns(most * PANEL_Y);
+            const Room<float> column_norms(up(most, CHUNK_PAIRS) + 16);
+            if (!columns || !column_norms) {
+#pragma omp atomic write
+                enough = false;
+            }
+#pragma omp for schedule(dynamic)
+            for (size_t t = 0; t < tasks.size(); ++t)
+                if (columns && column_norms) {
+                    const Task &task = tasks[t];
+                    multiply(*task.phase, task.group, task.first, task.end, image, sample_scales, left, norms,
+                             row_scales, columns, column_norms);
+                }
+        }
+        return enough;
+    }
+
+    void quantise(int64_t n, uint32_t *image, double *sample_scales) const {
+        const int64_t plane = height * width, whole = p.groups * channels * plane;
+        const float *x = p.image + n * whole;
+        const Scale scale = set.own.scale(set.own.largest(x, whole), p.image_bits);
+        sample_scales[n] = scale.back;
+        for (int64_t g = 0; g < p.groups; ++g)
+            for (int64_t c = 0; c < channels; c += 2) {
+                const float *low = x + (g * channels + c) * plane;
+                set.own.pairs(low, c + 1 < channels ? low + plane : nullptr, plane, scale, 1, 0,
+                              image + ((n * p.groups + g) * couples + c / 2) * plane);
+            }
+    }
+
+    // Panel `number` of all groups' for every phase.
+    void pack_left(int64_t number, uint32_t *left, float *norms, double *row_scales, Scale *scales) const {
+        const int64_t g = number / panels_m, first = number % panels_m * PANEL_X;
+        const int inside = static_cast<int>(std::min<int64_t>(PANEL_X, m - first));
+        const bool forward = p.kind == FORWARD;
+        const int64_t row_stride = forward ? channels * kernel : kernel;
+        const int64_t channel_stride = forward ? kernel : m * kernel;
+        const float *w = p.left + g * m * channels * kernel + first * row_stride;
+        Scale *own = scales + number * PANEL_X;
+        for (int r = 0; r < PANEL_X; ++r) {
+            int32_t largest = 0;
+            if (r < inside && forward) largest = set.own.largest(w + r * row_stride, row_stride);
+            if (r < inside && !forward)
+                for (int64_t c = 0; c < channels; ++c)
+                    largest = std::max(largest, set.own.largest(w + r * row_stride + c * channel_stride, kernel));
+            own[r] = set.own.scale(largest, p.left_bits);
+            row_scales[number * PANEL_X + r] = r < inside ? own[r].back : 0.0;
+        }
+        for (const Phase &phase : phases) {
+            uint32_t *to = left + phase.left + number * phase.pairs * PANEL_X;
+            set.own.weights(w, row_stride, channel_stride, channels, phase.numbers.data(),
+                            static_cast<int64_t>(phase.taps.size()), own, inside, to);
+            set.own.norms(to, PANEL_X, phase.pairs, norms + phase.norms + number * phase.chunks);
+        }
+    }
+
+    // Columns [32 j, 32 j + 32) of a phase: where each comes from by taps, what scales it, where its results go.
+    struct Run {
+        int64_t n, a, b;
+        int to, length;
+    };
+
+    int runs_of(const Phase &phase, int64_t j, Run *runs) const {
+        const int64_t total = p.samples * phase.down * phase.across;
+        int count = 0;
+        int64_t at = j * PANEL_Y;
+        for (int to = 0; to < PANEL_Y && at < total;) {
+            const int64_t row = at / phase.across, b = at % phase.across;
+            const int length = static_cast<int>(std::min({phase.across - b, int64_t(PANEL_Y - to), total - at}));
+            runs[count++] = {row / phase.down, row % phase.down, b, to, length};
+            to += length, at += length;
+        }
+        return count;
+    }
+
+    void multiply(const Phase &phase, int64_t g, int64_t first, int64_t end, const uint32_t *image,
+                  const double *sample_scales, const uint32_t *left, const float *norms, const double *row_scales,
+                  uint32_t *columns, float *column_norms) const {
+        Run runs[16][PANEL_Y];
+        int counts[16];
+        for (int64_t j = first; j < end; ++j) {
+            uint32_t *to = columns + (j - first) * phase.pairs * PANEL_Y;
+            counts[j - first] = runs_of(phase, j, runs[j - first]);
+            pack(phase, g, runs[j - first], counts[j - first], image, to);
+            set.own.norms(to, PANEL_Y, phase.pairs, column_norms + (j - first) * phase.chunks);
+        }
+        const bool reaches_51_bits = 2 * phase.pairs >= int64_t(1) << (51 - p.left_bits - p.image_bits);
+        alignas(64) int64_t wide[PANEL_X * PANEL_Y];
+        alignas(64) int32_t narrow[PANEL_X * PANEL_Y];
+        alignas(64) float rounded[PANEL_X * PANEL_Y];
+        for (int64_t i = 0; i < panels_m; ++i) {
+            const int64_t number = g * panels_m + i;
+            const Plane x = {left + phase.left + number * phase.pairs * PANEL_X,
+                             norms + phase.norms + number * phase.chunks};
+            for (int64_t j = first; j < end; ++j) {
+                Sums sums{wide, narrow};
+                sums.product(set.product, x,
+                             {columns + (j - first) * phase.pairs * PANEL_Y, column_norms + (j - first) * phase.chunks},
+                             phase.pairs, 1, true);
+                double scales[PANEL_Y] = {0};
+                for (int k = 0; k < counts[j - first]; ++k) {
+                    const Run &run = runs[j - first][k];
+                    std::fill_n(scales + run.to, run.length, sample_scales[run.n]);
+                }
+                sums.round(set.product, row_scales + number * PANEL_X, scales, reaches_51_bits, rounded);
+                store(phase, g, i, runs[j - first], counts[j - first], rounded);
+            }
+        }
+    }
+
+    void pack(const Phase &phase, int64_t g, const Run *runs, int count, const uint32_t *image, uint32_t *to) const {
+        const int64_t plane = height * width;
+        const int filled = runs[count - 1].to + runs[count - 1].length;
+        for (const Tap &tap : phase.taps) {
+            Part parts[3 * PANEL_Y + 1];
+            int part_count = 0;
+            const auto zeros = [&](int from, int length) {
+                if (length > 0) parts[part_count++] = {ZEROS, 0, from, length};
+            };
+            for (int k = 0; k < count; ++k) {
+                const Run &run = runs[k];
+                const int64_t y = run.a * phase.step_y + tap.y, x = run.b * phase.step_x + tap.x;
+                // Of columns i = 0 … length - 1 those with 0 <= x + i step < width.
+                int64_t low = x >= 0 ? 0 : up(-x, phase.step_x), high = floored(width - 1 - x, phase.step_x) + 1;
+                if (y < 0 || y >= height) high = 0;
+                low = std::min<int64_t>(low, run.length), high = std::min<int64_t>(high, run.length);
+                high = std::max(high, low);
+                zeros(run.to, static_cast<int>(low));
+                if (high > low)
+                    parts[part_count++] = {image + ((run.n * p.groups + g) * couples * height + y) * width + x +
+                                               low * phase.step_x,
+                                           plane, static_cast<int>(run.to + low), static_cast<int>(high - low)};
+                zeros(static_cast<int>(run.to + high), static_cast<int>(run.length - high));
+            }
+            zeros(filled, PANEL_Y - filled);
+            set.own.columns(parts, part_count, phase.step_x, couples, to);
+            to += couples * PANEL_Y;
+        }
+    }
+
+    void store(const Phase &phase, int64_t g, int64_t i, const Run *runs, int count, float *rounded) const {
+        const int64_t first = i * PANEL_X, end = std::min(first + PANEL_X, m), plane = out_height * out_width;
+        for (int64_t row = first; row < end; ++row) {
+            float *from = rounded + (row - first) * PANEL_Y;
+            if (p.bias) {
+                const float bias = p.bias[g * m + row];
+                for (int k = 0; k < PANEL_Y; ++k) {
+                    const float sum = from[k] + bias;
+                    from[k] = sum == sum ? sum : __builtin_nanf("");
+                }
+            }
+            for (int k = 0; k < count; ++k) {
+                const Run &run = runs[k];
+                float *to = p.out + ((run.n * p.groups + g) * m + row) * plane +
+                            (run.a * phase.out_step_y + phase.out_y) * out_width + run.b * phase.out_step_x + phase.out_x;
+                if (phase.out_step_x == 1)
+                    std::memcpy(to, from + run.to, sizeof(float) * run.length);
+                else
+                    for (int c = 0; c < run.length; ++c) to[c * phase.out_step_x] = from[run.to + c];
+            }
+        }
+    }
+
+    int64_t left_size = 0, norms_size = 0;
+};
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,67 @@
+// Sums of products of two packed panels: runs of chunks as long as their norms allow, in i32, then in i64.
+#pragma once
+#include <cstring>
+
+#include "variant.h"
+
+namespace assay {
+
+constexpr double RUN_LIMIT = 4.6e18;  // below 2^62 = 4.61e18 by more than f32 norms can be off (64 * 2^-24)
+
+// One plane of a panel over some pairs of terms.
+struct Plane {
+    const uint32_t *data;
+    const float *norms;  // of its chunks
+};
+
+// The sums of one tile. While there is one run only, of weight 1, they stay in i32.
+struct Sums {
+    int64_t *wide;    // [PANEL_X * PANEL_Y]
+    int32_t *narrow;  // the same
+    int64_t runs = 0;
+
+    void add(const Variant &v, const int32_t *c, int64_t weight) {
+        v.accumulate(c, weight, runs == 0, wide);
+        ++runs;
+    }
+
+    // x y times `weight`; `alone` says that nothing else is added to this tile before it is stored.
+    void product(const Variant &v, Plane x, Plane y, int64_t pairs, int64_t weight, bool alone) {
+        alignas(64) int32_t c[PANEL_X * PANEL_Y];
+        constexpr int64_t CHUNK_PAIRS = CHUNK / 2, SAFE_PAIRS = SAFE / 2;
+        const int64_t chunks = (pairs + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
+        for (int64_t first = 0; first < chunks;) {
+            double sx = x.norms[first], sy = y.norms[first];
+            int64_t end = first + 1;
+            if (sx == 0.0 || sy == 0.0) {
+                first = end;
+                continue;
+            }
+            const bool fits = sx * sy < RUN_LIMIT;
+            while (fits && end < chunks && (sx + x.norms[end]) * (sy + y.norms[end]) < RUN_LIMIT)
+                sx += x.norms[end], sy += y.norms[end], ++end;
+            const int64_t stop = end * CHUNK_PAIRS < pairs ? end * CHUNK_PAIRS : pairs;
+            const int64_t step = fits ? stop - first * CHUNK_PAIRS : SAFE_PAIRS;
+            for (int64_t k = first * CHUNK_PAIRS; k < stop; k += step) {
+                const bool only = alone && runs == 0 && k == 0 && fits && stop == pairs;
+                v.tile(stop - k < step ? stop - k : step, reinterpret_cast<const int16_t *>(x.data + k * PANEL_X),
+                       reinterpret_cast<const int16_t *>(y.data + k * PANEL_Y), only ? narrow : c);
+                if (only) {
+                    runs = -1;
+                    return;
+                }
+                add(v, c, weight);
+            }
+            first = end;
+        }
+    }
+
+    // Rounds into [PANEL_X][PANEL_Y] f32.
+    void round(const Variant &v, const double *sx, const double *sy, bool reaches_51_bits, float *out) const {
+        if (runs < 0) return v.round_i32(narrow, sx, sy, nullptr, PANEL_X, PANEL_Y, out, PANEL_Y);
+        if (runs == 0) std::memset(wide, 0, sizeof(int64_t) * PANEL_X * PANEL_Y);
+        v.round_i64(wide, sx, sy, nullptr, reaches_51_bits, PANEL_X, PANEL_Y, out, PANEL_Y);
+    }
+};
+
+}  // namespace assay
