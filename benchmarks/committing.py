@@ -1,20 +1,50 @@
-"""Committing: tree hashing beside raw SHA-256 on one core, and a tree of a million leaves."""
+"""Committing: tree hashing beside raw SHA-256 on one core, a tree of a million leaves, what checkpoints cost training.
+
+A checkpoint of the GPT is 130 MB. Its cost is found as the difference between steps beside which one is kept and steps
+beside which none is, in turns; whatever of it is not done after those steps is waited for and counts too.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
 
-from benchmarks.measure import Row, interleaved, middle, seconds
-from protocol.commitments import Tree, tensor_root
+import torch
+
+from benchmarks.gpt import captured
+from benchmarks.measure import Action, Row, interleaved, middle, seconds
+from protocol.commitments import BlobStore, Tree, tensor_root
+from protocol.program.capture import CapturedStep
+from protocol.program.execute import Interpreter
+from protocol.program.step import State
+from protocol.replay import HonestExecutor
+from protocol.runtime.database import Identity
+from solver.database import Database, Stage
+from solver.pipeline import Pipeline
+from solver.record import Record
 
 TENSOR_BYTES = 32 << 20
 LEAVES = 1_000_000
+SIZE = "11M"
+SEGMENT_STEPS = 20
+"""C of examples/gpt.toml; the digits have 50."""
+STEPS = 2
+"""Steps beside which one checkpoint is kept: longer than that takes, shorter than the machine's moods."""
+ROUNDS = 15
+GOAL = 5.0
+"""Per cent of the training's time."""
 
 
 def rows() -> list[Row]:
-    """Speed of a tensor root as a share of SHA-256's own; seconds for a million 32-byte leaves."""
+    """A tensor root beside SHA-256 itself, a million leaves, and what checkpoints cost training in time and memory."""
     data = os.urandom(TENSOR_BYTES)
     ratios = interleaved(lambda: hashlib.sha256(data).digest(), lambda: tensor_root(data), rounds=15)
     share, spread = middle(ratios)
@@ -23,4 +53,109 @@ def rows() -> list[Row]:
     return [
         Row("tensor root / raw SHA-256, speed, one core", f"{share:.2f}", "at least 0.3", spread),
         Row("tree of 1,000,000 32-byte leaves", f"{median(times):.2f} s", "3 s"),
+        *training_rows(),
+        memory_row(),
     ]
+
+
+def training_rows() -> list[Row]:
+    """The share of training time that checkpoints take beside it, and in line with it, by training threads."""
+    step, before, found = captured(SIZE), torch.get_num_threads(), []
+    for threads in sorted({1, min(2, os.cpu_count() or 1)}):
+        torch.set_num_threads(threads)
+        try:
+            found += _training_rows(step, threads)
+        finally:
+            torch.set_num_threads(before)
+    return found
+
+
+def _training_rows(step: CapturedStep, threads: int) -> list[Row]:
+    state: State = step.initial_state(seed=1)
+
+    def train() -> None:
+        nonlocal state
+        for _ in range(STEPS):
+            state = step.step(state)
+
+    with kept_runs(step) as record:
+        pipeline = Pipeline(record)
+
+        def beside() -> None:
+            pipeline.put(state)
+            train()
+            pipeline.drain()
+
+        def in_line() -> None:
+            record.append(state)
+            train()
+
+        ways: dict[str, Action] = {"beside it": beside, "in line with it": in_line}
+        alone: list[float] = []
+        costs: dict[str, list[float]] = {name: [] for name in ways}
+        for action in (train, *ways.values()):
+            action()
+        for _ in range(ROUNDS):
+            alone.append(seconds(train))
+            for name, way in ways.items():
+                costs[name].append(seconds(way) - alone[-1])
+        pipeline.close()
+    one = median(alone) / STEPS
+    return [_share_row(name, threads, one, cost) for name, cost in costs.items()]
+
+
+def _share_row(name: str, threads: int, step_seconds: float, cost: list[float]) -> Row:
+    shares = [100 * each / (SEGMENT_STEPS * step_seconds) for each in cost]
+    _, spread = middle(shares)
+    found = median(shares)
+    least = max(1, -int(-median(cost) * 100 / GOAL / step_seconds // 1))
+    what = (
+        f"checkpoints kept {name}, share of training, GPT of 10.8M, segments of {SEGMENT_STEPS} steps of "
+        f"{step_seconds:.2f} s, {threads} thread{'s' * (threads > 1)} ({GOAL:.0f} % from {least} steps on)"
+    )
+    return Row(what, f"{found:.1f} %", f"{GOAL:.0f} %" if name == "beside it" else "", spread)
+
+
+def memory_row() -> Row:
+    """Peak memory of a training that keeps checkpoints beside it over one that keeps them in line, in states."""
+    peaks = {}
+    for how in ("beside", "in-line"):
+        command = [sys.executable, "-m", "benchmarks.committing", how]
+        peaks[how] = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    state = captured(SIZE).step_program.state_bytes
+    more = (peaks["beside"] - peaks["in-line"]) / state
+    what = f"checkpoints kept beside training, more memory at the peak, in states of {state / 1e6:.0f} MB"
+    return Row(what, f"{more:.2f}", "1")
+
+
+def peak(how: str) -> int:
+    """Bytes that this process held at most in four segments of two steps."""
+    step = captured(SIZE)
+    state: State = step.initial_state(seed=1)
+    with kept_runs(step) as record:
+        pipeline = Pipeline(record)
+        for _ in range(4):
+            for _ in range(STEPS):
+                state = step.step(state)
+            if how == "beside":
+                pipeline.put(state)
+            else:
+                record.append(state)
+        pipeline.close()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@contextmanager
+def kept_runs(step: CapturedStep) -> Iterator[Record]:
+    """A record of its own on this machine's disk."""
+    with tempfile.TemporaryDirectory() as name:
+        database = Database(Path(name) / "solver.sqlite", Identity("", "", ""))
+        database.put(1, Stage.TRAINING)
+        executor = HonestExecutor(step.step_program, step.fixed, Interpreter())
+        store = BlobStore(Path(name) / "blobs")
+        yield Record(1, step.step_program, step.fixed, executor, 1_000_000, SEGMENT_STEPS, database, store)
+        database.close()
+
+
+if __name__ == "__main__":
+    print(peak(sys.argv[1]))

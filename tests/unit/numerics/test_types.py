@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 from protocol.numerics.elementwise import bits
-from protocol.numerics.types import DType, NumericsError, from_bytes, to_bytes
+from protocol.numerics.types import DType, NumericsError, canonical_buffer, from_bytes, to_bytes
 
 
 def test_codes_are_those_of_the_encoding() -> None:
@@ -72,3 +73,25 @@ def test_wrong_storage_and_empty_tensors_are_refused() -> None:
         to_bytes(torch.zeros(2, dtype=torch.float64), DType.F32)
     with pytest.raises(NumericsError, match="at least one element"):
         to_bytes(torch.zeros(0), DType.F32)
+
+
+@pytest.mark.parametrize("dtype", list(DType))
+def test_a_buffer_has_the_bytes_without_a_copy(dtype: DType) -> None:
+    """Of every type, layout and rank; rows of the tensor itself where it lies as it is committed."""
+    data = bytes(n % 2 for n in range(48)) if dtype is DType.BOOL else bytes(range(1, 49))
+    x = from_bytes(data, dtype, (len(data) // dtype.itemsize,))
+    assert canonical_buffer(x, dtype) == to_bytes(x, dtype) == data
+    if dtype is not DType.BOOL:  # a bool becomes 0 or 1 in a copy
+        assert np.frombuffer(canonical_buffer(x, dtype), np.uint8).ctypes.data == x.data_ptr()
+    for other in (x.reshape(2, -1).T, x[0], x[::2]):
+        assert canonical_buffer(other, dtype) == to_bytes(other, dtype)
+    with pytest.raises(NumericsError):
+        canonical_buffer(torch.zeros(2, dtype=torch.float64), dtype)
+
+
+def test_a_buffer_has_canonical_nans_and_leaves_the_tensor_as_it_was() -> None:
+    words = [0x7FC00000, 0x7F800001, -1, -0x80000000, 0x7F800000, 1]
+    x = torch.tensor(words, dtype=torch.int32).view(torch.float32)
+    assert canonical_buffer(x, DType.F32) == to_bytes(x, DType.F32)
+    assert canonical_buffer(x, DType.F32)[8:12] == bytes.fromhex("0000c07f")
+    assert x.view(torch.int32).tolist() == words
