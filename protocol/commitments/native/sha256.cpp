@@ -2,8 +2,8 @@
 // the processor's own instructions for it. FIPS 180-4 is the function; Intel's "New Instructions Supporting the Secure Hash
 // Algorithm" the instructions. Plain integers and no state: any thread may call it.
 //
-// Where a processor has no such instructions `assay_sha256_supported` is 0, and hashing.py stays with hashlib: OpenSSL's own
-// code is faster there than any that would stand here.
+// Where a processor has no such instructions `assay_sha256_supported` is 0, and hashing.py stays with hashlib: no second
+// implementation of the function stands here.
 #include <cstdint>
 #include <cstring>
 
