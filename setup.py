@@ -10,6 +10,7 @@ NATIVE = "protocol/numerics/kernels/native"
 FILES = (
     "product",
     "fused",
+    "attention",
     "channels",
     "convolution",
     "philox",
@@ -19,9 +20,9 @@ FILES = (
     "variant_portable",
 )
 HEADERS = (
-    *("channels", "channels_body", "convolution", "convolution_body"),
+    *("attention", "channels", "channels_body", "convolution", "convolution_body"),
     *("convolution_positions", "convolution_shared", "convolution_sums", "convolution_weights"),
-    *("fused", "fused_body", "lists", "mode", "problem", "scalar", "tile", "variant", "variant_body"),
+    *("fused", "fused_body", "lists", "mode", "problem", "scalar", "scratch", "tile", "variant", "variant_body"),
 )
 
 setup(

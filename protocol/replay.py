@@ -20,7 +20,7 @@ from protocol.dispute.parties import Frame
 from protocol.numerics.self_check import require_mode
 from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter, Kernel
-from protocol.program.library import kernels
+from protocol.program.library import fusions, kernels
 from protocol.program.step import State, StepProgram
 
 
@@ -54,7 +54,7 @@ ExecutorFactory = Callable[[Work], Executor]
 
 def honest_executor(work: Work) -> Executor:
     """The committed program, by fused kernels where there are any."""
-    return HonestExecutor(work.program, work.fixed, Interpreter(work.kernels))
+    return HonestExecutor(work.program, work.fixed, Interpreter(work.kernels, fuse=fusions))
 
 
 class HonestExecutor:

@@ -17,7 +17,7 @@ from torch import Tensor
 from protocol.program.attributes import decode_index
 from protocol.program.errors import ValueMismatch
 from protocol.program.instruction import Instruction
-from protocol.program.liveness import releases
+from protocol.program.liveness import releases, releases_of, touched
 from protocol.program.opcodes import Op
 from protocol.program.primitives import PRIMITIVES
 from protocol.program.program import Program
@@ -28,6 +28,28 @@ Path = tuple[int, ...]
 
 Kernel = Callable[[Sequence[Tensor]], tuple[Tensor, ...]]
 """From the operands of a call to its results, with the bits of the callee's body. Never writes to its operands."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Instructions of a frame that fast execution may run as one, with the same bits.
+
+    It runs in place of instruction `at`, before which all its operands are there; `numbers` do not run, and nothing
+    else reads what they give, but for `results`. `ready` says whether it can run here and now.
+    """
+
+    numbers: frozenset[int]
+    at: int
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    ready: Callable[[], bool]
+    run: Callable[[Sequence[Tensor]], tuple[Tensor, ...]]
+
+
+Fuse = Callable[[Program, Mapping[bytes, Kernel]], Sequence[Fusion]]
+"""Finds what can be run as one in a program's own frame, given the kernels by program id."""
+
+Plan = Sequence[tuple[int | Fusion, tuple[int, ...]]]
 
 NO_KERNELS: Mapping[bytes, Kernel] = MappingProxyType({})
 CPU = torch.device("cpu")
@@ -59,11 +81,21 @@ class Evaluator(Protocol):
 
 
 class Interpreter:
-    """The honest evaluator. `kernels` maps program ids to kernels; constants are made on `device`."""
+    """The honest evaluator. `kernels` maps program ids to kernels; constants are made on `device`.
 
-    def __init__(self, kernels: Mapping[bytes, Kernel] = NO_KERNELS, device: torch.device = CPU) -> None:
+    With `fuse`, `run` takes instructions together where that is ready; `results` is not asked for those.
+    """
+
+    def __init__(
+        self,
+        kernels: Mapping[bytes, Kernel] = NO_KERNELS,
+        device: torch.device = CPU,
+        fuse: Fuse | None = None,
+    ) -> None:
         self._kernels = kernels
         self._device = device
+        self._fuse = fuse
+        self._fused: dict[bytes, tuple[tuple[Fusion, ...], Plan]] = {}
 
     def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The results of one instruction; a call runs its kernel or its body. Raises `ValueMismatch`."""
@@ -83,17 +115,35 @@ class Interpreter:
         require_types(program.inputs, inputs, f"inputs of {program.name}")
         values: dict[int, Tensor] = {}
         outputs: dict[int, Tensor] = {}
-        for number, freed in enumerate(releases(program)):
-            instruction = program.instructions[number]
-            operands = gather_operands(instruction, values, inputs)
-            if instruction.op is Op.OUTPUT:
-                outputs[decode_index(instruction.attributes)] = operands[0].contiguous()
+        for work, freed in self._plan(program):
+            if isinstance(work, Fusion):
+                results = work.run([values[leaf] for leaf in work.operands])
+                types = [program.leaf_type(leaf) for leaf in work.results]
+                require_types(types, results, f"results of instructions of {program.name} that run as one")
+                values.update(zip(work.results, results, strict=True))
             else:
-                results = self.results(Site(path, program, number), operands)
-                values.update(zip(instruction.leaves, results, strict=True))
+                instruction = program.instructions[work]
+                operands = gather_operands(instruction, values, inputs)
+                if instruction.op is Op.OUTPUT:
+                    outputs[decode_index(instruction.attributes)] = operands[0].contiguous()
+                else:
+                    results = self.results(Site(path, program, work), operands)
+                    values.update(zip(instruction.leaves, results, strict=True))
             for leaf in freed:
                 del values[leaf]
         return tuple(outputs[k] for k in range(len(program.outputs)))
+
+    def _plan(self, program: Program) -> Plan:
+        """What `run` does, in order, each with the leaves that it then frees."""
+        if self._fuse is None or self._device.type != "cpu":
+            return list(enumerate(releases(program)))
+        if program.id not in self._fused:
+            found = tuple(self._fuse(program, self._kernels))
+            self._fused[program.id] = found, _plan_of(program, found)
+        fusions, plan = self._fused[program.id]
+        if fusions and all(fusion.ready() for fusion in fusions):
+            return plan
+        return list(enumerate(releases(program)))
 
     def _call(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         callee = site.program.callee(site.number)
@@ -103,6 +153,21 @@ class Interpreter:
         results = kernel(operands)
         require_types(callee.outputs, results, f"results of the kernel of {callee.name}")
         return results
+
+
+def _plan_of(program: Program, fusions: Sequence[Fusion]) -> Plan:
+    instead = {fusion.at: fusion for fusion in fusions}
+    gone = {number for fusion in fusions for number in fusion.numbers}
+    order: list[int | Fusion] = [
+        instead.get(number, number)
+        for number in range(len(program.instructions))
+        if number in instead or number not in gone
+    ]
+    leaves = [
+        (*work.operands, *work.results) if isinstance(work, Fusion) else touched(program.instructions[work])
+        for work in order
+    ]
+    return list(zip(order, releases_of(leaves), strict=True))
 
 
 def _compact(value: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
+from protocol.program.instruction import Instruction
 from protocol.program.program import Program
 
 
@@ -16,15 +17,18 @@ def releases(program: Program) -> tuple[tuple[int, ...], ...]:
 
 def releases_among(program: Program, numbers: Sequence[int]) -> list[tuple[int, ...]]:
     """`releases` where only the instructions `numbers` run, in this order: one entry for each of them."""
-    last = {
-        leaf: place
-        for place, number in enumerate(numbers)
-        for leaf in (
-            *program.instructions[number].leaves,
-            *(operand.leaf for operand in program.instructions[number].operands),
-        )
-    }
-    free: list[list[int]] = [[] for _ in numbers]
+    return releases_of([touched(program.instructions[number]) for number in numbers])
+
+
+def touched(instruction: Instruction) -> tuple[int, ...]:
+    """The leaves that an instruction gives and reads."""
+    return (*instruction.leaves, *(operand.leaf for operand in instruction.operands))
+
+
+def releases_of(reads_and_gives: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """For every piece of work, in order, the leaves that no later piece reads or gives; a piece is all that it does."""
+    last = {leaf: place for place, leaves in enumerate(reads_and_gives) for leaf in leaves}
+    free: list[list[int]] = [[] for _ in reads_and_gives]
     for leaf, place in last.items():
         free[place].append(leaf)
     return list(map(tuple, free))

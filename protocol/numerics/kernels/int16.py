@@ -95,7 +95,7 @@ class _Side:
         if x.stride(-1) != 1 and x.stride(-2) != 1:
             x = x.contiguous()
         self._kept = x = x.expand(*batch, *x.shape[-2:])
-        self._offsets = _offsets(tuple(batch), x.stride()[:-2])
+        self._offsets = offsets_of(tuple(batch), x.stride()[:-2])
         self._exponents = None if e is None else _spread(e, (*batch, x.shape[-2], 1))
         self.operand = Operand(
             x.data_ptr(),
@@ -116,7 +116,7 @@ def _spread(e: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @lru_cache(maxsize=1024)
-def _offsets(sizes: tuple[int, ...], strides: tuple[int, ...]) -> ctypes.Array[ctypes.c_int64]:
+def offsets_of(sizes: tuple[int, ...], strides: tuple[int, ...]) -> ctypes.Array[ctypes.c_int64]:
     """Where each element of a batch begins, in elements."""
     found = [0]
     for size, stride in zip(sizes, strides, strict=True):

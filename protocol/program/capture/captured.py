@@ -12,7 +12,7 @@ from torch import Tensor
 from protocol.program.capture.assemble import KEY
 from protocol.program.cost import Cost, cost
 from protocol.program.execute import Interpreter
-from protocol.program.library import Hint, hints, kernels
+from protocol.program.library import Hint, fusions, hints, kernels
 from protocol.program.step import State, StepProgram
 
 
@@ -55,7 +55,7 @@ class CapturedStep:
 
     @cached_property
     def _interpreter(self) -> Interpreter:
-        return Interpreter(kernels(self.step_program.program, self.hints))
+        return Interpreter(kernels(self.step_program.program, self.hints), fuse=fusions)
 
     def initial_state(self, seed: int) -> dict[str, Tensor]:
         """The state before the first step: the model's weights, empty optimiser slots, and `seed` (64 bits) as the

@@ -23,6 +23,7 @@ from protocol.program.library import (
     sums,
     units,
 )
+from protocol.program.library.attention import fusions
 from protocol.program.library.function import CATALOGUE, Hint, LibraryFunction, hints, kernels, recognise
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "dropout",
     "elementary",
     "embedding",
+    "fusions",
     "hints",
     "kernels",
     "layer_norm",

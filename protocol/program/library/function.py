@@ -41,17 +41,25 @@ class LibraryFunction:
 
     def kernel(self, attributes: Attributes) -> Kernel:
         """The fused kernel with the bits of `program` for the same attributes."""
-
-        def run(operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
-            result = self._kernel(*operands, **attributes)
-            return result if isinstance(result, tuple) else (result,)
-
-        return run
+        return LibraryKernel(self, attributes)
 
     def call(self, b: Builder, *operands: Value, **attributes: Attribute) -> Any:
         """Call it in the program under construction: one `Value`, or a tuple of them where there are several."""
         results = b.call(self.program([x.type for x in operands], attributes), *operands)
         return results[0] if len(results) == 1 else results
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryKernel:
+    """The kernel of a library function with certain attributes."""
+
+    function: LibraryFunction
+    attributes: Attributes
+
+    def __call__(self, operands: Sequence[Tensor], /) -> tuple[Tensor, ...]:
+        """The results on these operands."""
+        result = self.function._kernel(*operands, **self.attributes)
+        return result if isinstance(result, tuple) else (result,)
 
 
 CATALOGUE: dict[str, LibraryFunction] = {}

@@ -24,6 +24,14 @@ struct Adam {
     float size, eps, kept, beta1, rest1, beta2, rest2;
 };
 
+// A change of the scores of one row: AssayChange of attention.h at that row.
+struct RowChange {
+    int32_t kind;
+    float value;
+    const void *data;
+    int64_t stride;
+};
+
 struct Fused {
     void (*map)(int32_t which, const float *g, const float *x, float *y, int64_t count);
     void (*softmax)(const float *x, float *y, int64_t rows, int64_t columns, bool safe);
@@ -35,6 +43,13 @@ struct Fused {
     void (*sum_columns)(const LayerNorm &, int64_t rows, int64_t first, int64_t count);
     void (*adamw)(const Adam &, int64_t first, int64_t end);
     void (*canonical)(float *x, int64_t count);
+    // For attention.cpp. One change of a row; x times keep times kept; the largest magnitudes of columns, added to
+    // `largest`, and of a whole row; integers of columns under these factors, 0 where the mask is.
+    void (*change)(const RowChange &, float *x, int64_t count);
+    void (*drop)(const float *keep, float kept, float *x, int64_t count);
+    void (*largest)(const float *x, int32_t *largest, int64_t count);
+    int32_t (*largest_of_row)(const float *x, int64_t stride, int64_t count);
+    void (*integers)(const float *x, const float *factor, const int32_t *mask, int32_t *out, int64_t count);
 };
 
 extern const Fused FUSED_AVX512VNNI, FUSED_AVX2, FUSED_BASELINE, FUSED_PORTABLE;

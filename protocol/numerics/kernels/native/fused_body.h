@@ -1,4 +1,5 @@
 // The fused functions for one instruction set; included by every variant_*.cpp after variant_body.h.
+#include "attention.h"
 #include "fused.h"
 #include "lists.h"
 
@@ -228,6 +229,50 @@ void adamw(const Adam &a, int64_t first, int64_t end) {
     }
 }
 
+// --- attention ------------------------------------------------------------------------------------------------------
+
+void change_row(const RowChange &c, float *__restrict x, int64_t n) {
+    const float value = c.value;
+    const float *__restrict table = static_cast<const float *>(c.data);
+    const uint8_t *__restrict mask = static_cast<const uint8_t *>(c.data);
+    const bool wanted = c.kind == ASSAY_FILL_TRUE;
+    if (c.kind == ASSAY_TIMES)
+        for (int64_t i = 0; i < n; ++i) x[i] *= value;
+    else if (c.kind == ASSAY_OVER)
+        for (int64_t i = 0; i < n; ++i) x[i] /= value;
+    else if (c.kind == ASSAY_PLUS && c.stride == 1)
+        for (int64_t i = 0; i < n; ++i) x[i] += table[i];
+    else if (c.kind == ASSAY_PLUS)
+        for (int64_t i = 0; i < n; ++i) x[i] += table[0];
+    else if (c.stride == 1)
+        for (int64_t i = 0; i < n; ++i) x[i] = (mask[i] != 0) == wanted ? value : x[i];
+    else if ((mask[0] != 0) == wanted)
+        for (int64_t i = 0; i < n; ++i) x[i] = value;
+}
+
+void drop_row(const float *__restrict keep, float kept, float *__restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) x[i] *= keep[i] * kept;
+}
+
+void largest_columns(const float *__restrict x, int32_t *__restrict largest, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) largest[i] = magnitude(x[i]) > largest[i] ? magnitude(x[i]) : largest[i];
+}
+
+int32_t largest_of_row(const float *x, int64_t stride, int64_t n) {
+    int32_t largest = 0;
+    if (stride == 1)
+        for (int64_t i = 0; i < n; ++i) largest = magnitude(x[i]) > largest ? magnitude(x[i]) : largest;
+    else
+        for (int64_t i = 0; i < n; ++i)
+            largest = magnitude(x[i * stride]) > largest ? magnitude(x[i * stride]) : largest;
+    return largest;
+}
+
+void integers(const float *__restrict x, const float *__restrict factor, const int32_t *__restrict mask,
+              int32_t *__restrict out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = whole(x[i], factor[i]) & mask[i];
+}
+
 void canonical_all(float *x, int64_t count) {
     for (int64_t start = 0; start < count; start += 4 * BLOCK) {
         const int64_t n = count - start < 4 * BLOCK ? count - start : 4 * BLOCK;
@@ -244,6 +289,7 @@ void canonical_all(float *x, int64_t count) {
 #define ASSAY_FUSED(name) ASSAY_JOIN(FUSED_, name)
 extern const Fused ASSAY_FUSED(ASSAY_VARIANT);
 const Fused ASSAY_FUSED(ASSAY_VARIANT) = {map_any<>,       softmax,     softmax_grad, sum_rows,     layer_norm,
-                                          layer_norm_grad, sum_columns, adamw,        canonical_all};
+                                          layer_norm_grad, sum_columns, adamw,        canonical_all,
+                                          change_row,      drop_row,    largest_columns, largest_of_row, integers};
 
 }  // namespace assay

@@ -22,8 +22,8 @@ struct Draw {
     float *mask;
 };
 
-// Words `start` to `stop` - 1; `start` is a multiple of four.
-ASSAY_CLONES void fill(const Draw &d, int64_t start, int64_t stop) {
+// Words `start` to `stop` - 1 to where they belong in results that begin with word `origin`; `start` is a multiple of four.
+ASSAY_CLONES void fill(const Draw &d, int64_t start, int64_t stop, int64_t origin) {
     for (int64_t first = start; first < stop; first += 4 * LANES) {
         uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES], words[4 * LANES];
         for (int l = 0; l < LANES; ++l) {
@@ -55,9 +55,9 @@ ASSAY_CLONES void fill(const Draw &d, int64_t start, int64_t stop) {
         const int64_t rest = stop - first;
         const int n = rest < 4 * LANES ? static_cast<int>(rest) : 4 * LANES;
         if (d.mask == nullptr) {
-            for (int i = 0; i < n; ++i) d.words[first + i] = words[i];
+            for (int i = 0; i < n; ++i) d.words[first - origin + i] = words[i];
         } else {
-            for (int i = 0; i < n; ++i) d.mask[first + i] = words[i] < d.below ? 1.0f : 0.0f;
+            for (int i = 0; i < n; ++i) d.mask[first - origin + i] = words[i] < d.below ? 1.0f : 0.0f;
         }
     }
 }
@@ -67,7 +67,7 @@ void run(const Draw &d, int32_t threads) {
 #pragma omp parallel for num_threads(threads) schedule(static) if (tasks > 1)
     for (int64_t task = 0; task < tasks; ++task) {
         const int64_t start = task * TASK;
-        fill(d, start, start + TASK < d.count ? start + TASK : d.count);
+        fill(d, start, start + TASK < d.count ? start + TASK : d.count, 0);
     }
 }
 
@@ -84,6 +84,14 @@ ASSAY_EXPORT void assay_keep_mask(
     uint32_t key0, uint32_t key1, uint32_t step, uint32_t stream, int64_t count, int32_t threads, uint64_t below,
     float *mask) {
     run(Draw{{key0, key1}, step, stream, below, count, nullptr, mask}, threads);
+}
+
+// Elements `start` to `start` + `count` - 1 of the mask, by the calling thread; `start` is a multiple of four.
+void assay_keep_some(
+    uint32_t key0, uint32_t key1, uint32_t step, uint32_t stream, int64_t start, int64_t count, uint64_t below,
+    float *mask) {
+    const Draw part{{key0, key1}, step, stream, below, count, nullptr, mask};
+    fill(part, start, start + count, start);
 }
 
 }  // extern "C"
