@@ -29,7 +29,8 @@ class _Table(BaseModel):
 
 
 class TaskTable(_Table):
-    """What is trained: `source` is a Python file beside this one, `build` its function of the number of steps."""
+    """What is trained: `source` is a Python file beside this one, `build` its function of the number of steps, and of
+    `micro_batches` where that is given: the parts of a batch that processes may share."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
     source: str
@@ -37,6 +38,7 @@ class TaskTable(_Table):
     segments: Annotated[int, Field(ge=1, le=MAX_SEGMENTS)]
     segment_steps: Annotated[int, Field(ge=1, le=MAX_SEGMENT_STEPS)]
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
+    micro_batches: Annotated[int, Field(ge=1, lt=2**31)] | None = None
 
 
 class ResultTable(_Table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +25,15 @@ def build(description: Description) -> CapturedStep:
     from protocol.program.capture import CapturedStep
 
     name = description.task.build
-    captured = _function(description.source, name)(description.steps)
+    function = _function(description.source, name)
+    parts = description.task.micro_batches
+    options = {} if parts is None else {"micro_batches": parts}
+    if options and not _takes(function, options):
+        raise SourceError(
+            f"{description.source}, {name}: expected it to take micro_batches, which the task file gives; "
+            "add it and pass it on to `capture`, or remove it from the task file"
+        )
+    captured = function(description.steps, **options)
     if not isinstance(captured, CapturedStep):
         raise SourceError(
             f"{description.source}, {name}: expected it to return a captured step, got {type(captured).__name__}; "
@@ -37,6 +46,14 @@ def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | N
     """What the submitter's own function says of a final state; None if the file names no such function."""
     name = description.result.evaluate
     return None if name is None else float(_function(description.source, name)(state))
+
+
+def _takes(function: Callable[..., Any], options: Mapping[str, int]) -> bool:
+    try:
+        inspect.signature(function).bind(1, **options)
+    except TypeError:
+        return False
+    return True
 
 
 def _function(source: Path, name: str) -> Callable[..., Any]:

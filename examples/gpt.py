@@ -46,13 +46,15 @@ TASK = Shape(layers=2, heads=2, width=32, context=32)
 """What `gpt.toml` trains: 34,688 parameters, small enough to be audited many times over on one core."""
 
 
-def build(steps: int) -> CapturedStep:
+def build(steps: int, micro_batches: int = 1) -> CapturedStep:
     """The captured training step of `TASK`, with learning rates for `steps` steps."""
     training, _ = split(TASK.context)
-    return build_of(make_model(TASK), training, BATCH, steps)
+    return build_of(make_model(TASK), training, BATCH, steps, micro_batches)
 
 
-def build_of(model: nn.Module, windows: Mapping[str, Tensor], batch: int, steps: int) -> CapturedStep:
+def build_of(
+    model: nn.Module, windows: Mapping[str, Tensor], batch: int, steps: int, micro_batches: int = 1
+) -> CapturedStep:
     """The captured training step of any GPT: AdamW with decay on matrices alone, gradients clipped."""
     optimizer = make_optimizer(model)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warm_up_and_cosine(step, steps))
@@ -65,6 +67,7 @@ def build_of(model: nn.Module, windows: Mapping[str, Tensor], batch: int, steps:
         steps=steps,
         scheduler=scheduler,
         clip_norm=CLIP_NORM,
+        micro_batches=micro_batches,
     )
 
 

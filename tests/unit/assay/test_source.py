@@ -9,7 +9,11 @@ import pytest
 from assay.description import read
 from assay.errors import SourceError
 from assay.source import build, evaluate
+from protocol.program.parallel import units
+from tests.toolchain.project import REPOSITORY
 from tests.unit.assay.test_description import DIGITS, written
+
+GPT, GPT_SOURCE = ((REPOSITORY / "examples" / name).read_text() for name in ("gpt.toml", "gpt.py"))
 
 
 @pytest.mark.parametrize(
@@ -27,6 +31,18 @@ def test_a_source_that_does_not_build_is_one_clear_line(tmp_path: Path, text: st
     file = written(tmp_path, DIGITS)
     (tmp_path / "digits.py").write_text(text)
     with pytest.raises(SourceError, match=got):
+        build(read(file))
+
+
+def test_micro_batches_of_the_task_file_reach_the_step(tmp_path: Path) -> None:
+    file = tmp_path / "task.toml"
+    whole = GPT.replace("# micro_batches", "micro_batches")
+    for text, parts in ((GPT, 0), (whole, 4)):
+        (tmp_path / "gpt.py").write_text(GPT_SOURCE)
+        file.write_text(text)
+        assert len(units(build(read(file)).step_program.program)) == parts
+    (tmp_path / "gpt.py").write_text("def build(steps): return steps")
+    with pytest.raises(SourceError, match="expected it to take micro_batches"):
         build(read(file))
 
 
