@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic
 
@@ -18,6 +19,8 @@ from protocol.chain.accounts import development_account
 from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
+from protocol.commitments import BlobStore
+from protocol.commitments.checkpoints import load_checkpoint
 from tests.chain.solver_stage import Stage, stage, submitted
 
 pytestmark = pytest.mark.chain
@@ -26,9 +29,13 @@ SEGMENTS = 12
 
 
 @contextmanager
-def started(scene: Stage) -> Iterator[subprocess.Popen[str]]:
-    """`solver run --once` as an operator starts it; killed at the end, without a chance to tidy up."""
-    command = [sys.executable, "-c", "from solver.cli import main; main()", "run", "--once", "--log-json"]
+def started(scene: Stage, before: str = "") -> Iterator[subprocess.Popen[str]]:
+    """`solver run --once` as an operator starts it; killed at the end, without a chance to tidy up.
+
+    `before` is Python that runs first.
+    """
+    code = f"{before}\nfrom solver.cli import main\nmain()"
+    command = [sys.executable, "-c", code, "run", "--once", "--log-json"]
     command += ["--rpc", scene.devnet.url, "--dev-account", "1", "--port", "0", "--stake", "600"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -75,6 +82,31 @@ def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Pat
         sizes = [event.arguments["size"] for event in events if event.name == "Progressed"]
         assert sizes == sorted(set(sizes))
         assert 1 <= len(sizes) <= SEGMENTS
+
+
+def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_there(tmp_path: Path) -> None:
+    """Between the hash, the files and the row; while the training is segments ahead. Then a restart finishes."""
+    with stage(tmp_path) as scene:
+        configured(scene)
+        task = scene.post(segments=SEGMENTS, bidding_period=20, training_period=120)
+        for moment, number in (("rename", 14), ("row", 3), ("put", 8), ("known", 2)):
+            kill = f"from tests.unit.solver import killing; killing.install({moment!r}, {number})"
+            with started(scene, kill) as process:
+                assert process.wait(90) == -signal.SIGKILL
+            (file,) = scene.home.root.rglob("solver.sqlite")
+            with closing(sqlite3.connect(file)) as database:
+                rows = database.execute(
+                    "SELECT number, manifest, root FROM checkpoints ORDER BY number"
+                ).fetchall()
+                ((sent,),) = database.execute("SELECT coalesce(max(sent), 0) FROM tasks").fetchall()
+            assert [row[0] for row in rows] == list(range(len(rows)))
+            assert scene.submitter.market.task(task).size <= sent <= len(rows)
+            for _, manifest, root in rows:
+                load_checkpoint(BlobStore(file.parent / "blobs"), manifest, state_root=root)
+        assert len(rows) >= 4  # two of the second process, two of the last
+        with started(scene):
+            view = scene.until(task, submitted, 90)
+        assert view.size == SEGMENTS + 1
 
 
 def test_asked_to_stop_it_stops_and_says_what_is_at_stake(tmp_path: Path) -> None:
