@@ -281,7 +281,9 @@ def attention_for(plan: Plan) -> Fused | None:
     """
     functions = fused_for(torch.ones(1))
     variant = None if functions is None else functions.name.removeprefix("fused-")
-    if variant is None or variant not in variants() or not _passes(variant):
+    if variant is None or variant not in variants() or not hasattr(library(), "assay_attention_grad"):
+        return None
+    if not _passes(variant):
         return None
     for (px, py), call in _calls(plan):
         if kernel_for(DEVICE, px, py, call).name != f"int16-{variant}":
