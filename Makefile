@@ -2,6 +2,7 @@
 #
 #   make demo        eleven stories on a development chain of its own; writes build/demo/report.json
 #   make test        lint, contract tests, Python tests          make test-heavy   what takes minutes; goes on where it stopped
+#   make test-gpu    the kernels for NVIDIA GPUs (installs Triton, 200 MB; without a GPU they are interpreted)
 #   make bench       the performance table                       make lint         only the linters
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
 #
@@ -31,10 +32,10 @@ NODE_READY := node_modules/.installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python bench clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench clean
 
 help:
-	@sed -n '2,11s/^# \{0,1\}//p' Makefile
+	@sed -n '2,12s/^# \{0,1\}//p' Makefile
 
 setup: $(PYTHON_READY) $(NODE_READY)
 
@@ -95,6 +96,11 @@ test:
 test-heavy: setup $(CONTRACTS_CONFIGURED)
 	$(FORGE) build
 	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
+
+# Not part of the lock: 700 MB unpacked, for code that only a GPU runs at speed.
+test-gpu: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps triton==3.7.1
+	$(BIN)/pytest tests/gpu tests/same_bits -m gpu $(PYTEST_ARGS)
 
 bench: setup
 	$(MAKE) --no-print-directory contracts

@@ -29,10 +29,10 @@ class TorchOperations:
         self._device = device
 
     def f32(self, bits: int) -> Tensor:
-        return torch.tensor(bits, dtype=torch.int64, device=self._device).to(torch.int32).view(torch.float32)
+        return self.i32(bits - (bits >> 31 << 32)).view(torch.float32)
 
     def i32(self, value: int) -> Tensor:
-        return torch.tensor(value, dtype=torch.int32, device=self._device)
+        return torch.full((), value, dtype=torch.int32, device=self._device)
 
     def u32(self, value: int) -> Tensor:
         return self.f32(value).view(torch.int32)

@@ -94,6 +94,7 @@ class Interpreter:
     ) -> None:
         self._kernels = kernels
         self._device = device
+        self._constants: dict[tuple[bytes, int], Tensor] = {}
         self._fuse = fuse
         self._fused: dict[bytes, tuple[tuple[Fusion, ...], Plan]] = {}
 
@@ -104,8 +105,9 @@ class Interpreter:
             return (operands[0],)
         if instruction.op is Op.CALL:
             return tuple(map(_compact, self._call(site, operands)))
-        value = PRIMITIVES[instruction.op].evaluate(instruction, operands)
-        return (value.to(self._device) if instruction.op is Op.CONSTANT else _compact(value),)
+        if instruction.op is Op.CONSTANT:
+            return (self._constant(site),)
+        return (_compact(PRIMITIVES[instruction.op].evaluate(instruction, operands)),)
 
     def run(self, program: Program, inputs: Sequence[Tensor], path: Path = ()) -> tuple[Tensor, ...]:
         """The outputs of a checked program. Outputs are contiguous; one may be an input itself, so write to none.
@@ -132,6 +134,16 @@ class Interpreter:
             for leaf in freed:
                 del values[leaf]
         return tuple(outputs[k] for k in range(len(program.outputs)))
+
+    def _constant(self, site: Site) -> Tensor:
+        """A constant. On another device than the CPU it is kept: no step but the first copies anything there."""
+        evaluate = PRIMITIVES[Op.CONSTANT].evaluate
+        if self._device.type == "cpu":
+            return evaluate(site.instruction, ())
+        key = (site.program.id, site.number)
+        if key not in self._constants:
+            self._constants[key] = evaluate(site.instruction, ()).to(self._device)
+        return self._constants[key]
 
     def _plan(self, program: Program) -> Plan:
         """What `run` does, in order, each with the leaves that it then frees."""

@@ -14,6 +14,7 @@ from protocol.commitments.checkpoints import Checkpoint
 from protocol.commitments.chunks import tensor_root
 from protocol.commitments.roots import constants_tree, state_root
 from protocol.commitments.tensors import Tensor as StoredTensor
+from protocol.numerics.cuda import hashing
 from protocol.numerics.types import from_bytes, to_bytes
 from protocol.program.check import check
 from protocol.program.errors import CheckError, ValueMismatch
@@ -120,4 +121,7 @@ class StepProgram:
 
 
 def _roots(types: Sequence[TensorType], tensors: Sequence[Tensor]) -> tuple[bytes, ...]:
+    on_device = hashing.roots(tensors, [type_.dtype for type_ in types])
+    if on_device is not None:
+        return tuple(on_device)
     return tuple(tensor_root(to_bytes(x, type_.dtype)) for type_, x in zip(types, tensors, strict=True))

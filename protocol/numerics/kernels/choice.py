@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 
 import torch
 
+from protocol.numerics.cuda.product import CudaIntMM, TritonInt8
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.cases import Call, Case, case_of
 from protocol.numerics.kernels.float64 import Float64
@@ -30,6 +31,8 @@ KERNELS: tuple[ProductKernel, ...] = (
     Int16("avx512vnni"),
     Int16("avx2"),
     Int16("baseline"),
+    TritonInt8(),
+    CudaIntMM(),
     Float64(),
     Int8(),
     Int16("portable"),

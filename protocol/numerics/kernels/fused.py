@@ -14,10 +14,14 @@ import os
 from collections.abc import Callable
 from enum import IntEnum
 from functools import cache, partial
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
+from protocol.numerics.cuda import launch
+from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.kernels.choice import VARIABLE
 from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.types import NumericsError, canonical
@@ -115,6 +119,10 @@ class Fused:
         self._call("sum_columns", *map(_at, kept), _at(out), *_table(g))
         return out
 
+    def scalars(self, *values: Tensor) -> tuple[float, ...]:
+        """Scalars as `adamw` takes them."""
+        return tuple(x.item() for x in values)
+
     def adamw(
         self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[float, ...]
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -135,16 +143,27 @@ class Fused:
         run(variants()[self._variant], *arguments, torch.get_num_threads())
 
 
-def fused_for(x: Tensor) -> Fused | None:
-    """The functions to use for `x`, or None: not f32 on the CPU, not built, not allowed, or not passed."""
-    if x.device.type != "cpu" or x.dtype != torch.float32 or x.numel() == 0:
+def fused_for(x: Tensor) -> Fused | CudaFused | None:
+    """The functions to use for `x`, or None: not f32 on the CPU or CUDA, not built, not allowed, or not passed."""
+    if x.dtype != torch.float32 or x.numel() == 0:
         return None
-    return _chosen(os.environ.get(VARIABLE))
+    if x.device.type == "cpu":
+        return _chosen(os.environ.get(VARIABLE))
+    return cuda_functions(os.environ.get(VARIABLE)) if x.device.type == "cuda" else None
+
+
+@cache
+def cuda_functions(wanted: str | None) -> CudaFused | None:
+    """The functions of CUDA devices, or None. They are tried on the current one."""
+    fused = CudaFused()
+    names = None if not wanted else {name.strip() for name in wanted.split(",")}
+    usable = (names is None or fused.name in names) and launch.runs_on(CUDA)
+    return fused if usable and _passes(fused, CUDA) else None
 
 
 FUSED = tuple(Fused(variant) for variant in ("avx512vnni", "avx2", "baseline"))
 """Fastest first."""
-DEVICE = torch.device("cpu")
+DEVICE, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
 @cache
@@ -157,23 +176,44 @@ def _chosen(wanted: str | None) -> Fused | None:
 
 
 @cache
-def _passes(fused: Fused) -> bool:
-    wrong = [name for name, made in trial(fused).items() if made != DIGESTS[name]]
+def _passes(fused: Fused | CudaFused, device: torch.device = DEVICE) -> bool:
+    try:
+        wrong = [
+            name for name, made in trial(fused, device).items() if made != {**DIGESTS, **CUDA_DIGESTS}[name]
+        ]
+    except RuntimeError as error:
+        _log.warning("fused functions %s are not used: they do not run (%s)", fused.name, error)
+        return False
     if wrong:
         _log.warning("fused functions %s are not used: wrong bits in %s", fused.name, ", ".join(wrong))
     return not wrong
 
 
-def trial(fused: Fused) -> dict[str, str]:
-    """Digests of what every function makes of numbers of all kinds, by name."""
-    return {name: digest(run(fused)) for name, run in TRIALS.items()}
+def trial(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:
+    """Digests of what every function makes of numbers of all kinds, by name, on operands on `device`."""
+    placed = fused if device == DEVICE else _Placed(fused, device)
+    trials = {**TRIALS, **CUDA_TRIALS} if isinstance(fused, CudaFused) else TRIALS
+    return {name: digest(run(placed)) for name, run in trials.items()}
+
+
+class _Placed:
+    """Functions whose operands are moved to a device first: trials make them on the CPU."""
+
+    def __init__(self, fused: Any, device: torch.device) -> None:
+        self._fused, self._device = fused, device
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def run(*operands: Any) -> Any:
+            return getattr(self._fused, name)(*tree_map_only(Tensor, lambda x: x.to(self._device), operands))
+
+        return run
 
 
 def digest(results: Tensor | tuple[Tensor, ...]) -> str:
     """The first 16 hex digits of SHA-256 over the results' canonical bits."""
     found = hashlib.sha256()
     for x in results if isinstance(results, tuple) else (results,):
-        found.update(canonical(x).contiguous().numpy().astype("<f4", copy=False).tobytes())
+        found.update(canonical(x).contiguous().cpu().numpy().astype("<f4", copy=False).tobytes())
     return found.hexdigest()[:16]
 
 
@@ -192,12 +232,12 @@ def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
     return table
 
 
-def _mapped(function: Map, fused: Fused) -> Tensor:
+def _mapped(function: Map, fused: Any) -> Any:
     return fused.map(function, numbers(1), numbers(2) if function >= Map.GELU_ERF_GRAD else None)
 
 
 SCALARS = (0.001, 1e-8, 0.99, 0.9, 0.1, 0.999, 0.001)
-TRIALS: dict[str, Callable[[Fused], Tensor | tuple[Tensor, ...]]] = {
+TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     **{function.name: partial(_mapped, function) for function in Map},
     "softmax": lambda f: f.softmax(numbers(3), False),
     "safe_softmax": lambda f: f.softmax(numbers(3), True),
@@ -210,6 +250,12 @@ TRIALS: dict[str, Callable[[Fused], Tensor | tuple[Tensor, ...]]] = {
     "adamw": lambda f: f.adamw((numbers(1), numbers(2), numbers(3), numbers(4)), SCALARS),
     "canonical": lambda f: f.canonical_in_place(numbers(1)),
 }
+CUDA_TRIALS: dict[str, Callable[[Any], Tensor]] = {
+    "log_softmax": lambda f: f.log_softmax(numbers(3)),
+    "log_softmax_grad": lambda f: f.log_softmax_grad(numbers(3), numbers(4)),
+}
+"""What CUDA has besides."""
+CUDA_DIGESTS = {"log_softmax": "e111c61e67d17c6d", "log_softmax_grad": "0a40d27d22627e95"}
 DIGESTS = {
     "EXP": "2400d15864586ad6",
     "LOG": "f182015295e8563a",

@@ -27,7 +27,7 @@ on two free cores (measured) and several times as long where another process wan
 
 
 def _f32(value: float, like: Tensor) -> Tensor:
-    return torch.tensor(value, dtype=torch.float32, device=like.device)
+    return torch.full((), value, dtype=torch.float32, device=like.device)
 
 
 def _adamw_scales(
@@ -91,7 +91,7 @@ def _adamw(
 ) -> tuple[Tensor, ...]:
     fused = None if largest else fused_for(p)
     if fused is not None:
-        scales = (size.item(), eps.item(), kept.item())
+        scales = fused.scalars(size, eps, kept)
         return fused.adamw((p, g, m, v), (*scales, beta1, 1 - beta1, beta2, 1 - beta2))
     factors = [_f32(x, p) for x in (beta1, 1 - beta1, beta2, 1 - beta2)]
     results = [torch.empty(p.shape, dtype=p.dtype, device=p.device) for _ in range(3 + len(largest))]
@@ -133,7 +133,7 @@ def _block(
     p_new.sub_(t)
     # A NaN in a moment is one in the parameter too, and one in any element is one in the sum.
     total = p_new.sum()
-    if bool(total != total):
+    if p.device.type != "cpu" or bool(total != total):  # nothing is read back from another device
         for x in results:
             x.copy_(canonical(x))
 

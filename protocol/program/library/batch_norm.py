@@ -157,4 +157,4 @@ def _constant(b: Builder, value: float) -> Value:
 
 
 def _number(value: float, like: Tensor) -> Tensor:
-    return torch.tensor(value, dtype=torch.float32, device=like.device)
+    return torch.full((), value, dtype=torch.float32, device=like.device)

@@ -63,7 +63,7 @@ def square_sum(b: Builder, x: Value) -> Value:
 def _clip_scale(sums: Tensor, *, limit: float) -> tuple[Tensor, Tensor]:
     norm = sqrt(_sum(sums))
     bound, damping, one = (
-        torch.tensor(x, dtype=torch.float32, device=sums.device) for x in (limit, DAMPING, 1.0)
+        torch.full((), x, dtype=torch.float32, device=sums.device) for x in (limit, DAMPING, 1.0)
     )
     return norm, minimum(div(bound, add(norm, damping)), one)
 
@@ -80,7 +80,7 @@ def clip_scale(b: Builder, sums: Value, *, limit: float) -> tuple[Value, Value]:
 
 
 def _clip_value(x: Tensor, *, limit: float) -> Tensor:
-    bound = torch.tensor(limit, dtype=torch.float32, device=x.device)
+    bound = torch.full((), limit, dtype=torch.float32, device=x.device)
     return minimum(maximum(x, neg(bound)), bound)
 
 

@@ -30,7 +30,7 @@ def _layer_norm(
         mean = mean_rows(x)
         y = x - mean
         variance = mean_rows(y * y)
-        one, least = (torch.tensor(value, dtype=torch.float32, device=x.device) for value in (1.0, eps))
+        one, least = (torch.full((), value, dtype=torch.float32, device=x.device) for value in (1.0, eps))
         rstd = div(one, sqrt(variance + least))
         y.mul_(rstd)
         y = y if gain is None else y.mul_(gain)

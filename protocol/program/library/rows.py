@@ -35,7 +35,7 @@ def mean_last(b: Builder, x: Value) -> Value:
 def mean_rows(x: Tensor) -> Tensor:
     """The bits of `mean_last` on a tensor."""
     total = sum_f32(x)
-    return div(total, torch.tensor(x.shape[-1], dtype=torch.float32, device=x.device))
+    return div(total, torch.full((), x.shape[-1], dtype=torch.float32, device=x.device))
 
 
 def count_up(b: Builder, length: int) -> Value:

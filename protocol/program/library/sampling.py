@@ -14,7 +14,7 @@ from protocol.program.library.function import define
 
 def _draw_batch(key: Tensor, step: Tensor, *, batch: int, rows: int, stream: int) -> Tensor:
     words = philox(key, step, stream, (batch,))
-    bound = torch.tensor(rows, dtype=torch.int32, device=key.device)
+    bound = torch.full((), rows, dtype=torch.int32, device=key.device)
     return cast(mulhi(words, bound), DType.U32, DType.I32)
 
 

@@ -31,7 +31,7 @@ def _sgd_momentum(
     weight_decay: float,
     nesterov: bool,
 ) -> tuple[Tensor, Tensor]:
-    m = torch.tensor(momentum, dtype=torch.float32, device=p.device)
+    m = torch.full((), momentum, dtype=torch.float32, device=p.device)
     decayed = _decayed(p, g, weight_decay)
     new_buffer = add(mul(m, buffer), decayed)
     direction = add(decayed, mul(m, new_buffer)) if nesterov else new_buffer
@@ -65,7 +65,7 @@ def sgd_momentum(
 def _decayed(p: Tensor, g: Tensor, weight_decay: float) -> Tensor:
     if weight_decay == 0:
         return g
-    return add(g, mul(torch.tensor(weight_decay, dtype=torch.float32, device=p.device), p))
+    return add(g, mul(torch.full((), weight_decay, dtype=torch.float32, device=p.device), p))
 
 
 def _decay(b: Builder, p: Value, g: Value, weight_decay: float) -> Value:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.elementary_torch import exp_f32, log_f32
 from protocol.numerics.kernels.fused import fused_for
 from protocol.numerics.sums import FLOAT64_TERMS, max_f32, sum_f32
@@ -80,6 +81,10 @@ def softmax_grad(b: Builder, g: Value, y: Value) -> Value:
 
 
 def _log_softmax(x: Tensor) -> Tensor:
+    fused = fused_for(x)
+    if isinstance(fused, CudaFused):
+        return fused.log_softmax(x)
+
     def rows(x: Tensor) -> Tensor:
         shifted = x - max_f32(x)
         return shifted.sub_(log_f32(_power_sum(exp_f32(shifted))))
@@ -96,6 +101,9 @@ def log_softmax(b: Builder, x: Value) -> Value:
 
 
 def _log_softmax_grad(g: Tensor, y: Tensor) -> Tensor:
+    fused = fused_for(g)
+    if isinstance(fused, CudaFused):
+        return fused.log_softmax_grad(g, y)
     return _rows(lambda g, y: g - exp_f32(y) * sum_f32(g), g, y)
 
 

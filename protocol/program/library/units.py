@@ -21,7 +21,7 @@ BLOCK = 1 << 16
 
 def _sum_units(*tensors: Tensor, divisor: int) -> Tensor:
     first = tensors[0]
-    share = torch.tensor(float(divisor), dtype=torch.float32, device=first.device)
+    share = torch.full((), float(divisor), dtype=torch.float32, device=first.device)
     flat = [x.reshape(-1) for x in tensors]
     step = BLOCK if first.device.type == "cpu" else first.numel()
     out = torch.empty_like(flat[0])

@@ -1,0 +1,172 @@
+"""Exact products of int8 slices: arithmetic.md sections 3, 4 and 8.
+
+Rows are cut into slices in base 128, each in [-64, 64]: two for 13 bits, three for 20. Every slice of one operand meets
+every slice of the other on the tensor cores; products of one weight share an i32 accumulator. The sum is put together
+and rounded, once, in registers.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from protocol.numerics.cuda.device.scalar import canonical, exponent_of, factor_of, magnitude, rounded, whole
+
+
+@triton.jit
+def _tile(
+    x,
+    m,
+    k,
+    inner,
+    outer_stride,
+    inner_stride,
+    row_stride,
+    term_stride,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """A tile of one matrix of the batch: its values, rows, terms and what of it is there."""
+    tiles = tl.cdiv(k, BLOCK)
+    row = (tl.program_id(0) // tiles) * ROWS + tl.arange(0, ROWS)
+    term = (tl.program_id(0) % tiles) * BLOCK + tl.arange(0, BLOCK)
+    batch = tl.program_id(1).to(tl.int64)
+    there = (row[:, None] < m) & (term[None, :] < k)
+    at = (batch // inner) * outer_stride + (batch % inner) * inner_stride
+    at = at + row[:, None].to(tl.int64) * row_stride + term[None, :].to(tl.int64) * term_stride
+    return tl.load(x + at, mask=there, other=0), row, term
+
+
+@triton.jit
+def largest_of_rows(
+    x, largest, m, k, inner, outer_stride, inner_stride, row_stride, term_stride,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """largest[batch, row] = bits of the row's greatest magnitude; zero before."""
+    value, row, _ = _tile(x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK)
+    at = tl.program_id(1).to(tl.int64) * m + row
+    tl.atomic_max(largest + at, tl.max(magnitude(value), axis=1), mask=row < m, sem="relaxed")
+
+
+@triton.jit
+def slice_rows(
+    x, exponents, slices, m, k, padded, plane, inner, outer_stride, inner_stride, row_stride, term_stride, p,
+    COUNT: tl.constexpr, INTEGERS: tl.constexpr, GIVEN: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """slices[i, batch, row, term], lowest first, zero from k to `padded`.
+
+    `exponents` [batch, row] holds those GIVEN, or `largest_of_rows`. INTEGERS are sliced as they are.
+    """
+    value, row, term = _tile(x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK)
+    if INTEGERS:
+        rest = value
+    else:
+        e = tl.load(exponents + tl.program_id(1).to(tl.int64) * m + row, mask=row < m, other=0)
+        if not GIVEN:
+            e = exponent_of(e)
+        rest = whole(value, factor_of(e, p)[:, None])
+        rest = tl.where((e == 32767)[:, None], 0, rest)
+    at = (tl.program_id(1).to(tl.int64) * m + row[:, None]) * padded + term[None, :]
+    there = (row[:, None] < m) & (term[None, :] < padded)
+    for i in tl.static_range(COUNT - 1):
+        high = (rest + 64) >> 7
+        tl.store(slices + i * plane + at, (rest - (high << 7)).to(tl.int8), mask=there)
+        rest = high
+    tl.store(slices + (COUNT - 1) * plane + at, rest.to(tl.int8), mask=there)
+
+
+@triton.jit
+def _row_slices(x, plane, row, size, padded, term, i: tl.constexpr):
+    at = row[:, None].to(tl.int64) * padded + term[None, :]
+    return tl.load(x + i * plane + at, mask=row[:, None] < size, other=0)
+
+
+@triton.jit
+def _column_slices(y, plane, column, size, padded, term, i: tl.constexpr):
+    at = column[None, :].to(tl.int64) * padded + term[:, None]
+    return tl.load(y + i * plane + at, mask=column[None, :] < size, other=0)
+
+
+@triton.jit
+def _section(
+    x, y, x_plane, y_plane, row, column, m, n, padded, begin, end,
+    X: tl.constexpr, Y: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """i64 [BM, BN]: the products of terms begin … end - 1. Accumulators add at most three products of 2^12 a term."""
+    a0 = tl.zeros((BM, BN), tl.int32)
+    a1 = tl.zeros((BM, BN), tl.int32)
+    a2 = tl.zeros((BM, BN), tl.int32)
+    a3 = tl.zeros((BM, BN), tl.int32)
+    a4 = tl.zeros((BM, BN), tl.int32)
+    for start in range(begin, end, BK):
+        term = start + tl.arange(0, BK)
+        x0 = _row_slices(x, x_plane, row, m, padded, term, 0)
+        x1 = _row_slices(x, x_plane, row, m, padded, term, 1)
+        y0 = _column_slices(y, y_plane, column, n, padded, term, 0)
+        y1 = _column_slices(y, y_plane, column, n, padded, term, 1)
+        a0 = tl.dot(x0, y0, acc=a0, out_dtype=tl.int32)
+        a1 = tl.dot(x0, y1, acc=a1, out_dtype=tl.int32)
+        a1 = tl.dot(x1, y0, acc=a1, out_dtype=tl.int32)
+        a2 = tl.dot(x1, y1, acc=a2, out_dtype=tl.int32)
+        if X == 3:
+            x2 = _row_slices(x, x_plane, row, m, padded, term, 2)
+            a2 = tl.dot(x2, y0, acc=a2, out_dtype=tl.int32)
+            a3 = tl.dot(x2, y1, acc=a3, out_dtype=tl.int32)
+        if Y == 3:
+            y2 = _column_slices(y, y_plane, column, n, padded, term, 2)
+            a2 = tl.dot(x0, y2, acc=a2, out_dtype=tl.int32)
+            a3 = tl.dot(x1, y2, acc=a3, out_dtype=tl.int32)
+        if X + Y == 6:
+            a4 = tl.dot(x2, y2, acc=a4, out_dtype=tl.int32)
+    total = a0.to(tl.int64) + (a1.to(tl.int64) << 7) + (a2.to(tl.int64) << 14)
+    if X + Y > 4:
+        total += a3.to(tl.int64) << 21
+    if X + Y == 6:
+        total += a4.to(tl.int64) << 28
+    return total
+
+
+@triton.jit
+def product(
+    x, y, ex, ey, bias, out, m, n, padded, x_plane, y_plane, x_batch, y_batch, bits,
+    X: tl.constexpr, Y: tl.constexpr, INTEGERS: tl.constexpr, BIAS: tl.constexpr, GIVEN_X: tl.constexpr,
+    GIVEN_Y: tl.constexpr, SECTION: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """out[batch, m, n], f32 or with INTEGERS i64, of slices [X, batch, m, padded] and [Y, batch, n, padded].
+
+    `x_batch` and `y_batch` are 1, or 0 where one matrix serves the whole batch. SECTION is 0 if `padded` terms fit into
+    the accumulators, else how many do. `ex`, `ey` are as in `slice_rows`.
+    """
+    down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
+    # Tiles of eight rows at a time: what they share stays in the second-level cache.
+    group = tl.program_id(0) // (8 * across)
+    height = min(down - group * 8, 8)
+    row = (group * 8 + tl.program_id(0) % (8 * across) % height) * BM + tl.arange(0, BM)
+    column = (tl.program_id(0) % (8 * across) // height) * BN + tl.arange(0, BN)
+    batch = tl.program_id(1).to(tl.int64)
+    x += batch * x_batch * m * padded
+    y += batch * y_batch * n * padded
+    if SECTION == 0:
+        total = _section(x, y, x_plane, y_plane, row, column, m, n, padded, 0, padded, X, Y, BM, BN, BK)
+    else:
+        total = tl.zeros((BM, BN), tl.int64)
+        for begin in range(0, padded, SECTION):
+            end = min(begin + SECTION, padded)
+            total += _section(x, y, x_plane, y_plane, row, column, m, n, padded, begin, end, X, Y, BM, BN, BK)
+    at = (batch * m + row[:, None]) * n + column[None, :]
+    there = (row[:, None] < m) & (column[None, :] < n)
+    if INTEGERS:
+        tl.store(out + at, total, mask=there)
+    else:
+        e_x = tl.load(ex + batch * x_batch * m + row, mask=row < m, other=0)
+        e_y = tl.load(ey + batch * y_batch * n + column, mask=column < n, other=0)
+        if not GIVEN_X:
+            e_x = exponent_of(e_x)
+        if not GIVEN_Y:
+            e_y = exponent_of(e_y)
+        bad = (e_x == 32767)[:, None] | (e_y == 32767)[None, :]
+        e = tl.where(bad, 0, e_x[:, None] + e_y[None, :] - bits)
+        value = tl.where(bad, float("nan"), rounded(total, e))
+        if BIAS:
+            value = value + tl.load(bias + column, mask=column < n, other=0.0)[None, :]
+        tl.store(out + at, canonical(value), mask=there)

@@ -1,0 +1,202 @@
+"""Single-element operations of arithmetic.md section 2 in Triton: what native/scalar.h is to the compiled functions.
+
+Every product and sum is launched with floating-point fusion off (`launch.start`), divisions and square roots are the
+correctly rounded ones, and constants are exact. NaN is made canonical where results are stored: a GPU's own is
+0x7fffffff.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def from_bits(bits):
+    return bits.to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def bits_of(x):
+    return x.to(tl.int32, bitcast=True)
+
+
+@triton.jit
+def store_bits(x):
+    """The bits of an f32, those of every NaN 0x7fc00000."""
+    return tl.where(x == x, bits_of(x), 0x7FC00000)
+
+
+@triton.jit
+def canonical(x):
+    return from_bits(store_bits(x))
+
+
+@triton.jit
+def magnitude(x):
+    """Bits without the sign: they are in the order of the magnitudes, NaN above infinity."""
+    return bits_of(x) & 0x7FFFFFFF
+
+
+@triton.jit
+def op_add(x, y):
+    return x + y
+
+
+@triton.jit
+def op_sub(x, y):
+    return x - y
+
+
+@triton.jit
+def op_mul(x, y):
+    return x * y
+
+
+@triton.jit
+def op_div(x, y):
+    return tl.div_rn(x, y)
+
+
+@triton.jit
+def op_sqrt(x):
+    return tl.sqrt_rn(x)
+
+
+@triton.jit
+def op_neg(x):
+    return from_bits(bits_of(x) ^ -0x80000000)
+
+
+@triton.jit
+def op_abs(x):
+    return from_bits(magnitude(x))
+
+
+# The second operand is never NaN in a list; the first is the result then. As native/scalar.h.
+@triton.jit
+def op_minimum(x, y):
+    return tl.where(y < x, y, x) + 0.0
+
+
+@triton.jit
+def op_maximum(x, y):
+    return tl.where(y > x, y, x) + 0.0
+
+
+@triton.jit
+def op_rint(x):
+    """To nearest, ties to even, with the sign of x: from 2^23 on every f32 is whole."""
+    sign = bits_of(x) & -0x80000000
+    limit = from_bits(sign | 0x4B000000)
+    near = (x + limit) - limit
+    whole = from_bits(magnitude(near) | sign)
+    return tl.where(magnitude(x) < 0x4B000000, whole, x)
+
+
+@triton.jit
+def op_lt(x, y):
+    return x < y
+
+
+@triton.jit
+def op_eq(x, y):
+    return x == y
+
+
+@triton.jit
+def op_select(condition, x, y):
+    return tl.where(condition, x, y)
+
+
+@triton.jit
+def op_add_i32(x, y):
+    return x + y
+
+
+@triton.jit
+def op_sub_i32(x, y):
+    return x - y
+
+
+@triton.jit
+def op_and_i32(x, y):
+    return x & y
+
+
+@triton.jit
+def op_or_i32(x, y):
+    return x | y
+
+
+@triton.jit
+def op_shr_i32(x, y):
+    return x >> y
+
+
+@triton.jit
+def op_i32_to_f32(x):
+    return x.to(tl.float32)
+
+
+# Lists cast what is below 2^22 in magnitude; of anything else their result does not depend on the integer.
+@triton.jit
+def op_f32_to_i32(x):
+    return bits_of(x + 12582912.0) - 0x4B400000
+
+
+@triton.jit
+def op_power_of_two(k):
+    return from_bits((k + 127) << 23)
+
+
+@triton.jit
+def op_scale(x, k):
+    """By 2^(k >> 1) and the rest: |k| <= 250, and the first product is exact for |x| > 2^-50 or k >= 0."""
+    half = k >> 1
+    return (x * op_power_of_two(half)) * op_power_of_two(k - half)
+
+
+# --- arithmetic.md section 3 ------------------------------------------------------------------------------------------
+
+
+@triton.jit
+def exponent_of(largest):
+    """From the bits of the greatest magnitude of a row: at least -95, 32767 if the row has a NaN or an infinity."""
+    e = (largest >> 23) - 126
+    e = tl.where(e < -95, -95, e)
+    return tl.where(largest >= 0x7F800000, 32767, e)
+
+
+@triton.jit
+def factor_of(e, p):
+    """2^(p - e) as f32; 1 under the sentinel, whose rows nobody reads."""
+    return op_power_of_two(tl.where(e == 32767, 0, p - e))
+
+
+@triton.jit
+def whole(x, factor):
+    """rint(x * factor) as i32, exact for what lies in its row; 0 for NaN and beyond i32."""
+    m = op_rint(x * factor)
+    return tl.where(magnitude(m) < 0x4F000000, m, 0.0).to(tl.int32)
+
+
+@triton.jit
+def power64(k):
+    """2^k as float64, built from bits; |k| below 1022."""
+    return ((k + 1023).to(tl.int64) << 52).to(tl.float64, bitcast=True)
+
+
+@triton.jit
+def jam(x):
+    """An i64 that rounds to the same f32 under any power of two and is exact in float64: arithmetic.md section 8."""
+    low = x & 0x7FF
+    sticky = (x - low) | tl.where(low != 0, 1024, 0).to(tl.int64)
+    small = (x < 9007199254740992) & (x > -9007199254740992)
+    return tl.where(small, x, sticky)
+
+
+@triton.jit
+def rounded(total, e):
+    """f32 round(total * 2^e), one rounding from the exact i64."""
+    return (jam(total).to(tl.float64) * power64(e)).to(tl.float32)

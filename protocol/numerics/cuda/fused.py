@@ -1,0 +1,160 @@
+"""Functions of elements and rows on CUDA, with the interface of `kernels.fused.Fused` and let in by the same digests.
+
+Operands are f32 on one device, results new, contiguous and canonical. Nothing is read back to the host, so all of it
+may be recorded in a CUDA graph.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.cuda import launch
+
+BLOCK = 1024
+"""Elements of one program in functions of one element: eight for each of 128 threads."""
+TILE = 2048
+"""Elements of a block of rows: sixteen for each of 128 threads, a few rows where they are short."""
+COLUMN_ROWS, COLUMNS = 32, 64
+"""Rows and columns of one program in sums of columns."""
+
+
+class CudaFused:
+    """The functions in Triton. See `kernels.fused.Fused` for what each gives."""
+
+    name = "fused-triton"
+
+    def map(self, function: int, x: Tensor, g: Tensor | None = None) -> Tensor:
+        """function(x), or g function(x); `function` is a `kernels.fused.Map`."""
+        x = x.detach().contiguous()
+        g = None if g is None else g.detach().contiguous()
+        out = torch.empty_like(x)
+        constants = {"WHICH": int(function), "GRADIENT": g is not None, "BLOCK": BLOCK}
+        _elements("map_elements", x.numel(), x if g is None else g, x, out, x.numel(), **constants)
+        return out
+
+    def softmax(self, x: Tensor, safe: bool) -> Tensor:
+        """exp(x - max) / sum."""
+        x = x.detach().contiguous()
+        return _rows("softmax", x, (x,), SAFE=safe)
+
+    def softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
+        """y (g - sum(g y))."""
+        g, y = g.detach().contiguous(), y.detach().contiguous()
+        return _rows("softmax_grad", g, (g, y))
+
+    def log_softmax(self, x: Tensor) -> Tensor:
+        """x - max - log(sum)."""
+        x = x.detach().contiguous()
+        return _rows("log_softmax", x, (x,))
+
+    def log_softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
+        """g - exp(y) sum(g)."""
+        g, y = g.detach().contiguous(), y.detach().contiguous()
+        return _rows("log_softmax_grad", g, (g, y))
+
+    def sum_rows(self, x: Tensor) -> Tensor:
+        """[… N] to [… 1]."""
+        x = x.detach().contiguous()
+        out = x.new_empty(*x.shape[:-1], 1)
+        grid, tile = _tiles(x)
+        launch.start("rows", "sum_rows", grid, x, out, *_table(x), **tile)
+        return out
+
+    def sum_columns(self, x: Tensor) -> Tensor:
+        """[M, N] to [1, N]."""
+        return _columns(x.detach().contiguous()).reshape(1, -1)
+
+    def layer_norm(
+        self, x: Tensor, gain: Tensor | None, bias: Tensor | None, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """[M, N] to y, mean [M, 1] and rstd [M, 1]."""
+        x = x.detach().contiguous()
+        gain, bias = (None if t is None else t.detach().contiguous() for t in (gain, bias))
+        y, mean, rstd = torch.empty_like(x), x.new_empty(x.shape[0], 1), x.new_empty(x.shape[0], 1)
+        grid, tile = _tiles(x)
+        given = {"GAIN": gain is not None, "BIAS": bias is not None}
+        operands = (x, x if gain is None else gain, x if bias is None else bias)
+        launch.start(
+            "rows", "layer_norm", grid, *operands, y, mean, rstd, float(eps), *_table(x), **given, **tile
+        )
+        return y, mean, rstd
+
+    def layer_norm_grad(
+        self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None
+    ) -> Tensor:
+        """The gradient of x [M, N]."""
+        g, x, mean, rstd = (t.detach().contiguous() for t in (g, x, mean, rstd))
+        gain = None if gain is None else gain.detach().contiguous()
+        return _rows(
+            "layer_norm_grad", x, (g, x, mean, rstd, x if gain is None else gain), GAIN=gain is not None
+        )
+
+    def layer_norm_grad_gain(self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+        """The gradient of the gain, [N]."""
+        g, x, mean, rstd = (t.detach().contiguous() for t in (g, x, mean, rstd))
+        return _columns(g, (x, mean, rstd))
+
+    def scalars(self, *values: Tensor) -> tuple[Tensor, ...]:
+        """Scalars as `adamw` takes them: they stay where they are."""
+        return values
+
+    def adamw(
+        self, tensors: tuple[Tensor, Tensor, Tensor, Tensor], scalars: tuple[Tensor | float, ...]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """p, g, m, v and size, eps, kept, beta1, 1 - beta1, beta2, 1 - beta2 to p', m', v'."""
+        p, g, m, v = (t.detach().contiguous() for t in tensors)
+        made = [torch.empty_like(p) for _ in range(3)]
+        scales = torch.stack([_on(x, p) for x in scalars[:3]])
+        factors = [float(x) for x in scalars[3:]]
+        _elements("adamw", p.numel(), p, g, m, v, *made, scales, *factors, p.numel(), BLOCK=BLOCK)
+        return made[0], made[1], made[2]
+
+    def canonical_in_place(self, x: Tensor) -> Tensor:
+        """Every NaN of a contiguous tensor that nobody else sees to 0x7fc00000."""
+        _elements("canonical_elements", x.numel(), x, x.numel(), BLOCK=BLOCK)
+        return x
+
+
+def _on(value: Tensor | float, like: Tensor) -> Tensor:
+    if isinstance(value, Tensor):
+        return value.detach().reshape(())
+    return torch.full((), value, dtype=torch.float32, device=like.device)
+
+
+def _elements(kernel: str, count: int, *arguments: object, **constants: int) -> None:
+    launch.start("elements", kernel, (-(-count // BLOCK),), *arguments, **constants)
+
+
+def _rows(kernel: str, like: Tensor, operands: tuple[Tensor, ...], **constants: int) -> Tensor:
+    out = torch.empty_like(like)
+    grid, tile = _tiles(like)
+    launch.start("rows", kernel, grid, *operands, out, *_table(like), **constants, **tile)
+    return out
+
+
+def _table(x: Tensor) -> tuple[int, int]:
+    return x.numel() // x.shape[-1], x.shape[-1]
+
+
+def _tiles(x: Tensor) -> tuple[tuple[int], dict[str, int]]:
+    """The grid for rows of x, and how many of them and of their elements one program has at a time."""
+    rows, columns = _table(x)
+    block = min(1 << (columns - 1).bit_length(), TILE)
+    height = min(TILE // block, 1 << (rows - 1).bit_length())
+    return (-(-rows // height),), {"ROWS": height, "BLOCK": block}
+
+
+def _columns(g: Tensor, normal: tuple[Tensor, Tensor, Tensor] | None = None) -> Tensor:
+    rows, columns = g.shape
+    largest = torch.zeros(columns, dtype=torch.int32, device=g.device)
+    totals = torch.zeros(columns, dtype=torch.int64, device=g.device)
+    out = g.new_empty(columns)
+    grid = (-(-rows // COLUMN_ROWS), -(-columns // COLUMNS))
+    tile = {"NORMAL": normal is not None, "ROWS": COLUMN_ROWS, "BLOCK": COLUMNS}
+    terms = (g, *(normal or (g, g, g)))
+    launch.start("rows", "largest_of_columns", grid, *terms, largest, rows, columns, **tile)
+    launch.start("rows", "add_columns", grid, *terms, largest, totals, rows, columns, **tile)
+    last = (-(-columns // BLOCK),)
+    launch.start("rows", "round_columns", last, largest, totals, out, columns, BLOCK=BLOCK)
+    return out

@@ -1,0 +1,124 @@
+"""The one door to Triton: whether it is there, and how a kernel is started.
+
+Every kernel is compiled without fusing products and sums into one rounding (`enable_fp_fusion`) and keeps subnormals.
+Under TRITON_INTERPRET=1 Triton runs kernels on the CPU, operation by operation by numpy: how tests prove their bits
+where there is no GPU. `compiled_only` compiles without running, to look at the code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+DEVICE = "protocol.numerics.cuda.device"
+INTERPRETED = "TRITON_INTERPRET"
+
+Compiled = Mapping[str, Any]
+"""Triton's stages by name: "ptx" as text, "cubin" as bytes."""
+
+_compiling: list[tuple[Any, dict[str, Compiled]]] = []
+
+
+@cache
+def present() -> bool:
+    """Whether Triton is installed."""
+    return find_spec("triton") is not None
+
+
+def runs_on(device: torch.device) -> bool:
+    """Whether Triton's kernels can be started on `device`: a CUDA device, or the CPU while Triton interprets."""
+    return present() and (device.type == "cuda" or (device.type == "cpu" and interprets()))
+
+
+def interprets() -> bool:
+    """Whether kernels run on the CPU, by numpy. Decided when Triton is imported, so set it before."""
+    return os.environ.get(INTERPRETED) == "1"
+
+
+@cache
+def code(name: str) -> ModuleType:
+    """The module `device/<name>.py`."""
+    return importlib.import_module(f"{DEVICE}.{name}")
+
+
+def start(
+    module: str, kernel: str, grid: tuple[int, ...], *arguments: object, warps: int = 4, **constants: Any
+) -> None:
+    """Run `kernel` of device/`module`.py on the device of its first tensor, in the current stream.
+
+    Tensors go as pointers: the caller sees to shapes and strides. Raises what Triton raises.
+    """
+    function = getattr(code(module), kernel)
+    if _compiling:
+        target, found = _compiling[-1]
+        found[f"{module}.{kernel}{sorted(constants.items())}"] = _compile(
+            function, target, arguments, warps, constants
+        )
+        return
+    tensor = next(a for a in arguments if isinstance(a, Tensor))
+    if tensor.device.type == "cpu":
+        with np.errstate(all="ignore"):
+            function[grid](*arguments, **constants)
+        return
+    with torch.cuda.device(tensor.device):
+        function[grid](*arguments, **constants, num_warps=warps, enable_fp_fusion=False)
+
+
+@contextmanager
+def compiled_only(capability: int) -> Iterator[dict[str, Compiled]]:
+    """Within, kernels are compiled for a compute capability (90: Hopper) and not run; no GPU is needed.
+
+    Gives what was compiled, by kernel and constants. Results of functions called within are whatever memory held.
+    """
+    from triton.backends.compiler import GPUTarget
+
+    found: dict[str, Compiled] = {}
+    _compiling.append((GPUTarget("cuda", capability, 32), found))
+    try:
+        yield found
+    finally:
+        _compiling.pop()
+
+
+TYPES = {
+    torch.float32: "*fp32",
+    torch.int8: "*i8",
+    torch.uint8: "*u8",
+    torch.int32: "*i32",
+    torch.uint32: "*u32",
+    torch.int64: "*i64",
+}
+
+
+def _compile(
+    function: Any, target: Any, arguments: tuple[object, ...], warps: int, constants: dict[str, Any]
+) -> Compiled:
+    import triton
+
+    signature, fixed = {}, dict(constants)
+    for name, value in zip(function.arg_names, arguments, strict=False):
+        if value is None:
+            signature[name], fixed[name] = "constexpr", None
+        else:
+            signature[name] = _type(value)
+    signature |= dict.fromkeys(constants, "constexpr")
+    source = triton.compiler.ASTSource(function, signature, fixed)
+    options = {"num_warps": warps, "enable_fp_fusion": False}
+    stages: Compiled = triton.compile(source, target=target, options=options).asm
+    return stages
+
+
+def _type(value: object) -> str:
+    if isinstance(value, Tensor):
+        return TYPES[value.dtype]
+    return "fp32" if isinstance(value, float) else "i64" if abs(int(str(value))) >= 1 << 31 else "i32"

@@ -1,0 +1,165 @@
+"""Product kernels for CUDA: int8 slices on the tensor cores by Triton, or by `torch._int_mm` where Triton is missing.
+
+| name | products | what else it launches |
+|---|---|---|
+| `int8-triton` | device/product.py, rounded in registers | two kernels for each operand: maxima of rows, slices |
+| `int8-mm` | `kernels.int8`, 4 to 9 calls of `torch._int_mm` for each matrix | torch's own operations |
+
+In this order, then float64. The order is reasoned (arithmetic.md section 8); no GPU has measured it yet.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.cuda import launch
+from protocol.numerics.kernels.cases import Cuts
+from protocol.numerics.kernels.int8 import SLICES, Int8
+
+TERMS = 64
+"""Terms of one step, and what rows are padded to: two 32-byte operands of an int8 tensor core instruction."""
+SECTION = 1 << 17
+"""Terms that an i32 accumulator holds: three products of 2^12 each, 3 * 2^12 * 2^17 < 2^31."""
+SMALL, WIDE = 64, 128
+"""Rows and columns of a tile. With three accumulators and 128 rows, eight warps hold 96 of their registers a thread in
+them; with more accumulators tiles are square."""
+QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
+"""Tile of the kernels that read f32: 8 KiB, in whichever order it lies."""
+
+
+class TritonInt8:
+    """Slices, products and rounding in Triton. Tests that interpret it take small tiles and short sections."""
+
+    name = "int8-triton"
+
+    def __init__(self, tile: tuple[int, int] | None = None, section: int = SECTION) -> None:
+        self._tile = tile
+        self._section = section
+
+    def available(self, device: torch.device) -> bool:
+        """On a CUDA device with tensor cores for int8 (compute capability 7.5 on), if Triton is installed."""
+        return (
+            device.type == "cuda" and launch.present() and torch.cuda.get_device_capability(device) >= (7, 5)
+        )
+
+    def cuts(self, px: int, py: int) -> Cuts:
+        """See `ProductKernel`. Tiles of rows go in groups of eight."""
+        height, width = self._tile or _tile(px, py)
+        return Cuts((height, 8 * height), (width,), (TERMS,), self._section + 1)
+
+    def contract(
+        self,
+        x: Tensor,
+        y: Tensor,
+        px: int,
+        py: int,
+        ex: Tensor | None = None,
+        ey: Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> Tensor:
+        """See `ProductKernel`."""
+        return self._run(x, y, px, py, ex, ey, bias, torch.float32)
+
+    def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
+        """See `ProductKernel`."""
+        return self._run(x, y, px, py, None, None, None, torch.int64)
+
+    def _run(
+        self,
+        x: Tensor,
+        y: Tensor,
+        px: int,
+        py: int,
+        ex: Tensor | None,
+        ey: Tensor | None,
+        bias: Tensor | None,
+        dtype: torch.dtype,
+    ) -> Tensor:
+        shape = (*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
+        if math.prod(y.shape[:-2]) == 1 and x.dim() > 2 and ex is None:  # one matrix serves the whole batch
+            x, y = x.reshape(-1, x.shape[-1]), y.reshape(y.shape[-2:])
+            ey = None if ey is None else _spread(ey, (y.shape[-2], 1))
+        batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        left, right = _Slices(x, px, ex, batch), _Slices(y, py, ey, batch)
+        out = torch.empty(shape, dtype=dtype, device=x.device)
+        height, width = self._tile or _tile(px, py)
+        grid = (-(-left.rows // height) * -(-right.rows // width), math.prod(batch))
+        launch.start(
+            "product",
+            "product",
+            grid,
+            *(left.data, right.data, left.exponents, right.exponents),
+            *(left.exponents if bias is None else bias.detach().contiguous(), out),
+            *(left.rows, right.rows, left.padded, left.plane, right.plane, left.batch, right.batch, px + py),
+            warps=8,
+            X=left.count,
+            Y=right.count,
+            INTEGERS=dtype == torch.int64,
+            BIAS=bias is not None,
+            GIVEN_X=left.given,
+            GIVEN_Y=right.given,
+            SECTION=self._section if left.padded > self._section else 0,
+            BM=height,
+            BN=width,
+            BK=TERMS,
+        )
+        return out
+
+
+class CudaIntMM(Int8):
+    """`kernels.int8` on CUDA alone: there it comes before float64, on a CPU after it."""
+
+    name = "int8-mm"
+
+    def available(self, device: torch.device) -> bool:
+        """On a CUDA device."""
+        return device.type == "cuda"
+
+
+class _Slices:
+    """An operand [… R, K] cut into slices on its device: i8 [count, batch, R, padded], and its rows' exponents."""
+
+    def __init__(self, x: Tensor, p: int, e: Tensor | None, batch: torch.Size) -> None:
+        x = x.detach()
+        shared = math.prod(x.shape[:-2]) == 1 and (e is None or math.prod(e.shape[:-2]) == 1)
+        batch = torch.Size(()) if shared else batch
+        x = x.reshape(x.shape[-2:]) if shared else x.expand(*batch, *x.shape[-2:])
+        outer, inner = batch if len(batch) == 2 else (1, math.prod(batch))
+        rows, terms = x.shape[-2:]
+        if len(batch) != 2:  # a view where one stride serves the whole batch, else a copy
+            x = x.reshape(1, inner, rows, terms)
+        count = outer * inner
+        self.count, self.rows, self.given = SLICES[p], rows, e is not None
+        self.batch = 0 if shared else 1
+        self.padded = -(-terms // TERMS) * TERMS
+        self.data = torch.empty(self.count, count, rows, self.padded, dtype=torch.int8, device=x.device)
+        self.plane = count * rows * self.padded
+        strides = (inner, *x.stride())
+        tile = {"ROWS": QUANTISED_ROWS, "BLOCK": QUANTISED_TERMS}
+        grid = (-(-rows // QUANTISED_ROWS) * -(-terms // QUANTISED_TERMS), count)
+        integers = x.dtype == torch.int32
+        if e is not None:
+            self.exponents = _spread(e, (*batch, rows, 1))
+        else:
+            self.exponents = torch.zeros(1 if integers else count * rows, dtype=torch.int32, device=x.device)
+            if not integers:
+                launch.start(
+                    "product", "largest_of_rows", grid, x, self.exponents, rows, terms, *strides, **tile
+                )
+        sizes = (rows, terms, self.padded, self.plane, *strides, p)
+        kind = {"COUNT": self.count, "INTEGERS": integers, "GIVEN": self.given}
+        launch.start("product", "slice_rows", grid, x, self.exponents, self.data, *sizes, **kind, **tile)
+
+
+def _tile(px: int, py: int) -> tuple[int, int]:
+    """Rows and columns of a tile of the product."""
+    return (WIDE if (px, py) == (13, 13) else SMALL), SMALL
+
+
+def _spread(e: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Exponents repeated for every row; those of a whole tensor may come with more axes of size 1 than it has."""
+    spare = max(e.dim() - len(shape), 0)
+    return e.reshape(e.shape[spare:]).expand(shape).to(torch.int32).contiguous()

@@ -1,0 +1,57 @@
+"""What there is to run on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+ROOT = Path(__file__).parents[2]
+
+Interpret = Callable[..., Any]
+"""From the name of a function of `interpreted.py` and its arguments to what it gives."""
+
+
+@pytest.fixture(scope="session")
+def cuda() -> torch.device:
+    """A CUDA device."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return torch.device("cuda")
+
+
+@pytest.fixture(scope="session")
+def triton() -> None:
+    """Triton is installed."""
+    if find_spec("triton") is None:
+        pytest.skip("Triton is not installed: `make test-gpu` installs it")
+
+
+@pytest.fixture(scope="session")
+def interpret(triton: None) -> Interpret:
+    """Run a function of `interpreted.py` in a process of its own, in which Triton interprets kernels on the CPU."""
+    del triton
+    return lambda name, *arguments: _run(name, arguments, {"TRITON_INTERPRET": "1"})
+
+
+@pytest.fixture(scope="session")
+def compiled(triton: None) -> Interpret:
+    """Run a function of `interpreted.py` in a process of its own, in which Triton compiles kernels and runs none."""
+    del triton
+    return lambda name, *arguments: _run(name, arguments, {})
+
+
+def _run(name: str, arguments: tuple[object, ...], variables: dict[str, str]) -> Any:
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"} | variables
+    command = [sys.executable, "-m", "tests.gpu.interpreted", name, *map(json.dumps, arguments)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])

@@ -1,0 +1,111 @@
+"""`python -m tests.gpu.interpreted FUNCTION [JSON …]`: what tests have done in a process of its own; prints JSON.
+
+Whether Triton interprets is decided when it is imported, so it cannot be switched inside a test.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+import torch
+
+from protocol.commitments import tensor_root
+from protocol.numerics.contract import contract as right_contract
+from protocol.numerics.cuda import hashing, launch
+from protocol.numerics.cuda.fused import CudaFused
+from protocol.numerics.cuda.product import TritonInt8
+from protocol.numerics.kernels import fused
+from protocol.numerics.kernels.cases import Call, Case, Layout, Order
+from protocol.numerics.kernels.trial import failure_of
+from protocol.numerics.sums import sum_f32
+from protocol.numerics.types import DType, to_bytes
+from protocol.program.library import softmax
+
+CPU = torch.device("cpu")
+ROWS, COLUMNS = Layout(Order.TERMS, True, False), Layout(Order.ROWS, True, False)
+APART = Layout(Order.APART, False, True)
+CASES = (
+    Call(1, 1, 1, 1, ROWS, ROWS, True, (False, False), False, 1),
+    Call(18, 35, 130, 1, COLUMNS, ROWS, False, (False, True), True, 1),
+    Call(5, 3, 200, 2, APART, ROWS, False, (True, False), False, 1),
+    Call(5, 3, 200, 1, ROWS, COLUMNS, True, (False, False), False, 1),
+)
+"""More than a tile of 16 in each direction, terms beyond a section of 128, every layout, exponents given and not."""
+BATCHES = (
+    ((2, 3, 20, 9), (2, 3, 5, 9)),
+    ((4, 1, 6, 70), (1, 5, 3, 70)),
+    ((2, 3, 4, 10, 7), (7, 7)),
+    ((3, 2, 2, 10, 7), (3, 2, 2, 6, 7)),
+)
+
+
+def functions() -> dict[str, str]:
+    """Digests of the fused functions, by name."""
+    return fused.trial(CudaFused())
+
+
+def rows() -> list[bool]:
+    """Functions of rows in blocks and beyond one block, beside the plain ones."""
+    f = CudaFused()
+    wide = torch.sin(torch.arange(3 * 2500, dtype=torch.float32)).reshape(3, 2500) * 9
+    wide[1, 7] = -math.inf
+    table, other = fused.numbers(3), fused.numbers(4)
+    pairs = [
+        (f.softmax(wide, False), softmax._softmax(wide, safe=False)),
+        (f.sum_rows(wide), sum_f32(wide)),
+        *((f.log_softmax(x), softmax._log_softmax(x)) for x in (wide, table)),
+        (f.log_softmax_grad(table, other), softmax._log_softmax_grad(table, other)),
+    ]
+    return [torch.equal(a.view(torch.int32), b.view(torch.int32)) for a, b in pairs]
+
+
+def products(px: int, py: int) -> list[str | None]:
+    """What is wrong with products of px by py bits."""
+    kernel = TritonInt8((16, 16), 128)
+    return [failure_of(kernel, CPU, Case(call, px, py)) for call in CASES]
+
+
+def batches() -> list[bool]:
+    """Batches that broadcast, operands in other orders."""
+    kernel, given = TritonInt8((16, 16)), torch.Generator().manual_seed(1)
+    found = []
+    for left, right in BATCHES:
+        x, y = torch.randn(left, generator=given), torch.randn(right, generator=given)
+        found.append(torch.equal(kernel.contract(x, y, 13, 20), right_contract(x, y, 13, 20)))
+    x = torch.randn(2, 20, 3, 9, generator=given).transpose(1, 2)
+    return [*found, torch.equal(kernel.contract(x, x, 20, 20), right_contract(x, x, 20, 20))]
+
+
+def roots() -> list[bool]:
+    """Tensor roots of a broken last chunk, of a NaN that is not canonical, of bytes and bools."""
+    x = torch.arange(600, dtype=torch.float32)
+    x[3] = torch.tensor(-1, dtype=torch.int32).view(torch.float32)
+    few = [(x, DType.F32), (torch.arange(7).to(torch.uint8), DType.U8), (torch.arange(3) == 1, DType.BOOL)]
+    found = []
+    for value, dtype in few:
+        words = hashing.root_words(value, dtype).numpy().astype(">i4").tobytes()
+        found.append(words == tensor_root(to_bytes(value, dtype)))
+    return found
+
+
+def assembly(capability: int) -> dict[str, str]:
+    """PTX of every kernel for a compute capability."""
+    f, product = CudaFused(), TritonInt8()
+    with launch.compiled_only(capability) as found:
+        for run in fused.TRIALS.values():
+            run(f)
+        f.log_softmax(torch.zeros(3, 70))
+        f.log_softmax_grad(torch.zeros(3, 70), torch.zeros(3, 70))
+        for px in (13, 20):
+            for py in (13, 20):
+                product.contract(torch.zeros(200, 128), torch.zeros(70, 128), px, py, bias=torch.zeros(70))
+        hashing.root_words(torch.zeros(300), DType.F32)
+    return {name: stages["ptx"] for name, stages in found.items()}
+
+
+if __name__ == "__main__":
+    result: Any = globals()[sys.argv[1]](*map(json.loads, sys.argv[2:]))
+    print(json.dumps(result))

@@ -1,0 +1,81 @@
+"""CPU and CUDA have the same bits: every kernel, every library function, roots. Skipped where there is no GPU."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from protocol.commitments import tensor_root
+from protocol.device import DeviceExecutor
+from protocol.numerics.cuda import hashing
+from protocol.numerics.kernels import fused
+from protocol.numerics.kernels.choice import KERNELS
+from protocol.numerics.kernels.trial import failure
+from protocol.numerics.self_check import self_check
+from protocol.numerics.types import DType, to_bytes
+from protocol.program import Interpreter
+from protocol.program.library import CATALOGUE, kernels
+from protocol.program.step import State
+from protocol.replay import Work
+from tests.same_bits.runs import MODELS, SEED, Model
+from tests.unit.library.cases import CASES, FILLS, Case, operands
+
+pytestmark = pytest.mark.gpu
+
+STEPS = 5
+
+
+def test_the_device_checks_itself(cuda: torch.device) -> None:
+    self_check(cuda)
+
+
+@pytest.mark.parametrize("px", [13, 20])
+@pytest.mark.parametrize("py", [13, 20])
+@pytest.mark.parametrize("name", ["int8-triton", "int8-mm", "float64"])
+def test_products(cuda: torch.device, name: str, px: int, py: int) -> None:
+    (kernel,) = (kernel for kernel in KERNELS if kernel.name == name)
+    if not kernel.available(cuda):
+        pytest.skip(f"{name} does not run here")
+    assert failure(kernel, cuda, px, py) is None
+
+
+@pytest.mark.usefixtures("triton")
+def test_functions_pass_their_trial(cuda: torch.device) -> None:
+    functions = fused.cuda_functions(None)
+    assert functions is not None
+    assert fused.trial(functions, cuda) == {**fused.DIGESTS, **fused.CUDA_DIGESTS}
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_library_functions(cuda: torch.device, case: Case, fill: str) -> None:
+    function = CATALOGUE[case.function]
+    program, kernel = function.program(case.operands, case.attributes), function.kernel(case.attributes)
+    given = operands(case, fill, 0)
+    here, there = kernel(given), kernel([x.to(cuda) for x in given])
+    for type_, a, b in zip(program.outputs, here, there, strict=True):
+        assert to_bytes(a, type_.dtype) == to_bytes(b, type_.dtype)
+
+
+@pytest.mark.usefixtures("triton")
+@pytest.mark.parametrize("count", [1, 255, 256, 257, 100_003])
+def test_roots(cuda: torch.device, count: int) -> None:
+    x = torch.sin(torch.arange(count, dtype=torch.float32))
+    found = hashing.roots([x.to(cuda)], [DType.F32])
+    assert found == [tensor_root(to_bytes(x, DType.F32))]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
+def test_training(cuda: torch.device, model: Model, graph: bool, caplog: pytest.LogCaptureFixture) -> None:
+    captured = model.build(STEPS)
+    step, found = captured.step_program, kernels(captured.step_program.program, captured.hints)
+    state = captured.initial_state(SEED)
+    executor = DeviceExecutor(Work(1, step, captured.fixed, found), cuda, graph=graph)
+    there: State = state
+    for number in range(1, STEPS + 1):
+        state = step.step(state, captured.fixed, Interpreter(found))
+        there = executor.step(there, number)
+        assert step.tensor_roots(there) == step.tensor_roots(state)
+    assert not caplog.records, "the step was not recorded as a graph, or a kernel was refused"

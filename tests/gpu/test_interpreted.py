@@ -1,0 +1,61 @@
+"""Bits of the Triton kernels where there is no GPU: every operation of a kernel, run by numpy.
+
+This shows that the kernels say what the arithmetic says. What a GPU's compiler makes of them is `test_compiled` and,
+on a GPU, `test_cuda`.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from protocol.commitments import tensor_root
+from protocol.numerics.cuda import generate, hashing
+from protocol.numerics.kernels import fused
+from protocol.numerics.types import DType, to_bytes
+from protocol.program.library import softmax
+from tests.gpu.conftest import Interpret
+
+pytestmark = pytest.mark.gpu
+
+
+def test_the_lists_are_those_of_elementary() -> None:
+    assert generate.FILE.read_text() == generate.source()
+
+
+def test_the_digests_that_only_cuda_has_are_those_of_the_plain_functions() -> None:
+    table, other = fused.numbers(3), fused.numbers(4)
+    assert fused.digest(softmax._log_softmax(table)) == fused.CUDA_DIGESTS["log_softmax"]
+    assert fused.digest(softmax._log_softmax_grad(table, other)) == fused.CUDA_DIGESTS["log_softmax_grad"]
+
+
+def test_functions_of_elements_and_rows_pass_their_trial(interpret: Interpret) -> None:
+    assert interpret("functions") == {**fused.DIGESTS, **fused.CUDA_DIGESTS}
+
+
+def test_rows_longer_than_a_block(interpret: Interpret) -> None:
+    found = interpret("rows")
+    assert len(found) == 5
+    assert all(found)
+
+
+@pytest.mark.parametrize("px", [13, 20])
+@pytest.mark.parametrize("py", [13, 20])
+def test_products(interpret: Interpret, px: int, py: int) -> None:
+    assert interpret("products", px, py) == [None, None, None, None]
+
+
+def test_products_of_batches(interpret: Interpret) -> None:
+    found = interpret("batches")
+    assert len(found) == 5
+    assert all(found)
+
+
+def test_roots(interpret: Interpret) -> None:
+    assert interpret("roots") == [True, True, True]
+
+
+def test_the_plain_hash_that_roots_are_tried_against_is_the_commitments() -> None:
+    x = torch.arange(3 * 256 + 1, dtype=torch.float32)
+    data = to_bytes(x, DType.F32)
+    assert hashing._by_hashlib(data) == tensor_root(data)
