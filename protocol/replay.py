@@ -54,7 +54,12 @@ ExecutorFactory = Callable[[Work], Executor]
 
 def honest_executor(work: Work) -> Executor:
     """The committed program, by fused kernels where there are any."""
-    return HonestExecutor(work.program, work.fixed, Interpreter(work.kernels, fuse=fusions))
+    return HonestExecutor(work.program, work.fixed, honest_interpreter(work))
+
+
+def honest_interpreter(work: Work) -> Interpreter:
+    """What runs the committed program's instructions on the CPU: by kernels, and several as one where that is ready."""
+    return Interpreter(work.kernels, fuse=fusions)
 
 
 class HonestExecutor:

@@ -19,7 +19,7 @@ from solver.holding import hold
 from solver.processes import runner
 from solver.progress import Progress
 from solver.record import Record
-from solver.training import Alone, Training
+from solver.training import Training
 
 FEW_BITS = 4.0
 """A row whose ordinary values have fewer bits left than these is worth a warning: up to 3 % off (half of 2^-4)."""
@@ -81,7 +81,7 @@ class Engagement:
 
     def _train(self, view: TaskView) -> bool:
         if self._training is None:
-            steps = runner(self._desk, self._work, self.terms, Alone(self.record.executor))
+            steps = runner(self._desk, self._work, self.terms, self.record.executor)
             kept = self._desk.metrics.checkpoints.inc
             self._training = Training(self.record, self._start, kept, steps)
             self._progress.begin(self.task, self._training.steps, self._training.steps_done)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from protocol.program.parallel.units import units
 from protocol.program.step import State
-from protocol.replay import Work, honest_executor
+from protocol.replay import Executor, HonestExecutor, Work
 from protocol.runtime.logs import get
 from protocol.task import Terms
 from protocol.workers import WorkerLost, Workers
@@ -23,13 +23,14 @@ ATTEMPTS = 2
 """To train one segment with workers."""
 
 
-def runner(desk: Desk, work: Work, terms: Terms, alone: Alone) -> Runner:
+def runner(desk: Desk, work: Work, terms: Terms, executor: Executor) -> Runner:
     """What trains a task, of whose bundle the verified copy lies under the home folder.
 
-    A conduct with an executor of its own keeps to it, in this process.
+    Workers compute as `HonestExecutor` does, on the CPU; any other executor keeps to this process.
     """
+    alone = Alone(executor)
     wanted, there = desk.settings.processes, len(units(work.program.program))
-    if wanted == 1 or desk.conduct.executor is not honest_executor:
+    if wanted == 1 or type(executor) is not HonestExecutor:
         return alone
     processes = min(wanted, max(1, there))
     if processes < wanted:

@@ -40,24 +40,21 @@ def _work(job: dict[str, Any], commands: SimpleQueue[str], out: TextIO) -> None:
 
     from protocol.bundles import BundleMismatch, load_bundle
     from protocol.numerics.self_check import require_mode, self_check
-    from protocol.program.execute import Interpreter
-    from protocol.program.library import kernels
     from protocol.program.parallel import Group, SharedStep
     from protocol.program.step import State, metrics
+    from protocol.replay import Work, honest_interpreter
     from protocol.workers.states import read_state, write_state
 
     self_check()
     found = sha256(Path(job["bundle"], "manifest.json").read_bytes()).hexdigest()
     if found != job["hash"]:
         raise BundleMismatch("bundle", expected=job["hash"], got=found, remedy="fetch it again")
-    bundle = load_bundle(Path(job["bundle"]))
-    program, fixed = bundle.step, bundle.fixed()
-    interpreter = Interpreter(kernels(program.program, bundle.hints))
-    del bundle
+    work = Work.of(0, load_bundle(Path(job["bundle"])))  # its number is no matter here
+    program = work.program
     rank, size, file = job["rank"], job["size"], Path(job["state"])
     store = dist.FileStore(job["rendezvous"], size)  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=PATIENCE)
-    shared = SharedStep(program, fixed, interpreter, Group())
+    shared = SharedStep(program, work.fixed, honest_interpreter(work), Group())
     state: State = {}
     _say(out, ready=True)
     while True:
