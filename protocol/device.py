@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from protocol.dispute.parties import Frame
-from protocol.numerics.self_check import require_mode
+from protocol.numerics.self_check import require_mode, self_check
 from protocol.program.execute import Interpreter
 from protocol.program.step import State, StepProgram
 from protocol.replay import Executor, ExecutorFactory, Work, honest_executor
@@ -41,6 +41,15 @@ def device_of(setting: str) -> torch.device:
             "driver, or set device = auto"
         )
     return torch.device("cuda" if there and setting != "cpu" else "cpu")
+
+
+def checked(setting: str) -> torch.device:
+    """`device_of`, after the device's own self-check; the CPU's is the caller's. Raises `SelfCheckError` too."""
+    device = device_of(setting)
+    if device.type != "cpu":
+        self_check(device)
+        _log.info("steps run on %s", torch.cuda.get_device_name(device))
+    return device
 
 
 def executor_on(device: torch.device) -> ExecutorFactory:

@@ -14,6 +14,7 @@ from protocol.runtime.options import (
     AccountOption,
     DeploymentOption,
     DevAccountOption,
+    DeviceOption,
     HomeOption,
     JsonOption,
     LogJsonOption,
@@ -52,6 +53,7 @@ def run(
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
     url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
     task: TasksOption = None,
+    device: DeviceOption = None,
     processes: Annotated[
         int | None, typer.Option(min=1, max=64, help="Processes that train together.")
     ] = None,
@@ -70,6 +72,7 @@ def run(
             "port": port,
             "url": url,
             "tasks": tuple(task) if task else None,
+            "device": device,
             "processes": processes,
         }
         code = _run(at_home(home), flags, once, log_json, verbose)
@@ -128,10 +131,12 @@ def _connection_flags(
 
 def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool) -> ExitCode:
     from protocol.chain.client import connect
+    from protocol.device import checked, executor_on
     from protocol.numerics.self_check import self_check
     from protocol.runtime import logs
     from protocol.runtime.settings import load
     from protocol.runtime.stopping import Stop
+    from solver.conduct import Conduct
     from solver.node import SolverNode
     from solver.progress import Progress
     from solver.settings import SolverSettings
@@ -139,13 +144,14 @@ def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool
     settings = load(SolverSettings, "solver", home.config, flags).values
     logs.configure(log_json, verbose)
     self_check()
+    conduct = Conduct(executor=executor_on(checked(settings.device)))
     stop = Stop()
     stop.on_signals()
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
     with connect(
         settings.rpc, settings.deployment, settings.account, password_file=settings.password_file
     ) as client:
-        return SolverNode(client, settings, home, stop=stop, progress=progress).run(once)
+        return SolverNode(client, settings, home, conduct, stop=stop, progress=progress).run(once)
 
 
 def _withdraw(home: Home, flags: dict[str, object | None], dry_run: bool, as_json: bool) -> None:

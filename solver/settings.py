@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -47,6 +47,8 @@ class SolverSettings(BaseModel):
     margin: Annotated[float, Field(ge=0, le=100)] = 0.2
     opening: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Share of the budget that a first bid asks for."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where steps run; auto: on a CUDA device if torch has one. The bits are the same."""
     tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Tasks to bid on; empty: all."""
     bundles: tuple[str, ...] = ()

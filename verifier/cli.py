@@ -13,6 +13,7 @@ from protocol.runtime.options import (
     AccountOption,
     DeploymentOption,
     DevAccountOption,
+    DeviceOption,
     HomeOption,
     JsonOption,
     LogJsonOption,
@@ -57,6 +58,7 @@ def watch(
     password_file: PasswordOption = None,
     deployment: DeploymentOption = None,
     task: TasksOption = None,
+    device: DeviceOption = None,
     home: HomeOption = None,
     once: Annotated[bool, typer.Option("--once", help="Stop when the tasks are over.")] = False,
     log_json: LogJsonOption = False,
@@ -73,6 +75,7 @@ def watch(
             "stake_slots": stake_slots,
             "whistleblow": whistleblow,
             "tasks": tuple(task) if task else None,
+            "device": device,
             **_connection(rpc, account, dev_account, password_file, deployment),
         }
         code = _watch(at_home(home), flags, once, log_json, verbose)
@@ -179,15 +182,18 @@ def _client(settings: VerifierSettings) -> Client:
 def _watch(
     home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool
 ) -> ExitCode:
+    from protocol.device import checked, executor_on
     from protocol.numerics.self_check import self_check
     from protocol.runtime import logs
     from protocol.runtime.stopping import Stop
+    from verifier.conduct import Conduct
     from verifier.node import VerifierNode
 
     settings = _settings(home, flags)
     logs.configure(log_json, verbose)
     self_check()
+    conduct = Conduct(executor=executor_on(checked(settings.device)))
     stop = Stop()
     stop.on_signals()
     with _client(settings) as client:
-        return VerifierNode(client, settings, home, stop=stop).run(once)
+        return VerifierNode(client, settings, home, conduct, stop=stop).run(once)

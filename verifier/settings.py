@@ -6,7 +6,7 @@ Importing this loads pydantic, so the command line does it only when it runs.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,6 +26,8 @@ class VerifierSettings(BaseModel):
     """Scalar operations a second that this machine manages, to open no game whose clock is shorter than a replay."""
     whistleblow: bool = False
     """Replay all segments of every submitted task, drawn or not."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where steps run; auto: on a CUDA device if torch has one. The bits are the same."""
     tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Tasks to look at; empty: all."""
     games: Annotated[int, Field(ge=1, le=64)] = 4

@@ -20,6 +20,9 @@ DevAccountOption = Annotated[
 ]
 PasswordOption = Annotated[Path | None, typer.Option(help="File whose first line opens the account.")]
 DeploymentOption = Annotated[Path | None, typer.Option(help="Deployment file, else that of the chain.")]
+DeviceOption = Annotated[
+    str | None, typer.Option(help="Where steps run: auto, cpu or cuda; the bits are the same.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")]
 TasksOption = Annotated[list[int] | None, typer.Option("--task", min=1, help="Only this task (repeatable).")]
 LogJsonOption = Annotated[bool, typer.Option("--log-json", help="One JSON object a line on stderr.")]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ import torch
 
 from protocol.device import DeviceError, DeviceExecutor, device_of, executor_on
 from protocol.replay import Executor, HonestExecutor, Work
+from protocol.runtime.exits import ExitCode
 from tests.unit.solver import tiny
 
 CPU = torch.device("cpu")
@@ -98,3 +102,17 @@ def test_a_step_that_cannot_be_recorded_says_so_once(caplog: pytest.LogCaptureFi
 def test_a_step_on_cuda(cuda: torch.device, graph: bool, caplog: pytest.LogCaptureFixture) -> None:
     assert same(run(DeviceExecutor(work(), cuda, graph=graph)))
     assert not caplog.records
+
+
+@pytest.mark.parametrize(("command", "options"), [("solver", ["run"]), ("verifier", ["watch"])])
+def test_the_commands_refuse_a_device_that_is_not_there(
+    command: str, options: list[str], tmp_path: Path
+) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    program = Path(sys.executable).parent / command
+    call = [str(program), *options, "--device", "cuda", "--dev-account", "1", "--home", str(tmp_path)]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert done.returncode == ExitCode.HOPELESS
+    assert "expected a CUDA device that torch can use, found none" in done.stderr
+    assert "Traceback" not in done.stderr
