@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measure import Row
@@ -68,8 +69,13 @@ def plain(name: str) -> int:
     """Bytes that the same model's steps in float32 torch need beyond the libraries."""
     from benchmarks.gpt import plain_step
 
+    return growth(lambda: plain_step(name))
+
+
+def growth(make: Callable[[], Callable[[], None]]) -> int:
+    """Bytes that making a step and running it need beyond the libraries."""
     before = _in_use("VmRSS")
-    step = plain_step(name)
+    step = make()
     _forget_largest()
     for _ in range(STEPS):
         step()

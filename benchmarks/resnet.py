@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from benchmarks import memory
 from benchmarks.measure import Row, interleaved, ratio_row
 from examples.resnet import BasicBlock
 from protocol.program.capture import CapturedStep, capture
@@ -27,7 +28,6 @@ IMAGES = 256
 CLASSES = 10
 STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
 """Channels and the stride of the first of two blocks."""
-MEBIBYTE = 1 << 20
 
 
 class ResNet18(nn.Module):
@@ -71,7 +71,7 @@ def _memory(where: str) -> Row:
         step = captured()
         write_bundle(Bundle.of("resnet18", step, step.initial_state(seed=1)), Path(folder))
         ours, plain = _run("exact", folder), _run("plain", folder)
-    sizes = f"{ours / MEBIBYTE:,.0f} / {plain / MEBIBYTE:,.0f} MiB"
+    sizes = f"{ours / memory.MEBIBYTE:,.0f} / {plain / memory.MEBIBYTE:,.0f} MiB"
     return Row(f"peak memory of a step, exact / plain, {where} ({sizes})", f"{ours / plain:.2f}x", "1.3x")
 
 
@@ -121,3 +121,8 @@ def _images() -> dict[str, Tensor]:
     generator = torch.Generator().manual_seed(0)
     pixels = torch.randn(IMAGES, 3, 32, 32, generator=generator)
     return {"pixels": pixels, "labels": torch.randint(CLASSES, (IMAGES,), generator=generator)}
+
+
+if __name__ == "__main__":
+    grown = memory.exact(sys.argv[2]) if sys.argv[1] == "exact" else memory.growth(plain_step)
+    print(json.dumps(grown))

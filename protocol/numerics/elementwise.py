@@ -68,12 +68,12 @@ def abs_(x: Tensor) -> Tensor:
 
 def minimum(x: Tensor, y: Tensor) -> Tensor:
     """Smaller of two f32, NaN if either is; +0.0 is added, so a zero result is +0."""
-    return canonical(torch.minimum(x, y) + 0.0)
+    return canonical(torch.minimum(x, y).add_(0.0))
 
 
 def maximum(x: Tensor, y: Tensor) -> Tensor:
     """Larger of two f32, NaN if either is; +0.0 is added, so a zero result is +0."""
-    return canonical(torch.maximum(x, y) + 0.0)
+    return canonical(torch.maximum(x, y).add_(0.0))
 
 
 def floor(x: Tensor) -> Tensor:
@@ -116,7 +116,8 @@ def _select_by_bits(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     kept = condition.to(torch.int32).sub_(1)  # 0 where x is chosen, else all ones
     left, right = x.view(torch.int32), y.view(torch.int32)
     if x.numel() == 1 and not int(left):
-        return (kept & right).view(torch.float32)
+        kept = kept.bitwise_and_(right) if y.numel() == 1 or y.shape == condition.shape else kept & right
+        return kept.view(torch.float32)
     return (left ^ ((left ^ right) & kept)).view(torch.float32)
 
 

@@ -7,12 +7,15 @@ NaN). Indices are flat positions in the height x width plane of the input.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import div
-from protocol.numerics.sums import sum_f32
+from protocol.numerics.elementwise import div, select
+from protocol.numerics.rows import exponent, round_exact, row_scale, whole_in_row
+from protocol.numerics.sums import FLOAT64_TERMS, SUM_BITS, sum_f32
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
@@ -30,11 +33,12 @@ from protocol.program.library.windows import (
 
 def _max_pool(x: Tensor, *, rows: int, columns: int, **sliding: int) -> tuple[Tensor, Tensor]:
     s = Sliding(**sliding)
-    seen = _seen_tensor(padded_tensor(x, s, (rows, columns), -math.inf), s, (rows, columns))
-    largest, inside = seen[0], torch.zeros(seen.shape[1:], dtype=torch.int32, device=x.device)
-    for k, other in enumerate(seen[1:], 1):
+    first, *others = _seen_tensors(padded_tensor(x, s, (rows, columns), -math.inf), s, (rows, columns))
+    largest, inside = first, torch.zeros(first.shape, dtype=torch.int32, device=x.device)
+    for k, other in enumerate(others, 1):
         better = (other > largest) | ((other != other) & (largest == largest))
-        largest, inside = torch.where(better, other, largest), inside.masked_fill_(better, k)
+        inside += (k - inside).mul_(better)
+        largest = torch.maximum(largest, other)
 
     def starts(count: int, stride: int, padding: int) -> Tensor:
         return torch.arange(count, dtype=torch.int32, device=x.device) * stride - padding
@@ -73,10 +77,15 @@ def max_pool(b: Builder, x: Value, *, rows: int, columns: int, **sliding: int) -
 
 def _max_pool_grad(g: Tensor, index: Tensor, *, height: int, width: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
-    came = _seen_tensor(spread_tensor(index, s, height, width, NOWHERE), s.unit(), (height, width))
     own = torch.arange(height * width, dtype=torch.int32, device=g.device).reshape(height, width)
-    each = _seen_tensor(spread_tensor(g, s, height, width, 0.0), s.unit(), (height, width))
-    return sum_f32(torch.where(came == own, each, 0.0), axis=0).squeeze(0)
+    came = _seen_tensors(spread_tensor(index, s, height, width, NOWHERE), s.unit(), (height, width))
+    each = _seen_tensors(spread_tensor(g, s, height, width, 0.0), s.unit(), (height, width))
+    nothing = torch.zeros((), device=g.device)
+
+    def chosen(i: Tensor, x: Tensor) -> Tensor:
+        return select(i == own, x, nothing)
+
+    return _sum_of([partial(chosen, i, x) for i, x in zip(came, each, strict=True)])
 
 
 @define("max_pool_grad", kernel=_max_pool_grad)
@@ -95,7 +104,7 @@ def max_pool_grad(b: Builder, g: Value, index: Value, *, height: int, width: int
 def _mean_pool(x: Tensor, *, divisor: int, include_padding: bool, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
     count = s.count(x.shape[2], x.shape[3])
-    total = sum_f32(_seen_tensor(padded_tensor(x, s, count, 0.0), s, count), axis=0).squeeze(0)
+    total = _sum_of([seen.clone for seen in _seen_tensors(padded_tensor(x, s, count, 0.0), s, count)])
     return div(total, _terms_tensor(x, s, divisor, include_padding))
 
 
@@ -118,8 +127,8 @@ def _mean_pool_grad(
     s = Sliding(**sliding)
     plane = torch.empty((1, 1, height, width), device=g.device)
     each = div(g, _terms_tensor(plane, s, divisor, include_padding))
-    seen = _seen_tensor(spread_tensor(each, s, height, width, 0.0), s.unit(), (height, width))
-    return sum_f32(seen, axis=0).squeeze(0)
+    seen = _seen_tensors(spread_tensor(each, s, height, width, 0.0), s.unit(), (height, width))
+    return _sum_of([part.clone for part in seen])
 
 
 @define("mean_pool_grad", kernel=_mean_pool_grad)
@@ -152,10 +161,10 @@ def _terms(b: Builder, s: Sliding, divisor: int, include_padding: bool, height: 
 def _terms_tensor(x: Tensor, s: Sliding, divisor: int, include_padding: bool) -> Tensor:
     """The tensor's form of `_terms`; x [N, C, H, W] gives the size and the device."""
     if include_padding:
-        return torch.tensor(divisor, dtype=torch.float32, device=x.device)
+        return torch.full((), divisor, dtype=torch.float32, device=x.device)
     count = s.count(x.shape[2], x.shape[3])
     ones = padded_tensor(torch.ones_like(x[:1, :1]), s, count, 0.0)
-    return _seen_tensor(ones, s, count).sum(0)[0, 0]  # whole numbers
+    return torch.stack(_seen_tensors(ones, s, count)).sum(0)[0, 0]  # whole numbers
 
 
 def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value:
@@ -167,8 +176,31 @@ def _seen(b: Builder, whole: Value, s: Sliding, count: tuple[int, int]) -> Value
     return b.reshape(seen, (n * c * count[0] * count[1], s.kernel_y * s.kernel_x))
 
 
-def _seen_tensor(whole: Tensor, s: Sliding, count: tuple[int, int]) -> Tensor:
-    """A padded [N, C, H, W] to [KH KW, N, C, OH, OW]: windows lie apart, so that whole planes are worked on at once."""
-    t = window_strides(tuple(whole.shape), s)
-    shape = (s.kernel_y, s.kernel_x, *whole.shape[:2], *count)
-    return whole.as_strided(shape, (t["ky"], t["kx"], t["n"], t["c"], t["y"], t["x"])).flatten(0, 1)
+def _seen_tensors(whole: Tensor, s: Sliding, count: tuple[int, int]) -> list[Tensor]:
+    """A padded [N, C, H, W] to KH KW views [N, C, OH, OW]: what every window has at one place of the kernel."""
+
+    def along(k: int, dilation: int, stride: int, windows: int) -> slice:
+        return slice(k * dilation, k * dilation + (windows - 1) * stride + 1, stride)
+
+    return [
+        whole[
+            :, :, along(y, s.dilation_y, s.stride_y, count[0]), along(x, s.dilation_x, s.stride_x, count[1])
+        ]
+        for y in range(s.kernel_y)
+        for x in range(s.kernel_x)
+    ]
+
+
+def _sum_of(terms: Sequence[Callable[[], Tensor]]) -> Tensor:
+    """`sum_f32` of f32 tensors of one shape, element by element. Each is made twice and never kept."""
+    if len(terms) > FLOAT64_TERMS:
+        return sum_f32(torch.stack([term() for term in terms]), axis=0).squeeze(0)
+    largest = terms[0]().abs()
+    for term in terms[1:]:
+        largest = torch.maximum(largest, term().abs_())
+    e = exponent(largest.unsqueeze(0), 0).squeeze(0)
+    total = torch.zeros(largest.shape, dtype=torch.float64, device=largest.device)
+    del largest
+    for term in terms:
+        total += whole_in_row(term(), e, SUM_BITS)
+    return round_exact(total, row_scale(e, SUM_BITS))

@@ -37,22 +37,63 @@ constexpr uint32_t ZEROS[PANEL_Y + 16] = {0};
 int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floored(int64_t a, int64_t b) { return a >= 0 ? a / b : -up(-a, b); }
 
+// Blocks that a thread's earlier convolutions used: fresh memory costs a page fault for every 4 KiB.
+class Kept {
+  public:
+    ~Kept() {
+        for (const Block &block : blocks_) std::free(block.at);
+    }
+
+    // At least so many bytes, or null.
+    void *take(int64_t bytes, int64_t &size) {
+        auto best = blocks_.end();
+        for (auto block = blocks_.begin(); block != blocks_.end(); ++block)
+            if (block->size >= bytes && (best == blocks_.end() || block->size < best->size)) best = block;
+        if (best != blocks_.end()) {
+            void *const at = best->at;
+            size = best->size, held_ -= size;
+            blocks_.erase(best);
+            return at;
+        }
+        void *at = nullptr;
+        size = bytes;
+        return posix_memalign(&at, 64, static_cast<size_t>(bytes)) == 0 ? at : nullptr;
+    }
+
+    void give(void *at, int64_t size) {
+        if (held_ + size > MOST) return std::free(at);
+        blocks_.push_back({at, size});
+        held_ += size;
+    }
+
+  private:
+    struct Block {
+        void *at;
+        int64_t size;
+    };
+    static constexpr int64_t MOST = 32 << 20;
+    std::vector<Block> blocks_;
+    int64_t held_ = 0;
+};
+
+inline thread_local Kept kept;
+
 // Memory that is given back at the end, or null.
 template <class T> class Room {
   public:
-    explicit Room(int64_t count) {
-        void *found = nullptr;
-        if (posix_memalign(&found, 64, static_cast<size_t>(count) * sizeof(T) + SLACK) == 0)
-            data_ = static_cast<T *>(found);
+    explicit Room(int64_t count)
+        : data_(static_cast<T *>(kept.take(count * static_cast<int64_t>(sizeof(T)) + SLACK, size_))) {}
+    ~Room() {
+        if (data_) kept.give(data_, size_);
     }
-    ~Room() { std::free(data_); }
     Room(const Room &) = delete;
     Room &operator=(const Room &) = delete;
     explicit operator bool() const { return data_ != nullptr; }
     operator T *() const { return data_; }
 
   private:
-    T *data_ = nullptr;
+    int64_t size_ = 0;
+    T *data_;
 };
 
 }  // namespace
