@@ -61,7 +61,7 @@ def start(
     function = getattr(code(module), kernel)
     if _compiling:
         target, found = _compiling[-1]
-        found[f"{module}.{kernel}{sorted(constants.items())}"] = _compile(
+        found[f"{module}.{kernel}{sorted(constants.items())} {len(found)}"] = _compile(
             function, target, arguments, warps, constants
         )
         return
@@ -107,8 +107,8 @@ def _compile(
 
     signature, fixed = {}, dict(constants)
     for name, value in zip(function.arg_names, arguments, strict=False):
-        if value is None:
-            signature[name], fixed[name] = "constexpr", None
+        if isinstance(value, int) and value == 1:  # as Triton does at a launch
+            signature[name], fixed[name] = "constexpr", 1
         else:
             signature[name] = _type(value)
     signature |= dict.fromkeys(constants, "constexpr")

@@ -186,7 +186,9 @@ def _mean_of_squares(x, mean, rows, columns, ROWS: tl.constexpr, BLOCK: tl.const
 
 @triton.jit
 def _over(total, columns):
-    return tl.div_rn(total, columns.to(tl.float32) + tl.zeros_like(total))
+    return tl.div_rn(
+        total, tl.zeros_like(total) + columns
+    )  # 1 is a constant to Triton, which has no type yet
 
 
 @triton.jit
