@@ -194,8 +194,8 @@ library ArbiterElements {
         pure
         returns (uint64)
     {
-        uint32[] memory shape = Chunks.typeOf(ins, k).shape;
-        return Chunks.load(ins, k, Shapes.broadcast(ins.results[0].shape, shape, index), chunks);
+        uint256 place = Shapes.broadcast(ins.results[0], Chunks.typeOf(ins, k), index);
+        return Chunks.load(ins, k, place, chunks);
     }
 
     function _floatBinary(uint16 opcode, uint32 x, uint32 y) private pure returns (uint32) {

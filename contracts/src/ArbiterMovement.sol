@@ -26,7 +26,7 @@ library ArbiterMovement {
         uint256 index,
         OperandChunk[] calldata chunks
     ) internal pure returns (uint64) {
-        uint256[] memory position = Shapes.unravel(ins.results[0].shape, index);
+        uint256[] memory position = Shapes.unravel(ins.results[0], index);
         int256 source = BigEndian.i64At(attributes, 0);
         // unchecked: at most eight products of a 31-bit and a 64-bit number.
         unchecked {
@@ -45,12 +45,13 @@ library ArbiterMovement {
         uint256 index,
         OperandChunk[] calldata chunks
     ) internal pure returns (uint64) {
-        uint32[] memory shape = ins.results[0].shape;
+        TensorType memory result = ins.results[0];
         uint256 axis = BigEndian.u8At(attributes, 0);
-        if (axis >= shape.length) revert AxisOutside(axis, shape.length);
-        uint256 inner = Shapes.volume(shape, axis + 1);
-        uint256 along = index / inner % shape[axis];
-        uint256 outer = index / inner / shape[axis];
+        if (axis >= result.rank) revert AxisOutside(axis, result.rank);
+        uint256 inner = Shapes.volume(result, axis + 1);
+        uint256 whole = Shapes.dimension(result, axis);
+        uint256 along = index / inner % whole;
+        uint256 outer = index / inner / whole;
         uint256 piece;
         uint256 extent = _extent(ins, piece, axis);
         while (along >= extent) {
@@ -67,16 +68,17 @@ library ArbiterMovement {
         uint256 index,
         OperandChunk[] calldata chunks
     ) internal pure returns (uint64) {
-        uint256[] memory position = Shapes.unravel(ins.results[0].shape, index);
-        uint32[] memory shape = Chunks.typeOf(ins, 0).shape;
-        if (shape.length != position.length) revert Shapes.RanksDisagree(shape.length, position.length);
+        uint256[] memory position = Shapes.unravel(ins.results[0], index);
+        TensorType memory x = Chunks.typeOf(ins, 0);
+        if (x.rank != position.length) revert Shapes.RanksDisagree(x.rank, position.length);
         uint256 source;
-        for (uint256 k; k < shape.length; ++k) {
+        for (uint256 k; k < position.length; ++k) {
             uint256 low = BigEndian.u32At(attributes, 4 * k);
-            if (position[k] < low || position[k] - low >= shape[k]) {
-                return _literal(ins, attributes, 4 * shape.length);
+            uint256 extent = Shapes.dimension(x, k);
+            if (position[k] < low || position[k] - low >= extent) {
+                return _literal(ins, attributes, 4 * position.length);
             }
-            source = source * shape[k] + (position[k] - low);
+            source = source * extent + (position[k] - low);
         }
         return Chunks.load(ins, 0, source, chunks);
     }
@@ -88,18 +90,18 @@ library ArbiterMovement {
         returns (uint64)
     {
         TensorType memory x = Chunks.typeOf(ins, 0);
-        if (x.shape.length == 0) revert AxisOutside(0, 0);
-        uint256 inner = Shapes.volume(x.shape, 1);
+        if (x.rank == 0) revert AxisOutside(0, 0);
+        uint256 inner = Shapes.volume(x, 1);
         int256 row = int32(uint32(Chunks.load(ins, 1, index / inner, chunks)));
-        if (row < 0 || row >= int256(uint256(x.shape[0]))) return 0;
+        if (row < 0 || row >= int256(Shapes.dimension(x, 0))) return 0;
         return Chunks.load(ins, 0, uint256(row) * inner + index % inner, chunks);
     }
 
     /// @dev Size of operand `piece` along `axis`.
     function _extent(Instruction memory ins, uint256 piece, uint256 axis) private pure returns (uint256) {
-        uint32[] memory shape = Chunks.typeOf(ins, piece).shape;
-        if (axis >= shape.length) revert AxisOutside(axis, shape.length);
-        return shape[axis];
+        TensorType memory t = Chunks.typeOf(ins, piece);
+        if (axis >= t.rank) revert AxisOutside(axis, t.rank);
+        return Shapes.dimension(t, axis);
     }
 
     /// @dev The canonical literal of the result's type that stands at byte `offset` of the attributes.

@@ -5,6 +5,7 @@ import {Chunks} from "./libraries/Chunks.sol";
 import {Fixed} from "./libraries/Fixed.sol";
 import {Float32} from "./libraries/Float32.sol";
 import {Instructions} from "./libraries/Instructions.sol";
+import {Shapes} from "./libraries/Shapes.sol";
 import {Instruction, Opcode, OperandChunk, TensorType} from "./types/Instruction.sol";
 
 /// @title One block of a reduction, and the folding of blocks: encoding.md section 3, "Rows" and "Block results".
@@ -81,12 +82,12 @@ library ArbiterReductions {
         pure
         returns (uint64)
     {
-        uint32[] memory shape = ins.results[0].shape;
-        if (shape.length < 2) revert Instructions.TypeOutOfBounds(ins.results[0].code, shape.length, 0);
+        TensorType memory result = ins.results[0];
+        if (result.rank < 2) revert Instructions.TypeOutOfBounds(result.code, result.rank, 0);
         // unchecked: dimensions are not 0, the index is below their product.
         unchecked {
-            uint256 n = shape[shape.length - 1];
-            uint256 m = shape[shape.length - 2];
+            uint256 n = Shapes.dimension(result, result.rank - 1);
+            uint256 m = Shapes.dimension(result, result.rank - 2);
             bytes calldata x = _block(ins, 0, index / n, blockIndex, chunks);
             bytes calldata y = _block(ins, 1, index / n / m * n + index % n, blockIndex, chunks);
             return uint64(Fixed.dotBlock(x, y));
@@ -150,7 +151,7 @@ library ArbiterReductions {
     }
 
     function _lastDimension(TensorType memory t) private pure returns (uint256) {
-        if (t.shape.length == 0) revert Instructions.TypeOutOfBounds(t.code, 0, 0);
-        return t.shape[t.shape.length - 1];
+        if (t.rank == 0) revert Instructions.TypeOutOfBounds(t.code, 0, 0);
+        return Shapes.dimension(t, t.rank - 1);
     }
 }

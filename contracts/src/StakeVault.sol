@@ -110,21 +110,27 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
 
     /// @inheritdoc IStakeVault
     function burn(uint256 id, uint256 amount) external returns (uint256 taken) {
-        return _burn(id, _ownLock(id), amount);
+        taken = _take(id, _ownLock(id), amount);
+        _destroy(id, taken);
     }
 
     /// @inheritdoc IStakeVault
-    function slash(uint256 id, address challenger, uint256 reward, address submitter, uint256 restitution)
-        external
-        returns (uint256 stake, uint256 rewarded)
-    {
+    function slash(
+        uint256 id,
+        address challenger,
+        uint256 reward,
+        address submitter,
+        uint256 restitution,
+        uint256 escrow
+    ) external returns (uint256 stake, uint256 rewarded) {
         Lock storage entry = _ownLock(id);
-        stake = entry.held >> 2;
+        stake = _take(id, entry, type(uint256).max);
         uint256 restored;
         (, rewarded, restored,) = Shares.slash(stake, reward, restitution);
-        _pay(id, entry, challenger, rewarded);
-        _pay(id, entry, submitter, restored);
-        _burn(id, entry, type(uint256).max);
+        _credit(id, challenger, rewarded);
+        _credit(id, submitter, restored);
+        _destroy(id, stake - rewarded - restored);
+        _release(escrow, _ownLock(escrow), type(uint256).max);
     }
 
     /// @inheritdoc IStakeVault
@@ -210,13 +216,18 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         returns (uint256 taken)
     {
         taken = _take(id, entry, amount);
+        _credit(id, to, taken);
+    }
+
+    /// @dev What was taken from the lock is the account's.
+    function _credit(uint256 id, address to, uint256 taken) private {
         free[to] += taken;
         emit Paid(id, to, taken);
     }
 
-    /// @dev What is burned was deposited, and no more than 2^94 of it in each of 2^64 locks: less than 2^192.
-    function _burn(uint256 id, Lock storage entry, uint256 amount) private returns (uint256 taken) {
-        taken = _take(id, entry, amount);
+    /// @dev What was taken from the lock is nobody's. It was deposited, and no more than 2^94 of it is in each of 2^64 locks:
+    /// less than 2^192.
+    function _destroy(uint256 id, uint256 taken) private {
         _burned += uint192(taken);
         emit Burned(id, taken);
     }

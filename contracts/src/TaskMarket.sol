@@ -238,9 +238,9 @@ contract TaskMarket is ITaskMarket, Pausable {
         }
         entry.status = Status.Slashed;
         --entry.openGames;
-        (uint256 stake, uint256 rewarded) =
-            VAULT.slash(entry.stake, challenger, reward, entry.submitter, _terms[task].restitution);
-        _releaseAll(entry.escrow);
+        (uint256 stake, uint256 rewarded) = VAULT.slash(
+            entry.stake, challenger, reward, entry.submitter, _terms[task].restitution, entry.escrow
+        );
         emit Slashed(task, entry.solver, challenger, stake, rewarded);
     }
 

@@ -45,6 +45,27 @@ contract ArbiterTest is Production {
         }
     }
 
+    /// @dev A type's eighth dimension is not in the word that holds the others.
+    function test_element_eightAxes_succeeds() public view {
+        bytes memory dimensions = hex"0000000100000002000000010000000100000002000000010000000100000003";
+        bytes memory eight = abi.encodePacked(I32, uint8(8), dimensions);
+        bytes memory four = abi.encodePacked(I32, uint8(4), hex"00000002000000010000000100000003");
+        bytes memory strides = abi.encodePacked(int64(0), int64(0), int64(6), int64(0), int64(0), int64(3));
+        bytes memory attributes = abi.encodePacked(strides, int64(0), int64(0), int64(1));
+        bytes memory strided = B.instruction(Opcode.STRIDED, B.list(B.shape(I32, 12)), eight, attributes);
+        bytes memory sum = B.instruction(Opcode.ADD, B.list(eight, four), eight, "");
+        bytes memory numbers;
+        for (uint8 k; k < 12; ++k) {
+            numbers = abi.encodePacked(numbers, k, bytes3(0));
+        }
+        bytes memory sixty = hex"0a000000140000001e00000028000000320000003c000000";
+        OperandChunk[] memory both = B.chunks(B.list(numbers, sixty));
+        for (uint64 k; k < 12; ++k) {
+            assertEq(arbiter.element(strided, k, B.chunk(0, 0, numbers)), k);
+            assertEq(arbiter.element(sum, k, both), k + 10 * (k % 6 + 1));
+        }
+    }
+
     function test_element_stridedFlip_succeeds() public view {
         bytes memory attributes = abi.encodePacked(int64(1999), int64(-1));
         bytes memory ins =

@@ -48,11 +48,16 @@ interface IStakeVault {
     /// @notice The lock's module only: burns min(amount, remaining).
     function burn(uint256 id, uint256 amount) external returns (uint256 taken);
 
-    /// @notice The lock's module only: empties the lock of a stake as `Shares.slash` divides it: reward to the challenger,
-    /// restitution to the submitter, as far as they go; what is left is burned.
-    function slash(uint256 id, address challenger, uint256 reward, address submitter, uint256 restitution)
-        external
-        returns (uint256 stake, uint256 rewarded);
+    /// @notice The locks' module only: empties the lock of a stake as `Shares.slash` divides it: reward to the challenger,
+    /// restitution to the submitter, as far as they go; what is left is burned. Releases the lock `escrow`.
+    function slash(
+        uint256 id,
+        address challenger,
+        uint256 reward,
+        address submitter,
+        uint256 restitution,
+        uint256 escrow
+    ) external returns (uint256 stake, uint256 rewarded);
 
     /// @notice The lock's module only: the owner may take what then remains after `until`; slashable up to then.
     function unbond(uint256 id, uint64 until) external;

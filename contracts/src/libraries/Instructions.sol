@@ -28,18 +28,18 @@ library Instructions {
         uint256 operands = uint8(head >> 200);
         uint256 offset = 7;
         ins.leaves = new uint32[](operands);
-        ins.operands = new TensorType[](operands);
+        ins.operands = _list(operands);
         // unchecked: `offset` grows by less than 2^16 for each of at most 510 parts.
         unchecked {
             for (uint256 k; k < operands; ++k) {
                 ins.leaves[k] = uint32(BigEndian.read(raw, offset, 4));
-                (ins.operands[k], offset) = _type(raw, offset + 4);
+                offset = _read(raw, offset + 4, ins.operands, k);
             }
             uint256 results = BigEndian.read(raw, offset, 1);
             ++offset;
-            ins.results = new TensorType[](results);
+            ins.results = _list(results);
             for (uint256 k; k < results; ++k) {
-                (ins.results[k], offset) = _type(raw, offset);
+                offset = _read(raw, offset, ins.results, k);
             }
         }
         attributes = BigEndian.from(raw, offset);
@@ -95,36 +95,48 @@ library Instructions {
 
     // ------------------------------------------------------------------ reading
 
-    function _type(bytes calldata raw, uint256 offset)
+    /// @dev Room for `count` types. `new` would make a type of zeros for each, which the type read in its place leaves behind;
+    /// so whoever calls this sets every entry.
+    function _list(uint256 count) private pure returns (TensorType[] memory list) {
+        assembly ("memory-safe") {
+            list := mload(0x40)
+            mstore(list, count)
+            mstore(0x40, add(list, shl(5, add(count, 1))))
+        }
+    }
+
+    /// @dev Reads the type at `offset` into entry k of the list; returns where its bytes end.
+    function _read(bytes calldata raw, uint256 offset, TensorType[] memory list, uint256 k)
         private
         pure
-        returns (TensorType memory t, uint256 next)
+        returns (uint256 next)
     {
         // Code, rank and the first seven dimensions are 30 bytes of one word; an eighth is in the next.
         uint256 word = BigEndian.word(raw, offset);
-        t.code = uint8(word >> 248);
+        uint8 code = uint8(word >> 248);
         uint256 rank = uint8(word >> 240);
-        if (t.code > TypeCode.BOOL || rank > MAX_RANK) revert TypeOutOfBounds(t.code, rank, 0);
-        uint32[] memory shape = new uint32[](rank);
-        uint256 size = width(t.code);
+        if (code > TypeCode.BOOL || rank > MAX_RANK) revert TypeOutOfBounds(code, rank, 0);
+        uint256 size = width(code);
+        uint256 dimensions;
         // unchecked: at most eight 32-bit factors, refused as soon as the product passes 2^40.
         unchecked {
             next = offset + 2 + 4 * rank;
             BigEndian.requireBytes(raw, next);
-            word <<= 16;
-            for (uint256 k; k < rank; ++k) {
-                if (k == 7) word = BigEndian.word(raw, next - 4);
+            dimensions = word << 16;
+            if (rank == 8) dimensions |= BigEndian.word(raw, next - 4) >> 224;
+            // What comes behind the last dimension is not this type's; a shift by 256 leaves nothing.
+            dimensions &= ~(type(uint256).max >> (32 * rank));
+            word = dimensions;
+            for (uint256 axis; axis < rank; ++axis) {
                 uint256 dimension = word >> 224;
                 word <<= 32;
                 size *= dimension;
                 if (dimension == 0 || dimension >> 31 != 0 || size > MAX_BYTES) {
-                    revert TypeOutOfBounds(t.code, rank, size);
+                    revert TypeOutOfBounds(code, rank, size);
                 }
-                shape[k] = uint32(dimension);
             }
         }
         // At most 2^40.
-        t.size = uint64(size);
-        t.shape = shape;
+        list[k] = TensorType({code: code, rank: uint8(rank), size: uint64(size), dimensions: dimensions});
     }
 }

@@ -43,7 +43,7 @@ library Proofs {
 
     /// @notice The 32-byte leaf `index` of a tree.
     function requireLeaf(bytes32 root, uint64 size, uint64 index, Leaf calldata leaf) internal view {
-        requireNode(root, size, index, 1, Rfc9162.leafHash32(leaf.value), leaf.path);
+        _requireHash(root, size, index, Rfc9162.leafHash32(leaf.value), leaf.path);
     }
 
     /// @notice The 32-byte leaf `index` of a tree, beside the leaf `anchor` that was proved: its path ends below the node
@@ -90,14 +90,8 @@ library Proofs {
     function requireInstruction(bytes32 program, InstructionOpening calldata opening) internal view {
         ProgramOpening calldata preimage = opening.program;
         requireProgram(program, preimage);
-        requireNode(
-            preimage.instructionRoot,
-            preimage.instructions,
-            opening.n,
-            1,
-            Rfc9162.leafHash(opening.data),
-            opening.path
-        );
+        bytes32 hash = Rfc9162.leafHash(opening.data);
+        _requireHash(preimage.instructionRoot, preimage.instructions, opening.n, hash, opening.path);
     }
 
     /// @notice A chunk of a value of type `t`, of exactly the length that its place asks for.
@@ -112,6 +106,15 @@ library Proofs {
         if (due == 0 || data.length != due) {
             revert DisputeErrors.WrongLength(index, due, data.length);
         }
-        requireNode(value, Instructions.chunkCount(t), index, 1, Rfc9162.leafHash(data), opening.path);
+        _requireHash(value, Instructions.chunkCount(t), index, Rfc9162.leafHash(data), opening.path);
+    }
+
+    /// @dev The leaf `index`, by its hash.
+    function _requireHash(bytes32 root, uint256 size, uint256 index, bytes32 hash, bytes32[] calldata path)
+        private
+        view
+    {
+        bytes32 computed = Rfc9162.rootFromLeaf(size, index, hash, path);
+        if (computed != root) revert DisputeErrors.WrongRoot(root, computed);
     }
 }

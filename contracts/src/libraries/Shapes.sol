@@ -1,49 +1,63 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {TensorType} from "../types/Instruction.sol";
+
 /// @title Flat indices and shapes: encoding.md section 3. The last axis is contiguous.
 library Shapes {
     /// @notice A shape of rank `rank` cannot take part in a result of rank `resultRank`.
     error RanksDisagree(uint256 rank, uint256 resultRank);
 
-    /// @notice Coordinates of flat index `flat` in `shape`.
-    function unravel(uint32[] memory shape, uint256 flat) internal pure returns (uint256[] memory position) {
-        position = new uint256[](shape.length);
-        // Dimensions are never 0.
-        for (uint256 k = shape.length; k > 0; --k) {
-            position[k - 1] = flat % shape[k - 1];
-            flat /= shape[k - 1];
+    /// @notice Size along axis k; 0 for k >= rank, where there is none.
+    function dimension(TensorType memory t, uint256 k) internal pure returns (uint256) {
+        // unchecked: behind the eighth axis the shift wraps to one that leaves nothing.
+        unchecked {
+            return uint32(t.dimensions >> (224 - 32 * k));
         }
     }
 
-    /// @notice Flat index in an operand of `shape` of the element that broadcasting puts at `flat` of `result`:
-    /// aligned at the right, dimensions of size 1 repeat.
-    function broadcast(uint32[] memory result, uint32[] memory shape, uint256 flat)
+    /// @notice Coordinates of flat index `flat` in the shape of `t`.
+    function unravel(TensorType memory t, uint256 flat) internal pure returns (uint256[] memory position) {
+        position = new uint256[](t.rank);
+        // Dimensions are never 0.
+        for (uint256 k = t.rank; k > 0; --k) {
+            uint256 extent = dimension(t, k - 1);
+            position[k - 1] = flat % extent;
+            flat /= extent;
+        }
+    }
+
+    /// @notice Flat index in `operand` of the element that broadcasting puts at `flat` of `result`: aligned at the right,
+    /// dimensions of size 1 repeat.
+    function broadcast(TensorType memory result, TensorType memory operand, uint256 flat)
         internal
         pure
         returns (uint256 index)
     {
-        uint256 skipped = result.length - _requireRank(shape.length, result.length);
+        if (operand.rank > result.rank) revert RanksDisagree(operand.rank, result.rank);
         uint256 stride = 1;
-        for (uint256 k = shape.length; k > 0; --k) {
-            uint256 dimension = shape[k - 1];
-            uint256 extent = result[skipped + k - 1];
-            if (dimension != 1) index += (flat % extent) * stride;
-            flat /= extent;
-            stride *= dimension;
+        // unchecked: products of dimensions of one type, at most 2^40; extents of the result are not 0, for it has as many
+        // axes or more.
+        unchecked {
+            uint256 extents = result.dimensions >> (256 - 32 * uint256(result.rank));
+            uint256 sizes = operand.dimensions >> (256 - 32 * uint256(operand.rank));
+            for (uint256 k = operand.rank; k > 0; --k) {
+                uint256 size = uint32(sizes);
+                uint256 extent = uint32(extents);
+                if (size != 1) index += (flat % extent) * stride;
+                flat /= extent;
+                stride *= size;
+                sizes >>= 32;
+                extents >>= 32;
+            }
         }
     }
 
     /// @notice Product of the dimensions from axis `begin` on.
-    function volume(uint32[] memory shape, uint256 begin) internal pure returns (uint256 product) {
+    function volume(TensorType memory t, uint256 begin) internal pure returns (uint256 product) {
         product = 1;
-        for (uint256 k = begin; k < shape.length; ++k) {
-            product *= shape[k];
+        for (uint256 k = begin; k < t.rank; ++k) {
+            product *= dimension(t, k);
         }
-    }
-
-    function _requireRank(uint256 rank, uint256 resultRank) private pure returns (uint256) {
-        if (rank > resultRank) revert RanksDisagree(rank, resultRank);
-        return rank;
     }
 }

@@ -3,12 +3,14 @@ pragma solidity 0.8.37;
 
 // What an instruction is made of, and the chunks that a judgment opens: encoding.md sections 1 and 3.
 
-/// @notice Type of a value: an element code of `TypeCode` and the dimensions, outermost first.
+/// @notice Type of a value: an element code of `TypeCode` and up to eight dimensions.
 struct TensorType {
     uint8 code;
+    uint8 rank;
     /// Number of canonical bytes, which code and dimensions give.
     uint64 size;
-    uint32[] shape;
+    /// 32 bits a dimension, the outermost on top, 0 behind the last: `Shapes` reads them.
+    uint256 dimensions;
 }
 
 /// @notice A decoded instruction, without its attributes.

@@ -156,31 +156,45 @@ contract StakeVaultTest is Production {
         assertEq(vault.release(id, type(uint256).max), MAX_LOCK);
     }
 
-    /// @dev A stake goes as `Shares.slash` says: a quarter burns first, what is left after reward and restitution burns too.
+    /// @dev A stake goes as `Shares.slash` says: a quarter burns first, what is left after reward and restitution burns too. The
+    /// escrow, here of the same owner, is free again.
     function testFuzz_slash_emptiesTheLock_succeeds(uint96 stake, uint256 reward, uint256 restitution)
         public
     {
         stake = uint96(bound(stake, 0, MAX_LOCK));
         reward = bound(reward, 0, 2 * uint256(stake));
         restitution = bound(restitution, 0, 2 * uint256(stake));
-        _deposit(stake == 0 ? 1 : stake);
+        _deposit(uint256(stake) + 5);
         vm.startPrank(market);
         uint256 id = vault.lock(owner, stake);
-        (uint256 slashed, uint256 rewarded) = vault.slash(id, other, reward, submitter, restitution);
+        uint256 escrow = vault.lock(owner, 5);
+        (uint256 slashed, uint256 rewarded) = vault.slash(id, other, reward, submitter, restitution, escrow);
         uint256 left = stake - (uint256(stake) + 3) / 4;
         assertEq(slashed, stake);
         assertEq(rewarded, reward < left ? reward : left);
         assertEq(vault.free(other), rewarded);
         assertEq(vault.free(submitter), restitution < left - rewarded ? restitution : left - rewarded);
         assertEq(vault.burned(), stake - vault.free(other) - vault.free(submitter));
-        (slashed, rewarded) = vault.slash(id, other, reward, submitter, restitution);
-        assertEq(slashed + rewarded, 0);
+        assertEq(vault.free(owner), 5);
+        (slashed, rewarded) = vault.slash(id, other, reward, submitter, restitution, escrow);
+        assertEq(slashed + rewarded + vault.free(owner), 5);
     }
 
     function test_lock_byStranger_reverts() public {
         vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, owner));
         vm.prank(owner);
         vault.lock(owner, 0);
+    }
+
+    function test_slash_escrowOfAnotherModule_reverts() public {
+        _deposit(10);
+        vm.prank(market);
+        uint256 id = vault.lock(owner, 4);
+        vm.prank(game);
+        uint256 escrow = vault.lock(owner, 6);
+        vm.prank(market);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, market, game));
+        vault.slash(id, other, 1, submitter, 1, escrow);
     }
 
     function test_lock_otherModules_reverts() public {
@@ -198,7 +212,7 @@ contract StakeVaultTest is Production {
             vm.expectRevert(refusal);
             vault.burn(id, 1);
             vm.expectRevert(refusal);
-            vault.slash(id, callers[i], 1, callers[i], 1);
+            vault.slash(id, callers[i], 1, callers[i], 1, id);
             vm.expectRevert(refusal);
             vault.unbond(id, 1);
             vm.stopPrank();
