@@ -86,7 +86,7 @@ class TritonInt8:
         left, right = _Slices(x, px, ex, batch), _Slices(y, py, ey, batch)
         out = torch.empty(shape, dtype=dtype, device=x.device)
         height, width = self._tile or _tile(px, py)
-        grid = (-(-left.rows // height) * -(-right.rows // width), math.prod(batch))
+        grid = (math.prod(batch) * -(-left.rows // height) * -(-right.rows // width),)
         launch.start(
             "product",
             "product",
@@ -139,7 +139,7 @@ class _Slices:
         self.plane = count * rows * self.padded
         strides = (inner, *x.stride())
         tile = {"ROWS": QUANTISED_ROWS, "BLOCK": QUANTISED_TERMS}
-        grid = (-(-rows // QUANTISED_ROWS) * -(-terms // QUANTISED_TERMS), count)
+        grid = (count * -(-rows // QUANTISED_ROWS) * -(-terms // QUANTISED_TERMS),)
         integers = x.dtype == torch.int32
         if e is not None:
             self.exponents = _spread(e, (*batch, rows, 1))

@@ -26,15 +26,17 @@ def _tile(
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """A tile of one matrix of the batch: its values, rows, terms and what of it is there."""
-    tiles = tl.cdiv(k, BLOCK)
-    row = (tl.program_id(0) // tiles) * ROWS + tl.arange(0, ROWS)
-    term = (tl.program_id(0) % tiles) * BLOCK + tl.arange(0, BLOCK)
-    batch = tl.program_id(1).to(tl.int64)
+    """A tile of one matrix of the batch: its values, zero outside; the matrix, the rows and the terms."""
+    along = tl.cdiv(k, BLOCK)
+    tiles = tl.cdiv(m, ROWS) * along
+    tile = tl.program_id(0) % tiles
+    row = (tile // along) * ROWS + tl.arange(0, ROWS)
+    term = (tile % along) * BLOCK + tl.arange(0, BLOCK)
+    batch = (tl.program_id(0) // tiles).to(tl.int64)
     there = (row[:, None] < m) & (term[None, :] < k)
     at = (batch // inner) * outer_stride + (batch % inner) * inner_stride
     at = at + row[:, None].to(tl.int64) * row_stride + term[None, :].to(tl.int64) * term_stride
-    return tl.load(x + at, mask=there, other=0), row, term
+    return tl.load(x + at, mask=there, other=0), batch, row, term
 
 
 @triton.jit
@@ -43,8 +45,10 @@ def largest_of_rows(
     ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """largest[batch, row] = bits of the row's greatest magnitude; zero before."""
-    value, row, _ = _tile(x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK)
-    at = tl.program_id(1).to(tl.int64) * m + row
+    value, batch, row, _ = _tile(
+        x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK
+    )
+    at = batch * m + row
     tl.atomic_max(largest + at, tl.max(magnitude(value), axis=1), mask=row < m, sem="relaxed")
 
 
@@ -57,16 +61,18 @@ def slice_rows(
 
     `exponents` [batch, row] holds those GIVEN, or `largest_of_rows`. INTEGERS are sliced as they are.
     """
-    value, row, term = _tile(x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK)
+    value, batch, row, term = _tile(
+        x, m, k, inner, outer_stride, inner_stride, row_stride, term_stride, ROWS, BLOCK
+    )
     if INTEGERS:
         rest = value
     else:
-        e = tl.load(exponents + tl.program_id(1).to(tl.int64) * m + row, mask=row < m, other=0)
+        e = tl.load(exponents + batch * m + row, mask=row < m, other=0)
         if not GIVEN:
             e = exponent_of(e)
         rest = whole(value, factor_of(e, p)[:, None])
         rest = tl.where((e == 32767)[:, None], 0, rest)
-    at = (tl.program_id(1).to(tl.int64) * m + row[:, None]) * padded + term[None, :]
+    at = (batch * m + row[:, None]) * padded + term[None, :]
     there = (row[:, None] < m) & (term[None, :] < padded)
     for i in tl.static_range(COUNT - 1):
         high = (rest + 64) >> 7
@@ -139,11 +145,12 @@ def product(
     """
     down, across = tl.cdiv(m, BM), tl.cdiv(n, BN)
     # Tiles of eight rows at a time: what they share stays in the second-level cache.
-    group = tl.program_id(0) // (8 * across)
+    tile = tl.program_id(0) % (down * across)
+    group = tile // (8 * across)
     height = min(down - group * 8, 8)
-    row = (group * 8 + tl.program_id(0) % (8 * across) % height) * BM + tl.arange(0, BM)
-    column = (tl.program_id(0) % (8 * across) // height) * BN + tl.arange(0, BN)
-    batch = tl.program_id(1).to(tl.int64)
+    row = (group * 8 + tile % (8 * across) % height) * BM + tl.arange(0, BM)
+    column = (tile % (8 * across) // height) * BN + tl.arange(0, BN)
+    batch = (tl.program_id(0) // (down * across)).to(tl.int64)
     x += batch * x_batch * m * padded
     y += batch * y_batch * n * padded
     if SECTION == 0:
