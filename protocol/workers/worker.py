@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import threading
 from datetime import timedelta
@@ -73,8 +74,12 @@ def _work(job: dict[str, Any], commands: SimpleQueue[str], out: TextIO) -> None:
 
 
 def _listen(stream: TextIO, commands: SimpleQueue[str]) -> None:
+    job = ""
     for line in stream:
+        job = job or line
         commands.put(line)
+    if job:  # the parent does it too, unless it was killed
+        shutil.rmtree(Path(json.loads(job)["state"]).parent, ignore_errors=True)
     os._exit(0)
 
 

@@ -118,8 +118,11 @@ workers.run(step.initial_state(tasks.SEED), 1, 1_000_000, tell)
 
 
 @pytest.fixture
-def parent(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+def parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """A process whose two workers are at work, and their ids."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     hash_ = tasks.written(tasks.mlp(), tmp_path)
     command = [sys.executable, "-c", PARENT, str(tmp_path), hash_.hex()]
     process = subprocess.Popen(
@@ -139,14 +142,16 @@ def parent(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.heavy)])
-def test_workers_end_with_their_parent(
-    parent: tuple[subprocess.Popen[str], list[int]], how: signal.Signals
+def test_workers_end_with_their_parent_and_leave_nothing(
+    parent: tuple[subprocess.Popen[str], list[int]], how: signal.Signals, tmp_path: Path
 ) -> None:
     process, pids = parent
     assert [running(pid) for pid in pids] == [True, True]
+    assert list(tmp_path.glob("assay-workers-*/state"))
     os.killpg(process.pid, how)  # as a terminal does; workers are in groups of their own
     assert gone(pids)
     assert process.wait(10) != 0
+    assert not list(tmp_path.glob("assay-workers-*"))
 
 
 def test_more_workers_than_units_are_refused_before_any_starts(tmp_path: Path) -> None:
