@@ -94,18 +94,19 @@ def roots() -> list[bool]:
 def assembly(capability: int) -> dict[str, str]:
     """PTX of every kernel for a compute capability; sizes of one, which Triton takes for constants, among them."""
     f, product = CudaFused(), TritonInt8()
+    one, whole = torch.zeros(1, 1), torch.zeros(2, 3, 1, dtype=torch.int32)
     with launch.compiled_only(capability) as found:
         for run in fused.TRIALS.values():
             run(f)
         f.log_softmax(torch.zeros(3, 70))
         f.log_softmax_grad(torch.zeros(3, 70), torch.zeros(3, 70))
-        f.layer_norm(torch.zeros(1, 1), None, None, 1e-5)
-        f.softmax(torch.zeros(1, 1), True)
-        f.softmax_grad(torch.zeros(1, 1), torch.zeros(1, 1))
-        f.layer_norm_grad(*(torch.zeros(1, 1) for _ in range(4)), None)
-        f.layer_norm_grad_gain(*(torch.zeros(1, 1) for _ in range(4)))
-        product.contract(torch.zeros(1, 1), torch.zeros(1, 1), 13, 20)
-        product.dot(*(torch.zeros(2, 3, 1, dtype=torch.int32) for _ in range(2)), 20, 13)
+        f.layer_norm(one, None, None, 1e-5)
+        f.softmax(one, True)
+        f.softmax_grad(one, one)
+        f.layer_norm_grad(one, one, one, one, None)
+        f.layer_norm_grad_gain(one, one, one, one)
+        product.contract(one, one, 13, 20)
+        product.dot(whole, whole, 20, 13)
         for px in (13, 20):
             for py in (13, 20):
                 product.contract(torch.zeros(200, 128), torch.zeros(70, 128), px, py, bias=torch.zeros(70))
