@@ -11,7 +11,23 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import capturing, commands, committing, gas, gpt, page, products, repdl, tracing, training
+from benchmarks import (
+    capturing,
+    commands,
+    committing,
+    cuda,
+    gas,
+    gpt,
+    memory,
+    page,
+    parallel,
+    products,
+    repdl,
+    resnet,
+    starting,
+    tracing,
+    training,
+)
 from benchmarks.measure import Row
 
 GROUPS = {
@@ -19,6 +35,11 @@ GROUPS = {
     "committing": committing.rows,
     "training": training.rows,
     "gpt": gpt.rows,
+    "resnet": resnet.rows,
+    "memory": memory.rows,
+    "starting": starting.rows,
+    "parallel": parallel.rows,
+    "cuda": cuda.rows,
     "products": products.rows,
     "repdl": repdl.rows,
     "tracing": tracing.rows,

@@ -1,4 +1,4 @@
-"""A GPT's training step: exact beside plain eager float32 torch, the same model, optimiser and number of threads."""
+"""A GPT's training step: exact beside plain float32 torch, the same model, optimiser and number of threads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from benchmarks.measure import Row, interleaved, ratio_row
+from benchmarks.measure import Row, ratio_row, side_by_side
 from examples import gpt
 from protocol.program.capture import CapturedStep, capture
 from protocol.program.step import State
@@ -24,24 +24,31 @@ ROUNDS = {"1M": 31, "50M": 9}
 
 
 def rows() -> list[Row]:
-    """Ratio of an exact step to a plain one for all sizes."""
-    return [_row(name) for name in SHAPES]
+    """Ratios of an exact step to plain eager and compiled ones for all sizes."""
+    return [row for name in SHAPES for row in _rows(name)]
 
 
-def _row(name: str) -> Row:
-    step, plain = captured(name), plain_step(name)
+def _rows(name: str) -> list[Row]:
+    step = captured(name)
+    plain = {"eager": plain_step(name), "compiled": plain_step(name, compiled=True)}
     state: State = step.initial_state(seed=1)
 
     def exact() -> None:
         nonlocal state
         state = step.step(state)
 
-    ratios = interleaved(exact, plain, rounds=ROUNDS.get(name, 15))
+    found = side_by_side(exact, plain, ROUNDS.get(name, 15))
     shape = SHAPES[name]
     parameters = sum(p.numel() for p in gpt.make_model(shape).parameters()) / 1e6
     where = f"{TOKENS // shape.context} x {shape.context} tokens, {torch.get_num_threads()} threads"
-    what = f"exact step / plain float32 step, GPT of {parameters:.1f}M, {where}"
-    return ratio_row(what, ratios, GOALS.get(name, ""))
+    return [
+        ratio_row(
+            f"exact step / plain {kind} float32 step, GPT of {parameters:.1f}M, {where}",
+            ratios,
+            GOALS.get(name, "") if kind == "eager" else "",
+        )
+        for kind, ratios in found.items()
+    ]
 
 
 def captured(name: str) -> CapturedStep:
@@ -54,16 +61,17 @@ def captured(name: str) -> CapturedStep:
     )
 
 
-def plain_step(name: str) -> Callable[[], None]:
-    """The same step in plain eager float32 torch."""
+def plain_step(name: str, *, compiled: bool = False) -> Callable[[], None]:
+    """The same step in plain float32 torch, eager or by `torch.compile`, which needs a C++ compiler."""
     shape = SHAPES[name]
     data, batch = gpt.corpus(shape.context), TOKENS // shape.context
     model, optimizer = _model(shape)
     generator = torch.Generator().manual_seed(1)
+    objective = torch.compile(gpt.objective) if compiled else gpt.objective
 
     def plain() -> None:
         chosen = torch.randint(len(data["bytes"]), (batch,), generator=generator)
-        loss = gpt.objective(model, {"bytes": data["bytes"][chosen]})
+        loss = objective(model, {"bytes": data["bytes"][chosen]})
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks import memory
-from benchmarks.measure import Row, interleaved, ratio_row
+from benchmarks.measure import Row, ratio_row, side_by_side
 from examples.resnet import BasicBlock
 from protocol.program.capture import CapturedStep, capture
 from protocol.program.step import State
@@ -50,18 +50,20 @@ class ResNet18(nn.Module):
 
 
 def rows() -> list[Row]:
-    """Ratio of an exact step to a plain one, and of the memory that they need."""
-    step, plain = captured(), plain_step()
+    """Ratios of an exact step to plain eager and compiled ones, and of the memory that it and the eager one need."""
+    step = captured()
+    plain = {"eager": plain_step(), "compiled": plain_step(compiled=True)}
     state: State = step.initial_state(seed=1)
 
     def exact() -> None:
         nonlocal state
         state = step.step(state)
 
-    ratios = interleaved(exact, plain, rounds=9)
+    found = side_by_side(exact, plain, rounds=9)
     where = f"ResNet-18, {BATCH} images of 32 x 32"
-    what = f"exact step / plain float32 step, {where}, {torch.get_num_threads()} threads"
-    return [ratio_row(what, ratios), _memory(where)]
+    threads = f"{where}, {torch.get_num_threads()} threads"
+    steps = [ratio_row(f"exact step / plain {kind} float32 step, {threads}", r) for kind, r in found.items()]
+    return [*steps, _memory(where)]
 
 
 def _memory(where: str) -> Row:
@@ -89,15 +91,16 @@ def captured() -> CapturedStep:
     return capture(model, objective, optimizer, _images(), batch_size=BATCH, steps=1_000_000)
 
 
-def plain_step() -> Callable[[], None]:
-    """The same step in plain eager float32 torch."""
+def plain_step(*, compiled: bool = False) -> Callable[[], None]:
+    """The same step in plain float32 torch, eager or by `torch.compile`, which needs a C++ compiler."""
     model, optimizer = _model()
     data = _images()
     generator = torch.Generator().manual_seed(1)
+    loss_of = torch.compile(objective) if compiled else objective
 
     def plain() -> None:
         chosen = torch.randint(IMAGES, (BATCH,), generator=generator)
-        loss = objective(model, {name: t[chosen] for name, t in data.items()})
+        loss = loss_of(model, {name: t[chosen] for name, t in data.items()})
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
