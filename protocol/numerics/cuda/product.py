@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.cuda import launch
+from protocol.numerics.kernels.base import OneCode
 from protocol.numerics.kernels.cases import Cuts
 from protocol.numerics.kernels.int8 import SLICES, Int8
 
@@ -30,7 +31,7 @@ QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 """Tile of the kernels that read f32: 8 KiB, in whichever order it lies."""
 
 
-class TritonInt8:
+class TritonInt8(OneCode):
     """Slices, products and rounding in Triton. Tests that interpret it take small tiles and short sections."""
 
     name = "int8-triton"
@@ -49,23 +50,6 @@ class TritonInt8:
         """See `ProductKernel`. Tiles of rows go in groups of eight."""
         height, width = self._tile or _tile(px, py)
         return Cuts((height, 8 * height), (width,), (TERMS,), self._section + 1)
-
-    def contract(
-        self,
-        x: Tensor,
-        y: Tensor,
-        px: int,
-        py: int,
-        ex: Tensor | None = None,
-        ey: Tensor | None = None,
-        bias: Tensor | None = None,
-    ) -> Tensor:
-        """See `ProductKernel`."""
-        return self._run(x, y, px, py, ex, ey, bias, torch.float32)
-
-    def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
-        """See `ProductKernel`."""
-        return self._run(x, y, px, py, None, None, None, torch.int64)
 
     def _run(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import torch
@@ -43,3 +44,38 @@ class ProductKernel(Protocol):
 
     def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
         """i64 [..., M, N] of i32 integers with |x| <= 2^px and |y| <= 2^py, px and py of 13 or 20."""
+
+
+class OneCode(ABC):
+    """Both entrances of a kernel whose products differ in what becomes of the sums alone."""
+
+    def contract(
+        self,
+        x: Tensor,
+        y: Tensor,
+        px: int,
+        py: int,
+        ex: Tensor | None = None,
+        ey: Tensor | None = None,
+        bias: Tensor | None = None,
+    ) -> Tensor:
+        """See `ProductKernel`."""
+        return self._run(x, y, px, py, ex, ey, bias, torch.float32)
+
+    def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
+        """See `ProductKernel`."""
+        return self._run(x, y, px, py, None, None, None, torch.int64)
+
+    @abstractmethod
+    def _run(
+        self,
+        x: Tensor,
+        y: Tensor,
+        px: int,
+        py: int,
+        ex: Tensor | None,
+        ey: Tensor | None,
+        bias: Tensor | None,
+        dtype: torch.dtype,
+    ) -> Tensor:
+        """The product in `dtype`: f32, or i64 of integer operands."""

@@ -13,6 +13,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from protocol.numerics.kernels.base import OneCode
 from protocol.numerics.kernels.cases import Cuts
 from protocol.numerics.kernels.native import Operand, Problem, library, variants
 
@@ -22,7 +23,7 @@ WIDE_BITS = 51
 """Sums that may reach 2^51 are rounded in another way (native/product.cpp)."""
 
 
-class Int16:
+class Int16(OneCode):
     """The library's product with one of its instruction sets."""
 
     def __init__(self, variant: str) -> None:
@@ -36,23 +37,6 @@ class Int16:
     def cuts(self, px: int, py: int, /) -> Cuts:
         """See `ProductKernel`."""
         return Cuts(ROWS, COLUMNS, TERMS, 1 << max(WIDE_BITS - px - py, 0))
-
-    def contract(
-        self,
-        x: Tensor,
-        y: Tensor,
-        px: int,
-        py: int,
-        ex: Tensor | None = None,
-        ey: Tensor | None = None,
-        bias: Tensor | None = None,
-    ) -> Tensor:
-        """See `ProductKernel`."""
-        return self._run(x, y, px, py, ex, ey, bias, torch.float32)
-
-    def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:
-        """See `ProductKernel`."""
-        return self._run(x, y, px, py, None, None, None, torch.int64)
 
     def _run(
         self,
