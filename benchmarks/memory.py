@@ -32,7 +32,8 @@ def rows() -> list[Row]:
     for name, shape in SHAPES.items():
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder), name)
-            ours, plain = _run("exact", folder), _run("plain", name)
+            ours = in_a_process(__name__, "exact", folder)
+            plain = in_a_process(__name__, "plain", name)
         where = f"{TOKENS // shape.context} x {shape.context} tokens"
         what = f"peak memory of a step, exact / plain, GPT of {name}, {where}"
         sizes = f"{ours / MEBIBYTE:,.0f} / {plain / MEBIBYTE:,.0f} MiB"
@@ -40,9 +41,10 @@ def rows() -> list[Row]:
     return found
 
 
-def _run(side: str, what: str) -> int:
+def in_a_process(module: str, side: str, what: str) -> int:
+    """Bytes that a measuring module prints when it is run with these two words."""
     run = subprocess.run(
-        [sys.executable, "-m", __name__, side, what], capture_output=True, text=True, check=True
+        [sys.executable, "-m", module, side, what], capture_output=True, text=True, check=True
     )
     found: int = json.loads(run.stdout)
     return found

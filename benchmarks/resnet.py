@@ -7,7 +7,6 @@ Pixels and labels are random, since no number here depends on them.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -72,17 +71,9 @@ def _memory(where: str) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         step = captured()
         write_bundle(Bundle.of("resnet18", step, step.initial_state(seed=1)), Path(folder))
-        ours, plain = _run("exact", folder), _run("plain", folder)
+        ours, plain = (memory.in_a_process(__name__, side, folder) for side in ("exact", "plain"))
     sizes = f"{ours / memory.MEBIBYTE:,.0f} / {plain / memory.MEBIBYTE:,.0f} MiB"
     return Row(f"peak memory of a step, exact / plain, {where} ({sizes})", f"{ours / plain:.2f}x", "1.3x")
-
-
-def _run(side: str, folder: str) -> int:
-    run = subprocess.run(
-        [sys.executable, "-m", __name__, side, folder], capture_output=True, text=True, check=True
-    )
-    found: int = json.loads(run.stdout)
-    return found
 
 
 def captured() -> CapturedStep:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from benchmarks.measure import Row, interleaved, middle
+from benchmarks.measure import Row, interleaved, ratio_row
 from examples import digits
 from protocol.program.step import State
 
@@ -34,6 +34,6 @@ def rows() -> list[Row]:
             loss.backward()
             optimizer.step()
 
-    ratio, spread = middle(interleaved(exact, plain, rounds=15))
+    ratios = interleaved(exact, plain, rounds=15)
     what = f"exact step / plain float32 step, digits MLP, {torch.get_num_threads()} threads"
-    return [Row(what, f"{ratio:.1f}x", "", spread)]
+    return [ratio_row(what, ratios)]
