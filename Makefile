@@ -15,7 +15,7 @@ JOBS ?= 2
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
-PYTHON_DIRS := $(wildcard protocol solver verifier assay benchmarks examples tests)
+PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples tests)
 # The native programs, never the launchers in node_modules/.bin: those exit 0 on every failure and leave the real
 # process running when they are killed.
 # Named by platform, not by what lies in node_modules now: set-up fills it after this line has been read.

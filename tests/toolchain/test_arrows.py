@@ -19,7 +19,7 @@ LAYERS = (
     "protocol.dispute",
     "protocol.chain",
 )
-PARTIES = ("solver", "verifier", "assay")
+PARTIES = ("solver", "verifier", "assay", "sim")
 PYTHON_FILES = sorted(path for top in ("protocol", *PARTIES) for path in (REPOSITORY / top).rglob("*.py"))
 
 
@@ -42,7 +42,7 @@ def forbidden(module: str) -> tuple[str, ...]:
     if top in PARTIES:
         return tuple(party for party in PARTIES if party != top)
     layer = next((i for i, name in enumerate(LAYERS) if within(module, name)), len(LAYERS) - 1)
-    return (*LAYERS[layer + 1 :], *PARTIES, "sim", "tests")
+    return (*LAYERS[layer + 1 :], *PARTIES, "tests")
 
 
 def within(module: str, package: str) -> bool:

@@ -1,0 +1,1 @@
+"""Who acts: strategies of solvers and verifiers, and populations of them. A strategy sees a view and returns arrays."""

@@ -1,0 +1,176 @@
+"""What solvers do: bid, then train honestly or not (attacks.md, "Solver cheats").
+
+A strategy is a frozen dataclass with two methods over arrays: `bid` for all its members at once, `work` for the rows in
+which one of them has won. To add one, subclass `Solver` and override what differs (docs/studies.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from sim.mechanism.arrays import Amounts, Flags, Floats, Indices
+from sim.setting import Setting
+
+
+class Bidding(NamedTuple):
+    """What bidders see: the setting, each one's cost of honest training (rows, members), and the markup's share drawn
+    for each, 0 to 2 with mean 1."""
+
+    setting: Setting
+    cost: Floats
+    luck: Floats
+
+
+class Won(NamedTuple):
+    """What a winner sees: the setting, one uniform number of 0 to 1 for each row."""
+
+    setting: Setting
+    luck: Floats
+
+
+class Work(NamedTuple):
+    """What a winner did, by row."""
+
+    false: Indices
+    """m: segments whose checkpoint is not what the program gives."""
+    effort: Floats
+    """Share of the training's cost that was spent."""
+    submits: Flags
+    """A whole tree before the deadline."""
+    serves: Flags
+    """Checkpoints and moves of a game are given out."""
+    knows: Flags
+    """The solver itself knows what is false, and gains when it is accepted."""
+
+    @classmethod
+    def idle(cls, rows: int) -> Work:
+        """Nothing false and nothing spent."""
+        flags = (np.ones(rows, dtype=np.bool_) for _ in range(3))
+        return cls(np.zeros(rows, dtype=np.int64), np.zeros(rows), *flags)
+
+    def at(self, rows: Indices) -> Work:
+        """What was done in some of the rows."""
+        return Work(
+            self.false[rows], self.effort[rows], self.submits[rows], self.serves[rows], self.knows[rows]
+        )
+
+
+@dataclass(frozen=True)
+class Solver:
+    """An honest solver, and the base of all others."""
+
+    name: ClassVar[str] = "honest"
+
+    def bid(self, view: Bidding) -> Floats:
+        """What each member asks, in token units, (rows, members). Above the budget: no bid."""
+        return view.cost * self.expected_effort(view.setting) * (1 + view.setting.markup * view.luck)
+
+    def expected_effort(self, setting: Setting) -> float:
+        """Share of the honest cost that the strategy expects to spend."""
+        del setting
+        return 1.0
+
+    def work(self, view: Won) -> Work:
+        """What the winner does, (rows,)."""
+        return self._work(view, 0)
+
+    def _work(
+        self,
+        view: Won,
+        false: Indices | int,
+        *,
+        effort: float = 1.0,
+        submits: Flags | bool = True,
+        serves: bool = True,
+        knows: bool = True,
+    ) -> Work:
+        rows = view.luck.shape
+        return Work(
+            np.broadcast_to(np.asarray(false, dtype=np.int64), rows),
+            np.broadcast_to(effort, rows),
+            np.broadcast_to(submits, rows),
+            np.broadcast_to(serves, rows),
+            np.broadcast_to(knows, rows),
+        )
+
+
+@dataclass(frozen=True)
+class Lazy(Solver):
+    """Invents the share `share` of all segments and saves their cost."""
+
+    name: ClassVar[str] = "lazy"
+    share: float = 0.1
+
+    def false(self, setting: Setting) -> int:
+        """m, at least one segment."""
+        return min(setting.segments, max(1, round(self.share * setting.segments)))
+
+    def expected_effort(self, setting: Setting) -> float:
+        """All but what is invented."""
+        return 1 - self.false(setting) / setting.segments
+
+    def work(self, view: Won) -> Work:
+        """m false segments."""
+        effort = self.expected_effort(view.setting)
+        return self._work(view, self.false(view.setting), effort=effort)
+
+
+@dataclass(frozen=True)
+class Skipper(Lazy):
+    """Submits one old checkpoint again: one false segment."""
+
+    name: ClassVar[str] = "skipper"
+
+    def false(self, setting: Setting) -> int:
+        """One."""
+        del setting
+        return 1
+
+
+@dataclass(frozen=True)
+class Withholder(Solver):
+    """Commits an invented run and serves nothing, in the hope of an unaudited settlement."""
+
+    name: ClassVar[str] = "withholder"
+
+    def expected_effort(self, setting: Setting) -> float:
+        """Random roots cost nothing."""
+        del setting
+        return 0.0
+
+    def work(self, view: Won) -> Work:
+        """Every segment is false, none is served."""
+        return self._work(view, view.setting.segments, effort=0.0, serves=False)
+
+
+@dataclass(frozen=True)
+class Crashing(Solver):
+    """Means well and fails at the given rate, on top of the setting's."""
+
+    name: ClassVar[str] = "crashing"
+    rate: float = 0.1
+
+    def work(self, view: Won) -> Work:
+        """A missed deadline is booked with the whole cost: the device was taken."""
+        return self._work(view, 0, submits=view.luck >= self.rate)
+
+
+@dataclass(frozen=True)
+class Noisy(Solver):
+    """Honest on a device that corrupts a segment now and then, and does not know it."""
+
+    name: ClassVar[str] = "noisy"
+    rate: float = 0.01
+
+    def work(self, view: Won) -> Work:
+        """At most one corrupted segment; all later ones are right again, as seen from it."""
+        return self._work(view, (view.luck < self.rate).astype(np.int64), knows=False)
+
+
+def costs_of(setting: Setting, devices: Floats) -> Amounts:
+    """Honest costs in token units from the devices' factors."""
+    units: Amounts = np.rint(setting.training_cost * devices).astype(np.int64)
+    return units

@@ -1,0 +1,128 @@
+"""What verifiers do with a seat: replay or not, attest or not, challenge or not.
+
+A strategy is a frozen dataclass with one method over arrays: `check`, for all seats its members were drawn for. To add
+one, subclass `Verifier` (docs/studies.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from sim.mechanism.arrays import Flags, Floats
+from sim.setting import Setting
+
+
+class Seats(NamedTuple):
+    """What the members see of the seats they were drawn for, (seats,) each."""
+
+    setting: Setting
+    served: Flags
+    """The solver gives out its checkpoints."""
+    hit: Flags
+    """A replay of the seat's duties would differ. Only whoever replays may use it."""
+    others: Flags
+    """Somebody else has attested this task already: plain attestations can be seen."""
+    luck: Floats
+    """A uniform number of 0 to 1."""
+
+
+class Check(NamedTuple):
+    """What was done in each seat."""
+
+    replays: Flags
+    attests: Flags
+    challenges: Flags
+
+    @classmethod
+    def nothing(cls, shape: tuple[int, ...]) -> Check:
+        """Nobody did anything."""
+        return cls(*(np.zeros(shape, dtype=np.bool_) for _ in range(3)))
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """An honest verifier, and the base of all others: replays, attests what is right, challenges what is not."""
+
+    name: ClassVar[str] = "honest"
+    honest: ClassVar[bool] = True
+    """Counts to the honest share h of the closed forms."""
+    watches: ClassVar[bool] = False
+    """Decides after it has seen what others attested."""
+
+    def check(self, seats: Seats) -> Check:
+        """Everything that is served is replayed; what is not served is challenged blindly."""
+        return Check(seats.served, seats.served & ~seats.hit, seats.hit | ~seats.served)
+
+
+@dataclass(frozen=True)
+class Trusting(Verifier):
+    """Attests whatever is served without looking: rubber-stamping."""
+
+    name: ClassVar[str] = "lazy"
+    honest: ClassVar[bool] = False
+
+    def check(self, seats: Seats) -> Check:
+        """No replay, no challenge."""
+        nothing = np.zeros_like(seats.served)
+        return Check(nothing, seats.served, nothing)
+
+
+@dataclass(frozen=True)
+class Copying(Verifier):
+    """Attests what another has attested, and nothing else."""
+
+    name: ClassVar[str] = "copying"
+    honest: ClassVar[bool] = False
+    watches: ClassVar[bool] = True
+
+    def check(self, seats: Seats) -> Check:
+        """Waits for the first attestation."""
+        nothing = np.zeros_like(seats.served)
+        return Check(nothing, seats.others, nothing)
+
+
+@dataclass(frozen=True)
+class Colluding(Verifier):
+    """Attests every false result, whether served or not: the cheater's accomplice."""
+
+    name: ClassVar[str] = "colluding"
+    honest: ClassVar[bool] = False
+
+    def check(self, seats: Seats) -> Check:
+        """All is attested."""
+        nothing = np.zeros_like(seats.served)
+        return Check(nothing, np.ones_like(seats.served), nothing)
+
+
+@dataclass(frozen=True)
+class Absent(Verifier):
+    """Registered and never there."""
+
+    name: ClassVar[str] = "absent"
+    honest: ClassVar[bool] = False
+
+    def check(self, seats: Seats) -> Check:
+        """Nothing."""
+        nothing = np.zeros_like(seats.served)
+        return Check(nothing, nothing, nothing)
+
+
+@dataclass(frozen=True)
+class Mixing(Verifier):
+    """Replays with the chance `diligence`, else rubber-stamps: the mixed strategy of the verifier's dilemma."""
+
+    name: ClassVar[str] = "mixing"
+    honest: ClassVar[bool] = False
+    diligence: float = 0.5
+
+    def check(self, seats: Seats) -> Check:
+        """One coin for each seat."""
+        looks = seats.luck < self.diligence
+        return Check(
+            seats.served & looks,
+            seats.served & ~(looks & seats.hit),
+            looks & (seats.hit | ~seats.served),
+        )

@@ -1,0 +1,35 @@
+"""What happened, counted by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from sim.mechanism.arrays import Amounts
+
+
+@dataclass
+class Tally:
+    """Counts of tasks by how they ended, and sums of amounts, (rows,) each."""
+
+    unsold: Amounts
+    expired: Amounts
+    convicted: Amounts
+    void: Amounts
+    settled: Amounts
+    false: Amounts
+    """Submitted with false segments, or withheld."""
+    escaped: Amounts
+    """False and settled."""
+    dismissed: Amounts
+    """Challenges of right results."""
+    paid: Amounts
+    """Prices paid to solvers, in token units."""
+    fees: Amounts
+    """Fees paid to verifiers, in token units."""
+
+    @classmethod
+    def empty(cls, rows: int) -> Tally:
+        """Nothing happened yet."""
+        return cls(*(np.zeros(rows, dtype=np.int64) for _ in fields(cls)))

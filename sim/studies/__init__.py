@@ -1,0 +1,1 @@
+"""The questions: one file each, and the list of them."""

@@ -1,0 +1,116 @@
+"""What a study is: a question, a grid of points, what is played at each, and findings drawn from the table of results.
+
+A study is a subclass of `Study` in a file of its own that overrides what differs; `sim.studies.catalogue` lists them.
+docs/studies.md shows how to write one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from sim.agents.population import Population, population
+from sim.agents.solvers import Solver
+from sim.agents.verifiers import Verifier
+from sim.engine.simulate import Case, Columns, simulate
+from sim.errors import SweepError
+from sim.mechanism.arrays import Floats
+from sim.setting import Setting, canonical
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Point = Mapping[str, float]
+"""Values of the swept parameters, in the engine's units."""
+Table = Mapping[str, Floats]
+"""All results: a column for each swept parameter and each measure, a row for each run of each point. `point` and `run`
+number them."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A number of the theory beside the engine's, or a recommended one."""
+
+    text: str
+    expected: float
+    measured: float
+    error: float
+    """Standard error of the measured one."""
+
+    @property
+    def holds(self) -> bool:
+        """Within 4 standard errors: a right claim fails once in 16,000 times."""
+        return abs(self.expected - self.measured) <= 4 * self.error + 1e-12
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence that the figure shows; the sentence is the figure's title."""
+
+    sentence: str
+    figure: Figure | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a study found."""
+
+    findings: Sequence[Finding]
+    claims: Sequence[Claim] = field(default=())
+
+
+class Study(ABC):
+    """Base of all studies. Class attributes are the study's defaults; runs and rounds are per point."""
+
+    name: ClassVar[str]
+    question: ClassVar[str]
+    runs: ClassVar[int] = 200
+    rounds: ClassVar[int] = 50
+
+    def setting(self) -> Setting:
+        """The setting that points vary."""
+        return Setting()
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        """Swept parameters and their values, in the engine's units; the grid is their product."""
+        return {}
+
+    def extra(self) -> Mapping[str, str]:
+        """Parameters of this study that are none of the setting's, and what they mean."""
+        return {}
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        """The grid, with the operator's axes in place of the study's own. Raises SweepError when it is empty."""
+        axes = {**self.axes(), **{self._known(name): values for name, values in given.items()}}
+        empty = [name for name, values in axes.items() if not len(values)]
+        if empty:
+            raise SweepError(f"{empty[0]}: expected at least one value, got none; widen its range")
+        return [dict(zip(axes, values)) for values in product(*axes.values())]
+
+    def population(self, setting: Setting, point: Point) -> Population:
+        """Who plays at a point: all honest, unless overridden."""
+        del point
+        return population([(Solver(), setting.solver_count)], [(Verifier(), setting.verifier_count)])
+
+    def case(self, point: Point) -> Case:
+        """What the engine plays at a point."""
+        own = self.extra()
+        setting = self.setting().with_values({name: v for name, v in point.items() if name not in own})
+        return Case(setting, self.population(setting, point))
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        """Results of one point, a row for each run. All points share the seed: common random numbers."""
+        return simulate(self.case(point), runs=runs, rounds=rounds, seed=seed)
+
+    @abstractmethod
+    def answer(self, table: Table) -> Answer:
+        """Findings, figures and checked claims from all results."""
+
+    def _known(self, name: str) -> str:
+        return name if name in self.extra() else canonical(name)

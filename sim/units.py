@@ -1,0 +1,60 @@
+"""What a number of the simulation is a number of: how it is written, read and bounded.
+
+Amounts are integers everywhere below the command line: token units, 10^6 of them in a token. That is coarser than the
+test token's 10^18, so that a run's sums stay far inside 63 bits; the mechanism computes with either (`sim replay` uses
+Python's integers and the chain's own amounts).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from enum import Enum
+from typing import Final
+
+from sim.errors import SettingError
+
+DECIMALS: Final = 6
+TOKEN: Final = 10**DECIMALS
+"""Units of one token in the engine."""
+
+
+class Unit(Enum):
+    """Units of parameters and results."""
+
+    TOKENS = "tokens"
+    COUNT = "count"
+    SHARE = "share"
+    FACTOR = "factor"
+    ROUNDS = "rounds"
+    GAS = "gas"
+
+    @property
+    def whole(self) -> bool:
+        """Kept as an integer."""
+        return self in (Unit.TOKENS, Unit.COUNT, Unit.ROUNDS, Unit.GAS)
+
+    def parse(self, text: str) -> int | float:
+        """What an operator wrote, as the engine keeps it: tokens become token units.
+
+        Raises SettingError for what is no number of this unit.
+        """
+        try:
+            value = Decimal(text)
+        except InvalidOperation:
+            value = Decimal("NaN")
+        if not value.is_finite():
+            raise SettingError(f"expected a number of {self.value}, got {text!r}; write digits")
+        if self is Unit.TOKENS:
+            value = value * TOKEN
+        if not self.whole:
+            return float(value)
+        if value != value.to_integral_value():
+            least = f"10^-{DECIMALS} tokens" if self is Unit.TOKENS else "1"
+            raise SettingError(f"expected a multiple of {least}, got {text!r}; round it")
+        return int(value)
+
+    def format(self, value: float) -> str:
+        """Inverse of `parse`, for people."""
+        if self is Unit.TOKENS:
+            return f"{value / TOKEN:,.6g}"
+        return f"{value:,}" if self.whole else f"{value:.6g}"
