@@ -21,6 +21,7 @@ from torch import Tensor
 from protocol.numerics.contract import contract
 from protocol.numerics.elementwise import add
 from protocol.numerics.kernels.convolution import convolution_for
+from protocol.numerics.kernels.convolution_cases import AT_INPUT, AT_WEIGHT, FORWARD, asked
 from protocol.numerics.rows import exponent
 from protocol.program.builder import Builder, Value
 from protocol.program.errors import RuleError
@@ -41,9 +42,10 @@ GRADIENT_BITS = 20
 def _conv(x: Tensor, w: Tensor, bias: Tensor | None = None, *, groups: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
     count = s.count(x.shape[2], x.shape[3])
-    compiled = convolution_for(x)
+    call = asked(FORWARD, x.shape, (len(x), len(w), *count), groups, sliding, bias=bias is not None)
+    compiled = convolution_for(x, call)
     if compiled is not None:
-        return compiled.forward(x, w, bias, count, groups, **sliding)
+        return compiled.run(call, w, x, bias)
     weights = w.reshape(groups, w.shape[0] // groups, -1)
     e = exponent(x.reshape(len(x), -1))
     y = _windows_product(weights, padded_tensor(x, s, count, 0.0), e, s, count)
@@ -69,9 +71,10 @@ def conv(b: Builder, x: Value, w: Value, bias: Value | None = None, *, groups: i
 
 def _conv_grad_input(g: Tensor, w: Tensor, *, groups: int, height: int, width: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
-    compiled = convolution_for(g)
+    call = asked(AT_INPUT, (len(g), groups * w.shape[1], height, width), g.shape, groups, sliding)
+    compiled = convolution_for(g, call)
     if compiled is not None:
-        return compiled.at_input(g, w, (height, width), groups, **sliding)
+        return compiled.run(call, w, g)
     rows = w.flip(2, 3).reshape(groups, w.shape[0] // groups, w.shape[1], -1)
     turned = rows.transpose(1, 2).reshape(groups, w.shape[1], -1)  # [G, C/G, O/G KH KW]
     e = exponent(g.reshape(len(g), -1))
@@ -122,9 +125,10 @@ def _conv_grad_weight(
     g: Tensor, x: Tensor, *, groups: int, gradient_in_windows: bool, **sliding: int
 ) -> Tensor:
     s = Sliding(**sliding)
-    compiled = convolution_for(x)
+    call = asked(AT_WEIGHT, x.shape, g.shape, groups, sliding, _bits(gradient_in_windows))
+    compiled = convolution_for(x, call)
     if compiled is not None:
-        return compiled.at_weight(g, x, groups, _bits(gradient_in_windows), **sliding)
+        return compiled.run(call, g, x)
     n, outputs, rows, columns = g.shape
     c = x.shape[1]
     whole = padded_tensor(x, s, (rows, columns), 0.0)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics import elementwise
-from protocol.numerics.kernels import channels, convolution
+from protocol.numerics.kernels import channels
 from protocol.numerics.kernels.channels import Channels
 from protocol.numerics.kernels.choice import VARIABLE
 from protocol.numerics.kernels.convolution import Convolution
@@ -28,24 +28,6 @@ EACH = pytest.mark.parametrize("variant", VARIANTS)
 SEEDS = range(24)
 MEMORY_LIMIT = 1 << 22
 """Elements of windows above which a case of the fuzz is passed over: the plain path writes them out."""
-
-
-class PlainConvolution(Convolution):
-    """Windows written out and multiplied."""
-
-    def forward(
-        self, x: Tensor, w: Tensor, bias: Tensor | None, size: tuple[int, int], groups: int, **sliding: int
-    ) -> Tensor:
-        assert size[0] > 0
-        return _run("conv", *(t for t in (x, w, bias) if t is not None), groups=groups, **sliding)
-
-    def at_input(self, g: Tensor, w: Tensor, size: tuple[int, int], groups: int, **sliding: int) -> Tensor:
-        height, width = size
-        return _run("conv_grad_input", g, w, groups=groups, height=height, width=width, **sliding)
-
-    def at_weight(self, g: Tensor, x: Tensor, groups: int, bits: tuple[int, int], **sliding: int) -> Tensor:
-        swapped = bits == (13, 20)
-        return _run("conv_grad_weight", g, x, groups=groups, gradient_in_windows=swapped, **sliding)
 
 
 class PlainChannels(Channels):
@@ -81,23 +63,20 @@ def _run(name: str, *operands: Tensor, **attributes: Any) -> Tensor:
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No compiled layer."""
-    monkeypatch.setattr(library, "convolution_for", lambda _: None)
+    monkeypatch.setattr(library, "convolution_for", lambda *_: None)
     monkeypatch.setattr(batch_norm, "channels_for", lambda _: None)
 
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """What this process knows of trials, forgotten before and after."""
-    for known in (convolution._of, channels._sound):
-        known.cache_clear()
+    channels._sound.cache_clear()
     yield
-    for known in (convolution._of, channels._sound):
-        known.cache_clear()
+    channels._sound.cache_clear()
 
 
 @pytest.mark.usefixtures("plain")
 def test_digests_are_those_of_the_plain_functions() -> None:
-    assert convolution.trial(PlainConvolution("plain")) == convolution.DIGESTS
     assert channels.trial(PlainChannels("plain")) == channels.DIGESTS
 
 
@@ -107,7 +86,6 @@ def test_every_instruction_set_gives_the_digests(variant: str, threads: int) -> 
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        assert convolution.trial(Convolution(variant)) == convolution.DIGESTS
         assert channels.trial(Channels(variant)) == channels.DIGESTS
     finally:
         torch.set_num_threads(before)
@@ -115,30 +93,23 @@ def test_every_instruction_set_gives_the_digests(variant: str, threads: int) -> 
 
 @pytest.mark.skipif(not VARIANTS, reason="the compiled library is not built")
 @pytest.mark.usefixtures("fresh")
-@pytest.mark.parametrize(
-    ("module", "find"),
-    [(convolution, "convolution_for"), (channels, "channels_for")],
-    ids=["convolution", "channels"],
-)
 def test_a_wrong_bit_keeps_them_out(
-    module: Any, find: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     x = torch.ones(2, 3, 4)
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert getattr(module, find)(x) is not None
-    name = next(iter(module.DIGESTS))
-    monkeypatch.setitem(module.DIGESTS, name, "0" * 16)
-    convolution._of.cache_clear()
+    assert channels.channels_for(x) is not None
+    name = next(iter(channels.DIGESTS))
+    monkeypatch.setitem(channels.DIGESTS, name, "0" * 16)
     channels._sound.cache_clear()
     with caplog.at_level(logging.WARNING):
-        assert getattr(module, find)(x) is None
+        assert channels.channels_for(x) is None
     assert name in caplog.text
 
 
 @pytest.mark.usefixtures("fresh")
-def test_float64_products_write_windows_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float64_products_run_torchs_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "float64")
-    assert convolution.convolution_for(torch.ones(1, 1, 1, 1)) is None
     assert channels.channels_for(torch.ones(1, 1, 1)) is None
 
 
@@ -197,9 +168,9 @@ def test_convolutions_of_all_shapes_have_the_plain_bits(
             ("conv_grad_weight", (g, x), {"gradient_in_windows": True}),
         ]
         for name, operands, more in calls:
-            monkeypatch.setattr(library, "convolution_for", lambda _: Convolution(variant))
+            monkeypatch.setattr(library, "convolution_for", lambda *_: Convolution(variant))
             found = _run(name, *operands, **sliding, **more)
-            monkeypatch.setattr(library, "convolution_for", lambda _: None)
+            monkeypatch.setattr(library, "convolution_for", lambda *_: None)
             expected = canonical(_run(name, *operands, **sliding, **more))
             assert torch.equal(found.view(torch.int32), expected.view(torch.int32)), (name, sliding, x.shape)
 
