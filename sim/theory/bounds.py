@@ -1,0 +1,41 @@
+"""What the closed forms accept: one error type, and the checks that raise it.
+
+Not a parser: a study's parameters are read and named elsewhere. Here a number is either possible or refused.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Values = NDArray[np.float64]
+"""Float results, one per element of the broadcast arguments; 0-dimensional for scalars."""
+
+
+class TheoryError(ValueError):
+    """An argument that no task, verifier or bidder can have."""
+
+
+def within(name: str, value: ArrayLike, least: float, most: float = np.inf) -> Values:
+    """Return `value` as float64; raise `TheoryError` unless every element is from `least` to `most`."""
+    given = np.asarray(value, dtype=np.float64)
+    if given.size == 0 or not bool(np.all((given >= least) & (given <= most))):
+        bounds = f"at least {least:g}" if most == np.inf else f"from {least:g} to {most:g}"
+        raise TheoryError(f"{name} must be {bounds}, got {value!r}")
+    return given
+
+
+def counts(name: str, value: ArrayLike, least: float, most: float = np.inf) -> Values:
+    """Return whole numbers as float64; raise `TheoryError` for a fraction or one out of bounds."""
+    given = within(name, value, least, most)
+    if not bool(np.all(given == np.floor(given))) or not bool(np.all(np.isfinite(given))):
+        raise TheoryError(f"{name} must be whole numbers, got {value!r}")
+    return given
+
+
+def count(name: str, value: int, least: float, most: float = np.inf) -> int:
+    """Return one whole number; raise `TheoryError` for a fraction or one out of bounds."""
+    return int(counts(name, value, least, most))
+
+
+def number(name: str, value: float, least: float, most: float = np.inf) -> float:
+    """Return one number; raise `TheoryError` when it is out of bounds."""
+    return float(within(name, value, least, most))

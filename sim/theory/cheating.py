@@ -1,0 +1,214 @@
+"""Whether cheating pays: what a false share earns over honest work, and the stake that takes it away.
+
+The solver is the only one who chooses here; verifiers are honest with share h and colluders are `collusion`'s
+subject. Amounts are token units as floats (any unit will do: everything is homogeneous in it);
+`minimum_stake` alone is in integers, from `protocol.economics`. How money is booked: an honest solver is paid
+p at `settle` and has spent c; a convicted one loses the stake S (`StakeVault.slash`) and is paid nothing, for
+the escrow goes back to the submitter.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from protocol import economics
+from protocol.economics import ONE, REROLLS, Audit
+from sim.theory.bounds import TheoryError, Values, count, number, within
+from sim.theory.escape import caught_probability
+
+
+def cheating_advantage(
+    *,
+    segments: ArrayLike,
+    false: ArrayLike,
+    segments_per_verifier: ArrayLike,
+    verifiers: ArrayLike,
+    honest: ArrayLike,
+    price: ArrayLike,
+    gain: ArrayLike,
+    stake: ArrayLike,
+    cost: ArrayLike,
+    rerolls: ArrayLike = REROLLS,
+    kept: ArrayLike = 1.0,
+) -> Values:
+    """Return the expected profit of m false segments less that of honest work, in the unit of the amounts.
+
+    With D the chance of conviction and f = m / K: cheating costs (1 - f) c, earns p and G when it escapes,
+    and when convicted it loses S and keeps the share `kept` of G. So
+
+        (1 - D)(p + G) + D (kept G - S) - (1 - f) c - (p - c) = f c + (1 - (1 - kept) D) G - D (S + p).
+
+    `kept` = 1 is dispute.md section 8, where G counts in full (a false result may have served before it
+    fell); 0 is a gain that comes only with payment. Without false segments it is 0: such a result is the
+    honest one, and gains nothing.
+    """
+    within("price", price, 0)
+    work, worth, lost = within("cost", cost, 0), within("gain", gain, 0), within("stake", stake, 0)
+    share = np.asarray(false, dtype=np.float64) / np.asarray(segments, dtype=np.float64)
+    caught = caught_probability(segments, false, segments_per_verifier, verifiers, honest, rerolls=rerolls)
+    worth = np.where(share > 0, worth, 0.0)
+    return np.asarray(
+        share * work
+        + (1 - (1 - within("kept", kept, 0, 1)) * caught) * worth
+        - caught * (lost + np.asarray(price, dtype=np.float64))
+    )
+
+
+def cheating_profit(
+    *,
+    segments: ArrayLike,
+    false: ArrayLike,
+    segments_per_verifier: ArrayLike,
+    verifiers: ArrayLike,
+    honest: ArrayLike,
+    price: ArrayLike,
+    gain: ArrayLike,
+    stake: ArrayLike,
+    cost: ArrayLike,
+    rerolls: ArrayLike = REROLLS,
+    kept: ArrayLike = 1.0,
+) -> Values:
+    """Return the expected profit itself: `cheating_advantage` plus what honest work earns, p - c."""
+    advantage = cheating_advantage(
+        segments=segments,
+        false=false,
+        segments_per_verifier=segments_per_verifier,
+        verifiers=verifiers,
+        honest=honest,
+        price=price,
+        gain=gain,
+        stake=stake,
+        cost=cost,
+        rerolls=rerolls,
+        kept=kept,
+    )
+    return advantage + np.asarray(price, dtype=np.float64) - np.asarray(cost, dtype=np.float64)
+
+
+def zero_profit_stake(
+    *,
+    segments: ArrayLike,
+    false: ArrayLike,
+    segments_per_verifier: ArrayLike,
+    verifiers: ArrayLike,
+    honest: ArrayLike,
+    price: ArrayLike,
+    gain: ArrayLike,
+    cost: ArrayLike,
+    rerolls: ArrayLike = REROLLS,
+    kept: ArrayLike = 1.0,
+) -> Values:
+    """Return the stake at which m false segments earn exactly what honest work earns.
+
+    `cheating_advantage` is linear in S, so S_0(m) = (f c + G) / D - (1 - kept) G - p. Negative: losing the
+    price is enough. Infinite: never convicted (D = 0) with something to gain. `false` is at least 1.
+    """
+    within("false", false, 1)
+    p, c, g = within("price", price, 0), within("cost", cost, 0), within("gain", gain, 0)
+    caught = caught_probability(segments, false, segments_per_verifier, verifiers, honest, rerolls=rerolls)
+    won = np.asarray(false, dtype=np.float64) / np.asarray(segments, dtype=np.float64) * c + g
+    won, caught = np.broadcast_arrays(won, caught)
+    per_conviction = np.divide(
+        won, caught, out=np.where(won > 0, np.inf, 0.0), where=caught > 0
+    )  # 0 / 0: nothing won.
+    return np.asarray(per_conviction - (1 - within("kept", kept, 0, 1)) * g - p)
+
+
+def worst_false(
+    *,
+    segments: int,
+    segments_per_verifier: int,
+    verifiers: int,
+    honest: float,
+    price: float,
+    gain: float,
+    rerolls: int = REROLLS,
+) -> tuple[int, float]:
+    """Return the m that needs the largest stake, and that stake: the float view of `minimum_stake` (not cut
+    off at 0).
+
+    The cost counts as the whole price, as in dispute.md: c is not known on chain, and c <= p for whoever bids
+    to earn.
+    """
+    false = np.arange(1, count("segments", segments, 1) + 1)
+    stakes = zero_profit_stake(
+        segments=segments,
+        false=false,
+        segments_per_verifier=segments_per_verifier,
+        verifiers=verifiers,
+        honest=honest,
+        price=price,
+        gain=gain,
+        cost=price,
+        rerolls=rerolls,
+    )
+    worst = int(np.argmax(stakes))
+    return worst + 1, float(stakes[worst])
+
+
+def minimum_stake(
+    *,
+    segments: int,
+    segments_per_verifier: int,
+    verifiers: int,
+    honest: float | Fraction,
+    price: int,
+    gain: int,
+    reward: int = 0,
+    restitution: int = 0,
+    margin: int = 0,
+    rerolls: int = REROLLS,
+) -> int:
+    """Return S_min in integer token units: `protocol.economics.minimum_stake`, with h rounded down to units
+    of 10^-18.
+
+    `reward` and `restitution` come on top, for a cheater may be its own challenger and its own submitter.
+    Raises `TheoryError` for an impossible share and `protocol.economics.StakeError` where no stake is enough.
+    """
+    number("honest", float(honest), 0, 1)
+    chance = int(Fraction(honest) * ONE)
+    audit = Audit(segments, segments_per_verifier, verifiers, chance)
+    recoverable = reward + restitution
+    return economics.minimum_stake(
+        audit, price, gain, recoverable=recoverable, margin=margin, rerolls=rerolls
+    )
+
+
+def break_even_false(
+    *,
+    segments: int,
+    segments_per_verifier: int,
+    verifiers: int,
+    honest: float,
+    price: float,
+    gain: float,
+    stake: float,
+    cost: float,
+    rerolls: int = REROLLS,
+    kept: float = 1.0,
+) -> tuple[tuple[int, int], ...]:
+    """Return the ranges (first m, last m) of false counts with which cheating pays, in ascending order; () for none.
+
+    The break-even shares f are the ends of these ranges over K. There may be two: few false segments that are
+    seldom drawn (as G is won with any), and many, when the whole cost saved is worth more than what
+    conviction takes.
+    """
+    if segments < 1:
+        raise TheoryError(f"segments must be at least 1, got {segments}")
+    advantage = cheating_advantage(
+        segments=segments,
+        false=np.arange(1, segments + 1),
+        segments_per_verifier=segments_per_verifier,
+        verifiers=verifiers,
+        honest=honest,
+        price=price,
+        gain=gain,
+        stake=stake,
+        cost=cost,
+        rerolls=rerolls,
+        kept=kept,
+    )
+    pays = np.concatenate([[False], advantage > 0, [False]])
+    edges = np.flatnonzero(pays[1:] != pays[:-1])
+    return tuple((int(first) + 1, int(end)) for first, end in zip(edges[::2], edges[1::2]))

@@ -1,0 +1,296 @@
+"""Where the minimum stake explodes, how many audits keep it down, and what milestones do instead.
+
+The multiple is S_min / p. All of it follows from the zero-profit stake (`cheating`) with the cost counted as
+the price, and with the gain as a ratio g = G / p, so no token unit appears except in `milestones`.
+"""
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from protocol.economics import REROLLS, StakeError
+from sim.theory.bounds import TheoryError, Values, count, counts, number, within
+from sim.theory.cheating import minimum_stake, worst_false
+from sim.theory.escape import MAX_DRAWS
+
+
+class Audits(NamedTuple):
+    """One point of the frontier: `multiple` is S_min / p there, `duties` V (q + 1) with segment K's."""
+
+    verifiers: int
+    segments_per_verifier: int
+    duties: int
+    multiple: float
+
+
+class Milestones(NamedTuple):
+    """A task of K segments as `tasks` tasks of at most `segments`, one after the other.
+
+    `stake` is locked for each in its turn, `price` is the price of each; `fees` are all audit fees together.
+    """
+
+    tasks: int
+    segments: int
+    price: int
+    stake: int
+    fees: int
+
+
+def stake_multiple(
+    *,
+    segments: int,
+    segments_per_verifier: int,
+    verifiers: int,
+    honest: float,
+    gain_ratio: float,
+    rerolls: int = REROLLS,
+) -> float:
+    """Return max(0, S_min / p) for G = `gain_ratio` p; infinite when some m is never caught."""
+    _, stake = worst_false(
+        segments=segments,
+        segments_per_verifier=segments_per_verifier,
+        verifiers=verifiers,
+        honest=honest,
+        price=1.0,
+        gain=gain_ratio,
+        rerolls=rerolls,
+    )
+    return max(0.0, stake)
+
+
+def stake_multiple_sparse(
+    *,
+    segments: ArrayLike,
+    segments_per_verifier: ArrayLike,
+    verifiers: ArrayLike,
+    honest: ArrayLike,
+    gain_ratio: ArrayLike,
+    rerolls: ArrayLike = REROLLS,
+) -> Values:
+    """Return the limit of S_min / p for q V << K: (1 / K + g) (K / (h q V))^(2^k) - 1.
+
+    One false segment is the worst: a(1 / K) = 1 - q / K exactly, so P = (1 - h q / K)^V = 1 - h q V / K +
+    O((qV / K)^2), and the chance of conviction is (h q V / K)^n with n = 2^k seeds. With k = 0 the stake
+    grows in proportion to K, with k = 2 as its fourth power: that is the explosion. At fixed q V / K it stays
+    where it is.
+    """
+    k = counts("segments", segments, 1)
+    q = counts("segments_per_verifier", segments_per_verifier, 1)
+    v = counts("verifiers", verifiers, 1)
+    h = within("honest", honest, np.finfo(np.float64).tiny, 1)
+    n = 2.0 ** counts("rerolls", rerolls, 0, 64)
+    return np.asarray((1 / k + within("gain_ratio", gain_ratio, 0)) * (k / (h * q * v)) ** n - 1)
+
+
+def audits_per_segment(
+    *, honest: float, gain_ratio: float, multiple: float, verifiers: int = 0, rerolls: int = REROLLS
+) -> float:
+    """Return the limit for large K of the q V / K that keeps S_min at `multiple` p.
+
+    One false segment must be caught with chance D = g / (1 + multiple), each seed with d = D^(1 / 2^k). With
+    V given, 1 - (1 - h q / K)^V = d means q V / K = V (1 - (1 - d)^(1 / V)) / h; for many verifiers (V = 0
+    here) that falls to -ln(1 - d) / h. So q V must grow in proportion to K, whatever the multiple: there is
+    no frontier that is flat in K.
+
+    Raises `TheoryError` when no audit reaches it: multiple + 1 <= g, or with q = K still too few seats (d > 1
+    - (1 - h)^V).
+    """
+    h = number("honest", honest, np.finfo(np.float64).tiny, 1)
+    most = number("multiple", multiple, 0)
+    v = count("verifiers", verifiers, 0)
+    needed = number("gain_ratio", gain_ratio, 0) / (1 + most)
+    once = needed ** (1 / 2 ** count("rerolls", rerolls, 0, 64))
+    if once >= 1 or (v and once > 1 - (1 - h) ** v):
+        raise TheoryError(
+            f"no audit keeps the stake at {most:g} prices for a gain of {gain_ratio:g}: raise the multiple or V"
+        )
+    if v:
+        return float(v * -np.expm1(np.log1p(-once) / v) / h)
+    return float(-np.log1p(-once) / h)
+
+
+def least_segments_per_verifier(
+    *,
+    segments: int,
+    verifiers: int,
+    honest: float,
+    gain_ratio: float,
+    multiple: float,
+    rerolls: int = REROLLS,
+) -> int | None:
+    """Return the least q that keeps S_min at most `multiple` p with V verifiers, or None when even q = K does not.
+
+    Every caught chance grows with q, so S_min falls with it and bisection finds the least.
+    """
+    most = number("multiple", multiple, 0)
+
+    def keeps(q: int) -> bool:
+        return (
+            stake_multiple(
+                segments=segments,
+                segments_per_verifier=q,
+                verifiers=verifiers,
+                honest=honest,
+                gain_ratio=gain_ratio,
+                rerolls=rerolls,
+            )
+            <= most
+        )
+
+    low, high = 0, count("segments", segments, 1)
+    if not keeps(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
+
+
+def frontier(
+    *,
+    segments: int,
+    honest: float,
+    gain_ratio: float,
+    multiple: float,
+    most_verifiers: int = MAX_DRAWS,
+    rerolls: int = REROLLS,
+) -> tuple[Audits, ...]:
+    """Return, for each V from 1 to `most_verifiers` that can, the least q with S_min <= `multiple` p: q(K) and V(K).
+
+    Nothing cuts it off at V q <= 64, the bound of terms: points beyond say what such a bound costs.
+    """
+    points = []
+    for v in range(1, count("most_verifiers", most_verifiers, 1) + 1):
+        q = least_segments_per_verifier(
+            segments=segments,
+            verifiers=v,
+            honest=honest,
+            gain_ratio=gain_ratio,
+            multiple=multiple,
+            rerolls=rerolls,
+        )
+        if q is not None:
+            reached = stake_multiple(
+                segments=segments,
+                segments_per_verifier=q,
+                verifiers=v,
+                honest=honest,
+                gain_ratio=gain_ratio,
+                rerolls=rerolls,
+            )
+            points.append(Audits(v, q, v * (q + 1), reached))
+    return tuple(points)
+
+
+def largest_segments(
+    *,
+    segments_per_verifier: int,
+    verifiers: int,
+    honest: float,
+    gain_ratio: float,
+    multiple: float,
+    rerolls: int = REROLLS,
+    most: int = 1 << 14,
+) -> int:
+    """Return the largest K up to `most` below which S_min stays at most `multiple` p; 0 when K = 1 is too many.
+
+    Where the stake explodes for a given audit: K from 1 upwards, doubled, then bisected. More segments make
+    each false one rarer among those drawn, so S_min does not fall with K while q < K, and does not change
+    while q >= K but for m / K.
+    """
+
+    def keeps(k: int) -> bool:
+        return (
+            stake_multiple(
+                segments=k,
+                segments_per_verifier=segments_per_verifier,
+                verifiers=verifiers,
+                honest=honest,
+                gain_ratio=gain_ratio,
+                rerolls=rerolls,
+            )
+            <= multiple
+        )
+
+    low, high = 0, 1
+    while high <= most and keeps(high):
+        low, high = high, 2 * high
+    high = min(high, most + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
+
+
+def milestones(
+    *,
+    segments: int,
+    tasks: int,
+    segments_per_verifier: int,
+    verifiers: int,
+    honest: float | Fraction,
+    price: int,
+    gain: int,
+    audit_fee: int,
+    rerolls: int = REROLLS,
+) -> Milestones:
+    """Return a task of K segments split into n tasks, each settled before the next begins from its result.
+
+    Each has K / n segments (rounded up) and p / n (rounded up, so the stake errs upwards), the same V and q,
+    and **the whole G**: a false segment anywhere makes the last result false. q counts against K / n instead
+    of K, so the sparse stake falls from (K / hqV)^N (1 / K + g) p to (K / n hqV)^N (1 / K + g) p, by n^N with
+    N = 2^k. The price is n times the duties, n draws and n challenge periods one after the other; only one
+    stake is locked at a time.
+
+    Raises `TheoryError` for more tasks than segments, `StakeError` where a part is still never caught.
+    """
+    parts = count("tasks", tasks, 1, count("segments", segments, 1))
+    fee = count("audit_fee", audit_fee, 0)
+    each, paid = -(-segments // parts), -(-price // parts)
+    stake = minimum_stake(
+        segments=each,
+        segments_per_verifier=segments_per_verifier,
+        verifiers=verifiers,
+        honest=honest,
+        price=paid,
+        gain=gain,
+        rerolls=rerolls,
+    )
+    fees = parts * fee * verifiers * (min(segments_per_verifier, each) + 1)
+    return Milestones(parts, each, paid, stake, fees)
+
+
+def fewest_milestones(
+    *,
+    segments: int,
+    segments_per_verifier: int,
+    verifiers: int,
+    honest: float | Fraction,
+    price: int,
+    gain: int,
+    audit_fee: int,
+    multiple: float,
+    rerolls: int = REROLLS,
+) -> Milestones | None:
+    """Return the split into the fewest tasks whose stake is at most `multiple` whole prices, or None when none is."""
+    limit = number("multiple", multiple, 0) * price
+    for tasks in range(1, count("segments", segments, 1) + 1):
+        try:
+            plan = milestones(
+                segments=segments,
+                tasks=tasks,
+                segments_per_verifier=segments_per_verifier,
+                verifiers=verifiers,
+                honest=honest,
+                price=price,
+                gain=gain,
+                audit_fee=audit_fee,
+                rerolls=rerolls,
+            )
+        except StakeError:
+            continue  # Still never caught: more parts.
+        if plan.stake <= limit:
+            return plan
+    return None
