@@ -13,7 +13,7 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Lazy
 from sim.agents.verifiers import Trusting, Verifier
 from sim.setting import Setting
-from sim.studies.study import Answer, Claim, Finding, Point, Study, Table
+from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 
 
 class Baseline(Study):
@@ -26,11 +26,11 @@ class Baseline(Study):
         """False share and honest share."""
         return {"false_share": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "honest_share": (0.3, 0.5, 0.7, 0.9)}
 
-    def extra(self) -> Mapping[str, str]:
+    def extra(self) -> Mapping[str, Extra]:
         """What the population is made of."""
         return {
-            "false_share": "share of the segments that a solver invents",
-            "honest_share": "share of the verifiers that replay; the others attest whatever is served",
+            "false_share": Extra("share of the segments that a solver invents"),
+            "honest_share": Extra("share of the verifiers that replay; the others attest whatever is served"),
         }
 
     def population(self, setting: Setting, point: Point) -> Population:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Solver
 from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, Columns, simulate
-from sim.errors import SweepError
+from sim.errors import SettingError, SweepError
 from sim.mechanism.arrays import Floats
-from sim.setting import Setting, canonical
+from sim.setting import ALIASES, KNOWN, Setting, canonical, unit_of
+from sim.units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,6 +67,15 @@ class Answer:
     claims: Sequence[Claim] = field(default=())
 
 
+class Extra(NamedTuple):
+    """A parameter of one study alone: what it means, and the values it can have, in the engine's units."""
+
+    text: str
+    unit: Unit = Unit.SHARE
+    least: float = 0.0
+    most: float = 1.0
+
+
 class Study(ABC):
     """Base of all studies. Class attributes are the study's defaults; runs and rounds are per point."""
 
@@ -81,13 +92,13 @@ class Study(ABC):
         """Swept parameters and their values, in the engine's units; the grid is their product."""
         return {}
 
-    def extra(self) -> Mapping[str, str]:
-        """Parameters of this study that are none of the setting's, and what they mean."""
+    def extra(self) -> Mapping[str, Extra]:
+        """Parameters of this study that are none of the setting's. `axes` has a value for each."""
         return {}
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """The grid, with the operator's axes in place of the study's own. Raises SweepError when it is empty."""
-        axes = {**self.axes(), **{self._known(name): values for name, values in given.items()}}
+        axes = {**self.axes(), **{self.known(name): values for name, values in given.items()}}
         empty = [name for name, values in axes.items() if not len(values)]
         if empty:
             raise SweepError(f"{empty[0]}: expected at least one value, got none; widen its range")
@@ -99,8 +110,14 @@ class Study(ABC):
         return population([(Solver(), setting.solver_count)], [(Verifier(), setting.verifier_count)])
 
     def case(self, point: Point) -> Case:
-        """What the engine plays at a point."""
+        """What the engine plays at a point. Raises SettingError for a value that is impossible."""
         own = self.extra()
+        for name, known in own.items():
+            if not known.least <= point[name] <= known.most:
+                raise SettingError(
+                    f"{name}: expected {known.unit.format(known.least)} to {known.unit.format(known.most)} "
+                    f"{known.unit.value}, got {known.unit.format(point[name])}; correct this parameter"
+                )
         setting = self.setting().with_values({name: v for name, v in point.items() if name not in own})
         return Case(setting, self.population(setting, point))
 
@@ -112,5 +129,20 @@ class Study(ABC):
     def answer(self, table: Table) -> Answer:
         """Findings, figures and checked claims from all results."""
 
-    def _known(self, name: str) -> str:
-        return name if name in self.extra() else canonical(name)
+    def known(self, name: str) -> str:
+        """The name under which a parameter is kept. Raises SettingError that names the nearest ones."""
+        if name in self.extra():
+            return name
+        if name in KNOWN or name in ALIASES:
+            return canonical(name)
+        names = [*self.extra(), *KNOWN, *ALIASES]
+        near = get_close_matches(name, names, n=3, cutoff=0.4) or sorted(names)
+        raise SettingError(
+            f"parameter {name!r}: expected one of the setting's or of study {self.name!r}, got none of them; "
+            f"did you mean {', '.join(near)}? `sim list --parameters` shows all"
+        )
+
+    def unit(self, name: str) -> Unit:
+        """The unit of a parameter, the study's own or the setting's."""
+        own = self.extra()
+        return own[name].unit if name in own else unit_of(name)
