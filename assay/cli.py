@@ -53,6 +53,9 @@ def devnet(
 @app.command()
 def deploy(
     token: Annotated[str | None, typer.Option(help="ERC-20 to use, else a test token is made.")] = None,
+    parameters: Annotated[
+        str | None, typer.Option(help="devnet, recommended or a TOML file; else as fits the chain.")
+    ] = None,
     rpc: RpcOption = None,
     account: AccountOption = None,
     dev_account: DevAccountOption = None,
@@ -67,7 +70,7 @@ def deploy(
     with errors_reported():
         name = chosen_account(account, dev_account)
         desk = desk_of("deploy", home, as_json, rpc=rpc, account=name, password_file=password_file)
-        commands.deploy_contracts(desk, token, dry_run)
+        commands.deploy_contracts(desk, token, parameters, dry_run)
 
 
 @app.command()

@@ -16,7 +16,7 @@ from protocol.chain.connection import Connection
 from protocol.chain.deploy import deploy
 from protocol.chain.deployment import deployment_file
 from protocol.chain.devnet import Devnet
-from protocol.chain.parameters import TOKEN
+from protocol.chain.parameters import TOKEN, load_parameters
 from protocol.chain.probe import probe
 from protocol.chain.transactions import Sender
 from protocol.runtime.exits import ExitCode
@@ -58,18 +58,33 @@ def devnet(desk: Desk, port: int, block_time: int, log: Path | None) -> None:
             chain.connection.block()  # raises RpcUnavailable if anvil has ended by itself
 
 
-def deploy_contracts(desk: Desk, token: str | None, dry_run: bool) -> None:
-    """Deploy to the chain at `rpc`, write the deployment file; on a development chain give out test tokens."""
+def deploy_contracts(desk: Desk, token: str | None, parameters: str | None, dry_run: bool) -> None:
+    """Deploy to the chain at `rpc`, write the deployment file; on a development chain give out test tokens.
+
+    `parameters` names a preset or a file; without it a development chain gets its own, any other the recommended ones.
+    """
     settings, output = desk.settings, desk.output
     connection = Connection(settings.rpc)
+    chosen = parameters or ("devnet" if connection.chain_id == DEVELOPMENT_CHAIN else "recommended")
+    fixed = load_parameters(chosen)
     account = open_account(settings.account, connection.chain_id, settings.password_file)
     if dry_run:
         probe(connection)
-        output.say(f"chain {connection.chain_id} is suitable; {account.address} would deploy six contracts")
-        output.result({"chain_id": connection.chain_id, "deployer": account.address, "sent": False})
+        output.say(
+            f"chain {connection.chain_id} is suitable; {account.address} would deploy six contracts, "
+            f"parameters {chosen}"
+        )
+        output.result(
+            {
+                "chain_id": connection.chain_id,
+                "deployer": account.address,
+                "parameters": chosen,
+                "sent": False,
+            }
+        )
         return
     with Sender(connection, account) as sender:
-        made = deploy(sender, token=token)
+        made = deploy(sender, fixed, token)
     if token is None and connection.chain_id == DEVELOPMENT_CHAIN:
         with desk.client(account=True) as client, ThreadPoolExecutor(DEVELOPMENT_ACCOUNTS) as pool:
             everybody = (development_account(i, connection.chain_id) for i in range(DEVELOPMENT_ACCOUNTS))

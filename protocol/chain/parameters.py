@@ -1,12 +1,31 @@
-"""What a deployment fixes for all its tasks (contracts/src/types/Parameters.sol). Token units and seconds."""
+"""What a deployment fixes for all its tasks (contracts/src/types/Parameters.sol). Token units and seconds.
+
+The values stand in files: `presets/*.toml`, or one of the operator's own in the same form. `assay deploy` and `sim`
+read the same ones.
+"""
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, fields
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
 from typing import Any, Final
+
+from protocol.runtime.exits import OperatorError
 
 TOKEN: Final = 10**18
 """Units of one token: the test token has 18 decimals, as OpenZeppelin's ERC-20 has by default."""
+
+AMOUNTS: Final = ("draw_fee", "stake_unit", "challenge_bond", "reward_cap")
+"""Fields that are amounts of tokens: whole tokens in a file, as text."""
+PRESETS: Final = Path(__file__).with_name("presets")
+MAX_BYTES: Final = 1 << 16
+
+
+class ParametersError(OperatorError):
+    """A file of parameters that cannot be read, or that says something else than is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +55,63 @@ class Parameters:
         return cls(*values)
 
 
-DEVNET: Final = Parameters(
-    min_period=2,
-    max_period=86_400,
-    min_clock=2,
-    max_clock=86_400,
-    # Two blocks: nobody on a development chain grinds mixHash, and a demo should not wait.
-    draw_delay=2,
-    max_misses=2,
-    unbonding_period=60,
-    draw_fee=TOKEN // 10,
-    stake_unit=10 * TOKEN,
-    opening_period=600,
-    challenge_bond=20 * TOKEN,
-    reward_cap=50 * TOKEN,
-)
+def load_parameters(source: str) -> Parameters:
+    """The parameters of a preset (`devnet`, `recommended`) or of a TOML file. Raises ParametersError."""
+    table = _table(source)
+    names = [known.name for known in fields(Parameters)]
+    unknown, missing = sorted(table.keys() - set(names)), [name for name in names if name not in table]
+    if unknown or missing:
+        raise ParametersError(
+            f"parameters of {source}: expected {', '.join(names)}, got "
+            f"{', '.join(unknown) if unknown else 'no ' + ', '.join(missing)}; correct the table [parameters]"
+        )
+    return Parameters(**{name: _value(source, name, table[name]) for name in names})
+
+
+def _table(source: str) -> Mapping[str, Any]:
+    preset = PRESETS / f"{source}.toml"
+    file = preset if source.isidentifier() and preset.is_file() else Path(source)
+    choices = ", ".join(sorted(each.stem for each in PRESETS.glob("*.toml")))
+    try:
+        data = file.read_bytes()
+        if len(data) > MAX_BYTES:
+            raise ParametersError(
+                f"parameters file {file}: expected at most {MAX_BYTES} bytes, got {len(data)}"
+            )
+        table = tomllib.loads(data.decode()).get("parameters")
+    except OSError as error:
+        raise ParametersError(
+            f"parameters {source!r}: expected {choices}, or a readable TOML file, got {type(error).__name__}; "
+            f"name one of them"
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParametersError(f"parameters file {file}: expected TOML; {error}; correct it there") from error
+    if not isinstance(table, dict):
+        raise ParametersError(f"parameters file {file}: expected a table [parameters], got none; add it")
+    return table
+
+
+def _value(source: str, name: str, given: object) -> int:
+    """An integer; an amount is text or an integer of whole tokens."""
+    value = None
+    if name in AMOUNTS and isinstance(given, (str, int)) and not isinstance(given, bool):
+        try:
+            units = Decimal(given) * TOKEN
+        except InvalidOperation:
+            units = Decimal("NaN")
+        if units.is_finite() and units == units.to_integral_value():
+            value = int(units)
+    elif name not in AMOUNTS and isinstance(given, int) and not isinstance(given, bool):
+        value = given
+    if value is None or not 0 <= value < 2**128:
+        kind = "an amount of tokens, as text" if name in AMOUNTS else "an integer"
+        raise ParametersError(
+            f"parameters of {source}, {name}: expected {kind}, got {given!r}; correct this field"
+        )
+    return value
+
+
+DEVNET: Final = load_parameters("devnet")
 """For anvil with a block each second."""
+RECOMMENDED: Final = load_parameters("recommended")
+"""For an L1."""
