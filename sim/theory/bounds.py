@@ -3,6 +3,9 @@
 Not a parser: a study's parameters are read and named elsewhere. Here a number is either possible or refused.
 """
 
+from operator import index
+from typing import SupportsIndex
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -31,9 +34,16 @@ def counts(name: str, value: ArrayLike, least: float, most: float = np.inf) -> V
     return given
 
 
-def count(name: str, value: int, least: float, most: float = np.inf) -> int:
-    """Return one whole number; raise `TheoryError` for a fraction or one out of bounds."""
-    return int(counts(name, value, least, most))
+def count(name: str, value: SupportsIndex, least: int, most: int | None = None) -> int:
+    """Return one integer exactly (token units pass 2^53); raise `TheoryError` for others or out of bounds."""
+    try:
+        given = index(value)
+    except TypeError:
+        raise TheoryError(f"{name} must be an integer, got {value!r}") from None
+    if given < least or (most is not None and given > most):
+        bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+        raise TheoryError(f"{name} must be {bounds}, got {given}")
+    return given
 
 
 def number(name: str, value: float, least: float, most: float = np.inf) -> float:

@@ -17,6 +17,7 @@ from sim.theory import (
     missed_probability,
     raised_segments,
 )
+from sim.theory.bounds import count
 
 AUDITS = [(5, 2, 3, 0.5), (40, 7, 4, 0.75), (12, 12, 1, 0.25), (1000, 4, 3, 0.625), (64, 64, 1, 1.0)]
 
@@ -106,3 +107,12 @@ def test_impossible_audits_are_refused(
 ) -> None:
     with pytest.raises(TheoryError, match="must be"):
         caught_probability(segments, false, q, verifiers, honest)
+
+
+def test_token_units_stay_exact_and_fractions_are_refused() -> None:
+    assert count("amount", 10**18 + 1, 0) == 10**18 + 1
+    assert count("amount", np.int64(3), 0, 3) == 3
+    with pytest.raises(TheoryError, match=r"amount must be an integer, got 1\.5"):
+        count("amount", 1.5, 0)  # type: ignore[arg-type]
+    with pytest.raises(TheoryError, match="amount must be from 0 to 3, got 4"):
+        count("amount", 4, 0, 3)
