@@ -45,6 +45,16 @@ class Adam(ctypes.Structure):
     )
 
 
+class Sgd(ctypes.Structure):
+    """Sgd of native/fused.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("p", "g", "buffer", "p_new", "buffer_new")),
+        *((name, ctypes.c_float) for name in ("rate", "momentum", "decay")),
+        *((name, ctypes.c_int32) for name in ("decays", "nesterov")),
+    )
+
+
 class Fused:
     """The functions of one instruction set. Operands are f32 on the CPU; results are new, contiguous and canonical."""
 
@@ -76,6 +86,20 @@ class Fused:
         g, y = g.detach().contiguous(), y.detach().contiguous()
         out = torch.empty_like(g)
         self._call("softmax_grad", _at(g), _at(y), _at(out), *_table(g))
+        return out
+
+    def log_softmax(self, x: Tensor) -> Tensor:
+        """Rows of [… N]: x - max - log(sum of exp(x - max))."""
+        x = x.detach().contiguous()
+        out = torch.empty_like(x)
+        self._call("log_softmax", _at(x), _at(out), *_table(x))
+        return out
+
+    def log_softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
+        """Rows of [… N]: g - exp(y) sum(g)."""
+        g, y = g.detach().contiguous(), y.detach().contiguous()
+        out = torch.empty_like(g)
+        self._call("log_softmax_grad", _at(g), _at(y), _at(out), *_table(g))
         return out
 
     def sum_rows(self, x: Tensor) -> Tensor:
@@ -133,6 +157,31 @@ class Fused:
         self._call("adamw", ctypes.byref(adam), _long(kept[0].numel()))
         return made[0], made[1], made[2]
 
+    def sgd(
+        self,
+        tensors: tuple[Tensor, ...],
+        rate: float,
+        weight_decay: float,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+    ) -> tuple[Tensor, ...]:
+        """p, g to p', or p, g and a buffer to p' and the buffer'; see `library.sgd`."""
+        kept = [t.detach().contiguous() for t in tensors]
+        made = tuple(torch.empty_like(kept[0]) for _ in kept[1:])
+        at = {name: t.data_ptr() for name, t in zip(("p", "g", "buffer"), kept)}
+        at |= {name: t.data_ptr() for name, t in zip(("p_new", "buffer_new"), made)}
+        scalars = {"rate": rate, "momentum": momentum, "decay": weight_decay}
+        sgd = Sgd(**at, **scalars, decays=weight_decay != 0, nesterov=nesterov)
+        self._call("sgd", ctypes.byref(sgd), _long(kept[0].numel()))
+        return made
+
+    def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
+        """f32 [K, N] added up by i32 index [K] to [rows, N]; see `indexing.scatter_sum`."""
+        index, value = index.detach().contiguous(), value.detach().contiguous()
+        out = torch.empty(rows, value.shape[1])
+        self._call("scatter_sum", _at(value), _at(index), _at(out), *_table(value), _long(rows))
+        return out
+
     def canonical_in_place(self, x: Tensor) -> Tensor:
         """Every NaN of a contiguous tensor that nobody else sees to 0x7fc00000; written to only if there is one."""
         self._call("canonical", _at(x), _long(x.numel()))
@@ -179,7 +228,7 @@ def _chosen(wanted: str | None) -> Fused | None:
 def _passes(fused: Fused | CudaFused, device: torch.device = DEVICE) -> bool:
     try:
         wrong = [
-            name for name, made in trial(fused, device).items() if made != {**DIGESTS, **CUDA_DIGESTS}[name]
+            name for name, made in trial(fused, device).items() if made != {**DIGESTS, **CPU_DIGESTS}[name]
         ]
     except RuntimeError as error:
         _log.warning("fused functions %s are not used: they do not run (%s)", fused.name, error)
@@ -192,7 +241,7 @@ def _passes(fused: Fused | CudaFused, device: torch.device = DEVICE) -> bool:
 def trial(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:
     """Digests of what every function makes of numbers of all kinds, by name, on operands on `device`."""
     placed = fused if device == DEVICE else _Placed(fused, device)
-    trials = {**TRIALS, **CUDA_TRIALS} if isinstance(fused, CudaFused) else TRIALS
+    trials = TRIALS if isinstance(fused, CudaFused) else {**TRIALS, **CPU_TRIALS}
     return {name: digest(run(placed)) for name, run in trials.items()}
 
 
@@ -242,6 +291,8 @@ TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "softmax": lambda f: f.softmax(numbers(3), False),
     "safe_softmax": lambda f: f.softmax(numbers(3), True),
     "softmax_grad": lambda f: f.softmax_grad(numbers(3), numbers(4)),
+    "log_softmax": lambda f: f.log_softmax(numbers(3)),
+    "log_softmax_grad": lambda f: f.log_softmax_grad(numbers(3), numbers(4)),
     "sum_rows": lambda f: f.sum_rows(numbers(5)),
     "sum_columns": lambda f: f.sum_columns(numbers(5)[9:]),
     "layer_norm": lambda f: f.layer_norm(numbers(6), numbers(7)[1], numbers(8)[1], 1e-5),
@@ -250,12 +301,13 @@ TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "adamw": lambda f: f.adamw((numbers(1), numbers(2), numbers(3), numbers(4)), SCALARS),
     "canonical": lambda f: f.canonical_in_place(numbers(1)),
 }
-CUDA_TRIALS: dict[str, Callable[[Any], Tensor]] = {
-    "log_softmax": lambda f: f.log_softmax(numbers(3)),
-    "log_softmax_grad": lambda f: f.log_softmax_grad(numbers(3), numbers(4)),
+CPU_TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
+    "sgd": lambda f: f.sgd((numbers(1), numbers(2)), 0.1, 0.01),
+    "sgd_momentum": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.0, 0.9),
+    "sgd_nesterov": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.01, 0.9, True),
+    "scatter_sum": lambda f: f.scatter_sum(_index(), numbers(5)[9:], 9),
 }
-"""What CUDA has besides."""
-CUDA_DIGESTS = {"log_softmax": "e111c61e67d17c6d", "log_softmax_grad": "0a40d27d22627e95"}
+"""What CUDA does not have."""
 DIGESTS = {
     "EXP": "2400d15864586ad6",
     "LOG": "f182015295e8563a",
@@ -274,6 +326,8 @@ DIGESTS = {
     "softmax": "852b97689357c3d7",
     "safe_softmax": "71fc1eb6f14152a8",
     "softmax_grad": "5c46a25f618dc413",
+    "log_softmax": "e111c61e67d17c6d",
+    "log_softmax_grad": "0a40d27d22627e95",
     "sum_rows": "133820402934f767",
     "sum_columns": "61b8029aaee42fd1",
     "layer_norm": "112f042cd8e38e75",
@@ -282,7 +336,18 @@ DIGESTS = {
     "adamw": "aac253d77dc2892f",
     "canonical": "2a7fce12e448cbc3",
 }
-"""Of the plain implementations (tests/unit/library/test_fused.py)."""
+CPU_DIGESTS: dict[str, str] = {
+    "sgd": "637898814e992150",
+    "sgd_momentum": "8800044f7605bad3",
+    "sgd_nesterov": "9d8f65dc8fadf7e7",
+    "scatter_sum": "822273487ba4563b",
+}
+"""Both of the plain implementations (tests/unit/library/test_fused.py)."""
+
+
+def _index() -> Tensor:
+    """An index for the rows `numbers(5)[9:]`: repeated, out of order, outside, and rows that nobody names."""
+    return torch.tensor([4, 4, 0, -1, 8, 9, 2, 4, 0, 8, 7, -(2**31), 2**31 - 1, 2, 1], dtype=torch.int32)
 
 
 def _normalised() -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from protocol.numerics.indexing import scatter_sum
+from protocol.numerics.kernels.fused import Fused, fused_for
 from protocol.numerics.types import canonical
 from protocol.program.builder import Builder, Value, aligned_length
 from protocol.program.library.function import define
@@ -18,6 +19,9 @@ F32_BYTES = 4
 
 
 def _embedding_grad(g: Tensor, index: Tensor, *, rows: int) -> Tensor:
+    fused = fused_for(g)
+    if isinstance(fused, Fused):
+        return fused.scatter_sum(index, g, rows)
     return canonical(scatter_sum(index, g, rows))
 
 

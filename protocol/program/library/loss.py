@@ -91,9 +91,13 @@ def _nll_loss_grad(
     each = neg(div(g, total) if reduction == MEAN else g)
     each = each[:, None] if reduction == NONE else each
     each = each if weight is None else mul(each, weight)
-    row = labels[:, None]
-    hit = (row == torch.arange(classes, dtype=torch.int32, device=labels.device)) & (row != ignore)
-    return select(hit, each, torch.zeros_like(each))
+    # Zeros, and one place of each row: of 50,257 columns the rest is written once and never compared. A row without a
+    # place writes its zero to column 0, so that shapes do not depend on the data.
+    inside = (labels >= 0) & (labels < classes) & (labels != ignore)
+    place = torch.where(inside, labels, 0).to(torch.int64)[:, None]
+    each = each.expand(labels.shape[0], classes).gather(1, place)
+    result = torch.zeros(labels.shape[0], classes, device=labels.device)
+    return result.scatter_(1, place, select(inside[:, None], each, torch.zeros_like(each)))
 
 
 @define("nll_loss_grad", kernel=_nll_loss_grad)

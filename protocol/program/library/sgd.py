@@ -6,12 +6,23 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add, mul, sub
+from protocol.numerics.kernels.fused import Fused, fused_for
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
 
 
+def _fused(rate: Tensor, *tensors: Tensor) -> Fused | None:
+    """The compiled update, for tensors of one shape and one rate. CUDA has none: its library runs the operations."""
+    fused = fused_for(tensors[0])
+    alike = rate.numel() == 1 and all(t.shape == tensors[0].shape for t in tensors)
+    return fused if alike and isinstance(fused, Fused) else None
+
+
 def _sgd(p: Tensor, g: Tensor, rate: Tensor, *, weight_decay: float) -> Tensor:
+    fused = _fused(rate, p, g)
+    if fused is not None:
+        return fused.sgd((p, g), rate.item(), weight_decay)[0]
     return sub(p, mul(rate, _decayed(p, g, weight_decay)))
 
 
@@ -31,6 +42,10 @@ def _sgd_momentum(
     weight_decay: float,
     nesterov: bool,
 ) -> tuple[Tensor, Tensor]:
+    fused = _fused(rate, p, g, buffer)
+    if fused is not None:
+        p_new, buffer_new = fused.sgd((p, g, buffer), rate.item(), weight_decay, momentum, nesterov)
+        return p_new, buffer_new
     m = torch.full((), momentum, dtype=torch.float32, device=p.device)
     decayed = _decayed(p, g, weight_decay)
     new_buffer = add(mul(m, buffer), decayed)

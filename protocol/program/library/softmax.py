@@ -8,7 +8,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.elementary_torch import exp_f32, log_f32
 from protocol.numerics.kernels.fused import fused_for
 from protocol.numerics.sums import FLOAT64_TERMS, max_f32, sum_f32
@@ -82,7 +81,7 @@ def softmax_grad(b: Builder, g: Value, y: Value) -> Value:
 
 def _log_softmax(x: Tensor) -> Tensor:
     fused = fused_for(x)
-    if isinstance(fused, CudaFused):
+    if fused is not None:
         return fused.log_softmax(x)
 
     def rows(x: Tensor) -> Tensor:
@@ -102,7 +101,7 @@ def log_softmax(b: Builder, x: Value) -> Value:
 
 def _log_softmax_grad(g: Tensor, y: Tensor) -> Tensor:
     fused = fused_for(g)
-    if isinstance(fused, CudaFused):
+    if fused is not None:
         return fused.log_softmax_grad(g, y)
     return _rows(lambda g, y: g - exp_f32(y) * sum_f32(g), g, y)
 

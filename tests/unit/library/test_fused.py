@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator
 
 import pytest
 import torch
 from torch import Tensor
 
-from protocol.numerics import elementary_torch, sums
+from protocol.numerics import elementary_torch, indexing, sums
 from protocol.numerics.kernels import fused, lists
 from protocol.numerics.kernels.choice import VARIABLE
 from protocol.numerics.kernels.fused import FUSED, Fused, Map
@@ -37,6 +38,12 @@ class Plain(Fused):
 
     def softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
         return _library("softmax_grad", g, y)
+
+    def log_softmax(self, x: Tensor) -> Tensor:
+        return _library("log_softmax", x)
+
+    def log_softmax_grad(self, g: Tensor, y: Tensor) -> Tensor:
+        return _library("log_softmax_grad", g, y)
 
     def sum_rows(self, x: Tensor) -> Tensor:
         return sums.sum_f32(x)
@@ -68,6 +75,23 @@ class Plain(Fused):
         p, m, v = kernel([*tensors, *scales])
         return p, m, v
 
+    def sgd(
+        self,
+        tensors: tuple[Tensor, ...],
+        rate: float,
+        weight_decay: float,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+    ) -> tuple[Tensor, ...]:
+        given = [*tensors, torch.tensor(rate)]
+        if len(tensors) == 2:
+            return CATALOGUE["sgd"].kernel({"weight_decay": weight_decay})(given)
+        attributes = {"weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov}
+        return CATALOGUE["sgd_momentum"].kernel(attributes)(given)
+
+    def scatter_sum(self, index: Tensor, value: Tensor, rows: int) -> Tensor:
+        return canonical(indexing.scatter_sum(index, value, rows))
+
     def canonical_in_place(self, x: Tensor) -> Tensor:
         return canonical(x)
 
@@ -91,13 +115,13 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_the_digests_are_those_of_the_plain_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "float64")
     assert fused.fused_for(torch.ones(1)) is None
-    assert fused.trial(Plain("none")) == fused.DIGESTS
+    assert fused.trial(Plain("none")) == {**fused.DIGESTS, **fused.CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("compiled", HERE, ids=lambda f: f.name)
 def test_every_instruction_set_passes_its_trial(compiled: Fused) -> None:
-    assert fused.trial(compiled) == fused.DIGESTS
+    assert fused.trial(compiled) == {**fused.DIGESTS, **fused.CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")
@@ -109,6 +133,9 @@ def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
     """Sizes that divide among threads, strips of columns and vector lengths, or do not."""
     x, g = fused.numbers(11, *(max(n, 30) for n in shape)), fused.numbers(12, *(max(n, 30) for n in shape))
     x, g = x[-shape[0] :, : shape[1]].contiguous(), g[-shape[0] :, : shape[1]].contiguous()
+    wide = x.clamp(-50, 50)  # rows and columns that specials do not spoil
+    wide = torch.where(wide == wide, wide, 0.5)
+    index = ((torch.arange(len(x)) * 2654435761 >> 7) % 43 - 2).to(torch.int32)
     mean, rstd, gain = x[:, :1].contiguous(), g[:, :1].contiguous(), g[0].contiguous()
     monkeypatch.setenv(VARIABLE, "float64")
     plain = Plain("none")
@@ -118,6 +145,9 @@ def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
     functions: tuple[Callable[[Fused], Tensor | tuple[Tensor, ...]], ...] = (
         lambda f: f.softmax(x, True),
         lambda f: f.softmax_grad(g, x),
+        lambda f: f.log_softmax(x),
+        lambda f: f.log_softmax(wide),
+        lambda f: f.log_softmax_grad(g, x),
         lambda f: f.sum_rows(x),
         lambda f: f.sum_columns(x),
         lambda f: f.layer_norm(x, gain, gain, 1e-5),
@@ -125,6 +155,20 @@ def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
         lambda f: f.layer_norm_grad(g, x, mean, rstd, None),
         lambda f: f.layer_norm_grad_gain(g, x, mean, rstd),
         lambda f: f.adamw((x, g, g, x), fused.SCALARS),
+        *(
+            lambda f, operands=operands, given=given: f.sgd(operands, *given)
+            for operands in ((x, g), (x, g, mean.expand_as(x)))
+            for given in (
+                (0.1, 0.0),
+                (0.1, 0.01),
+                (math.nan, 1e-60),
+                (0.1, 0.0, 0.9, True),
+                (0.1, 0.01, 0.9, True),
+            )
+            if len(given) == 2 or len(operands) == 3
+        ),
+        lambda f: f.scatter_sum(index, x, 40),
+        lambda f: f.scatter_sum(index, wide, 3),
         lambda f: f.canonical_in_place(x.clone()),
     )
     for run in functions:

@@ -1,6 +1,9 @@
 // The fused functions for Python: arrays divided among OpenMP threads. No result depends on how.
 #include "fused.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "mode.h"
 
 namespace assay {
@@ -19,6 +22,42 @@ template <class Run> void divide(int64_t total, int64_t least, int32_t threads, 
         for (int64_t i = 0; i < pieces; ++i) run(i * size, (i + 1) * size < total ? (i + 1) * size : total);
     }
 }
+
+// Scales of all columns of t.g and, where `sums` is given, their sums in fixed point: rows are divided among threads, each
+// with its own integers, which are added up at the end.
+class ColumnSums {
+  public:
+    std::vector<float> factors;
+    std::vector<double> scales;
+    std::vector<int64_t> sums;
+
+    ColumnSums(const Fused &fused, const LayerNorm &t, int64_t rows, int32_t threads, bool summed)
+        : factors(t.columns), scales(t.columns), sums(t.columns, 0) {
+        const int64_t size = 2 * SHARE / t.columns < 1 ? 1 : 2 * SHARE / t.columns, pieces = (rows + size - 1) / size;
+        std::vector<int32_t> largest(t.columns, 0);
+#pragma omp parallel num_threads(threads) if (pieces > 1 && threads > 1)
+        {
+            const Mode mode;
+            std::vector<int32_t> most(t.columns, 0);
+#pragma omp for schedule(dynamic)
+            for (int64_t i = 0; i < pieces; ++i)
+                fused.largest_of_columns(t, i * size, std::min((i + 1) * size, rows), most.data());
+#pragma omp critical(assay_columns)
+            for (int64_t c = 0; c < t.columns; ++c) largest[c] = std::max(largest[c], most[c]);
+#pragma omp barrier
+#pragma omp single
+            fused.scale_columns(largest.data(), factors.data(), scales.data(), t.columns);
+            if (summed) {
+                std::vector<int64_t> own(t.columns, 0);
+#pragma omp for schedule(dynamic)
+                for (int64_t i = 0; i < pieces; ++i)
+                    fused.sums_of_columns(t, i * size, std::min((i + 1) * size, rows), factors.data(), own.data());
+#pragma omp critical(assay_columns)
+                for (int64_t c = 0; c < t.columns; ++c) sums[c] += own[c];
+            }
+        }
+    }
+};
 
 }  // namespace
 }  // namespace assay
@@ -76,12 +115,63 @@ ASSAY_EXPORT void assay_layer_norm_grad(int32_t variant, const float *g, const f
 ASSAY_EXPORT void assay_sum_columns(int32_t variant, const float *g, const float *x, const float *mean,
                                     const float *rstd, float *y, int64_t rows, int64_t columns, int32_t threads) {
     const assay::LayerNorm t = {g, x, mean, rstd, nullptr, nullptr, y, nullptr, nullptr, columns, 0.0f};
-    divide(columns, 128, threads,
-           [&](int64_t first, int64_t end) { FUSED[variant]->sum_columns(t, rows, first, end - first); });
+    const assay::Mode mode;
+    const assay::ColumnSums found(*FUSED[variant], t, rows, threads, true);
+    FUSED[variant]->round_columns(found.sums.data(), found.scales.data(), y, columns);
 }
 
 ASSAY_EXPORT void assay_adamw(int32_t variant, const assay::Adam *a, int64_t count, int32_t threads) {
     divide(count, SHARE, threads, [=](int64_t i, int64_t end) { FUSED[variant]->adamw(*a, i, end); });
+}
+
+ASSAY_EXPORT void assay_sgd(int32_t variant, const assay::Sgd *a, int64_t count, int32_t threads) {
+    divide(count, SHARE, threads, [=](int64_t i, int64_t end) { FUSED[variant]->sgd(*a, i, end); });
+}
+
+ASSAY_EXPORT void assay_log_softmax(int32_t variant, const float *x, float *y, int64_t rows, int64_t columns,
+                                    int32_t threads) {
+    divide(rows, SHARE / columns, threads, [=](int64_t r, int64_t end) {
+        FUSED[variant]->log_softmax(x + r * columns, y + r * columns, end - r, columns);
+    });
+}
+
+ASSAY_EXPORT void assay_log_softmax_grad(int32_t variant, const float *g, const float *y, float *out, int64_t rows,
+                                         int64_t columns, int32_t threads) {
+    divide(rows, SHARE / columns, threads, [=](int64_t r, int64_t end) {
+        FUSED[variant]->log_softmax_grad(g + r * columns, y + r * columns, out + r * columns, end - r, columns);
+    });
+}
+
+// Rows of g [count, columns] added up by index into y [rows, columns], under one exponent a column. Rows that no index
+// names are all alike: zero, or NaN where the column's exponent is the sentinel.
+ASSAY_EXPORT void assay_scatter_sum(int32_t variant, const float *g, const int32_t *index, float *y, int64_t count,
+                                    int64_t columns, int64_t rows, int32_t threads) {
+    const assay::Mode mode;
+    const assay::Fused &fused = *FUSED[variant];
+    const assay::LayerNorm t = {g, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, columns, 0.0f};
+    const assay::ColumnSums found(fused, t, count, threads, false);
+    std::vector<int64_t> first(rows, -1), next(count);
+    for (int64_t i = count - 1; i >= 0; --i)
+        if (index[i] >= 0 && index[i] < rows) {
+            next[i] = first[index[i]];
+            first[index[i]] = i;
+        }
+    std::vector<float> nothing(columns);
+    fused.round_columns(found.sums.data(), found.scales.data(), nothing.data(), columns);
+    divide(rows, SHARE / columns, threads, [&](int64_t row, int64_t end) {
+        std::vector<int64_t> sums(columns);
+        for (; row < end; ++row) {
+            float *out = y + row * columns;
+            if (first[row] < 0) {
+                std::copy(nothing.begin(), nothing.end(), out);
+                continue;
+            }
+            std::fill(sums.begin(), sums.end(), 0);
+            for (int64_t i = first[row]; i >= 0; i = next[i])
+                fused.sums_of_columns(t, i, i + 1, found.factors.data(), sums.data());
+            fused.round_columns(sums.data(), found.scales.data(), out, columns);
+        }
+    });
 }
 
 ASSAY_EXPORT void assay_canonical(int32_t variant, float *x, int64_t count, int32_t threads) {

@@ -24,6 +24,14 @@ struct Adam {
     float size, eps, kept, beta1, rest1, beta2, rest2;
 };
 
+// One update of SGD: see `library.sgd`. Without a buffer, plain SGD.
+struct Sgd {
+    const float *p, *g, *buffer;
+    float *p_new, *buffer_new;
+    float rate, momentum, decay;
+    int32_t decays, nesterov;
+};
+
 // A change of the scores of one row: AssayChange of attention.h at that row.
 struct RowChange {
     int32_t kind;
@@ -39,8 +47,15 @@ struct Fused {
     void (*sum_rows)(const float *x, float *out, int64_t rows, int64_t columns);
     void (*layer_norm)(const LayerNorm &, int64_t first, int64_t end);
     void (*layer_norm_grad)(const LayerNorm &, int64_t first, int64_t end);
-    // Sums over all rows of `count` columns from `first` on. With a mean: of g (x - mean) rstd.
-    void (*sum_columns)(const LayerNorm &, int64_t rows, int64_t first, int64_t count);
+    void (*log_softmax)(const float *x, float *y, int64_t rows, int64_t columns);
+    void (*log_softmax_grad)(const float *g, const float *y, float *out, int64_t rows, int64_t columns);
+    // Of all columns of some rows of g, with a mean of g (x - mean) rstd: the largest magnitudes, the sums in fixed point
+    // under these factors, both added to what is there; what becomes of sums; of magnitudes, factors and scales.
+    void (*largest_of_columns)(const LayerNorm &, int64_t first, int64_t end, int32_t *largest);
+    void (*sums_of_columns)(const LayerNorm &, int64_t first, int64_t end, const float *factors, int64_t *sums);
+    void (*round_columns)(const int64_t *sums, const double *scales, float *out, int64_t columns);
+    void (*scale_columns)(const int32_t *largest, float *factors, double *scales, int64_t columns);
+    void (*sgd)(const Sgd &, int64_t first, int64_t end);
     void (*adamw)(const Adam &, int64_t first, int64_t end);
     void (*canonical)(float *x, int64_t count);
     // For attention.cpp. One change of a row; x times keep times kept; the largest magnitudes of columns, added to

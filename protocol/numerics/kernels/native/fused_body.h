@@ -7,7 +7,7 @@ namespace assay {
 namespace {
 
 constexpr int BLOCK = 256;       // elements of a temporary, 1 KiB
-constexpr int COLUMNS = 128;     // columns summed side by side
+constexpr int STRIP_OF_COLUMNS = 1024;  // columns summed side by side: 16 KiB of largest, factors and sums
 
 // --- functions of one element ---------------------------------------------------------------------------------------
 
@@ -124,6 +124,38 @@ void softmax_grad(const float *g, const float *y, float *out, int64_t rows, int6
     }
 }
 
+// The greatest power of a row is exactly 1, so that their exponent is 1. A row whose maximum is no number is NaN in all.
+void log_softmax(const float *x, float *y, int64_t rows, int64_t columns) {
+    const RowScale s = row_scale(1, 30);
+    alignas(64) float powers[BLOCK];
+    for (int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
+        const float *__restrict from = x;
+        float *__restrict to = y;
+        const float largest = max_of(x, columns);
+        if (!(op_abs(largest) < float_of(0x7f800000u))) {
+            for (int64_t i = 0; i < columns; ++i) to[i] = float_of(0x7fc00000u);
+            continue;
+        }
+        int64_t sum = 0;
+        for (int64_t start = 0; start < columns; start += BLOCK) {
+            const int64_t n = columns - start < BLOCK ? columns - start : BLOCK;
+            for (int64_t i = 0; i < n; ++i) powers[i] = list_exp(from[start + i] - largest);
+            for (int64_t i = 0; i < n; ++i) sum += fixed30(powers[i], s);
+        }
+        const float whole = canonical(list_log(rounded_sum(sum, s)));
+        for (int64_t i = 0; i < columns; ++i) to[i] = canonical((from[i] - largest) - whole);
+    }
+}
+
+void log_softmax_grad(const float *g, const float *y, float *out, int64_t rows, int64_t columns) {
+    for (int64_t r = 0; r < rows; ++r, g += columns, y += columns, out += columns) {
+        const float *__restrict gradient = g, *__restrict from = y;
+        float *__restrict to = out;
+        const float sum = sum_of(g, columns);
+        for (int64_t i = 0; i < columns; ++i) to[i] = canonical(gradient[i] - list_exp(from[i]) * sum);
+    }
+}
+
 void layer_norm(const LayerNorm &t, int64_t first, int64_t end) {
     const int64_t n = t.columns;
     for (int64_t r = first; r < end; ++r) {
@@ -168,49 +200,65 @@ void layer_norm_grad(const LayerNorm &t, int64_t first, int64_t end) {
 
 // --- columns --------------------------------------------------------------------------------------------------------
 
-// COLUMNS terms of a row, in place where they lie in memory already as they are.
-inline const float *column_terms(const LayerNorm &t, int64_t r, int64_t first, int64_t count, float *__restrict to) {
-    const float *__restrict g = t.g + r * t.columns + first;
-    if (!t.mean) {
-        if (count == COLUMNS) return g;
-        std::memcpy(to, g, sizeof(float) * count);
-        return to;
-    }
-    const float *__restrict x = t.x + r * t.columns + first;
-    const float mean = t.mean[r], rstd = t.rstd[r];
-    if (count == COLUMNS)
-        for (int i = 0; i < COLUMNS; ++i) to[i] = g[i] * ((x[i] - mean) * rstd);
-    else
-        for (int64_t i = 0; i < count; ++i) to[i] = g[i] * ((x[i] - mean) * rstd);
-    return to;
-}
+// What is summed of a row: g, or with a mean g (x - mean) rstd.
+template <bool NORMAL> struct Terms {
+    const float *__restrict g, *__restrict x;
+    float mean, rstd;
+    Terms(const LayerNorm &t, int64_t r)
+        : g(t.g + r * t.columns), x(NORMAL ? t.x + r * t.columns : nullptr), mean(NORMAL ? t.mean[r] : 0.0f),
+          rstd(NORMAL ? t.rstd[r] : 0.0f) {}
+    float operator()(int64_t i) const { return NORMAL ? g[i] * ((x[i] - mean) * rstd) : g[i]; }
+};
 
-inline void largest_of(const float *__restrict x, int32_t *__restrict largest) {
-    for (int i = 0; i < COLUMNS; ++i) largest[i] = magnitude(x[i]) > largest[i] ? magnitude(x[i]) : largest[i];
+template <bool NORMAL>
+inline void largest_terms(const Terms<NORMAL> &term, int32_t *__restrict largest, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+        const int32_t m = magnitude(term(i));
+        largest[i] = m > largest[i] ? m : largest[i];
+    }
 }
 
 // Under the sentinel an infinity times 0 is NaN; its column's result is NaN whatever is added.
-inline void add_fixed(const float *__restrict x, const float *__restrict factors, int64_t *__restrict sums) {
-    for (int i = 0; i < COLUMNS; ++i) {
-        const float product = op_rint(x[i] * factors[i]);
+template <bool NORMAL>
+inline void add_terms(const Terms<NORMAL> &term, const float *__restrict factors, int64_t *__restrict sums,
+                      int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) {
+        const float product = op_rint(term(i) * factors[i]);
         sums[i] += static_cast<int32_t>(product == product ? product : 0.0f);
     }
 }
 
-void sum_columns(const LayerNorm &t, int64_t rows, int64_t begin, int64_t total) {
-    for (int64_t first = begin; first < begin + total; first += COLUMNS) {
-        const int64_t count = begin + total - first < COLUMNS ? begin + total - first : COLUMNS;
-        alignas(64) int32_t largest[COLUMNS] = {0};
-        alignas(64) int64_t sums[COLUMNS] = {0};
-        alignas(64) float scratch[COLUMNS] = {0}, factors[COLUMNS];
-        RowScale scales[COLUMNS];
-        for (int64_t r = 0; r < rows; ++r) largest_of(column_terms(t, r, first, count, scratch), largest);
-        for (int i = 0; i < COLUMNS; ++i) {
-            scales[i] = row_scale(exponent_of(largest[i]), 30);
-            factors[i] = scales[i].mask ? scales[i].factor : 0.0f;
-        }
-        for (int64_t r = 0; r < rows; ++r) add_fixed(column_terms(t, r, first, count, scratch), factors, sums);
-        for (int64_t i = 0; i < count; ++i) t.y[first + i] = rounded_sum(sums[i], scales[i]);
+// Rows as they lie in memory, by strips of columns whose sums stay in the first cache.
+template <class Run> inline void by_strips(const LayerNorm &t, int64_t first, int64_t end, const Run &run) {
+    for (int64_t from = 0; from < t.columns; from += STRIP_OF_COLUMNS) {
+        const int64_t to = t.columns - from < STRIP_OF_COLUMNS ? t.columns : from + STRIP_OF_COLUMNS;
+        for (int64_t r = first; r < end; ++r) run(r, from, to);
+    }
+}
+
+void largest_of_columns(const LayerNorm &t, int64_t first, int64_t end, int32_t *largest) {
+    by_strips(t, first, end, [&](int64_t r, int64_t from, int64_t to) {
+        t.mean ? largest_terms(Terms<true>(t, r), largest, from, to) : largest_terms(Terms<false>(t, r), largest, from, to);
+    });
+}
+
+void sums_of_columns(const LayerNorm &t, int64_t first, int64_t end, const float *factors, int64_t *sums) {
+    by_strips(t, first, end, [&](int64_t r, int64_t from, int64_t to) {
+        t.mean ? add_terms(Terms<true>(t, r), factors, sums, from, to)
+               : add_terms(Terms<false>(t, r), factors, sums, from, to);
+    });
+}
+
+void round_columns(const int64_t *sums, const double *scales, float *out, int64_t columns) {
+    for (int64_t i = 0; i < columns; ++i)
+        out[i] = canonical(static_cast<float>(static_cast<double>(jam(sums[i])) * scales[i]));
+}
+
+void scale_columns(const int32_t *largest, float *factors, double *scales, int64_t columns) {
+    for (int64_t i = 0; i < columns; ++i) {
+        const RowScale s = row_scale(exponent_of(largest[i]), 30);
+        factors[i] = s.mask ? s.factor : 0.0f;
+        scales[i] = s.scale;
     }
 }
 
@@ -227,6 +275,33 @@ void adamw(const Adam &a, int64_t first, int64_t end) {
         m_new[i] = canonical(mean);
         v_new[i] = canonical(square);
     }
+}
+
+template <bool BUFFER, bool DECAYS, bool NESTEROV> void sgd_of(const Sgd &a, int64_t first, int64_t end) {
+    const float *__restrict p = a.p, *__restrict g = a.g, *__restrict buffer = a.buffer;
+    float *__restrict p_new = a.p_new, *__restrict buffer_new = a.buffer_new;
+    for (int64_t i = first; i < end; ++i) {
+        const float decayed = DECAYS ? g[i] + a.decay * p[i] : g[i];
+        if (!BUFFER) {
+            p_new[i] = canonical(p[i] - a.rate * decayed);
+            continue;
+        }
+        const float next = a.momentum * buffer[i] + decayed;
+        const float direction = NESTEROV ? decayed + a.momentum * next : next;
+        p_new[i] = canonical(p[i] - a.rate * direction);
+        buffer_new[i] = canonical(next);
+    }
+}
+
+// Without decay nothing is added: g + 0 p would be NaN of an infinite p.
+void sgd(const Sgd &a, int64_t first, int64_t end) {
+    const bool decays = a.decays != 0;
+    if (!a.buffer)
+        decays ? sgd_of<false, true, false>(a, first, end) : sgd_of<false, false, false>(a, first, end);
+    else if (a.nesterov)
+        decays ? sgd_of<true, true, true>(a, first, end) : sgd_of<true, false, true>(a, first, end);
+    else
+        decays ? sgd_of<true, true, false>(a, first, end) : sgd_of<true, false, false>(a, first, end);
 }
 
 // --- attention ------------------------------------------------------------------------------------------------------
@@ -288,8 +363,9 @@ void canonical_all(float *x, int64_t count) {
 #define ASSAY_JOIN(a, b) a##b
 #define ASSAY_FUSED(name) ASSAY_JOIN(FUSED_, name)
 extern const Fused ASSAY_FUSED(ASSAY_VARIANT);
-const Fused ASSAY_FUSED(ASSAY_VARIANT) = {map_any<>,       softmax,     softmax_grad, sum_rows,     layer_norm,
-                                          layer_norm_grad, sum_columns, adamw,        canonical_all,
-                                          change_row,      drop_row,    largest_columns, largest_of_row, integers};
+const Fused ASSAY_FUSED(ASSAY_VARIANT) = {
+    map_any<>,          softmax,         softmax_grad,  sum_rows,      layer_norm, layer_norm_grad, log_softmax,
+    log_softmax_grad,   largest_of_columns, sums_of_columns, round_columns, scale_columns, sgd, adamw,
+    canonical_all,      change_row,      drop_row,      largest_columns, largest_of_row, integers};
 
 }  // namespace assay
