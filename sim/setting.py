@@ -11,6 +11,8 @@ from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Final
 
+from protocol.chain.parameters import RECOMMENDED
+from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.economics import ONE, Audit
 from protocol.task import MAX_DRAWS, MAX_SEGMENTS
 from sim.errors import SettingError
@@ -25,6 +27,11 @@ def _number(default: float, unit: Unit, least: float, most: float, text: str) ->
 
 def _tokens(default: float, text: str) -> Any:
     return _number(int(default * TOKEN), Unit.TOKENS, 0, _MOST_TOKENS, text)
+
+
+def _deployed(name: str, text: str) -> Any:
+    """A deployment's parameter, as recommended; the chain's units are finer."""
+    return _number(getattr(RECOMMENDED, name) * TOKEN // CHAIN_TOKEN, Unit.TOKENS, 0, _MOST_TOKENS, text)
 
 
 def _count(default: int, least: int, most: int, text: str) -> Any:
@@ -53,11 +60,11 @@ class Setting:
     verifiers: int = _count(3, 1, MAX_DRAWS, "V: verifiers drawn")
     segments_per_verifier: int = _count(4, 1, MAX_DRAWS, "q: segments drawn for each verifier (also: audits)")
     matches: int = _count(1, 1, MAX_DRAWS, "A: attestations that each drawn segment needs")
-    # ---- parameters of the deployment
-    draw_fee: int = _tokens(0.1, "paid to whoever proves the draw's header")
-    stake_unit: int = _tokens(10, "stake behind one slot of a verifier")
-    challenge_bond: int = _tokens(20, "locked by a challenger")
-    reward_cap: int = _tokens(50, "most that a challenger earns on top of its bond")
+    # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
+    draw_fee: int = _deployed("draw_fee", "paid to whoever proves the draw's header")
+    stake_unit: int = _deployed("stake_unit", "stake behind one slot of a verifier")
+    challenge_bond: int = _deployed("challenge_bond", "locked by a challenger")
+    reward_cap: int = _deployed("reward_cap", "most that a challenger earns on top of its bond")
     # ---- costs and values outside of the vault
     training_cost: int = _tokens(60, "c: cost of honest training on the median device")
     device_spread: float = _factor(0.25, "standard deviation of the logarithm of devices' costs", 3.0)
