@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
-from protocol.commitments import Tree, constants_tree, state_tree, tensor_root
+from protocol.commitments import Tree, constants_tree, state_tree
 from protocol.commitments.tensors import Tensor
+from protocol.commitments.threads import each
 from protocol.numerics.types import DType, from_bytes, to_bytes
 from protocol.program.cost import Cost, cost
 from protocol.program.library import Hint
@@ -47,12 +49,12 @@ class Bundle:
     @cached_property
     def state_tree(self) -> Tree:
         """The initial state's tree; its root is r_0."""
-        return state_tree([tensor_root(tensor.data) for tensor in self.state])
+        return state_tree([tensor.root for tensor in self.state])
 
     @cached_property
     def constant_roots(self) -> tuple[bytes, ...]:
         """Tensor roots of the dataset's tensors, then of the constants."""
-        return tuple(tensor_root(tensor.data) for tensor in (*self.dataset, *self.constants))
+        return tuple(tensor.root for tensor in (*self.dataset, *self.constants))
 
     @cached_property
     def constants_tree(self) -> Tree:
@@ -66,11 +68,11 @@ class Bundle:
 
     def initial_state(self) -> dict[str, torch.Tensor]:
         """The state before the first step, as fresh CPU tensors by name."""
-        return {tensor.name: _torch(tensor) for tensor in self.state}
+        return dict(zip([tensor.name for tensor in self.state], _fresh(self.state), strict=True))
 
     def fixed(self) -> tuple[torch.Tensor, ...]:
         """The dataset's tensors, then the constants, as fresh CPU tensors."""
-        return tuple(_torch(tensor) for tensor in (*self.dataset, *self.constants))
+        return tuple(_fresh((*self.dataset, *self.constants)))
 
 
 def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) -> tuple[Tensor, ...]:
@@ -80,5 +82,15 @@ def _tensors(values: Mapping[str, torch.Tensor], types: Sequence[TensorType]) ->
     )
 
 
+def _fresh(tensors: Sequence[Tensor]) -> list[torch.Tensor]:
+    return each(
+        _torch, tensors, torch.get_num_threads()
+    )  # memory is touched for the first time: half the time on two
+
+
 def _torch(tensor: Tensor) -> torch.Tensor:
-    return from_bytes(tensor.data, DType(tensor.dtype), tensor.shape)
+    dtype = DType(tensor.dtype)
+    if not any(tensor.data[:64]) and not np.frombuffer(tensor.data, np.uint8).any():
+        # Zeros, as Adam begins with, take no memory until something is written to them.
+        return torch.from_numpy(np.zeros(len(tensor.data), np.uint8)).view(dtype.storage).view(tensor.shape)
+    return from_bytes(tensor.data, dtype, tensor.shape)

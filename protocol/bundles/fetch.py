@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from contextlib import closing
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
+from threading import Lock
+
+import torch
 
 from protocol.bundles.bundle import Bundle
 from protocol.bundles.errors import BundleMalformed, BundleMismatch, BundleTooLarge
@@ -17,9 +21,10 @@ from protocol.bundles.limits import Limits
 from protocol.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
 from protocol.bundles.sources import FileSource, Source, open_source
 from protocol.bundles.write import BLOBS, MANIFEST
-from protocol.commitments import BlobStore, CommitmentError, CorruptBlob, tensor_root
-from protocol.commitments.tensors import CODES, Tensor
-from protocol.numerics.types import DType, from_bytes, to_bytes
+from protocol.commitments import BlobStore, CommitmentError, CorruptBlob
+from protocol.commitments.tensors import CODES, Tensor, is_canonical
+from protocol.commitments.threads import each
+from protocol.numerics.types import DType
 from protocol.program.errors import ProgramError
 from protocol.program.library import Hint
 from protocol.program.program import Program, decode_closure
@@ -55,8 +60,9 @@ def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) 
     _within("encoded programs", sum(entry.bytes for entry in manifest.programs), limits.program_bytes)
     _within("tensors", sum(entry.nbytes for entry in manifest.tensors), limits.total_bytes)
     step = _step(source, store, manifest, limits)
+    tensors = iter(_tensors(source, store, manifest))
     state, dataset, constants = (
-        tuple(_tensor(source, store, entry) for entry in entries)
+        tuple(islice(tensors, len(entries)))
         for entries in (manifest.state, manifest.dataset, manifest.constants)
     )
     hints = {
@@ -115,16 +121,56 @@ def _encoded(source: Source, store: BlobStore, entry: ProgramEntry) -> bytes:
     return data
 
 
+def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tensor]:
+    """All tensors, in the manifest's order; those with the same bytes share them, read and hashed once.
+
+    A state at its start is mostly such: Adam's moments are zeros. Reading and hashing go on in several threads.
+    """
+    first: dict[tuple[str, str, int], TensorEntry] = {}
+    for entry in manifest.tensors:
+        first.setdefault((entry.blob, entry.dtype, entry.nbytes), entry)
+    one_by_one = _OneByOne(source)
+    read = each(
+        lambda entry: _tensor(one_by_one, store, entry), list(first.values()), torch.get_num_threads()
+    )
+    by_content = dict(zip(first, read, strict=True))
+    found = []
+    for entry in manifest.tensors:
+        same = by_content[entry.blob, entry.dtype, entry.nbytes]
+        _require(f"root of tensor {entry.name}", entry.root, same.root.hex())
+        found.append(same.renamed(entry.name, tuple(entry.shape)))
+    return found
+
+
 def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
+    """A tensor whose root is known and that has canonical bytes; whether the root is the due one is left to ask."""
     data = _blob(source, store, entry.blob, entry.nbytes)
     _require(f"length of tensor {entry.name}", entry.nbytes, len(data))
-    root = tensor_root(data).hex()
-    _require(f"root of tensor {entry.name}", entry.root, root)
+    tensor = Tensor(entry.name, CODES[entry.dtype], tuple(entry.shape), data)
     # Who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
-    dtype, shape = DType(CODES[entry.dtype]), tuple(entry.shape)
-    written = tensor_root(to_bytes(from_bytes(data, dtype, shape), dtype)).hex()
-    _require(f"root of the canonical bytes of tensor {entry.name}", root, written)
-    return Tensor(entry.name, CODES[entry.dtype], shape, data)
+    if not is_canonical(tensor.dtype, data):
+        raise BundleMismatch(
+            f"canonical bytes of tensor {entry.name}",
+            expected="no NaN but 0x7fc00000, no bool but 0 and 1",
+            got="others",
+            remedy="refuse this bundle",
+        )
+    _ = tensor.root
+    return tensor
+
+
+class _OneByOne:
+    """A source that several threads may ask: one after the other."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._turn = source, Lock()
+
+    def read(self, name: str, limit: int) -> bytes:
+        with self._turn:
+            return self._source.read(name, limit)
+
+    def close(self) -> None:
+        self._source.close()
 
 
 def _blob(source: Source, store: BlobStore, blob: str, limit: int) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from protocol.bundles.bundle import Bundle
 from protocol.bundles.manifest import VERSION, parse_manifest
-from protocol.commitments import BlobStore, tensor_root
+from protocol.commitments import BlobStore
 from protocol.commitments.atomic import write_atomically
 from protocol.commitments.tensors import DTYPES, Tensor
 from protocol.program.program import Program
@@ -58,7 +58,7 @@ def _tensor(store: BlobStore, tensor: Tensor) -> dict[str, Any]:
         "name": tensor.name,
         "dtype": DTYPES[tensor.dtype][0],
         "shape": list(tensor.shape),
-        "root": tensor_root(tensor.data).hex(),
+        "root": tensor.root.hex(),
         "blob": store.put(tensor.data),
     }
 

@@ -7,13 +7,14 @@ imported.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from protocol.commitments.chunks import tensor_root
 from protocol.commitments.errors import CheckpointError
 
 # code -> (name, numpy's little-endian type), docs/encoding.md section 1
@@ -44,9 +45,19 @@ class Tensor:
     dtype: int
     shape: tuple[int, ...]
     data: bytes
+    _root: bytes | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_length(self.name, self.dtype, self.shape, len(self.data))
+
+    @property
+    def root(self) -> bytes:
+        """The tensor root of the bytes, computed when first asked for."""
+        if self._root is None:
+            object.__setattr__(self, "_root", tensor_root(self.data))  # bytes do not change: neither does it
+        found = self._root
+        assert found is not None
+        return found
 
     @classmethod
     def from_array(cls, name: str, array: NDArray[Any]) -> Tensor:
@@ -65,6 +76,12 @@ class Tensor:
             values.view(np.uint32)[np.isnan(values)] = _CANONICAL_NAN
         return cls(name, code, tuple(array.shape), values.tobytes())
 
+    def renamed(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        """The same bytes, shared, under another name and shape; a root that is known stays known."""
+        other = Tensor(name, self.dtype, shape, self.data)
+        object.__setattr__(other, "_root", self._root)
+        return other
+
     def array(self) -> NDArray[Any]:
         """The elements as a read-only numpy array of this shape (a bool is true where its byte is not 0)."""
         if self.dtype == CODES["bool"]:
@@ -72,6 +89,19 @@ class Tensor:
             truth.flags.writeable = False
             return truth
         return np.frombuffer(self.data, DTYPES[self.dtype][1]).reshape(self.shape)
+
+
+def is_canonical(dtype: int, data: bytes) -> bool:
+    """Whether bytes are those that a tensor of this type is written as: of NaNs only 0x7fc00000, of bools 0 and 1."""
+    if dtype == CODES["bool"]:
+        return bool(np.frombuffer(data, np.uint8).max() <= 1)
+    if dtype != CODES["f32"]:
+        return True
+    values = np.frombuffer(data, DTYPES[dtype][1])
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        if not np.isnan(values.min()):  # the least element is NaN if any is
+            return True
+    return bool((values.view("<u4")[np.isnan(values)] == _CANONICAL_NAN).all())
 
 
 def require_length(name: str, dtype: int, shape: Sequence[int], nbytes: int) -> None:

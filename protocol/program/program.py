@@ -154,6 +154,12 @@ class Program:
             if self.instructions[n].op is Op.OUTPUT
         }
 
+    def renamed(self, name: str) -> Program:
+        """The same program under another name; what has been computed of it is not computed again."""
+        other = replace(self, name=name)
+        other.__dict__.update({**vars(self), "name": name})
+        return other
+
     def calls(self) -> Iterator[int]:
         """Numbers of the `call` instructions, in order."""
         return (n for n, instruction in enumerate(self.instructions) if instruction.op is Op.CALL)
@@ -215,7 +221,7 @@ def decode_closure(items: Sequence[bytes], names: Mapping[bytes, str] = MappingP
     callees = MappingProxyType(known)
     for data in items:
         program = Program.decode(data, callees)
-        known[program.id] = replace(program, name=names.get(program.id, program.id.hex()[:8]))
+        known[program.id] = program.renamed(names.get(program.id, program.id.hex()[:8]))
     return known[program.id]
 
 

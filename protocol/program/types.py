@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from protocol.numerics.types import DType
 from protocol.program import codec
@@ -62,7 +63,7 @@ class TensorType:
 
     def encode(self) -> bytes:
         """`u8 code ‖ u8 rank ‖ rank × u32 dimension`."""
-        return codec.u8(self.dtype) + codec.u8(self.rank) + b"".join(map(codec.u32, self.shape))
+        return _encoded(self)
 
     @classmethod
     def read(cls, reader: codec.Reader) -> TensorType:
@@ -88,6 +89,12 @@ class TensorType:
 
 
 _CODES = frozenset(int(dtype) for dtype in DType)
+
+
+@lru_cache(maxsize=4096)
+def _encoded(type_: TensorType) -> bytes:
+    """A program has few types and writes each of them thousands of times."""
+    return codec.u8(type_.dtype) + codec.u8(type_.rank) + b"".join(map(codec.u32, type_.shape))
 
 
 def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
