@@ -101,8 +101,7 @@ def first_price(market: Market) -> Outcome:
 
 
 def second_price(market: Market) -> Outcome:
-    """Return the expectations when the lowest bid wins and is paid the second-lowest, or the budget without
-    one below it.
+    """Return the expectations when the lowest bid wins and is paid the second-lowest or the budget.
 
     Bidding one's cost is best whatever others do: the bid decides only whether the price is taken, never the
     price. With u = (c - low) / w, R = min(1, (r - low) / w) and b = (r - low) / w, a trade happens with
@@ -147,8 +146,7 @@ def efficiency(outcome: Outcome, market: Market, *, value: float) -> float:
 
 
 def best_posted_price(market: Market, *, value: float) -> float:
-    """Return the posted price that leaves a submitter the most, up to `high`: the root of its condition on
-    one bidder's scale.
+    """Return the posted price that leaves a submitter whose task is worth `value` the most, up to `high`.
 
     It maximises (value - r)(1 - (1 - R)^n) with R = (r - low) / w: zero derivative means (value - r) n (1 -
     R)^(n - 1) / w = 1 - (1 - R)^n, whose left side falls and right side rises in r; bisection. For n = 1 that
@@ -171,8 +169,7 @@ def best_posted_price(market: Market, *, value: float) -> float:
 
 
 def shill_gain(market: Market, *, at: float, deposit: float) -> float:
-    """Return what one shill bid earns the submitter of a second-price task, in token units, with no budget in
-    the way.
+    """Return what one shill bid earns the submitter of a second-price task, in token units, budget aside.
 
     Sealed at x = `at`, it is revealed last, and only if exactly one cost is lower: then the price is x in
     place of the second-lowest cost. Otherwise its deposit burns (dispute.md section 2). With u = (x - low) /
@@ -191,11 +188,11 @@ def shill_gain(market: Market, *, at: float, deposit: float) -> float:
 
 
 def least_shill_deposit(market: Market, *, points: int = 4096) -> float:
-    """Return the deposit at which no single shill bid earns anything: the most of w u (1 - u)^n / (1 - n u (1
-    - u)^(n - 1)) over u.
+    """Return the deposit at which no single shill bid earns anything.
 
-    Taken on a grid of `points` inner values of u, which bounds it from below by a relative 1 / points or so.
-    For n = 1 it is w u (1 - u) / (1 - u) = w u, at most w.
+    It is the most of w u (1 - u)^n / (1 - n u (1 - u)^(n - 1)) over u. Taken on a grid of `points` inner
+    values of u, which bounds it from below by a relative 1 / points or so. For n = 1 it is w u (1 - u) / (1 -
+    u) = w u, at most w. Several shills at once are not covered.
     """
     m, n = checked(market), market.bidders
     u = np.arange(1, count("points", points, 2) + 1) / points

@@ -125,8 +125,7 @@ def worst_false(
     gain: float,
     rerolls: int = REROLLS,
 ) -> tuple[int, float]:
-    """Return the m that needs the largest stake, and that stake: the float view of `minimum_stake` (not cut
-    off at 0).
+    """Return the m that needs the largest stake, and that stake: the float view of `minimum_stake`, below 0 too.
 
     The cost counts as the whole price, as in dispute.md: c is not known on chain, and c <= p for whoever bids
     to earn.
@@ -160,8 +159,7 @@ def minimum_stake(
     margin: int = 0,
     rerolls: int = REROLLS,
 ) -> int:
-    """Return S_min in integer token units: `protocol.economics.minimum_stake`, with h rounded down to units
-    of 10^-18.
+    """Return S_min in integer token units: `protocol.economics.minimum_stake`, h rounded down to 10^-18.
 
     `reward` and `restitution` come on top, for a cheater may be its own challenger and its own submitter.
     Raises `TheoryError` for an impossible share and `protocol.economics.StakeError` where no stake is enough.

@@ -14,8 +14,7 @@ from sim.theory.escape import missed_probability
 
 
 class SelfChallenge(NamedTuple):
-    """What a cheater that convicts itself loses (`net_cost`), of which `burned` is the first quarter; and
-    what it takes back."""
+    """What convicting itself costs a cheater: `net_cost`, with the first quarter `burned`; and what it takes back."""
 
     net_cost: int
     burned: int
@@ -34,8 +33,7 @@ def least_honest_share(
     cost: ArrayLike,
     rerolls: ArrayLike = REROLLS,
 ) -> Values:
-    """Return h at which m false segments earn just what honest work earns; above 1: cheating pays even if all
-    are honest.
+    """Return h at which m false segments earn just what honest work earns; above 1 cheating pays regardless.
 
     Needed is a chance of conviction D = (f c + G) / (S + p) (`cheating.cheating_advantage` = 0 with `kept` =
     1), that is d = D^(1 / 2^k) with each seed, and d = 1 - (1 - h (1 - a))^V; so h = (1 - (1 - d)^(1 / V)) /
@@ -110,8 +108,7 @@ def colluding_seats(*, verifiers: int, share: ArrayLike) -> Values:
 def expected_duties(
     *, segments: int, segments_per_verifier: int, verifiers: int, share: ArrayLike, accounts: int = 1
 ) -> Values:
-    """Return the expected number of fee-earning duties of an owner with `share` of the slots in `accounts`
-    equal accounts.
+    """Return the expected number of paid duties of an owner with `share` of the slots in `accounts` equal accounts.
 
     An account holds a duty once however often it was drawn for it (`AuditBoard._add`). One seat brings
     segment K for certain, and each other with chance q / K (q at most K); so an account with share t has K

@@ -82,11 +82,10 @@ def bond_schedule(*, bond: int, open_challenges: int, drawn: bool = False) -> in
 
 
 def bonds_together(*, bond: int, challenges: int) -> int:
-    """Return what n simultaneous false challenges cost by `bond_schedule`: n B up to four, then B (4 + 2 + 4
-    + ... + 2^(n - 4)).
+    """Return what n simultaneous false challenges cost by `bond_schedule`.
 
-    That is B (2^(n - 3) + 2) for n >= 4, against n B in the contracts: harm is at most proportional to n, so
-    its factor falls exponentially instead of staying where it is.
+    n B up to four, then B (4 + 2 + 4 + ... + 2^(n - 4)) = B (2^(n - 3) + 2), against n B in the contracts:
+    harm is at most proportional to n, so its factor falls exponentially instead of staying where it is.
     """
     n = count("challenges", challenges, 0)
     each = count("bond", bond, 0)
@@ -141,8 +140,7 @@ def late_solver(*, delay_penalty: int, delay: float, stake: int, capital_cost: f
 
 
 def least_delay_penalty(*, delay: float, factor: float, capital_cost: float = 0.0) -> float:
-    """Return the delay penalty with which a late solver has at most `factor`: delay / t - capital cost, at
-    least 0."""
+    """Return the delay penalty with which a late solver has at most `factor`: delay / t - capital cost, or 0."""
     if number("factor", factor, 0) == 0:
         raise TheoryError("a delay is never compensated, so no penalty brings its factor to 0")
     return max(0.0, number("delay", delay, 0) / factor - number("capital_cost", capital_cost, 0))

@@ -114,8 +114,7 @@ def checking_rate(
     stake: float,
     cost: float,
 ) -> float:
-    """Return the rate of replaying at which a solver is indifferent to cheating with f = `share`; 1 when none
-    is enough.
+    """Return the rate of replaying that leaves a solver indifferent to cheating with f = `share`; 1: none is enough.
 
     Each of V seats finds the fraud with chance z = `honest` y `hit`, where h is now the share of slots that
     replay *at all* rather than collude, and y the rate wanted. Cheating pays less than honest work iff (1 -
@@ -133,8 +132,7 @@ def checking_rate(
 
 
 def needed_chance(*, share: float, price: float, gain: float, stake: float, cost: float) -> float:
-    """Return D = (f c + G) / (S + p), the least chance of conviction that deters; infinite when there is
-    nothing to lose."""
+    """Return D = (f c + G) / (S + p), the least chance of conviction that deters; infinite with nothing to lose."""
     number("share", share, 0, 1)
     number("price", price, 0)
     number("stake", stake, 0)
@@ -158,18 +156,19 @@ def inspection_equilibrium(
 
     With A, B as in `cheating_rate` and y* as in `checking_rate` (V = h = 1):
 
-    - A >= 0: replaying dominates. It is always done, and fraud happens only if even that does not deter (D >
-      hit).
-    - B <= 0: skipping dominates; then nothing is found, and whoever gains by fraud (f c + G > 0) always
-      cheats.
-    - D > hit: fraud pays against any verifier, so it is certain, and B > 0 has it always looked for.
+    - A >= 0 and D <= hit: replaying is the better answer to honest work, and deters. It is always done, and
+      there is no fraud.
+    - D = 0: nobody gains by fraud, and nobody looks for it.
+    - D > hit: fraud pays against any verifier and is certain; it is looked for if B > 0. (A >= 0 does not
+      imply that: a conviction costs its finder the fee.)
+    - B <= 0: skipping is better even against certain fraud, which therefore is certain.
     - otherwise no pair of certain choices is stable (each answer undoes the other), and both mix: each with
       the rate that leaves the *other* indifferent, (x*, y*).
     """
     pay = verifier_payoffs(duty, hit=hit)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
-    if pay.verify_honest >= pay.skip_honest:
-        return Equilibrium(1.0 if needed > hit else 0.0, 1.0)
+    if pay.verify_honest >= pay.skip_honest and needed <= hit:
+        return Equilibrium(0.0, 1.0)
     if needed == 0:
         return Equilibrium(0.0, 0.0)
     if pay.verify_cheat <= pay.skip_cheat:
@@ -207,8 +206,8 @@ def committee_equilibrium(
     lone = verifier_payoffs(d, hit=hit)
     dominant = lone.verify_honest - lone.skip_honest
     deterred = needed <= 1 - (1 - honest * hit) ** verifiers
-    if dominant >= 0:
-        return Equilibrium(0.0 if deterred else 1.0, 1.0)
+    if dominant >= 0 and deterred:
+        return Equilibrium(0.0, 1.0)
     if needed == 0:
         return Equilibrium(0.0, 0.0)
     y = checking_rate(
@@ -236,8 +235,7 @@ def committee_equilibrium(
 
 
 def gain_against_cheater(duty: Duty, *, hit: float, verifiers: int, found: float) -> float:
-    """Return what replaying earns over skipping when the solver cheats and each other seat finds it with
-    chance `found`.
+    """Return what replaying earns over skipping when the solver cheats; other seats find it with chance `found`.
 
     The formula of `committee_equilibrium`, whose z is `found`, with flags and copies: of chance 1 - e
     hit R s + (1 - hit) F n against y F n, of chance e as in `verifier_payoffs`, and -k. In token units.
@@ -260,11 +258,11 @@ def least_forced_rate(
     copied: float = 1.0,
     silent_lock: float = 0.0,
 ) -> float:
-    """Return e_min: above it replaying beats copying the solver's root although no solver ever cheats
-    (dispute.md section 3).
+    """Return e_min: above it replaying beats copying the solver's root although no solver ever cheats.
 
-    At rate e the published root is wrong by a flag. Replaying earns F - k + e J; copying (1 - e) F - e L with
-    chance y, else -Q. The difference e J + F - k - y ((1 - e) F - e L) + (1 - y) Q is positive iff
+    dispute.md section 3: at rate e the published root is wrong by a flag. Replaying earns F - k + e J;
+    copying (1 - e) F - e L with chance y, else -Q. The difference e J + F - k - y ((1 - e) F - e L) + (1 - y)
+    Q is positive iff
 
         e > (k - (1 - y)(F + Q)) / (J + y (F + L)),
 

@@ -39,13 +39,14 @@ def void_probability(
 
     `accounts` is how many are in the draw, None for so many that none is drawn twice. Exact, by three sums:
 
-    1. over the seats' partition into accounts (`_partitions`): one drawn t times holds the union of t sets of
-    q, whose law by size is a sum of hypergeometric steps (`_union`), and which is a uniform set of its size;
-    2. over which accounts are silent: binomial for each multiplicity; 3. given these, over how the sets
-    overlap: first the union W of the silent sets without segment K, then how often the answering sets cover
-    each element of W (`_covered`). The task is paid iff each is covered A times, for a segment with a silent
-    account among its own needs all or A, and at least A accounts answer. Segments drawn for answering
-    accounts alone are satisfied.
+    - over the seats' partition into accounts (`_partitions`): one drawn t times holds the union of t sets of
+      q, whose size has a law of hypergeometric steps (`_union`), and which is a uniform set of its size;
+    - over which accounts are silent: binomial for each multiplicity;
+    - given these, over how the sets overlap: first the union W of the silent sets without segment K, then how
+      often the answering sets cover each element of W (`_covered`).
+
+    The task is paid iff at least A accounts answer and each of W is covered A times: a segment that a silent
+    account holds lacks one of all, so only A answers satisfy it; other segments have all.
 
     With fewer than A accounts drawn the board draws up to A, for segment K, and all of them must answer:
     up^A. Raises `TheoryError` for counts out of the bounds of terms, or V above `MOST_SEATS` with `accounts`
@@ -88,16 +89,14 @@ def void_probability_single(*, verifiers: int, up: float) -> float:
 
 
 def void_probability_full(*, verifiers: int, matches: int, up: float) -> float:
-    """Return the limit for q >= K and accounts without number: the chance that fewer than A of V answer
-    (binomial)."""
+    """Return the limit for q >= K and endless accounts: the binomial chance that fewer than A of V answer."""
     v = count("verifiers", verifiers, 1)
     a, u = count("matches", matches, 1, v), number("up", up, 0, 1)
     return float(sum(comb(v, i) * u**i * (1 - u) ** (v - i) for i in range(a)))
 
 
 def void_probability_redrawn(*, void: float, redraws: int) -> float:
-    """Return the chance of a void after up to R further draws, each of fresh accounts for the whole audit:
-    void^(R + 1).
+    """Return the chance of a void after up to R further draws, each of fresh accounts: void^(R + 1).
 
     dispute.md section 3 redraws only the segments that lack matches, which succeeds more often: an upper
     bound, and beyond the contracts.
@@ -106,8 +105,7 @@ def void_probability_redrawn(*, void: float, redraws: int) -> float:
 
 
 def draw_lost_probability(*, missed: float, most_misses: int) -> float:
-    """Return the chance that no draw is ever proved: each is missed with chance `missed`, and `maxMisses` + 1
-    of them end it."""
+    """Return the chance that no draw is proved, each being `missed` with this chance: its power maxMisses + 1."""
     return float(number("missed", missed, 0, 1) ** (count("most_misses", most_misses, 0) + 1))
 
 
@@ -239,8 +237,7 @@ def _covered(segments: int, drawn: int, matches: int, size: int, answering: tupl
 
 @lru_cache(maxsize=1 << 16)
 def _advance(state: Uncovered, segments: int, drawn: int) -> tuple[tuple[Uncovered, float], ...]:
-    """Return the law of the state after one more uniform set of `drawn`: from each class a hypergeometric
-    number moves up."""
+    """Return the law of the state after one more uniform set of `drawn`: each class moves up in part."""
     steps: list[tuple[list[int], int, int, float]] = [([], segments, drawn, 1.0)]
     for members in state:
         steps = [

@@ -46,7 +46,14 @@ def stable(found: Equilibrium, verifier: float, solver: float) -> bool:
 
 @pytest.mark.parametrize(
     "duty",
-    [PLAIN, FLAGGED, Duty(4, 3, 5), Duty(4, 9, 8), Duty(2, 1, 9, silent_lock=3, copied=0.0), Duty(0, 0, 0)],
+    [
+        PLAIN,
+        FLAGGED,
+        Duty(4, 3, 5),
+        Duty(4, 9, 8),
+        Duty(2, 1, 9, silent_lock=3, copied=0.0),
+        Duty(5, 4, 0, copied=0.0),
+    ],
 )
 @pytest.mark.parametrize("hit", [0.05, 0.5, 1.0])
 @pytest.mark.parametrize("stake", [0.0, 20.0, 300.0])
@@ -111,7 +118,9 @@ def test_committee_gain_sums_over_the_other_finders() -> None:
     assert got == pytest.approx(float(total), rel=1e-12)
 
 
-@pytest.mark.parametrize("duty", [PLAIN, FLAGGED, Duty(4, 3, 100), Duty(1, 3, 9), Duty(5, 1, 0)])
+@pytest.mark.parametrize(
+    "duty", [PLAIN, FLAGGED, Duty(4, 3, 100), Duty(1, 3, 9), Duty(5, 1, 0), Duty(5, 4, 0, copied=0.0)]
+)
 @pytest.mark.parametrize("verifiers", [1, 3, 8])
 @pytest.mark.parametrize("stake", [0.0, 100.0, 3000.0])
 def test_committee_equilibrium_is_stable(duty: Duty, verifiers: int, stake: float) -> None:
