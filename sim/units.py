@@ -42,7 +42,8 @@ class Unit(Enum):
             value = Decimal(text)
         except InvalidOperation:
             value = Decimal("NaN")
-        if not value.is_finite():
+        # Beyond 10^20 nothing has bounds, and integers of a billion digits take the machine.
+        if not value.is_finite() or abs(value.adjusted()) > 20:
             raise SettingError(f"expected a number of {self.value}, got {text!r}; write digits")
         if self is Unit.TOKENS:
             value = value * TOKEN

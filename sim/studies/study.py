@@ -31,7 +31,7 @@ Point = Mapping[str, float]
 """Values of the swept parameters, in the engine's units."""
 Table = Mapping[str, Floats]
 """All results: a column for each swept parameter and each measure, a row for each run of each point. `point` and `run`
-number them."""
+number them, `rounds` is how many tasks a run has. sim.studies.tables reads them by point."""
 
 
 @dataclass(frozen=True)

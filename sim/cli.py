@@ -1,0 +1,150 @@
+"""The command `sim`. Only Typer is imported here; everything heavy is imported by the command that needs it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from protocol.runtime.exits import ExitCode, reported
+
+if TYPE_CHECKING:
+    from protocol.runtime.output import Output
+    from sim.commands import Asked
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Does cheating pay, does checking stop, do honest parties lose? Studies of the protocol's economics.",
+)
+
+StudyArgument = Annotated[
+    str, typer.Argument(help="A study that `sim list` shows, or a Python file with one.")
+]
+RunsOption = Annotated[int | None, typer.Option(min=1, help="Runs of each point, else the study's own.")]
+RoundsOption = Annotated[int | None, typer.Option(min=1, help="Tasks of each run, else the study's own.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="All random numbers follow from it.")]
+OutOption = Annotated[Path | None, typer.Option(help="Folder of the results, else build/sim/<study>.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Replace results of another question.")]
+JobsOption = Annotated[int | None, typer.Option(min=1, max=1024, help="Processes, else one for each core.")]
+RayOption = Annotated[str | None, typer.Option(help="Play on this Ray cluster; 'local' starts one.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="End with 2 when a claim does not hold.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")]
+
+
+def main() -> None:
+    """Entry point of the console command."""
+    app()
+
+
+@app.command("list")
+def list_studies(
+    parameters: Annotated[
+        bool, typer.Option("--parameters", help="What --param can name, with units.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the studies and the questions that they answer."""
+    from sim import commands
+
+    with _errors_reported():
+        output = _output("list", as_json)
+        if parameters:
+            commands.show_parameters(output)
+        else:
+            commands.show_studies(output)
+
+
+@app.command()
+def run(
+    study: StudyArgument,
+    param: Annotated[
+        list[str] | None, typer.Option(help="name=value (repeatable); amounts in tokens.")
+    ] = None,
+    runs: RunsOption = None,
+    rounds: RoundsOption = None,
+    seed: SeedOption = 0,
+    out: OutOption = None,
+    fresh: FreshOption = False,
+    jobs: JobsOption = None,
+    ray: RayOption = None,
+    strict: StrictOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Play a study over its own grid and write its report. Goes on where an interrupted run stopped."""
+    from sim.commands import Asked
+
+    with _errors_reported():
+        asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
+        code = _play(asked, _output("run", as_json), strict, sweeping=False)
+    raise typer.Exit(int(code))
+
+
+@app.command()
+def sweep(
+    study: StudyArgument,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="name=values (repeatable): a,b,c; a:b; a:b:n for n values; a:b:nlog in equal ratios."
+        ),
+    ] = None,
+    runs: RunsOption = None,
+    rounds: RoundsOption = None,
+    seed: SeedOption = 0,
+    out: OutOption = None,
+    fresh: FreshOption = False,
+    jobs: JobsOption = None,
+    ray: RayOption = None,
+    strict: StrictOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Play a study over every combination of the given values and its own grid. Resumes as `sim run` does."""
+    from sim.commands import Asked
+
+    with _errors_reported():
+        asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
+        code = _play(asked, _output("sweep", as_json), strict, sweeping=True)
+    raise typer.Exit(int(code))
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder of results, or one that holds such.")] = Path(
+        "build/sim"
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Write the reports anew from rows that are there."""
+    from sim import commands
+
+    with _errors_reported():
+        commands.write_reports(folder, _output("report", as_json))
+
+
+def _play(asked: Asked, output: Output, strict: bool, *, sweeping: bool) -> ExitCode:
+    from sim import commands
+
+    holds = commands.play(asked, output, sweeping=sweeping)
+    return ExitCode.HOPELESS if strict and not holds else ExitCode.FINE
+
+
+def _output(command: str, as_json: bool) -> Output:
+    from protocol.runtime.output import Output
+
+    return Output(command, as_json)
+
+
+def _errors_reported() -> AbstractContextManager[None]:
+    """Run a command: errors end in one line and an exit code."""
+
+    def known(error: BaseException) -> ExitCode | None:
+        from protocol.economics import StakeError
+        from sim.theory import TheoryError
+
+        return ExitCode.HOPELESS if isinstance(error, (StakeError, TheoryError)) else None
+
+    return reported(known)

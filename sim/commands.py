@@ -1,0 +1,207 @@
+"""What the commands of `sim` do once their line is read: ask, play, print, and write reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from protocol.runtime.output import Output
+from sim.errors import ResultsError, SweepError
+from sim.results.manifest import NAME
+from sim.results.report import write_report
+from sim.results.results import Progress, Results, fill
+from sim.setting import ALIASES, KNOWN
+from sim.studies.catalogue import STUDIES
+from sim.studies.catalogue import study as found
+from sim.studies.study import Claim
+from sim.sweeping.axes import axes_of
+from sim.sweeping.plan import Plan, plan
+from sim.sweeping.workers import Workers, cores, here, pool
+
+RESULTS: Final = Path("build/sim")
+_SMALL: Final = 200_000
+"""Task-rounds that are played here sooner than processes start."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A command line of `sim run` or `sim sweep`."""
+
+    study: str
+    params: tuple[str, ...]
+    runs: int | None
+    rounds: int | None
+    seed: int
+    out: Path | None
+    fresh: bool
+    jobs: int | None
+    ray: str | None
+
+
+def show_studies(output: Output) -> None:
+    """Names, questions and sizes."""
+    studies = [kind() for kind in STUDIES.values()]
+    rows = [
+        {
+            "study": study.name,
+            "question": study.question,
+            "points": math.prod(len(values) for values in study.axes().values()),
+            "runs": study.runs,
+            "rounds": study.rounds,
+        }
+        for study in studies
+    ]
+    for row in rows:
+        output.say(f"{row['study']:16} {row['question']}")
+        output.say(f"{'':16} {row['points']} points, {row['runs']} runs of {row['rounds']} rounds each")
+    output.result(rows)
+
+
+def show_parameters(output: Output) -> None:
+    """All that --param can name: the setting's, then each study's own."""
+    other = {name: alias for alias, name in ALIASES.items()}
+    rows: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "alias": other.get(name),
+            "study": None,
+            "unit": known.metadata["unit"].value,
+            "default": known.metadata["unit"].format(known.default),
+            "least": known.metadata["unit"].format(known.metadata["least"]),
+            "most": known.metadata["unit"].format(known.metadata["most"]),
+            "text": known.metadata["text"],
+        }
+        for name, known in KNOWN.items()
+    ]
+    for study in (kind() for kind in STUDIES.values()):
+        for name, own in study.extra().items():
+            unit = own.unit
+            rows.append(
+                {
+                    "name": name,
+                    "alias": None,
+                    "study": study.name,
+                    "unit": unit.value,
+                    "default": ",".join(unit.format(value) for value in study.axes().get(name, ())),
+                    "least": unit.format(own.least),
+                    "most": unit.format(own.most),
+                    "text": own.text,
+                }
+            )
+    for row in rows:
+        of = f" [{row['study']}]" if row["study"] else ""
+        output.say(f"{row['name']:22} {row['default']:>10} {row['unit']:7} {row['text']}{of}")
+    output.result(rows)
+
+
+def play(asked: Asked, output: Output, *, sweeping: bool) -> bool:
+    """Play what is asked, write the report, and tell whether all claims hold."""
+    question = _plan(asked, sweeping)
+    folder = asked.out if asked.out is not None else RESULTS / Path(question.study.name)
+    with _bar(question.study.name) as progress:
+        results = fill(question, folder, _workers(asked, question), fresh=asked.fresh, progress=progress)
+    return _conclude(results, output)
+
+
+def write_reports(folder: Path, output: Output) -> None:
+    """The report of a folder of results, or of each folder of results in it. Raises ResultsError for none."""
+    folders = (
+        [folder] if (folder / NAME).exists() else sorted(path.parent for path in folder.glob(f"*/{NAME}"))
+    )
+    if not folders:
+        raise ResultsError(f"{folder}: expected a folder of results, got none; `sim run <study>` makes one")
+    paths = [str(write_report(Results.at(path))) for path in folders]
+    for path in paths:
+        output.say(path)
+    output.result({"reports": paths})
+
+
+def _plan(asked: Asked, sweeping: bool) -> Plan:
+    study = found(asked.study)
+    if sweeping and not asked.params:
+        raise SweepError(
+            "expected at least one --param name=values, got none; `sim run` plays a study's own grid"
+        )
+    axes = axes_of(study, asked.params)
+    several = [name for name, values in axes.items() if len(values) > 1]
+    if several and not sweeping:
+        raise SweepError(
+            f"{several[0]}: expected one value, got {len(axes[several[0]])}; `sim sweep` takes several"
+        )
+    return plan(asked.study, axes, runs=asked.runs, rounds=asked.rounds, seed=asked.seed)
+
+
+def _workers(asked: Asked, question: Plan) -> Workers:
+    if asked.ray is not None:
+        from sim.sweeping.cluster import ray_workers
+
+        if asked.jobs is not None:
+            raise SweepError("expected --jobs or --ray, got both; leave one out")
+        return ray_workers(asked.ray)
+    small = len(question.points) * question.runs * question.rounds <= _SMALL
+    jobs = asked.jobs if asked.jobs is not None else 1 if small else cores()
+    return here if jobs == 1 else pool(min(jobs, question.chunks))
+
+
+def _conclude(results: Results, output: Output) -> bool:
+    path = write_report(results)
+    claims, findings = results.answer.claims, results.answer.findings
+    failed = [claim for claim in claims if not claim.holds]
+    for finding in findings:
+        output.say(f"- {finding.sentence}")
+    if claims:
+        output.say(f"{len(claims) - len(failed)} of {len(claims)} claims hold")
+    for claim in failed:
+        output.say(
+            f"  does not hold: {claim.text}: expected {claim.expected:.6g}, measured {claim.measured:.6g}"
+        )
+    output.say(f"{results.rows.count:,} rows in {results.folder.path}, report in {path}")
+    output.result(
+        {
+            "study": results.study.name,
+            "folder": str(results.folder.path),
+            "report": str(path),
+            "digest": results.manifest["digest"],
+            "points": results.manifest["points"],
+            "rows": results.rows.count,
+            "findings": [finding.sentence for finding in findings],
+            "claims": [_plain(claim) for claim in claims],
+        }
+    )
+    return not failed
+
+
+def _plain(claim: Claim) -> dict[str, Any]:
+    """JSON has no infinite numbers."""
+    numbers = {"expected": claim.expected, "measured": claim.measured, "error": claim.error}
+    kept = {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}
+    return {"text": claim.text, **kept, "holds": bool(claim.holds)}
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("points"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,102 @@
+"""A folder of results: `manifest.json`, and `parts/00000.parquet` on, one for each chunk; whole or not at all.
+
+A part is complete as soon as it has its name, so the parts that are there are all that a resumed sweep needs to know.
+Two sweeps of one question in one folder write the same bytes, and do each other no harm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from protocol.commitments.atomic import remove_stale, write_atomically
+from sim.errors import ResultsError
+from sim.results import manifest
+
+_PARTS: Final = "parts"
+
+
+class Folder:
+    """One folder. The manifest of `open` is what it must hold; `at` takes what is there."""
+
+    def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
+        self.path = path
+        self.manifest = about
+
+    @classmethod
+    def open(cls, path: Path, about: Mapping[str, Any], *, fresh: bool = False) -> Folder:
+        """A folder for results with the manifest `about`, made or gone on with; `fresh` removes other results first.
+
+        Raises ResultsError when it holds results of another question or what is none, or cannot be written.
+        """
+        folder = cls(path, about)
+        try:
+            if fresh:
+                folder._clear()
+            if (path / manifest.NAME).exists():
+                folder._must_be(manifest.read(path / manifest.NAME))
+            elif path.exists() and any(path.iterdir()):
+                raise ResultsError(
+                    f"{path}: expected an empty folder or one of results, got one with other files; give another --out"
+                )
+            else:
+                (path / _PARTS).mkdir(parents=True, exist_ok=True)
+                write_atomically(path / manifest.NAME, json.dumps(about, indent=2).encode() + b"\n")
+            remove_stale(path)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        return folder
+
+    @classmethod
+    def at(cls, path: Path) -> Folder:
+        """The folder as it is. Raises ResultsError when there is no manifest."""
+        return cls(path, manifest.read(path / manifest.NAME))
+
+    def part(self, number: int) -> Path:
+        """Where the rows of a chunk lie."""
+        return self.path / _PARTS / f"{number:05}.parquet"
+
+    def missing(self) -> list[int]:
+        """Numbers of the chunks whose rows are not there yet."""
+        return [number for number in range(self.manifest["parts"]) if not self.part(number).exists()]
+
+    def parts(self) -> Iterator[Path]:
+        """All parts in order. Raises ResultsError when one is missing."""
+        missing = self.missing()
+        if missing:
+            raise ResultsError(
+                f"{self.path}: expected {self.manifest['parts']} parts, got {self.manifest['parts'] - len(missing)}; "
+                f"run the same command again to play the others"
+            )
+        return (self.part(number) for number in range(self.manifest["parts"]))
+
+    def write(self, number: int, rows: bytes) -> None:
+        """Keep the rows of a chunk. Raises ResultsError when the disk does not take them."""
+        try:
+            write_atomically(self.part(number), rows)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+
+    def _must_be(self, there: Mapping[str, Any]) -> None:
+        differs = manifest.difference(there, self.manifest)
+        if differs is not None:
+            raise ResultsError(
+                f"{self.path}: expected results of this question, got those of another: {differs}; "
+                f"give another --out, or --fresh to replace them"
+            )
+
+    def _clear(self) -> None:
+        """Remove what `sim` wrote, the manifest last, and nothing else."""
+        if not (self.path / manifest.NAME).exists():
+            return
+        for path in (self.path / _PARTS).glob("*.parquet"):
+            path.unlink()
+        (self.path / manifest.NAME).unlink()
+
+
+def _unwritable(path: Path, error: OSError) -> ResultsError:
+    return ResultsError(
+        f"{path}: expected a folder that can be written, got {error.strerror or error}; give another --out"
+    )

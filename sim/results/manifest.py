@@ -1,0 +1,141 @@
+"""The manifest of a folder of results: which question its rows answer, and what computed them.
+
+`question` is what must be the same for rows to belong together; `digest` is SHA-256 of it. The rest is for readers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import platform
+import subprocess
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+import protocol.economics
+import sim
+from sim.errors import ResultsError
+from sim.setting import KNOWN
+from sim.sweeping.plan import Plan
+
+NAME: Final = "manifest.json"
+FORMAT: Final = 1
+KEYS: Final = ("format", "source", "title", "question", "digest", "versions", "commit", "points", "parts")
+
+_ENGINE: Final = ("setting.py", "units.py", "mechanism", "agents", "engine", "studies/study.py")
+"""Below sim/: what rows are computed by, with the study's own file. Theory and figures are not: they come after."""
+
+
+def manifest_of(plan: Plan) -> dict[str, Any]:
+    """The manifest of a plan's results."""
+    question = _question(plan)
+    return {
+        "format": FORMAT,
+        "source": plan.source,
+        "title": plan.study.question,
+        "question": question,
+        "digest": _sha256(json.dumps(question, sort_keys=True).encode()),
+        "versions": {
+            "assay": _version("assay"),
+            "numpy": np.__version__,
+            "pyarrow": _version("pyarrow"),
+            "python": platform.python_version(),
+        },
+        "commit": _commit(),
+        "points": len(plan.points),
+        "parts": plan.chunks,
+    }
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The manifest in a file. Raises ResultsError when it cannot be read or is none."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ResultsError(
+            f"{path}: expected a manifest of results, got {type(error).__name__}; name a folder that `sim run` wrote"
+        ) from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT or set(KEYS) - set(found):
+        raise ResultsError(
+            f"{path}: expected a manifest of format {FORMAT}, got another file; use the version that wrote it"
+        )
+    return found
+
+
+def difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """What first differs between two manifests' questions, in words; None when they are the same."""
+    old, new = there["question"], now["question"]
+    for name in sorted(set(old) | set(new)):
+        if old.get(name) != new.get(name):
+            return f"{name} is {_short(old.get(name))} there and {_short(new.get(name))} here"
+    return None
+
+
+def _question(plan: Plan) -> dict[str, Any]:
+    study = plan.study
+    base = study.setting()
+    return {
+        "study": study.name,
+        "runs": plan.runs,
+        "rounds": plan.rounds,
+        "seed": plan.seed,
+        "axes": {
+            name: {"unit": study.unit(name).value, "values": list(values)}
+            for name, values in plan.axes.items()
+        },
+        "parameters": {
+            name: {"unit": known.metadata["unit"].value, "value": getattr(base, name)}
+            for name, known in KNOWN.items()
+            if name not in plan.axes
+        },
+        "points": _sha256(*(json.dumps(dict(point)).encode() for point in plan.points)),
+        "points_per_part": plan.points_per_chunk,
+        "code": _sha256(*(path.read_bytes() for path in _sources(plan))),
+        "numpy": np.__version__,
+    }
+
+
+def _sources(plan: Plan) -> Iterator[Path]:
+    root = Path(sim.__file__).parent
+    for name in _ENGINE:
+        yield from sorted((root / name).rglob("*.py")) if (root / name).is_dir() else [root / name]
+    yield Path(protocol.economics.__file__)
+    yield Path(inspect.getfile(type(plan.study)))
+
+
+def _sha256(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that the code lies in, "+" when its files differ from it; None without git."""
+    folder = Path(sim.__file__).parent
+    asked = ["git", "-C", str(folder), "describe", "--always", "--dirty=+", "--abbrev=40", "--exclude=*"]
+    try:
+        return (
+            subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+            or None
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

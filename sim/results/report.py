@@ -1,0 +1,137 @@
+"""The report of a folder: one HTML file with findings, figures, claims and the manifest; nothing is loaded by it."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from protocol.commitments.atomic import write_atomically
+from sim.results.results import Results
+from sim.studies.study import Claim, Finding
+from sim.units import Unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+REPORT: Final = "report.html"
+MOST_CLAIMS: Final = 500
+"""Rows of the table of claims; those that do not hold come first."""
+
+_STYLE: Final = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
+h1 { margin-bottom: 0 } h2 { font-size: 1.15rem; margin-top: 2.5rem }
+figure { margin: 0 } svg { max-width: 100%; height: auto }
+table { border-collapse: collapse; font-size: .85rem } td, th { padding: .15rem .7rem .15rem 0; text-align: left }
+tr { border-bottom: 1px solid #ddd } .number { text-align: right; font-variant-numeric: tabular-nums }
+.fails { background: #fde7e0 } code { font-size: .85em; overflow-wrap: anywhere }
+"""
+
+
+def write_report(results: Results) -> Path:
+    """Write the report beside the rows; its path. Raises ResultsError, and what the study's answer raises."""
+    path = results.folder.path / REPORT
+    write_atomically(path, page(results).encode())
+    return path
+
+
+def page(results: Results) -> str:
+    """The report as text; the same rows give the same text."""
+    about, answer = results.manifest, results.answer
+    findings = "".join(_finding(number, finding) for number, finding in enumerate(answer.findings))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(results.study.name)}: {escape(about['title'])}</title><style>{_STYLE}</style></head><body>\n"
+        f"<h1>{escape(results.study.name)}</h1><p>{escape(about['title'])}</p>\n"
+        f"{findings}{_claims(answer.claims)}{_manifest(about)}</body></html>\n"
+    )
+
+
+def svg(figure: Figure, salt: str) -> str:
+    """A figure as an SVG element whose identifiers no other figure of the page has; the same bytes each time."""
+    import matplotlib
+
+    sink = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none", "font.family": "sans-serif"}):
+        figure.savefig(sink, format="svg", metadata={"Date": None, "Creator": None})
+    text = sink.getvalue()
+    drawn = text[text.index("<svg") :]
+    # Names that matplotlib numbers from 1 in every figure would meet on one page.
+    return re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{salt}-", drawn)
+
+
+def _finding(number: int, finding: Finding) -> str:
+    drawn = f"<figure>{svg(finding.figure, f'figure{number}')}</figure>" if finding.figure is not None else ""
+    note = f"<p>{escape(finding.note)}</p>" if finding.note else ""
+    return f"<h2>{escape(finding.sentence)}</h2>{drawn}{note}\n"
+
+
+def _claims(claims: Sequence[Claim]) -> str:
+    if not claims:
+        return ""
+    held = sum(claim.holds for claim in claims)
+    rows = "".join(map(_claim, sorted(claims, key=lambda claim: claim.holds)[:MOST_CLAIMS]))
+    left = f"<p>{len(claims) - MOST_CLAIMS:,} more that hold.</p>" if len(claims) > MOST_CLAIMS else ""
+    return (
+        f"<h2>{held:,} of {len(claims):,} claims hold</h2><p>A claim holds within 4 standard errors.</p>"
+        f"<table><tr><th>Claim</th><th>Expected</th><th>Measured</th><th>Standard error</th><th>Holds</th></tr>"
+        f"{rows}</table>{left}\n"
+    )
+
+
+def _claim(claim: Claim) -> str:
+    numbers = "".join(
+        f'<td class="number">{_number(value)}</td>' for value in (claim.expected, claim.measured, claim.error)
+    )
+    word, style = ("yes", "") if claim.holds else ("no", ' class="fails"')
+    return f"<tr{style}><td>{escape(claim.text)}</td>{numbers}<td>{word}</td></tr>"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.6g}" if math.isfinite(value) else str(value)
+
+
+def _manifest(about: Mapping[str, Any]) -> str:
+    question = about["question"]
+    swept = "".join(
+        f"<tr><td>{escape(name)}</td><td>{escape(_values(axis))}</td><td>{escape(axis['unit'])}</td></tr>"
+        for name, axis in question["axes"].items()
+    )
+    fixed = "".join(
+        f"<tr><td>{escape(name)}</td><td>{escape(_value(one['value'], one['unit']))}</td>"
+        f"<td>{escape(one['unit'])}</td></tr>"
+        for name, one in question["parameters"].items()
+    )
+    facts = {
+        "runs of each point": question["runs"],
+        "rounds of each run": question["rounds"],
+        "seed": question["seed"],
+        "points": about["points"],
+        "commit": about["commit"] or "not known",
+        "digest of the question": about["digest"],
+        "versions": ", ".join(f"{name} {number}" for name, number in about["versions"].items()),
+    }
+    known = "".join(
+        f"<tr><td>{name}</td><td><code>{escape(str(fact))}</code></td></tr>" for name, fact in facts.items()
+    )
+    return (
+        f"<h2>What was asked</h2><table>{known}</table>"
+        f"<h2>Swept</h2><table>{swept}</table>"
+        f"<details><summary>All other parameters</summary><table>{fixed}</table></details>"
+        f"<details><summary>Manifest</summary><pre><code>{escape(json.dumps(about, indent=1))}</code></pre></details>\n"
+    )
+
+
+def _values(axis: Mapping[str, Any]) -> str:
+    shown = [_value(value, axis["unit"]) for value in axis["values"]]
+    return ", ".join(shown if len(shown) <= 20 else [*shown[:10], "...", *shown[-3:]]) + f" ({len(shown)})"
+
+
+def _value(value: float, unit: str) -> str:
+    return Unit(unit).format(value)

@@ -1,0 +1,104 @@
+"""Asking a question and getting its rows: plan, folder, workers, answer. What `sim run` and notebooks call."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sim.results.folder import Folder
+from sim.results.manifest import manifest_of
+from sim.results.table import Rows, arrow
+from sim.studies.catalogue import study as found
+from sim.studies.study import Answer, Study
+from sim.sweeping.axes import axes_of, texts
+from sim.sweeping.plan import Plan, plan
+from sim.sweeping.workers import Workers, here, pool
+
+Progress = Callable[[int, int], None]
+"""Told how many points are done, of how many."""
+
+
+class Results:
+    """All rows of one question, complete."""
+
+    def __init__(self, folder: Folder, study: Study) -> None:
+        self.folder = folder
+        self.study = study
+
+    @classmethod
+    def at(cls, path: Path) -> Results:
+        """Results that `sim run` left. Raises ResultsError, and StudyError when their study is gone."""
+        folder = Folder.at(path)
+        return cls(folder, found(folder.manifest["source"]))
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """What was asked, and what computed it."""
+        return self.folder.manifest
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Columns by name as NumPy arrays, read when asked for."""
+        return Rows(self.folder)
+
+    @property
+    def table(self) -> pa.Table:
+        """All columns as one Arrow table; swept columns say their unit in their field's metadata."""
+        return arrow(self.folder)
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The study's findings and claims."""
+        return self.study.answer(self.rows)
+
+
+def run(
+    study: str,
+    *,
+    runs: int | None = None,
+    rounds: int | None = None,
+    seed: int = 0,
+    params: Mapping[str, object] | None = None,
+    out: Path | str | None = None,
+    jobs: int = 1,
+) -> Results:
+    """Play a study and return its rows; for notebooks.
+
+    `study` is a name that `sim list` shows or the path of a Python file. `params` maps parameters to a number, a
+    sequence, or a text as --param takes it ("100:5000:20"); amounts are tokens. Without `out` the rows live as long as
+    the result. With more than one job a script needs `if __name__ == "__main__":` around the call. Raises SimError.
+    """
+    asked = plan(study, axes_of(found(study), texts(params or {})), runs=runs, rounds=rounds, seed=seed)
+    folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="sim-"))
+    results = fill(asked, folder, here if jobs == 1 else pool(jobs))
+    if out is None:
+        weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
+    return results
+
+
+def fill(
+    asked: Plan, path: Path, workers: Workers, *, fresh: bool = False, progress: Progress | None = None
+) -> Results:
+    """Play what a folder lacks of a plan's rows. Raises ResultsError and what a study raises."""
+    folder = Folder.open(path, manifest_of(asked), fresh=fresh)
+    missing = folder.missing()
+    each, total = asked.points_per_chunk, len(asked.points)
+    done = total - sum(min(each, total - number * each) for number in missing)
+    if progress is not None:
+        progress(done, total)
+    if missing:
+        with closing(workers(asked.chunk(number) for number in missing)) as played:
+            for number, rows in played:
+                folder.write(number, rows)
+                done += min(each, total - number * each)
+                if progress is not None:
+                    progress(done, total)
+    return Results(folder, asked.study)

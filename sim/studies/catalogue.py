@@ -1,0 +1,80 @@
+"""All studies by name, and how one is found: in this list, or in a file of a researcher's own."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from sim.errors import SimError, StudyError
+from sim.studies.baseline import Baseline
+from sim.studies.study import Study
+
+STUDIES: Final[Mapping[str, type[Study]]] = {
+    kind.name: kind
+    for kind in (
+        Baseline,
+    )
+}  # fmt: skip  # One line for each study.
+
+
+def study(name: str) -> Study:
+    """The study of that name, or the one that the Python file of that path defines; the file is executed.
+
+    Raises StudyError for a name that is not listed, and for a file that defines no study or several.
+    """
+    if name.endswith(".py"):
+        return _from_file(Path(name))
+    if name not in STUDIES:
+        near = get_close_matches(name, STUDIES, n=3, cutoff=0.4) or sorted(STUDIES)
+        raise StudyError(
+            f"study {name!r}: expected one of {', '.join(sorted(STUDIES))}, or a file that ends in .py; "
+            f"did you mean {', '.join(near)}? `sim list` shows all"
+        )
+    return STUDIES[name]()
+
+
+def _from_file(path: Path) -> Study:
+    module = _load(path)
+    own = [
+        kind
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Study) and kind.__module__ == module.__name__
+    ]
+    if len(own) != 1:
+        raise StudyError(
+            f"{path}: expected one subclass of Study, got {len(own)}; keep one study in a file (docs/studies.md)"
+        )
+    return own[0]()
+
+
+def _load(path: Path) -> ModuleType:
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise StudyError(
+            f"{path}: expected a readable file with a study, got {error.strerror}; correct the path"
+        ) from error
+    name = f"sim_study_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise StudyError(f"{path}: expected a Python file, got none; correct the path")
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # Dataclasses look their module up while it is executed.
+    try:
+        spec.loader.exec_module(module)
+    except SimError:
+        raise
+    except Exception as error:
+        del sys.modules[name]
+        raise StudyError(
+            f"{path}: expected a file that Python executes, got {type(error).__name__}: {error}; correct it"
+        ) from error
+    return module

@@ -1,0 +1,46 @@
+"""Reading a study's table of results: rows of one point lie side by side, as many as there are runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.mechanism.arrays import Floats
+from sim.setting import KNOWN
+from sim.studies.study import Point, Study, Table
+
+
+def by_point(table: Table, name: str) -> Floats:
+    """A column as (points, runs)."""
+    runs = int(table["run"].max()) + 1
+    return table[name].reshape(-1, runs)
+
+
+def of_points(table: Table, name: str) -> Floats:
+    """The value of a swept parameter at each point, (points,)."""
+    return by_point(table, name)[:, 0]
+
+
+def mean(table: Table, name: str) -> Floats:
+    """Mean of a measure over the runs of each point, (points,)."""
+    return np.asarray(by_point(table, name).mean(axis=1))
+
+
+def standard_error(table: Table, name: str) -> Floats:
+    """Standard error of that mean, (points,); infinite for a single run."""
+    rows = by_point(table, name)
+    runs = rows.shape[1]
+    if runs == 1:
+        return np.full(len(rows), np.inf)
+    return np.asarray(rows.std(axis=1, ddof=1) / np.sqrt(runs))
+
+
+def points_of(study: Study, table: Table) -> list[Point]:
+    """The points that a table has rows of, with the values as the engine takes them."""
+    names = [name for name in table if name in KNOWN or name in study.extra()]
+    columns = {name: of_points(table, name) for name in names}
+    whole = {name: study.unit(name).whole for name in names}
+    count = len(of_points(table, "point"))
+    return [
+        {name: int(columns[name][i]) if whole[name] else float(columns[name][i]) for name in names}
+        for i in range(count)
+    ]

@@ -1,0 +1,46 @@
+"""From `name=values`, as given with --param or to `sim.run`, to a study's axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sim.errors import SettingError, SweepError
+from sim.studies.study import Study
+from sim.sweeping.grammar import values
+
+Axes = Mapping[str, Sequence[float]]
+"""Swept parameters by their canonical names, values in the engine's units."""
+
+
+def axes_of(study: Study, given: Iterable[str]) -> Axes:
+    """Read `name=values` texts (`sim.sweeping.grammar`).
+
+    Raises SettingError for an unknown name or what is no number, SweepError for a text that cannot be read, a name
+    that is given twice, and values that are none or not different.
+    """
+    axes: dict[str, Sequence[float]] = {}
+    for text in given:
+        name, equals, right = text.partition("=")
+        if not equals or not name.strip():
+            raise SweepError(f"--param: expected name=values, got {text!r}; such as stake=100:5000:20")
+        known = study.known(name.strip())
+        if known in axes:
+            raise SweepError(f"{known}: expected once, got it twice; write its values as a list: a,b,c")
+        try:
+            axes[known] = values(right.strip(), study.unit(known))
+        except SettingError as error:
+            raise SettingError(f"{known}: {error}") from error
+        except SweepError as error:
+            raise SweepError(f"{known}: {error}") from error
+    return axes
+
+
+def texts(params: Mapping[str, object]) -> list[str]:
+    """Parameters of a notebook as `name=values` texts: a number, a text, or a sequence of these; amounts in tokens."""
+    return [f"{name}={_text(value)}" for name, value in params.items()]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return ",".join(_text(item) for item in value)
+    return str(value)

@@ -1,0 +1,73 @@
+"""Playing chunks on a Ray cluster, an optional extra: `pip install assay[ray]`. Rows come back and are written here.
+
+Workers need the same code: on a cluster install this package on every node; with a study of one's own, its file too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable
+from itertools import islice
+from typing import Any
+
+from protocol.runtime.exits import Retryable
+from sim.errors import SweepError
+from sim.sweeping.plan import Chunk
+from sim.sweeping.workers import AHEAD, THREADS, Played, Workers
+
+
+class ClusterLost(Retryable):
+    """The cluster does not answer, or lost a worker more often than it tries."""
+
+
+def ray_workers(address: str) -> Workers:
+    """Play on the cluster at `address` ("ray://host:10001", "auto"), or on one that is started here ("local").
+
+    Raises SweepError without the extra, ClusterLost when there is no cluster or it is lost.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray reports on its use unless told not to.
+    try:
+        import ray
+    except ImportError as error:
+        raise SweepError(
+            "--ray: expected the optional extra `ray`, got none; pip install 'assay[ray]', or leave --ray out"
+        ) from error
+
+    def play(chunks: Iterable[Chunk]) -> Generator[Played]:
+        threads = {"env_vars": dict.fromkeys(THREADS, "1")}
+        try:
+            ray.init(address=address, runtime_env=threads, log_to_driver=False, configure_logging=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ClusterLost(
+                f"--ray: expected a cluster at {address}, got {error}; start it, or leave --ray out"
+            ) from error
+        try:
+            yield from _in_flight(ray, chunks)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from error
+        except ray.exceptions.RayError as error:
+            raise ClusterLost(
+                f"--ray: expected the cluster at {address} to stay, got {type(error).__name__}; "
+                f"run the same command to go on"
+            ) from error
+        finally:
+            ray.shutdown()
+
+    return play
+
+
+def _in_flight(ray: Any, chunks: Iterable[Chunk]) -> Generator[Played]:
+    remote = ray.remote(num_cpus=1)(_play)
+    left = iter(chunks)
+    most = max(1, int(ray.cluster_resources().get("CPU", 1))) * AHEAD
+    waiting = [remote.remote(chunk) for chunk in islice(left, most)]
+    while waiting:
+        done, waiting = ray.wait(waiting, num_returns=1)
+        waiting += [remote.remote(chunk) for chunk in islice(left, len(done))]
+        yield from ray.get(done)
+
+
+def _play(chunk: Chunk) -> Played:
+    from sim.sweeping.chunk import play_chunk
+
+    return chunk.number, play_chunk(chunk)

@@ -1,0 +1,97 @@
+"""Playing chunks side by side: in this process, or in a pool of others. Bounded: never more than two chunks a worker.
+
+Workers are spawned, not forked, so that they share no state with a notebook or with threads. They use one thread each,
+leave Ctrl-C to their parent, and end when it is gone. Results come in the order in which they are ready.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from multiprocessing.connection import wait as wait_for
+from typing import TYPE_CHECKING, Final
+
+from protocol.runtime.exits import Retryable
+
+if TYPE_CHECKING:
+    from sim.sweeping.plan import Chunk
+
+Played = tuple[int, bytes]
+"""A chunk's number and its rows."""
+Workers = Callable[[Iterable["Chunk"]], Generator[Played]]
+
+THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS")
+AHEAD: Final = 2
+"""Chunks that are given to each worker: one in hand, one waiting."""
+
+
+class WorkerLost(Retryable):
+    """A process of the pool was ended from outside, most often for want of memory."""
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def here(chunks: Iterable[Chunk]) -> Generator[Played]:
+    """Play in this process, one after the other."""
+    from sim.sweeping.chunk import play_chunk
+
+    for chunk in chunks:
+        yield chunk.number, play_chunk(chunk)
+
+
+def pool(jobs: int) -> Workers:
+    """Play in `jobs` processes. Raises WorkerLost when one of them is killed."""
+
+    def play(chunks: Iterable[Chunk]) -> Generator[Played]:
+        context = multiprocessing.get_context("spawn")
+        executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start)
+        try:
+            yield from _in_flight(executor, iter(chunks), jobs * AHEAD)
+        except BrokenProcessPool as error:
+            raise WorkerLost(
+                "expected every worker to stay, got one that was killed, often for want of memory; "
+                "run the same command to go on, with fewer --jobs"
+            ) from error
+        finally:
+            executor.shutdown(wait=True, cancel_futures=True)
+
+    return play
+
+
+def _in_flight(executor: ProcessPoolExecutor, chunks: Iterator[Chunk], most: int) -> Iterator[Played]:
+    waiting: set[Future[Played]] = {executor.submit(_play, chunk) for chunk in islice(chunks, most)}
+    while waiting:
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        waiting |= {executor.submit(_play, chunk) for chunk in islice(chunks, len(done))}
+        for future in done:
+            yield future.result()
+
+
+def _play(chunk: Chunk) -> Played:
+    from sim.sweeping.chunk import play_chunk
+
+    return chunk.number, play_chunk(chunk)
+
+
+def _start() -> None:
+    for name in THREADS:
+        os.environ[name] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    """A killed parent closes no queue: without this its workers would wait for ever."""
+    wait_for([sentinel])
+    os._exit(1)
