@@ -5,12 +5,13 @@ OperatorError (protocol.runtime.exits)
     ├── SettingError      a parameter that does not exist, or a value that is impossible
     ├── SweepError        a sweep without points, or one that cannot be read
     ├── StudyError        a study or scenario that does not exist
-    └── ResultsError      results that belong to another question, or are damaged
+    ├── ResultsError      results that belong to another question, or are damaged
+    └── Disagreement      the engine's ledger and the contracts differ (exit code 3)
 """
 
 from __future__ import annotations
 
-from protocol.runtime.exits import OperatorError
+from protocol.runtime.exits import ExitCode, OperatorError
 
 
 class SimError(OperatorError):
@@ -31,3 +32,13 @@ class StudyError(SimError):
 
 class ResultsError(SimError):
     """A folder whose results answer another question, or cannot be read."""
+
+
+class Disagreement(SimError):
+    """The engine's ledger and the contracts differ. `comparison` is the replay's, where it is about balances."""
+
+    exit_code = ExitCode.FRAUD
+
+    def __init__(self, message: str, comparison: object = None) -> None:
+        super().__init__(message)
+        self.comparison = comparison

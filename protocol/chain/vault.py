@@ -30,6 +30,10 @@ class Vault(Room):
         """Tokens burned so far."""
         return int(self.read("burned"))
 
+    def locks(self) -> int:
+        """Number of locks ever made; ids are 1 to this."""
+        return int(self.read("locks"))
+
     def lock_of(self, lock: int) -> Lock:
         """A lock by its number."""
         return Lock.from_abi(self.read_all("lockOf", lock))
