@@ -22,10 +22,12 @@ from sim.theory.auctions import (
 )
 from sim.theory.bounds import TheoryError, Values
 from sim.theory.cheating import (
+    advantage_at,
     break_even_false,
     cheating_advantage,
     cheating_profit,
     minimum_stake,
+    stake_at,
     worst_false,
     zero_profit_stake,
 )
@@ -114,6 +116,7 @@ __all__ = [
     "SelfChallenge",
     "TheoryError",
     "Values",
+    "advantage_at",
     "audits_per_segment",
     "best_posted_price",
     "bond_schedule",
@@ -170,6 +173,7 @@ __all__ = [
     "shill_gain",
     "silent_verifier",
     "split_advantage",
+    "stake_at",
     "stake_multiple",
     "stake_multiple_sparse",
     "unproved_draw",

@@ -18,6 +18,58 @@ from sim.theory.bounds import TheoryError, Values, count, number, within
 from sim.theory.escape import caught_probability
 
 
+def advantage_at(
+    caught: ArrayLike,
+    *,
+    share: ArrayLike,
+    price: ArrayLike,
+    gain: ArrayLike,
+    stake: ArrayLike,
+    cost: ArrayLike,
+    kept: ArrayLike = 1.0,
+) -> Values:
+    """Return what a false share f earns over honest work when it is convicted with chance `caught`, D.
+
+    Cheating costs (1 - f) c, earns p and G when it escapes, and when convicted it loses S and keeps the share
+    `kept` of G. So
+
+        (1 - D)(p + G) + D (kept G - S) - (1 - f) c - (p - c) = f c + (1 - (1 - kept) D) G - D (S + p).
+
+    `kept` = 1 is dispute.md section 8, where G counts in full (a false result may have served before it
+    fell); 0 is a gain that comes only with payment. With f = 0 there is nothing to gain or to find: 0 if D is.
+    For chances of one's own making; `cheating_advantage` takes those of the draw.
+    """
+    d, f = within("caught", caught, 0, 1), within("share", share, 0, 1)
+    worth = np.where(f > 0, within("gain", gain, 0), 0.0)
+    lost = within("stake", stake, 0) + within("price", price, 0)
+    return np.asarray(
+        f * within("cost", cost, 0) + (1 - (1 - within("kept", kept, 0, 1)) * d) * worth - d * lost
+    )
+
+
+def stake_at(
+    caught: ArrayLike,
+    *,
+    share: ArrayLike,
+    price: ArrayLike,
+    gain: ArrayLike,
+    cost: ArrayLike,
+    kept: ArrayLike = 1.0,
+) -> Values:
+    """Return the stake with which `advantage_at` is 0: (f c + G) / D - (1 - kept) G - p, for f above 0.
+
+    Negative: losing the price is enough. Infinite: never convicted (D = 0) with something to gain. With
+    `escape.caught_probability_missed` as `caught` it is the stake for solvers that can let draws pass in the
+    contracts as they stand, which is less than that for the 2^k tries of `minimum_stake`.
+    """
+    d, f, g = within("caught", caught, 0, 1), within("share", share, 0, 1), within("gain", gain, 0)
+    if not bool(np.all(f > 0)):
+        raise TheoryError("share must be above 0: honest work needs no stake")
+    won, d = np.broadcast_arrays(f * within("cost", cost, 0) + g, d)
+    per_conviction = np.divide(won, d, out=np.where(won > 0, np.inf, 0.0), where=d > 0)  # 0 / 0: nothing won.
+    return np.asarray(per_conviction - (1 - within("kept", kept, 0, 1)) * g - within("price", price, 0))
+
+
 def cheating_advantage(
     *,
     segments: ArrayLike,
@@ -34,24 +86,17 @@ def cheating_advantage(
 ) -> Values:
     """Return the expected profit of m false segments less that of honest work, in the unit of the amounts.
 
-    With D the chance of conviction and f = m / K: cheating costs (1 - f) c, earns p and G when it escapes,
-    and when convicted it loses S and keeps the share `kept` of G. So
-
-        (1 - D)(p + G) + D (kept G - S) - (1 - f) c - (p - c) = f c + (1 - (1 - kept) D) G - D (S + p).
-
-    `kept` = 1 is dispute.md section 8, where G counts in full (a false result may have served before it
-    fell); 0 is a gain that comes only with payment. Without false segments it is 0: such a result is the
-    honest one, and gains nothing.
+    `advantage_at` the draw's chance of conviction (`escape.caught_probability`) and f = m / K. Without false
+    segments it is 0: such a result is the honest one, and gains nothing.
     """
-    within("price", price, 0)
-    work, worth, lost = within("cost", cost, 0), within("gain", gain, 0), within("stake", stake, 0)
-    share = np.asarray(false, dtype=np.float64) / np.asarray(segments, dtype=np.float64)
-    caught = caught_probability(segments, false, segments_per_verifier, verifiers, honest, rerolls=rerolls)
-    worth = np.where(share > 0, worth, 0.0)
-    return np.asarray(
-        share * work
-        + (1 - (1 - within("kept", kept, 0, 1)) * caught) * worth
-        - caught * (lost + np.asarray(price, dtype=np.float64))
+    return advantage_at(
+        caught_probability(segments, false, segments_per_verifier, verifiers, honest, rerolls=rerolls),
+        share=np.asarray(false, dtype=np.float64) / np.asarray(segments, dtype=np.float64),
+        price=price,
+        gain=gain,
+        stake=stake,
+        cost=cost,
+        kept=kept,
     )
 
 
@@ -99,20 +144,16 @@ def zero_profit_stake(
     rerolls: ArrayLike = REROLLS,
     kept: ArrayLike = 1.0,
 ) -> Values:
-    """Return the stake at which m false segments earn exactly what honest work earns.
-
-    `cheating_advantage` is linear in S, so S_0(m) = (f c + G) / D - (1 - kept) G - p. Negative: losing the
-    price is enough. Infinite: never convicted (D = 0) with something to gain. `false` is at least 1.
-    """
+    """Return the stake at which m >= 1 false segments earn exactly what honest work earns: `stake_at` f = m / K."""
     within("false", false, 1)
-    p, c, g = within("price", price, 0), within("cost", cost, 0), within("gain", gain, 0)
-    caught = caught_probability(segments, false, segments_per_verifier, verifiers, honest, rerolls=rerolls)
-    won = np.asarray(false, dtype=np.float64) / np.asarray(segments, dtype=np.float64) * c + g
-    won, caught = np.broadcast_arrays(won, caught)
-    per_conviction = np.divide(
-        won, caught, out=np.where(won > 0, np.inf, 0.0), where=caught > 0
-    )  # 0 / 0: nothing won.
-    return np.asarray(per_conviction - (1 - within("kept", kept, 0, 1)) * g - p)
+    return stake_at(
+        caught_probability(segments, false, segments_per_verifier, verifiers, honest, rerolls=rerolls),
+        share=np.asarray(false, dtype=np.float64) / np.asarray(segments, dtype=np.float64),
+        price=price,
+        gain=gain,
+        cost=cost,
+        kept=kept,
+    )
 
 
 def worst_false(

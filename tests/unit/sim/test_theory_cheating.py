@@ -12,9 +12,11 @@ from protocol import economics
 from protocol.economics import ONE, Audit, StakeError
 from sim.theory import (
     TheoryError,
+    advantage_at,
     audits_per_segment,
     break_even_false,
     caught_probability,
+    caught_probability_missed,
     cheating_advantage,
     cheating_profit,
     fewest_milestones,
@@ -23,6 +25,7 @@ from sim.theory import (
     least_segments_per_verifier,
     milestones,
     minimum_stake,
+    stake_at,
     stake_multiple,
     stake_multiple_sparse,
     worst_false,
@@ -259,3 +262,21 @@ def test_the_stake_of_a_share_is_what_that_share_loses() -> None:
     """One segment, all honest: the condition is S + p = f c + G with a certain conviction."""
     assert float(caught_probability(1, 1, 1, 1, 1.0)) == 1
     assert stake_multiple(segments=1, segments_per_verifier=1, verifiers=1, honest=1.0, gain_ratio=1.0) == 1
+
+
+def test_stake_at_a_chance_zeroes_the_advantage() -> None:
+    """Draws that are let pass: less stake than for 2^k tries, and no solver with misses gains at it."""
+    false = np.arange(1, 41)
+    caught = caught_probability_missed(40, false, 4, 4, 0.75, misses=2)
+    money: Case = {"price": 10.0, "gain": 8.0, "cost": 10.0}
+    stakes = stake_at(caught, share=false / 40, **money)
+    zero = advantage_at(caught, share=false / 40, stake=np.maximum(stakes, 0), **money)
+    assert np.allclose(zero[stakes >= 0], 0, atol=1e-9)
+    tries = zero_profit_stake(
+        segments=40, false=false, segments_per_verifier=4, verifiers=4, honest=0.75, rerolls=2, **money
+    )
+    assert np.all(stakes[:-1] < tries[:-1])
+    with pytest.raises(TheoryError, match="share must be above 0"):
+        stake_at(0.5, share=0.0, **money)
+    with pytest.raises(TheoryError, match="caught must be from 0 to 1"):
+        advantage_at(1.5, share=0.5, stake=1, **money)
