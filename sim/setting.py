@@ -83,6 +83,18 @@ class Setting:
     # ---- what happens to people
     downtime: float = _share(0.0, "chance that a drawn verifier is offline")
     crash_rate: float = _share(0.0, "chance that a solver misses its deadline")
+    silence_rate: float = _share(0.0, "chance that a solver misses a move of its games")
+    arrival_rate: float = _share(1.0, "chance that a task is posted in a round")
+    token_volatility: float = _factor(
+        0.0, "standard deviation of the logarithm of what work costs in tokens, by round", 3.0
+    )
+    solver_capital: int = _count(
+        0, 0, 10**6, "stakes that a solver owns at first; 0: it can never lose all of them"
+    )
+    # ---- what the contracts do not have (dispute.md section 3)
+    forced_error_rate: float = _share(0.0, "e: chance that a duty's published root is wrong by a flag")
+    jackpot: int = _tokens(0, "paid for a flagged duty to whoever replayed it")
+    redraws: int = _count(0, 0, 16, "R: how often silent verifiers of a task are replaced")
     # ---- sizes of the market
     solver_count: int = _count(20, 1, 10_000, "solvers that bid on every task")
     verifier_count: int = _count(200, 1, 100_000, "registered verifiers, one slot each")

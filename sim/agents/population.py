@@ -1,19 +1,32 @@
-"""Who is in a market: groups of solvers and verifiers, each of one strategy. Members of a group lie side by side."""
+"""Who is in a market: groups of solvers, verifiers and bystanders, each of one strategy, and the submitter's conduct.
+
+Members of a group lie side by side.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
+import numpy as np
+
+from sim.agents.bystanders import Bystander, Griefer
 from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver, Withholder
-from sim.agents.verifiers import Absent, Colluding, Copying, Mixing, Trusting, Verifier
+from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
+from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
 from sim.errors import SettingError
+from sim.mechanism.arrays import Indices
 
-Strategy = TypeVar("Strategy", Solver, Verifier)
+Strategy = TypeVar("Strategy", Solver, Verifier, Bystander)
 
-SOLVERS = {kind.name: kind for kind in (Solver, Lazy, Skipper, Withholder, Crashing, Noisy)}
-VERIFIERS = {kind.name: kind for kind in (Verifier, Trusting, Copying, Colluding, Absent, Mixing)}
+SOLVERS: Final = {kind.name: kind for kind in (Solver, Lazy, Skipper, Withholder, Crashing, Noisy)}
+VERIFIERS: Final = {
+    kind.name: kind for kind in (Verifier, Trusting, Copying, Colluding, Absent, Mixing, Accusing)
+}
+BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer)}
+SUBMITTERS: Final = {kind.name: kind for kind in (Submitter, Shill, Vanishing, Challenging)}
+HONEST_SUBMITTER: Final = Submitter()
 
 
 @dataclass(frozen=True)
@@ -23,6 +36,8 @@ class Group(Generic[Strategy]):
     strategy: Strategy
     size: int
     first: int = 0
+    slots: int = 1
+    """Slots of each member, of verifiers."""
 
     @property
     def members(self) -> slice:
@@ -32,10 +47,12 @@ class Group(Generic[Strategy]):
 
 @dataclass(frozen=True)
 class Population:
-    """All solvers and all verifiers of a market."""
+    """All solvers, verifiers and bystanders of a market."""
 
     solvers: tuple[Group[Solver], ...]
     verifiers: tuple[Group[Verifier], ...]
+    bystanders: tuple[Group[Bystander], ...] = ()
+    submitter: Submitter = HONEST_SUBMITTER
 
     @property
     def solver_count(self) -> int:
@@ -48,32 +65,63 @@ class Population:
         return sum(group.size for group in self.verifiers)
 
     @property
+    def bystander_count(self) -> int:
+        """All bystanders."""
+        return sum(group.size for group in self.bystanders)
+
+    @property
+    def slots(self) -> Indices:
+        """How many slots each verifier has, (verifiers,)."""
+        return spread(self.verifiers, [group.slots for group in self.verifiers])
+
+    @property
     def honest(self) -> float:
         """h: share of the slots whose holders replay and challenge."""
-        return sum(g.size for g in self.verifiers if g.strategy.honest) / self.verifier_count
+        return sum(g.size * g.slots for g in self.verifiers if g.strategy.honest) / int(self.slots.sum())
+
+
+def spread(groups: Sequence[Group[Strategy]], values: Sequence[int]) -> Indices:
+    """Each member's value from each group's, (members,)."""
+    return np.repeat(np.asarray(values, dtype=np.int64), [group.size for group in groups])
+
+
+Members = Sequence[tuple[Strategy, int] | tuple[Strategy, int, int]]
+"""Strategies, numbers of members and, of verifiers, slots of each."""
 
 
 def population(
-    solvers: Sequence[tuple[Solver, int]], verifiers: Sequence[tuple[Verifier, int]]
+    solvers: Members[Solver],
+    verifiers: Members[Verifier],
+    bystanders: Members[Bystander] = (),
+    submitter: Submitter = HONEST_SUBMITTER,
 ) -> Population:
     """A population from strategies and numbers of members; groups of nobody are left out.
 
-    Raises SettingError when a kind has no members or a group fewer than none.
+    Raises SettingError when there are no solvers or no verifiers, a group has fewer members than none, or no slots.
     """
-    return Population(_groups("solvers", solvers), _groups("verifiers", verifiers))
+    everybody = Population(
+        _groups("solvers", solvers),
+        _groups("verifiers", verifiers),
+        _groups("bystanders", bystanders),
+        submitter,
+    )
+    for kind, groups in (("solvers", everybody.solvers), ("verifiers", everybody.verifiers)):
+        if not groups:
+            raise SettingError(f"{kind}: expected at least one member, got none; give a group a size")
+    return everybody
 
 
-def _groups(kind: str, members: Sequence[tuple[Strategy, int]]) -> tuple[Group[Strategy], ...]:
+def _groups(kind: str, members: Members[Strategy]) -> tuple[Group[Strategy], ...]:
     groups: list[Group[Strategy]] = []
     first = 0
-    for strategy, size in members:
-        if size < 0:
+    for strategy, size, *more in members:
+        slots = more[0] if more else 1
+        if size < 0 or slots < 1:
             raise SettingError(
-                f"{kind} {strategy.name!r}: expected 0 members or more, got {size}; correct it"
+                f"{kind} {strategy.name!r}: expected 0 members or more with a slot or more each, "
+                f"got {size} with {slots}; correct it"
             )
         if size:
-            groups.append(Group(strategy, size, first))
+            groups.append(Group(strategy, size, first, slots))
         first += size
-    if not groups:
-        raise SettingError(f"{kind}: expected at least one member, got none; give a group a size")
     return tuple(groups)

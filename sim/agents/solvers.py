@@ -6,17 +6,19 @@ which one of them has won. To add one, subclass `Solver` and override what diffe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from sim.mechanism.arrays import Amounts, Flags, Floats, Indices
+from sim.mechanism.arrays import Flags, Floats, Indices
+from sim.mechanism.draw import Segments
 from sim.setting import Setting
 
 
 class Bidding(NamedTuple):
-    """What bidders see: the setting, each one's cost of honest training (rows, members), and the markup's share drawn
+    """What bidders see: the setting, each one's cost of honest training (members, rows), and the markup's share drawn
     for each, 0 to 2 with mean 1."""
 
     setting: Setting
@@ -25,7 +27,8 @@ class Bidding(NamedTuple):
 
 
 class Won(NamedTuple):
-    """What a winner sees: the setting, one uniform number of 0 to 1 for each row."""
+    """What a winner sees: the setting, one uniform number of 0 to 1 for each row. A strategy answers for all rows,
+    also for those in which another one has won."""
 
     setting: Setting
     luck: Floats
@@ -34,7 +37,7 @@ class Won(NamedTuple):
 class Work(NamedTuple):
     """What a winner did, by row."""
 
-    false: Indices
+    false: Segments
     """m: segments whose checkpoint is not what the program gives."""
     effort: Floats
     """Share of the training's cost that was spent."""
@@ -46,16 +49,13 @@ class Work(NamedTuple):
     """The solver itself knows what is false, and gains when it is accepted."""
 
     @classmethod
-    def idle(cls, rows: int) -> Work:
-        """Nothing false and nothing spent."""
-        flags = (np.ones(rows, dtype=np.bool_) for _ in range(3))
-        return cls(np.zeros(rows, dtype=np.int64), np.zeros(rows), *flags)
-
-    def at(self, rows: Indices) -> Work:
-        """What was done in some of the rows."""
-        return Work(
-            self.false[rows], self.effort[rows], self.submits[rows], self.serves[rows], self.knows[rows]
-        )
+    def of_kinds(cls, works: Sequence[Work], kinds: Indices) -> Work:
+        """Each row's work out of those of all kinds."""
+        if len(works) == 1:
+            return works[0]
+        rows = len(kinds)
+        places = kinds * rows + np.arange(rows)
+        return cls(*(np.concatenate(field).take(places) for field in zip(*works)))
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Solver:
     name: ClassVar[str] = "honest"
 
     def bid(self, view: Bidding) -> Floats:
-        """What each member asks, in token units, (rows, members). Above the budget: no bid."""
+        """What each member asks, in token units, (members, rows). Above the budget: no bid."""
         return view.cost * self.expected_effort(view.setting) * (1 + view.setting.markup * view.luck)
 
     def expected_effort(self, setting: Setting) -> float:
@@ -80,7 +80,7 @@ class Solver:
     def _work(
         self,
         view: Won,
-        false: Indices | int,
+        false: Segments | int,
         *,
         effort: float = 1.0,
         submits: Flags | bool = True,
@@ -89,7 +89,7 @@ class Solver:
     ) -> Work:
         rows = view.luck.shape
         return Work(
-            np.broadcast_to(np.asarray(false, dtype=np.int64), rows),
+            np.broadcast_to(np.asarray(false, dtype=np.int32), rows),
             np.broadcast_to(effort, rows),
             np.broadcast_to(submits, rows),
             np.broadcast_to(serves, rows),
@@ -167,10 +167,4 @@ class Noisy(Solver):
 
     def work(self, view: Won) -> Work:
         """At most one corrupted segment; all later ones are right again, as seen from it."""
-        return self._work(view, (view.luck < self.rate).astype(np.int64), knows=False)
-
-
-def costs_of(setting: Setting, devices: Floats) -> Amounts:
-    """Honest costs in token units from the devices' factors."""
-    units: Amounts = np.rint(setting.training_cost * devices).astype(np.int64)
-    return units
+        return self._work(view, (view.luck < self.rate).astype(np.int32), knows=False)

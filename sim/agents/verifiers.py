@@ -1,7 +1,7 @@
 """What verifiers do with a seat: replay or not, attest or not, challenge or not.
 
-A strategy is a frozen dataclass with one method over arrays: `check`, for all seats its members were drawn for. To add
-one, subclass `Verifier` (docs/studies.md).
+A strategy is a frozen dataclass with one method over arrays: `check`, for all seats at once; the engine takes its
+answers for the seats that its members were drawn for. To add one, subclass `Verifier` (docs/studies.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sim.setting import Setting
 
 
 class Seats(NamedTuple):
-    """What the members see of the seats they were drawn for, (seats,) each."""
+    """What is seen from the seats, (V, rows) each."""
 
     setting: Setting
     served: Flags
@@ -24,7 +24,7 @@ class Seats(NamedTuple):
     hit: Flags
     """A replay of the seat's duties would differ. Only whoever replays may use it."""
     others: Flags
-    """Somebody else has attested this task already: plain attestations can be seen."""
+    """Somebody else has attested this task already: plain attestations can be seen. Only for those that watch."""
     luck: Floats
     """A uniform number of 0 to 1."""
 
@@ -40,6 +40,14 @@ class Check(NamedTuple):
     def nothing(cls, shape: tuple[int, ...]) -> Check:
         """Nobody did anything."""
         return cls(*(np.zeros(shape, dtype=np.bool_) for _ in range(3)))
+
+    def where(self, seats: Flags) -> Check:
+        """What was done in some of the seats, and nothing in the others."""
+        return Check(*(done & seats for done in self))
+
+    def __or__(self, other: Check) -> Check:
+        """What one or the other did."""
+        return Check(*(mine | done for mine, done in zip(self, other)))
 
 
 @dataclass(frozen=True)
@@ -126,3 +134,17 @@ class Mixing(Verifier):
             seats.served & ~(looks & seats.hit),
             looks & (seats.hit | ~seats.served),
         )
+
+
+@dataclass(frozen=True)
+class Accusing(Verifier):
+    """Challenges at the given rate without looking, and else rubber-stamps: a griefer with seats."""
+
+    name: ClassVar[str] = "accusing"
+    honest: ClassVar[bool] = False
+    rate: float = 1.0
+
+    def check(self, seats: Seats) -> Check:
+        """What it accuses it does not attest."""
+        accuses = seats.luck < self.rate
+        return Check(np.zeros_like(seats.served), seats.served & ~accuses, accuses)

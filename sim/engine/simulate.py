@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Final
 
 import numpy as np
 
 from sim.agents.population import Population
 from sim.engine.market import Market
-from sim.engine.streams import streams
+from sim.engine.streams import BLOCK, streams
 from sim.errors import SimError
 from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import Auction, first_price
-from sim.mechanism.booking import FIRST_SOLVER
+from sim.mechanism.booking import SUBMITTER
 from sim.setting import Setting
-
-BLOCK: Final = 1_000
-"""Rows of one block: 221 accounts of 8 bytes in four tables are 7 MB, bids and draws of a round half a MB."""
 
 
 class Unbalanced(SimError):
@@ -48,36 +44,38 @@ def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence
     parts = []
     for number, start in enumerate(range(0, runs, BLOCK)):
         own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
-        market = Market(
-            case.setting, case.population, min(BLOCK, runs - start), rounds, streams(own), case.auction
-        )
+        rows = min(BLOCK, runs - start)
+        market = Market(case.setting, case.population, rows, rounds, streams(own, rows), case.auction)
         for _ in range(rounds):
             market.play()
-        if not market.ledger.balanced():
+        if not market.books.ledger.balanced():
             raise Unbalanced(
                 f"expected a ledger that adds up, got one that does not (seed {seed}); report this as a defect"
             )
-        parts.append(_columns(market, rounds))
+        parts.append(_columns(market))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _columns(market: Market, rounds: int) -> dict[str, Floats]:
-    tally = market.tally
-    settled = np.maximum(tally.settled, 1)
+def _columns(market: Market) -> dict[str, Floats]:
+    books, people, tally = market.books, market.population, market.books.tally
+    tasks, settled = np.maximum(tally.posted, 1), np.maximum(tally.settled, 1)
     columns = {
-        known.name: getattr(tally, known.name) / rounds
+        known.name: getattr(tally, known.name) / tasks
         for known in fields(tally)
         if known.name not in ("paid", "fees")
     }
     columns["price"] = tally.paid / settled
     columns["fees"] = tally.fees / settled
-    columns["burned"] = market.ledger.burned / rounds
-    profits = market.profits() / rounds
-    columns["profit_submitter"] = profits[:, 0]
-    solvers, verifiers = np.split(profits[:, FIRST_SOLVER:], [market.population.solver_count], axis=1)
-    for of_solvers in market.population.solvers:
-        columns[f"profit_solver_{of_solvers.strategy.name}"] = solvers[:, of_solvers.members].sum(axis=1)
-    for of_verifiers in market.population.verifiers:
-        name = f"profit_verifier_{of_verifiers.strategy.name}"
-        columns[name] = verifiers[:, of_verifiers.members].sum(axis=1)
+    columns["burned"] = books.ledger.burned / tasks
+    profits = books.profits() / tasks
+    columns["profit_submitter"] = profits[SUBMITTER]
+    kinds = (
+        ("solver", books.solvers, people.solvers),
+        ("verifier", books.verifiers, people.verifiers),
+        ("bystander", books.bystanders, people.bystanders),
+    )
+    for kind, accounts, groups in kinds:
+        for group in groups:
+            name = f"profit_{kind}_{group.strategy.name}"
+            columns[name] = columns.get(name, 0) + profits[accounts][group.members].sum(axis=0)
     return columns

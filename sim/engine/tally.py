@@ -13,6 +13,7 @@ from sim.mechanism.arrays import Amounts
 class Tally:
     """Counts of tasks by how they ended, and sums of amounts, (rows,) each."""
 
+    posted: Amounts
     unsold: Amounts
     expired: Amounts
     convicted: Amounts
@@ -23,7 +24,7 @@ class Tally:
     escaped: Amounts
     """False and settled."""
     dismissed: Amounts
-    """Challenges of right results."""
+    """Challenges that were lost."""
     paid: Amounts
     """Prices paid to solvers, in token units."""
     fees: Amounts

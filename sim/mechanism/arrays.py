@@ -1,4 +1,8 @@
-"""Types of the simulation's arrays, and the one bound that integers need."""
+"""Types of the simulation's arrays, and the one bound that integers need.
+
+Rows, the markets that are played side by side, lie along the last axis: whatever is done to seats, duties or solvers
+then runs along memory, a vector of rows at a time.
+"""
 
 from __future__ import annotations
 
@@ -15,3 +19,9 @@ Floats = npt.NDArray[np.float64]
 
 MOST: Final = 1 << 62
 """No sum of a run may reach this: twice it is 2^63."""
+
+
+def count(flags: Flags) -> npt.NDArray[np.uint8]:
+    """How many of at most 255 flags along the first axis are set: a sum in bytes, which fits vectors."""
+    found: npt.NDArray[np.uint8] = np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8)
+    return found

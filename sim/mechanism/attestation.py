@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.mechanism.arrays import Flags, Indices
-from sim.mechanism.draw import Draw
+from sim.mechanism.arrays import Flags, count
+from sim.mechanism.draw import Draw, Segments
 
 
 def attested(drawn: Draw, attests: Flags) -> Flags:
-    """Duties that were attested, (rows, V, q + 1), from what was done in each seat, (rows, V)."""
-    done: Flags = drawn.due & attests[:, :, None]
+    """Duties that were attested, (q + 1, V, rows), from what was done in each seat, (V, rows)."""
+    done: Flags = drawn.due & attests
     return done
 
 
@@ -20,18 +20,20 @@ def satisfied(drawn: Draw, done: Flags, matches: int) -> Flags:
     A of them, or all of the drawn ones where a segment other than K was drawn fewer than A times. Where fewer than A
     verifiers were drawn the contract draws more for segment K alone; here these are taken to do as the drawn ones did.
     """
-    enough: Flags = (done == drawn.due).all(axis=(1, 2))
+    enough: Flags = (done == drawn.due).all(axis=(0, 1))
     partly = np.flatnonzero(~enough)
     if partly.size:
-        enough[partly] = _count(drawn.segments[partly], drawn.due[partly], done[partly], matches)
+        segments, due = drawn.segments.take(partly, axis=2), drawn.due.take(partly, axis=2)
+        enough[partly] = _counted(segments, due, done.take(partly, axis=2), matches)
     return enough
 
 
-def _count(segments: Indices, due: Flags, done: Flags, matches: int) -> Flags:
-    rows = len(segments)
-    named, drawn, attests = (part.reshape(rows, -1) for part in (segments, due, done))
-    same = named[:, :, None] == named[:, None, :]
-    of_drawn = (same & drawn[:, None, :]).sum(axis=2)
-    of_attested = (same & attests[:, None, :]).sum(axis=2)
-    right: Flags = (of_attested >= np.minimum(of_drawn, matches)).all(axis=1)
+def _counted(segments: Segments, due: Flags, done: Flags, matches: int) -> Flags:
+    """The count itself, (rows,): for each duty, how often its segment was drawn and attested."""
+    _, seats, rows = segments.shape
+    named, drawn, attests = (part.reshape(-1, rows) for part in (segments, due, done))
+    right = np.ones(rows, dtype=np.bool_)
+    for duty in named[seats - 1 :]:  # The first V all name segment K.
+        same = named == duty
+        right &= count(same & attests) >= np.minimum(count(same & drawn), matches)
     return right

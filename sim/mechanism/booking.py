@@ -1,7 +1,7 @@
 """The ends of a task, booked: expired, convicted, settled; and a challenge that was dismissed.
 
 Each function moves tokens in the rows that end so, and mirrors the contract's function of that name. A void task moves
-nothing: its locks return to their owners.
+nothing: its locks return to their owners. `rows` are (n,) numbers of rows, accounts and amounts (n,) each.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.mechanism import shares
-from sim.mechanism.arrays import Amounts, Flags, Indices
+from sim.mechanism.arrays import Amounts, Indices
 from sim.mechanism.ledger import Ledger
 
 SUBMITTER = 0
@@ -20,13 +20,13 @@ FIRST_SOLVER = 2
 
 
 def expire(ledger: Ledger, rows: Indices, solvers: Indices, penalty: int) -> None:
-    """TaskMarket.expire: the penalty burns, at most what the stake holds; escrow and stake return."""
-    ledger.burn(rows, solvers, np.full_like(ledger.burned[rows], penalty))
+    """TaskMarket.expire: the penalty, which is at most the stake, burns; escrow and stake return."""
+    ledger.burn(rows, solvers, ledger.amounts(rows, penalty))
 
 
 def pay_drawer(ledger: Ledger, rows: Indices, fee: int) -> None:
     """TaskMarket.payDrawer: out of the escrow."""
-    ledger.pay(rows, SUBMITTER, DRAWER, np.full_like(ledger.burned[rows], fee))
+    ledger.pay(rows, SUBMITTER, DRAWER, ledger.amounts(rows, fee))
 
 
 def convict(
@@ -40,9 +40,7 @@ def convict(
     restitution: int,
 ) -> shares.Slash:
     """TaskMarket.convict, StakeVault.slash: reward, restitution, the rest burns; the escrow returns."""
-    split = shares.slash(
-        np.full_like(ledger.burned[rows], stake), np.asarray(reward), np.asarray(restitution)
-    )
+    split = shares.slash(ledger.amounts(rows, stake), np.asarray(reward), np.asarray(restitution))
     ledger.pay(rows, solvers, challengers, split.rewarded)
     ledger.pay(rows, solvers, SUBMITTER, split.restored)
     ledger.burn(rows, solvers, split.burned)
@@ -50,8 +48,8 @@ def convict(
 
 
 def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indices, bond: int) -> None:
-    """DisputeGame._dismiss: half of the bond, rounded down, pays the solver, the rest burns."""
-    amounts = np.full_like(ledger.burned[rows], bond)
+    """GameState._dismiss: half of the bond, rounded down, pays the solver, the rest burns."""
+    amounts = ledger.amounts(rows, bond)
     ledger.pay(rows, challengers, solvers, amounts // 2)
     ledger.burn(rows, challengers, amounts - amounts // 2)
 
@@ -61,16 +59,17 @@ def settle(
     rows: Indices,
     solvers: Indices,
     verifiers: Indices,
-    done: Flags,
+    attested: Amounts,
     *,
     price: Amounts,
     reserve: int,
     fee: int,
 ) -> shares.Settlement:
-    """TaskMarket.settle. `verifiers` are accounts, (rows, V), `done` attested duties, (rows, V, q + 1)."""
-    counts = done.sum(axis=2)
-    split = shares.settle(price, np.asarray(reserve), np.asarray(fee), counts.sum(axis=1))
-    for seat in range(verifiers.shape[1]):
-        ledger.pay(rows, SUBMITTER, verifiers[:, seat], split.each * counts[:, seat])
-    ledger.pay(rows, SUBMITTER, solvers, split.to_solver)
+    """TaskMarket.settle. `verifiers` are the seats' accounts, `attested` how many duties each attested, (V, n) both."""
+    counts = attested.astype(np.int64)
+    split = shares.settle(price, np.asarray(reserve), np.asarray(fee), counts.sum(axis=0))
+    fees = split.each * counts
+    ledger.give(rows, SUBMITTER, -(fees.sum(axis=0) + split.to_solver))
+    ledger.give(rows, verifiers, fees)
+    ledger.give(rows, solvers, split.to_solver)
     return split

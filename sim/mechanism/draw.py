@@ -9,59 +9,67 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from sim.mechanism.arrays import Flags, Indices
+from sim.mechanism.arrays import Flags, Indices, count
+
+Segments = npt.NDArray[np.int32]
 
 
 class Draw(NamedTuple):
-    """`verifiers`: (rows, V) numbers of verifiers from 0. `segments`: (rows, V, q + 1) numbers from 1, K first.
-    `due`: (rows, V, q + 1), False where an earlier seat's duty is the same."""
+    """`verifiers`: (V, rows) numbers of verifiers from 0. `segments`: (q + 1, V, rows) numbers from 1, K first.
+    `due`: (q + 1, V, rows), False where an earlier seat's duty is the same."""
 
     verifiers: Indices
-    segments: Indices
+    segments: Segments
     due: Flags
 
-    def at(self, rows: Indices) -> Draw:
-        """The draws of some of the rows."""
-        return Draw(self.verifiers[rows], self.segments[rows], self.due[rows])
+    def first(self, rows: int) -> Draw:
+        """The draws of the first rows."""
+        return Draw(self.verifiers[:, :rows], self.segments[:, :, :rows], self.due[:, :, :rows])
+
+    @property
+    def duties(self) -> npt.NDArray[np.uint8]:
+        """How many duties each seat has, (V, rows)."""
+        return count(self.due)
 
 
 def draw(
     generator: np.random.Generator, rows: int, verifiers: int, seats: int, segments: int, each: int
 ) -> Draw:
     """Draw `seats` of `verifiers` with replacement, and `each` distinct ones of `segments` for each."""
-    who = generator.integers(0, verifiers, size=(rows, seats))
-    return complete(who, distinct(generator, (rows, seats), segments, each), segments)
+    who = generator.integers(0, verifiers, size=(seats, rows))
+    return complete(who, distinct(generator, (seats, rows), segments, each), segments)
 
 
-def complete(verifiers: Indices, segments: Indices, last: int) -> Draw:
-    """Add segment K, `last`, to the (rows, V, q) drawn segments, and find duties that occur twice."""
-    rows, seats = verifiers.shape
-    all_segments = np.concatenate([np.full((rows, seats, 1), last), segments], axis=2)
-    due = np.ones(all_segments.shape, dtype=np.bool_)
-    due[:, :, 1:] = segments != last
-    for later in range(1, seats):
+def complete(verifiers: Indices, segments: Segments, last: int) -> Draw:
+    """Put segment K, `last`, before the (q, V, rows) drawn segments, and find duties that occur twice."""
+    every = np.empty((len(segments) + 1, *verifiers.shape), dtype=np.int32)
+    every[0], every[1:] = last, segments
+    due = every != last
+    due[0] = True
+    for later in range(1, len(verifiers)):
         for earlier in range(later):
-            rows_twice = np.flatnonzero(verifiers[:, later] == verifiers[:, earlier])
-            if rows_twice.size:
-                mine, other = all_segments[rows_twice, later], all_segments[rows_twice, earlier]
-                due[rows_twice, later] &= ~(mine[:, :, None] == other[:, None, :]).any(axis=2)
-    return Draw(verifiers, all_segments, due)
+            twice = np.flatnonzero(verifiers[later] == verifiers[earlier])
+            if twice.size:
+                mine, other = every[:, later, twice], every[:, earlier, twice]
+                due[:, later, twice] &= ~(mine[:, None] == other[None, :]).any(axis=1)
+    return Draw(verifiers, every, due)
 
 
-def distinct(generator: np.random.Generator, shape: tuple[int, ...], segments: int, each: int) -> Indices:
-    """`each` distinct numbers of 1 ... `segments` in every place of `shape`; the last axis holds them, ascending.
+def distinct(generator: np.random.Generator, shape: tuple[int, ...], segments: int, each: int) -> Segments:
+    """`each` distinct numbers of 1 ... `segments` for every place of `shape`, (each, *shape): a uniform subset.
 
-    The j-th is drawn among those that are left and stepped over the smaller ones that were taken before it, so that
-    every draw takes the same count of random numbers.
+    Floyd's, as in the contract: the j-th number is drawn of 1 ... t with t = segments - each + j, and is t itself when
+    it was taken before; t was not, for all before are smaller (Bentley and Floyd, CACM 30(9), 1987). Within a subset
+    the order means nothing.
     """
-    taken = np.empty((each, *shape), dtype=np.int64)
+    taken = np.empty((each, *shape), dtype=np.int32)
     for j in range(each):
-        number = generator.integers(1, segments - j + 1, size=shape)
-        for smaller in taken[:j]:
-            number += number >= smaller
+        newest = segments - each + 1 + j
+        number = generator.integers(1, newest, size=shape, dtype=np.int32, endpoint=True)
+        for before in taken[:j]:
+            # One comparison at a time: whoever was replaced equals none of the earlier ones any more.
+            np.copyto(number, newest, where=number == before)
         taken[j] = number
-        for i in range(j, 0, -1):  # Insert: what was taken stays ascending.
-            lower, upper = np.minimum(taken[i - 1], taken[i]), np.maximum(taken[i - 1], taken[i])
-            taken[i - 1], taken[i] = lower, upper
-    return np.moveaxis(taken, 0, -1)
+    return taken

@@ -1,0 +1,70 @@
+"""What unasked parties do: anybody may challenge, drawn or not (attacks.md, "Challenger cheats").
+
+A strategy is a frozen dataclass with one method over arrays: `look`, for all its members in all rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from sim.mechanism.arrays import Flags, Floats, Indices
+from sim.setting import Setting
+
+
+class Passing(NamedTuple):
+    """What members see of a task, (members, rows) each."""
+
+    setting: Setting
+    served: Flags
+    """The solver gives out its checkpoints."""
+    hit: Flags
+    """A replay of one segment, drawn by the bystander itself, would differ. Only whoever replays may use it."""
+    luck: Floats
+    """A uniform number of 0 to 1."""
+
+
+class Look(NamedTuple):
+    """What each did."""
+
+    replays: Flags
+    games: Indices
+    """Challenges. They are won where a replay differed or nothing is served, and lost otherwise."""
+
+
+@dataclass(frozen=True)
+class Bystander:
+    """A whistleblower, and the base of all others: replays one random segment with the chance `chance`."""
+
+    name: ClassVar[str] = "whistleblower"
+    chance: float = 0.1
+
+    def look(self, view: Passing) -> Look:
+        """Challenges what differs, and what is not served."""
+        looks = view.luck < self.chance
+        return Look(looks & view.served, (looks & (view.hit | ~view.served)).astype(np.int64))
+
+    @property
+    def most_games(self) -> int:
+        """How many bonds it must have for one task."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Griefer(Bystander):
+    """Opens `games` games against a result with the chance `chance`, right or wrong, and loses its bonds."""
+
+    name: ClassVar[str] = "griefer"
+    games: int = 1
+
+    def look(self, view: Passing) -> Look:
+        """Nothing is replayed."""
+        acts = view.luck < self.chance
+        return Look(np.zeros_like(acts), np.where(acts, self.games, 0))
+
+    @property
+    def most_games(self) -> int:
+        """All at once."""
+        return self.games

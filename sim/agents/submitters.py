@@ -1,0 +1,98 @@
+"""What whoever posts tasks does beside paying. One strategy for the whole market: it has one account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from sim.mechanism.arrays import Flags, Floats, Indices
+from sim.setting import Setting
+
+
+class Posting(NamedTuple):
+    """What a submitter sees: the setting, and a uniform number of 0 to 1 for each row, (rows,)."""
+
+    setting: Setting
+    luck: Floats
+
+
+class Conduct(NamedTuple):
+    """What it does in each row."""
+
+    asks: Floats
+    """Its own bid under another name, in token units; infinite where it makes none."""
+    gone: Flags
+    """The bundle is taken down before the winner has it: no training, and the deadline passes."""
+    games: Indices
+    """Challenges of the result without a replay."""
+
+
+@dataclass(frozen=True)
+class Submitter:
+    """An honest submitter, and the base of all others."""
+
+    name: ClassVar[str] = "honest"
+
+    def conduct(self, view: Posting) -> Conduct:
+        """Nothing but paying."""
+        return self._conduct(view)
+
+    @property
+    def most_games(self) -> int:
+        """How many bonds it must have for one task."""
+        return 0
+
+    def _conduct(
+        self, view: Posting, *, asks: Floats | float = np.inf, gone: Flags | bool = False, games: int = 0
+    ) -> Conduct:
+        rows = view.luck.shape
+        return Conduct(
+            np.broadcast_to(asks, rows), np.broadcast_to(gone, rows), np.broadcast_to(np.int64(games), rows)
+        )
+
+
+@dataclass(frozen=True)
+class Shill(Submitter):
+    """Bids itself, between the shares `low` and `high` of the budget, so that a second price falls.
+
+    Where its own bid wins nobody trains: its stake pays the delay penalty, and its task is refunded.
+    """
+
+    name: ClassVar[str] = "shill"
+    low: float = 0.6
+    high: float = 0.9
+
+    def conduct(self, view: Posting) -> Conduct:
+        """A uniform bid."""
+        return self._conduct(view, asks=(self.low + (self.high - self.low) * view.luck) * view.setting.budget)
+
+
+@dataclass(frozen=True)
+class Vanishing(Submitter):
+    """Takes its bundle down at the rate `rate` when the bids are in: solvers pay for the delay."""
+
+    name: ClassVar[str] = "vanishing"
+    rate: float = 0.1
+
+    def conduct(self, view: Posting) -> Conduct:
+        """One coin for each task."""
+        return self._conduct(view, gone=view.luck < self.rate)
+
+
+@dataclass(frozen=True)
+class Challenging(Submitter):
+    """Challenges the results of its own tasks, `games` times each, in the hope of a solver that is silent."""
+
+    name: ClassVar[str] = "challenging"
+    games: int = 1
+
+    def conduct(self, view: Posting) -> Conduct:
+        """Every result."""
+        return self._conduct(view, games=self.games)
+
+    @property
+    def most_games(self) -> int:
+        """All at once."""
+        return self.games

@@ -1,0 +1,84 @@
+"""Who looks at a submitted task: drawn verifiers, those drawn in their place, and bystanders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.agents.bystanders import Passing
+from sim.agents.population import Population, spread
+from sim.agents.verifiers import Check, Seats
+from sim.engine.streams import BLOCK, Stream, Streams
+from sim.engine.task import Checks, Looks, Task
+from sim.mechanism.arrays import Flags, Floats, Indices
+from sim.mechanism.draw import complete, distinct
+from sim.setting import Setting
+
+
+class Checker:
+    """Draws seats in all rows and lets their holders act by their strategies."""
+
+    def __init__(self, setting: Setting, population: Population, luck: Streams) -> None:
+        self.setting = setting
+        self.population = population
+        self.luck = luck
+        slots = population.slots
+        self._slots = int(slots.sum())
+        self._holders = np.repeat(np.arange(len(slots)), slots) if self._slots > len(slots) else None
+        self._kinds = spread(population.verifiers, range(len(population.verifiers))).astype(np.int8)
+        # Whoever copies comes last, when there is something to copy.
+        self._order = sorted(
+            enumerate(population.verifiers), key=lambda numbered: numbered[1].strategy.watches
+        )
+
+    def check(self, task: Task) -> Checks:
+        """Draws are made, and used up, in every row, so that a variant's luck stays in step."""
+        setting, luck = self.setting, self.luck
+        seats, last = setting.verifiers, setting.segments
+        who = self._holding(luck.draws.below(self._slots, seats))
+        segments = distinct(luck.draws.generator, (seats, BLOCK), last, setting.segments_per_verifier)
+        drawn = complete(who, segments[:, :, : who.shape[1]], last)
+        hit: Flags = drawn.segments.min(axis=0) <= task.work.false
+        check = self._act(task, who, hit, luck.checks.uniform(seats), luck.outages)
+        for _ in range(setting.redraws):
+            other = self._holding(luck.redraws.below(self._slots, seats))
+            silent = ~(check.attests | check.challenges)
+            who = np.where(silent, other, who)
+            drawn = complete(who, drawn.segments[1:], last)
+            acts = self._act(task, who, hit, luck.redraws.uniform(seats), luck.redraws)
+            check = check | acts.where(silent)
+        return Checks(drawn, hit, check, self._pass_by(task))
+
+    def _holding(self, slots: Indices) -> Indices:
+        """Who holds the drawn slots."""
+        return slots if self._holders is None else self._holders.take(slots)
+
+    def _act(self, task: Task, who: Indices, hit: Flags, luck: Floats, outages: Stream) -> Check:
+        """What the holders of all seats do, (V, rows): nothing where they are offline or no task is."""
+        setting = self.setting
+        served = np.broadcast_to(task.work.serves, hit.shape)
+        check = Check.nothing(hit.shape)
+        kinds = self._kinds.take(who)
+        for number, group in self._order:
+            others = check.attests.any(axis=0) if group.strategy.watches else np.False_
+            seats = Seats(setting, served, hit, np.broadcast_to(others, hit.shape), luck)
+            check = check | group.strategy.check(seats).where(kinds == number)
+        there = task.live
+        if setting.downtime:
+            there = there & (outages.uniform(setting.verifiers) >= setting.downtime)
+        return check.where(there)
+
+    def _pass_by(self, task: Task) -> Looks | None:
+        """What bystanders do; each that replays replays a segment that it draws itself."""
+        count = self.population.bystander_count
+        if not count:
+            return None
+        segment = 1 + self.luck.bystanders.below(self.setting.segments, count)
+        hit: Flags = segment <= task.work.false
+        served = np.broadcast_to(task.work.serves, hit.shape)
+        luck = self.luck.bystanders.uniform(count)
+        replays, games = np.zeros_like(hit), np.zeros(hit.shape, dtype=np.int64)
+        for group in self.population.bystanders:
+            mine = group.members
+            view = Passing(self.setting, served[mine], hit[mine], luck[mine])
+            replays[mine], games[mine] = group.strategy.look(view)
+        return Looks(replays & task.live, games * task.live, hit)

@@ -1,0 +1,173 @@
+"""How a submitted task ends, and what that costs and brings everybody."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.engine.books import Books
+from sim.engine.prices import Prices
+from sim.engine.streams import Streams
+from sim.engine.task import Checks, Task
+from sim.mechanism import booking
+from sim.mechanism.arrays import Amounts, Flags, Indices
+from sim.mechanism.attestation import attested, satisfied
+from sim.mechanism.booking import SUBMITTER
+from sim.mechanism.forcing import flagged, settle_flags
+from sim.setting import Setting
+
+
+class _Games(NamedTuple):
+    """All challenges of a task, by challenger: seats first, then bystanders, then the submitter; (n, rows) each."""
+
+    accounts: Indices
+    opened: Amounts
+    won: Flags
+
+
+class Closer:
+    """Books the ends of a round's tasks."""
+
+    def __init__(self, setting: Setting, books: Books, prices: Prices, luck: Streams) -> None:
+        self.setting = setting
+        self.books = books
+        self.prices = prices
+        self.luck = luck
+
+    def end(self, task: Task, checks: Checks) -> None:
+        """Convicted, void or settled; before that the drawer is paid, after it every lost challenge."""
+        books, tally = self.books, self.books.tally
+        submitted = np.flatnonzero(task.live)
+        booking.pay_drawer(books.ledger, submitted, self.setting.draw_fee)
+        wrong = task.live & ((task.work.false > 0) | ~task.work.serves)
+        tally.false += wrong
+        seats = books.verifiers.start + checks.drawn.verifiers
+        self._pay_for_checks(task, checks, seats)
+        games = self._games(task, checks, seats)
+        convicted: Flags = np.logical_or.reduce(games.won, axis=0)
+        self._convict(task, games, convicted)
+        goes_on = task.live & ~convicted
+        self._dismiss(task, games, goes_on)
+        # A task that is over counts as complete: nobody asks.
+        done = attested(checks.drawn, checks.check.attests | ~goes_on)
+        enough = satisfied(checks.drawn, done, self.setting.matches)
+        tally.void += goes_on & ~enough
+        self._settle(task, checks, seats, goes_on & enough, wrong)
+        if self.setting.forced_error_rate:
+            self._force(checks, seats, goes_on)
+
+    # ------------------------------------------------------------------ challenges
+
+    def _games(self, task: Task, checks: Checks, seats: Indices) -> _Games:
+        """Who challenges knowing what is wrong, or a solver that serves nothing or is silent, wins."""
+        lost_by_silence = ~task.work.serves
+        if self.setting.silence_rate:
+            lost_by_silence = lost_by_silence | (self.luck.silence.uniform() < self.setting.silence_rate)
+        check = checks.check
+        won = check.challenges & ((checks.hit & check.replays) | lost_by_silence)
+        games = _Games(seats, check.challenges, won)
+        if checks.looks is not None:
+            looks = checks.looks
+            won = (looks.games > 0) & ((looks.hit & looks.replays) | lost_by_silence)
+            games = _joined(games, np.broadcast_to(self._bystanders(), won.shape), looks.games, won)
+        if task.own_games is not None:
+            opened = (task.own_games * task.live)[None]
+            games = _joined(games, np.full_like(opened, SUBMITTER), opened, (opened > 0) & lost_by_silence)
+        return games
+
+    def _convict(self, task: Task, games: _Games, ends: Flags) -> None:
+        """The first that wins earns the reward; the bonds of all return."""
+        setting, rows = self.setting, np.flatnonzero(ends)
+        first = games.won.take(rows, axis=1).argmax(axis=0)
+        booking.convict(
+            self.books.ledger,
+            rows,
+            task.solver[rows],
+            games.accounts[first, rows],
+            stake=setting.stake,
+            reward=setting.reward_cap,
+            restitution=setting.restitution,
+        )
+        self.books.tally.convicted += ends
+        self._defend(task, rows)
+
+    def _dismiss(self, task: Task, games: _Games, ends: Flags) -> None:
+        """Every game of a task that is not convicted is lost, each with its bond."""
+        opened = games.opened * ends
+        while opened.any():
+            for challengers, mine in zip(games.accounts, opened):
+                rows = np.flatnonzero(mine)
+                booking.dismiss(
+                    self.books.ledger, rows, task.solver[rows], challengers[rows], self.setting.challenge_bond
+                )
+                self.books.tally.dismissed[rows] += 1
+                self._defend(task, rows)
+            opened = np.maximum(opened.astype(np.int64) - 1, 0)
+
+    def _defend(self, task: Task, rows: Indices) -> None:
+        """The solver's gas of one game."""
+        self.books.spend(rows, task.solver[rows], self.prices.gas[rows] * self.setting.gas_defence)
+
+    # ------------------------------------------------------------------ attestations
+
+    def _settle(self, task: Task, checks: Checks, seats: Indices, ends: Flags, wrong: Flags) -> None:
+        setting, tally, rows = self.setting, self.books.tally, np.flatnonzero(ends)
+        counts = (checks.drawn.duties * checks.check.attests).take(rows, axis=1).astype(np.int64)
+        split = booking.settle(
+            self.books.ledger,
+            rows,
+            task.solver[rows],
+            seats.take(rows, axis=1),
+            counts,
+            price=task.price[rows],
+            reserve=setting.fees,
+            fee=setting.audit_fee,
+        )
+        tally.settled += ends
+        tally.escaped += ends & wrong
+        tally.paid[rows] += split.to_solver
+        tally.fees[rows] += split.each * counts.sum(axis=0)
+        gained = np.flatnonzero(ends & wrong & task.work.knows)
+        self.books.spend(gained, task.solver[gained], np.full(gained.shape, -float(setting.gain)))
+
+    def _force(self, checks: Checks, seats: Indices, ends: Flags) -> None:
+        setting, rows = self.setting, np.flatnonzero(ends)
+        due = checks.drawn.due
+        flags = flagged(self.luck.flags.uniform(*due.shape[:2]), due, setting.forced_error_rate)
+        settle_flags(
+            self.books.ledger,
+            rows,
+            seats.take(rows, axis=1),
+            flags.take(rows, axis=2),
+            checks.check.replays.take(rows, axis=1),
+            checks.check.attests.take(rows, axis=1),
+            jackpot=setting.jackpot,
+            penalty=setting.stake_unit,
+        )
+
+    def _bystanders(self) -> Indices:
+        return np.arange(self.books.bystanders.start, self.books.bystanders.stop)[:, None]
+
+    def _pay_for_checks(self, task: Task, checks: Checks, seats: Indices) -> None:
+        """Replays, gas of attestations and of challenges."""
+        setting, check, books = self.setting, checks.check, self.books
+        replay = setting.replay_cost * setting.training_cost / setting.segments * self.prices.work
+        spent = check.replays * replay
+        spent += check.attests * (setting.gas_attest * self.prices.gas)
+        spent *= checks.drawn.duties
+        dispute = setting.gas_dispute * self.prices.gas
+        if check.challenges.any():
+            spent += check.challenges * dispute
+        books.spend(books.every, seats, spent)
+        if checks.looks is not None:
+            looks = checks.looks
+            books.spend(books.every, self._bystanders(), looks.replays * replay + looks.games * dispute)
+        if task.own_games is not None:
+            own = task.own_games * task.live
+            books.spend(books.every, np.full_like(own, SUBMITTER), own * dispute)
+
+
+def _joined(games: _Games, accounts: Indices, opened: Amounts, won: Flags) -> _Games:
+    more = _Games(accounts, opened, won)
+    return _Games(*(np.concatenate(pair) for pair in zip(games, more)))

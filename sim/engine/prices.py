@@ -1,0 +1,34 @@
+"""What gas and work cost in tokens, round by round: two random walks whose expected value stays where it began."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.engine.streams import Streams
+from sim.mechanism.arrays import Floats
+from sim.setting import Setting
+from sim.units import TOKEN
+
+
+class Prices:
+    """`gas`: token units for one gas; `work`: tokens for what cost one token at first; (rows,) each."""
+
+    def __init__(self, setting: Setting, luck: Streams, rows: int) -> None:
+        self.gas: Floats = np.full(rows, setting.gas_price * TOKEN)
+        self.work: Floats = np.ones(rows)
+        self._walks = [
+            (walk, spread)
+            for walk, spread in ((self.gas, setting.gas_volatility), (self.work, setting.token_volatility))
+            if spread
+        ]
+        self._steady = not setting.token_volatility
+        self._luck = luck.prices
+
+    def move(self) -> None:
+        """To the next round."""
+        for walk, spread in self._walks:
+            walk *= np.exp(spread * self._luck.normal() - spread**2 / 2)
+
+    def costs(self, costs: Floats) -> Floats:
+        """Costs of work, (n, rows), at this round's prices."""
+        return costs if self._steady else costs * self.work
