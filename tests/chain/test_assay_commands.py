@@ -128,7 +128,7 @@ class Submitter:
 
 def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
     submitter = Submitter(scene, tmp_path)
-    solver = Solver(scene, once=False)
+    solver: Solver | None = None
     try:
         planned, said = submitter.run("submit", str(submitter.file), "--dry-run", "--json")
         assert (planned["task"], planned["sent"], scene.submitter.market.tasks()) == (None, False, 0)
@@ -137,11 +137,15 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
             "submit", str(submitter.file), "--bundles-url", "http://127.0.0.1:1", code=1
         )
         assert "start `assay serve`" in refusal
-        posted, _ = submitter.run("submit", str(submitter.file), "--bundles-url", submitter.serve(), "--json")
-        task = posted["task"]
-        assert posted["terms"]["program_id"] == planned["terms"]["program_id"]
-        _, refusal = submitter.run("result", str(task), "--output", str(tmp_path / "out"), code=2)
+        bundles = submitter.serve()
+        unsold, _ = submitter.run("submit", str(submitter.file), "--bundles-url", bundles, "--json")
+        assert unsold["terms"]["program_id"] == planned["terms"]["program_id"]
+        # No solver is there yet, so the task stays without a result however long the command takes.
+        _, refusal = submitter.run("result", str(unsold["task"]), "--output", str(tmp_path / "out"), code=2)
         assert "expected a submitted or settled task" in refusal
+        solver = Solver(scene, once=False)
+        posted, _ = submitter.run("submit", str(submitter.file), "--bundles-url", bundles, "--json")
+        task = posted["task"]
         scene.until_drawn(task)
         scene.attest(task)
         scene.until(task, lambda view: view.status is TaskStatus.SETTLED)
@@ -149,7 +153,8 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         result, _ = submitter.run("result", str(task), "--output", str(tmp_path / "out"), "--json")
     finally:
         submitter.close()
-        solver.close()
+        if solver is not None:
+            solver.close()
     assert (status["status"], status["checkpoints"], status["price"]) == ("settled", 2, str(45 * TOKEN))
     assert status["solver"] == solver.client.address
     assert all(duty["attested"] for duty in status["duties"])
