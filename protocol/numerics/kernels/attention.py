@@ -8,37 +8,18 @@ again. Every number that leaves has the bits of the functions one after the othe
 from __future__ import annotations
 
 import ctypes
-import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from functools import cache, lru_cache, partial
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.cases import Call, Layout, Order
-from protocol.numerics.kernels.choice import kernel_for
-from protocol.numerics.kernels.fused import DEVICE, digest, fused_for, numbers
+from protocol.numerics.kernels.attention_cases import WHOLE, Kind, Pair
 from protocol.numerics.kernels.int16 import offsets_of
 from protocol.numerics.kernels.native import library, variants
 
-_log = logging.getLogger("assay.numerics")
-
-WHOLE = 1 << 22
-"""Scores of a head that its backward pass keeps whole, twice 16 MiB a thread; those of a larger one are made twice."""
-ROWS = 120
-"""Queries of a block, as in native/attention.cpp."""
 MASK = 0xFFFFFFFF
-Pair = tuple[int, int]
-
-
-class Kind(IntEnum):
-    """AssayChangeKind of native/attention.h."""
-
-    TIMES, OVER, FILL_TRUE, FILL_FALSE, PLUS = range(5)
 
 
 @dataclass(frozen=True)
@@ -253,137 +234,3 @@ class _Call:
                 record.row_stride, record.column_stride = table.stride()[-2:]
         self._kept.append(records)
         return ctypes.addressof(records), len(changes)
-
-
-class Plan(NamedTuple):
-    """What the products of a chain depend on: queries M, keys N, terms of the scores D, columns of the values E, and
-    the bits of `Forward` and `Backward` (None without a backward pass)."""
-
-    m: int
-    n: int
-    d: int
-    e: int
-    scores: Pair
-    out: Pair
-    of_p: Pair | None = None
-    of_v: Pair | None = None
-    of_q: Pair | None = None
-    of_k: Pair | None = None
-    v_turned: bool = False
-    k_turned: bool = False
-
-
-def attention_for(plan: Plan) -> Fused | None:
-    """The chain for a plan, or None: nothing compiled, not allowed, or not passed.
-
-    Its products and its functions are those of one instruction set, which both must have passed with before; products
-    are tried once more for every class of shapes that they will meet here (`cases`).
-    """
-    functions = fused_for(torch.ones(1))
-    variant = None if functions is None else functions.name.removeprefix("fused-")
-    if variant is None or variant not in variants() or not hasattr(library(), "assay_attention_grad"):
-        return None
-    if not _passes(variant):
-        return None
-    for (px, py), call in _calls(plan):
-        if kernel_for(DEVICE, px, py, call).name != f"int16-{variant}":
-            return None
-    return Fused(variant)
-
-
-@lru_cache(maxsize=256)
-def _calls(plan: Plan) -> tuple[tuple[Pair, Call], ...]:
-    """The products of a chain: blocks of rows with as many keys as a causal mask leaves them, then whole tables."""
-    m, n, d, e, *_ = plan
-    blocks = {min(m, ROWS), m % ROWS or min(m, ROWS)}
-    keys = {n, *range(ROWS, n, ROWS)}
-    found: set[tuple[Pair, Call]] = set()
-    for seen in keys:
-        for rows in blocks:
-            tables = [(plan.scores, d), (plan.of_p, e)]
-            found |= {(bits, _call(rows, seen, k, TERMS, TERMS)) for bits, k in tables if bits is not None}
-            columns = [(plan.out, e), (plan.of_q, d)]
-            found |= {
-                (bits, _call(rows, c, seen, TERMS, SIDE, True)) for bits, c in columns if bits is not None
-            }
-    for bits, c, turned in ((plan.of_v, e, plan.v_turned), (plan.of_k, d, plan.k_turned)):
-        if bits is None:
-            continue
-        if m * n <= WHOLE:
-            size, pair = ((c, n), bits[::-1]) if turned else ((n, c), bits)
-            found.add((pair, _call(*size, m, SIDE, SIDE)))
-        else:
-            found |= {(bits, _call(n, c, rows, SIDE, TERMS)._replace(integers=True)) for rows in blocks}
-    return tuple(sorted(found))
-
-
-TERMS, SIDE = Layout(Order.TERMS, False, False), Layout(Order.ROWS, False, False)
-
-
-def _call(m: int, n: int, k: int, x: Layout, y: Layout, given: bool = False) -> Call:
-    return Call(m, n, k, 1, x, y, False, (False, given), False, 1)
-
-
-@cache
-def _passes(variant: str) -> bool:
-    wrong = [name for name, made in trial(Fused(variant)).items() if made != DIGESTS[name]]
-    wrong += [name for name, made in trial(Fused(variant, whole=1)).items() if made != DIGESTS[name]]
-    if wrong:
-        _log.warning("fused attention of %s is not used: wrong bits in %s", variant, ", ".join(wrong))
-    return not wrong
-
-
-def trial(fused: Fused) -> dict[str, str]:
-    """Digests of both directions for hard operands of both kinds."""
-    found = {}
-    for name, given in CASES.items():
-        b = given()
-        found[name] = digest(fused.forward(b.forward))
-        found[f"{name}_grad"] = digest(fused.backward(b))
-    return found
-
-
-def _case(wild: bool) -> Backward:
-    """Two heads of 130 queries, more than a block. Tame: a causal mask, whose hidden scores nobody computes. Wild:
-    numbers of all kinds, a table for a mask, gradients turned."""
-    m, n, d, e = (130, 133, 5, 7) if wild else (130, 130, 6, 3)
-    q, k, v, g = (
-        _rows(seed, rows, columns, wild)
-        for seed, rows, columns in ((21, m, d), (22, n, d), (23, n, e), (24, m, e))
-    )
-    hidden = torch.ones(m, n, dtype=torch.bool).triu(1)
-    scale = Change(Kind.TIMES, 0.40824828)
-    changes: tuple[Change, ...]
-    back: tuple[Change, ...]
-    drop: Dropout | None
-    if wild:
-        table = torch.where(hidden, -math.inf, numbers(25, m, n).nan_to_num(0.5, 1.0, -1.0).clamp(-9.0, 9.0))
-        changes, back, drop = (Change(Kind.OVER, 2.5), Change(Kind.PLUS, table=table)), (), None
-    else:
-        changes = (scale, Change(Kind.FILL_TRUE, -math.inf, hidden))
-        back = (Change(Kind.FILL_FALSE, 0.0, ~hidden), scale)
-        words = torch.tensor([11, -5, 3], dtype=torch.int32)
-        drop = Dropout(words[:2], words[2], 4, 0xC0000000, 1 / 0.75)
-    forward = Forward(q, k, v.mT, changes, wild, drop, (13, 13), (20, 20))
-    others = (g, v, g.mT, k.mT, q.mT)
-    return Backward(forward, *others, back, (13, 13), (20, 20), (20, 20), (20, 20), wild, wild)
-
-
-def _rows(seed: int, rows: int, columns: int, wild: bool) -> Tensor:
-    """f32 [2, rows, columns]; the first head is of ordinary size even in the wild case."""
-    table = torch.stack([numbers(seed, rows, 67)[:, :columns], numbers(seed + 40, rows, 67)[:, :columns]])
-    ordinary = torch.stack(
-        [numbers(s, 3 * rows, 67)[2::3][:, :columns].nan_to_num(1.0, 2.0, -2.0) for s in (seed, seed + 40)]
-    )
-    ordinary = ordinary.clamp(-8.0, 8.0)
-    return torch.stack([ordinary[0], table[1]]) if wild else ordinary
-
-
-CASES: Mapping[str, Callable[[], Backward]] = {"tame": partial(_case, False), "wild": partial(_case, True)}
-DIGESTS = {
-    "tame": "7e2b716527ffe923",
-    "tame_grad": "59c3c0f81fdd8211",
-    "wild": "9af3e55d3e977fe4",
-    "wild_grad": "b986e48d3021ae26",
-}
-"""Of the plain functions one after the other (tests/unit/numerics/test_attention.py)."""

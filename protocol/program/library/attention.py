@@ -18,7 +18,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protocol.numerics.kernels.attention import Backward, Dropout, Forward, Fused, Kind, Plan, attention_for
+from protocol.numerics.kernels.attention import Backward, Dropout, Forward, Fused
+from protocol.numerics.kernels.attention_cases import Forms, Kind, Plan
+from protocol.numerics.kernels.attention_choice import attention_for
 from protocol.program.execute import Fusion, Kernel
 from protocol.program.library.contractions import CONTRACTED
 from protocol.program.library.frames import Frame, Link, NoMatch, Pair, Product, Values
@@ -61,6 +63,11 @@ def _rounded(x: float) -> float:
     """The nearest f32."""
     value: float = struct.unpack("<f", struct.pack("<f", x))[0]
     return value
+
+
+def _forms(links: Sequence[Link]) -> Forms:
+    """Of the changes among them."""
+    return tuple((link.kind, link.value) for link in links if link.kind is not None)
 
 
 class _Attention:
@@ -156,7 +163,17 @@ class _Attention:
             return (self._chain().forward(self._given(values, out.right.of(values), out.bits)),)
 
         (m, n), (_, e) = (self.frame.program.leaf_type(p.result).shape[-2:] for p in (self.scores, out))
-        self.plan = Plan(m, n, self.frame.terms(self.scores), e, self.scores.bits, out.bits)
+        self.plan = Plan(
+            m,
+            n,
+            self.frame.terms(self.scores),
+            e,
+            self.scores.bits,
+            out.bits,
+            changes=_forms(self.links),
+            safe=self.safe,
+            dropout=self.drop is not None,
+        )
         leaves = {*self._leaves(), out.right.leaf}
         return self._fusion(self.own | {out.number}, out.number, leaves, (out.result,), run)
 
@@ -188,8 +205,15 @@ class _Attention:
             p.bits[::-1] if t else p.bits for p, t in ((of_v, v_turned), (of_k, k_turned))
         )
         back = (of_p.bits, of_v_bits, of_q[0].bits, of_k_bits, v_turned, k_turned)
-        m, n, d, e, *_ = self.plan
-        self.plan = Plan(m, n, d, e, self.scores.bits, out.bits, *back)
+        self.plan = self.plan._replace(
+            of_p=of_p.bits,
+            of_v=of_v_bits,
+            of_q=of_q[0].bits,
+            of_k=of_k_bits,
+            v_turned=v_turned,
+            k_turned=k_turned,
+            back=_forms(links),
+        )
 
         def run(values: Values) -> tuple[Tensor, ...]:
             v_side, k_side = (

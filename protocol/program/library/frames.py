@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protocol.numerics.kernels.attention import Change, Kind
+from protocol.numerics.kernels.attention import Change
+from protocol.numerics.kernels.attention_cases import Kind
 from protocol.numerics.types import DType
 from protocol.program.attributes import decode_strided
 from protocol.program.execute import Kernel

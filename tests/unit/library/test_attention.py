@@ -12,9 +12,8 @@ from torch import Tensor
 
 from protocol.numerics.contract import contract
 from protocol.numerics.elementwise import add, div, mul
-from protocol.numerics.kernels import attention
-from protocol.numerics.kernels.attention import Backward, Change, Dropout, Forward, Fused, Kind
-from protocol.numerics.kernels.choice import VARIABLE
+from protocol.numerics.kernels.attention import Backward, Change, Dropout, Forward, Fused
+from protocol.numerics.kernels.attention_cases import WHOLE, Kind
 from protocol.numerics.kernels.fused import FUSED, digest
 from protocol.numerics.philox import mask
 from protocol.program.library.function import CATALOGUE
@@ -77,18 +76,6 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def test_the_digests_are_those_of_the_plain_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "float64")
-    assert attention.trial(Plain()) == attention.DIGESTS
-
-
-@pytest.mark.usefixtures("threads")
-@pytest.mark.parametrize("whole", [attention.WHOLE, 1], ids=["whole", "twice"])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_instruction_set_passes_its_trial(variant: str, whole: int) -> None:
-    assert attention.trial(Fused(variant, whole)) == attention.DIGESTS
-
-
 A, B = (13, 13), (20, 20)
 WORDS = torch.tensor([-7, 5, 9], dtype=torch.int32)
 SHAPES = [
@@ -138,7 +125,7 @@ needs_library = pytest.mark.skipif(not VARIANTS, reason="the library is not buil
 
 @needs_library
 @pytest.mark.usefixtures("threads")
-@pytest.mark.parametrize("whole", [attention.WHOLE, 1], ids=["whole", "twice"])
+@pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 @pytest.mark.parametrize("drop", [False, True], ids=["all", "dropped"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_shape_has_the_bits_of_the_plain_functions(
@@ -151,7 +138,7 @@ def test_every_shape_has_the_bits_of_the_plain_functions(
 
 
 @needs_library
-@pytest.mark.parametrize("whole", [attention.WHOLE, 1], ids=["whole", "twice"])
+@pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_masks_of_every_form(whole: int) -> None:
     """By head, by sample, by key alone; that fill where they hold or where they do not; tables; finite fills."""
     shape = (2, 3, 125, 127, 6, 5)
@@ -178,7 +165,7 @@ def test_masks_of_every_form(whole: int) -> None:
 
 
 @needs_library
-@pytest.mark.parametrize("whole", [attention.WHOLE, 1], ids=["whole", "twice"])
+@pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_hidden_keys_still_count_where_numbers_are_not_tame(whole: int) -> None:
     """An infinity, a NaN or an overflow under the mask makes NaN of rows, as it does in whole tables."""
     shape = (2, 1, 130, 130, 4, 4)
@@ -203,7 +190,7 @@ def test_hidden_keys_still_count_where_numbers_are_not_tame(whole: int) -> None:
 
 @needs_library
 @pytest.mark.parametrize("safe", [False, True])
-@pytest.mark.parametrize("whole", [attention.WHOLE, 1], ids=["whole", "twice"])
+@pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_rows_without_any_key(whole: int, safe: bool) -> None:
     """NaN, or zero with `safe`; the rows beside them as ever."""
     hidden = causal(130, 130)
