@@ -32,6 +32,7 @@ class Kind(IntEnum):
 
     PRODUCT, MAP, SOFTMAX, SOFTMAX_GRAD, SUM_ROWS, LAYER_NORM, LAYER_NORM_GRAD, SUM_COLUMNS = range(8)
     ADAMW, CANONICAL, PHILOX, KEEP_MASK = range(8, 12)
+    ATTENTION, ATTENTION_GRAD, CONVOLUTION, STATISTICS, SUMS, NORMALISE, CHANNEL_GRAD, SHA256 = range(12, 20)
 
 
 def call(kind: Kind, numbers: Sequence[int], *buffers: Buffer) -> bytes:
@@ -125,7 +126,10 @@ def random_words(r: Random, count: int) -> list[bytes]:
     found = []
     for _ in range(count):
         key, step, stream = (r.getrandbits(32), r.getrandbits(32)), r.getrandbits(32), r.getrandbits(32)
-        n, below = r.choice((1, 3, 5, 255, 256, 257, SHARE - 1, SHARE + 1, 2 * SHARE + 7)), r.getrandbits(32)
+        n, below = (
+            r.choice((0, 1, 3, 5, 255, 256, 257, SHARE - 1, SHARE + 1, 2 * SHARE + 7)),
+            r.getrandbits(32),
+        )
         given = torch.tensor([*key, step], dtype=torch.int64).to(torch.int32)
         numbers = [*key, step, stream, n]
         found.append(call(Kind.PHILOX, numbers, philox(given[:2], given[2], stream, (n,))))

@@ -1,7 +1,8 @@
-"""The compiled library under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, driven by the fuzz.
+"""The compiled libraries under AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, driven by the fuzz.
 
 The sources are built once more with the sanitizers and a driver (native/driver.cpp) that knows neither Python nor
-torch: buffers of exactly their size, every instruction set, one thread and two. Planted errors show that it sees.
+torch: buffers of exactly their size, every instruction set, one thread and two, called by a thread that flushes
+subnormals and rounds upward and by one that does not. Planted errors show that it sees, in every group of functions.
 
 ThreadSanitizer is not among them: it does not know the barriers of libgomp, which is not built with it, and so calls
 every value that one thread packs and another multiplies a race. That no result depends on the threads is what the
@@ -13,20 +14,22 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 import pytest
 
 from protocol.numerics.kernels import native
-from tests.fuzz import recorded
+from tests.fuzz import layers, recorded
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(1_800)]
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "protocol" / "numerics" / "kernels" / "native"
+HASHER = ROOT / "protocol" / "commitments" / "native" / "sha256.cpp"
 DRIVER = Path(__file__).with_name("native") / "driver.cpp"
 FLAGS = (
     *("-std=c++17", "-O1", "-g1", "-fopenmp", "-fno-fast-math", "-ffp-contract=off"),
@@ -61,8 +64,10 @@ def compiled(cxx: str, sources: Path, names: Iterable[str], folder: Path, flags:
     """Object files of some sources, two at a time."""
     folder.mkdir(parents=True, exist_ok=True)
 
+    elsewhere = {DRIVER.name: DRIVER, HASHER.name: HASHER}
+
     def one(name: str) -> Path:
-        source = DRIVER if name == DRIVER.name else sources / name
+        source = sources / name if (sources / name).is_file() else elsewhere[name]
         made = run([cxx, *flags, f"-I{sources}", "-c", source, "-o", folder / f"{name}.o"])
         assert made.returncode == 0, made.stderr
         return folder / f"{name}.o"
@@ -84,7 +89,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ready = run([cxx, *FLAGS, *SANITIZERS, tiny, "-o", folder / "tiny"])
     if ready.returncode != 0 or run([folder / "tiny"], **ENVIRONMENT).returncode != 0:
         pytest.skip("the compiler has no address and undefined-behaviour sanitizers that run here")
-    return compiled(cxx, SOURCES, [*library_sources(), DRIVER.name], folder, (*FLAGS, *SANITIZERS))
+    names = [*library_sources(), HASHER.name, DRIVER.name]
+    return compiled(cxx, SOURCES, names, folder, (*FLAGS, *SANITIZERS))
 
 
 def linked(objects: Iterable[Path], to: Path, flags: Iterable[str] = (*FLAGS, *SANITIZERS)) -> Path:
@@ -119,43 +125,196 @@ def test_random_words_stay_in_their_place(driver: Path, tmp_path: Path) -> None:
     passes(driver, recorded.random_words(Random("sanitized words"), 40), tmp_path)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_convolutions_read_and_write_what_is_theirs(driver: Path, tmp_path: Path, seed: int) -> None:
+    passes(driver, layers.convolutions(Random(f"sanitized convolutions {seed}"), 25), tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_attention_reads_and_writes_what_is_its_own(driver: Path, tmp_path: Path, seed: int) -> None:
+    passes(driver, layers.attentions(Random(f"sanitized attention {seed}"), 5), tmp_path)
+
+
+def test_batch_norm_reads_and_writes_what_is_its_own(driver: Path, tmp_path: Path) -> None:
+    passes(driver, layers.channels(Random("sanitized channels"), 40), tmp_path)
+
+
+def test_the_hasher_reads_and_writes_what_is_its_own(driver: Path, tmp_path: Path) -> None:
+    calls = layers.hashes(Random("sanitized hashes"))
+    if not calls:
+        pytest.skip("this processor has no instructions for SHA-256")
+    passes(driver, calls, tmp_path)
+
+
+class Plant(NamedTuple):
+    """A line of a file, what is planted instead, what is compiled again, and what the driver or the sanitizers say."""
+
+    file: str
+    right: str
+    wrong: str
+    source: str
+    report: str
+    calls: Callable[[], list[bytes]]
+    number: int = 0
+    """Which of the lines, if there are several."""
+
+
+def products() -> list[bytes]:
+    return recorded.products(Random("sanitized products 0"), 80, 8_000)
+
+
+def attentions() -> list[bytes]:
+    return layers.attentions(Random("planted attention"), 5)
+
+
+def convolutions() -> list[bytes]:
+    return layers.convolutions(Random("planted convolutions"), 20)
+
+
+def channels() -> list[bytes]:
+    return layers.channels(Random("planted channels"), 20)
+
+
+def functions() -> list[bytes]:
+    return recorded.fused(Random("planted functions"), 6)
+
+
+BEYOND, OTHER_MODE = "heap-buffer-overflow", "of another floating-point mode"
+PORTABLE = "variant_portable.cpp"
 PLANTS = {
-    "a term beyond an odd number": (
+    "a term beyond an odd number": Plant(
+        "variant_body.h",
         "if (!whole_strip || k + 1 == s.terms) {",
         "if (!whole_strip) {",
-        "heap-buffer-overflow",
+        PORTABLE,
+        BEYOND,
+        products,
     ),
-    "a strip beyond the last row": (
+    "a strip beyond the last row": Plant(
+        "variant_body.h",
         "const bool whole_strip = first * PANEL + STRIP <= s.rows;",
         "const bool whole_strip = first * PANEL + STRIP <= s.rows + 8;",
-        "heap-buffer-overflow",
+        PORTABLE,
+        BEYOND,
+        products,
     ),
-    "a square that overflows": (
+    "a square that overflows": Plant(
+        "variant_body.h",
         "return (q * q + 3) >> 2;",
         "return (q * q * 64 + 3) >> 8;",
+        PORTABLE,
         "signed integer overflow",
+        products,
     ),
+    "a key beyond a mask's last": Plant(
+        "attention.cpp",
+        "(row[n - 1] != 0) == hides",
+        "(row[n] != 0) == hides",
+        "attention.cpp",
+        BEYOND,
+        attentions,
+    ),
+    "a query beyond the last": Plant(
+        "attention.cpp",
+        "for (int64_t i = 0; i < M_; ++i)\n                f_.integers",
+        "for (int64_t i = 0; i <= M_; ++i)\n                f_.integers",
+        "attention.cpp",
+        BEYOND,
+        attentions,
+    ),
+    "a row of results beyond a panel's last": Plant(
+        "convolution_positions.h",
+        "end = std::min(first + PANEL_X, m), plane",
+        "end = first + PANEL_X, plane",
+        "convolution.cpp",
+        BEYOND,
+        convolutions,
+    ),
+    "a gradient of weights beyond a panel's last": Plant(
+        "convolution_weights.h",
+        "row < std::min((i + 1) * PANEL_X, p.outputs)",
+        "row < (i + 1) * PANEL_X",
+        "convolution.cpp",
+        BEYOND,
+        convolutions,
+    ),
+    "a sample beyond the last": Plant(
+        "convolution_weights.h",
+        "const float *high = 2 * couple + 1 < p.samples ? low + channels * whole : nullptr;",
+        "const float *high = low + channels * whole;",
+        "convolution.cpp",
+        BEYOND,
+        convolutions,
+    ),
+    "an element beyond a channel's last": Plant(
+        "channels_body.h",
+        "for (int64_t i = 0; i < count; ++i) sum += fixed30(term(i), s);",
+        "for (int64_t i = 0; i <= count; ++i) sum += fixed30(term(i), s);",
+        PORTABLE,
+        BEYOND,
+        channels,
+    ),
+    "a word beyond the last": Plant(
+        "philox.cpp",
+        "rest < 4 * LANES ? static_cast<int>(rest) : 4 * LANES;",
+        "rest < 2 ? static_cast<int>(rest) : 4 * LANES;",
+        "philox.cpp",
+        BEYOND,
+        lambda: recorded.random_words(Random("planted words"), 10),
+    ),
+    "a byte beyond a row's last": Plant(
+        "sha256.cpp",
+        "std::memcpy(end + 1, row + l * width, width);",
+        "std::memcpy(end + 1, row + l * width, width + 1);",
+        "sha256.cpp",
+        BEYOND,
+        lambda: layers.hashes(Random("planted hashes")),
+    ),
+    **{
+        f"its caller's mode in {file}, {number}": Plant(
+            file,
+            "const Mode mode;",
+            "",
+            file.replace("_positions.h", ".cpp").replace("_weights.h", ".cpp"),
+            OTHER_MODE,
+            calls,
+            number,
+        )
+        for file, count, calls in (
+            ("attention.cpp", 2, attentions),
+            ("convolution_positions.h", 1, convolutions),
+            ("convolution_weights.h", 1, convolutions),
+            ("channels.cpp", 1, channels),
+        )
+        for number in range(count)
+    },
 }
-"""Line of variant_body.h, what is planted instead of it, and what the sanitizers call it."""
 
 
 @pytest.mark.parametrize("plant", PLANTS)
 def test_a_planted_error_is_seen(built: list[Path], tmp_path: Path, plant: str) -> None:
-    right, wrong, report = PLANTS[plant]
+    p = PLANTS[plant]
+    calls = p.calls()
+    if not calls:
+        pytest.skip("this processor does not run what it is planted in")
     shutil.copytree(SOURCES, tmp_path / "planted")
-    body = tmp_path / "planted" / "variant_body.h"
-    assert right in body.read_text()
-    body.write_text(body.read_text().replace(right, wrong))
-    name = "variant_portable.cpp"
+    shutil.copy(HASHER, tmp_path / "planted")
+    body = tmp_path / "planted" / p.file
+    before, *after = body.read_text().split(p.right)
+    assert len(after) > p.number
+    after[p.number] = p.wrong + after[p.number]
+    for k in range(len(after)):
+        after[k] = after[k] if k == p.number else p.right + after[k]
+    body.write_text(before + "".join(after))
     (changed,) = compiled(
-        compiler(), tmp_path / "planted", [name], tmp_path / "objects", (*FLAGS, *SANITIZERS)
+        compiler(), tmp_path / "planted", [p.source], tmp_path / "objects", (*FLAGS, *SANITIZERS)
     )
     planted = linked([changed if path.name == changed.name else path for path in built], tmp_path / "driver")
-    (tmp_path / "calls").write_bytes(b"".join(recorded.products(Random("sanitized products 0"), 80, 8_000)))
+    (tmp_path / "calls").write_bytes(b"".join(calls))
     done = run([planted, tmp_path / "calls"], **ENVIRONMENT)
     assert done.returncode not in (0, 2)
-    assert report in done.stderr, done.stderr[-4000:]
-    assert "variant_body.h" in done.stderr
+    assert p.report in done.stderr, done.stderr[-4000:]
+    assert p.report == OTHER_MODE or p.file in done.stderr
 
 
 def test_a_wrong_bit_is_seen(driver: Path, tmp_path: Path) -> None:

@@ -1,17 +1,27 @@
-// Calls of the compiled library as a process of its own, without Python and torch, for sanitizers: every buffer is
-// allocated at exactly its size, every instruction set of this processor runs every call, every result is compared.
+// Calls of the compiled libraries as a process of its own, without Python and torch, for sanitizers: every buffer is
+// allocated at exactly its size, every instruction set of this processor runs every call, every result is compared. Every
+// call is made twice: first by a thread that flushes subnormals and rounds upward, so that OpenMP's threads, which begin
+// with the mode of who starts them, have that mode for good; then by one in the mode that processes begin with.
 //
 // Input (a file, little-endian): calls one after the other. A call is i64 kind, i64 count and as many i64 numbers, i64
 // count and as many buffers, each i64 bytes and the bytes (bytes -1: null). The last `results` buffers hold what must
 // come out. Exit code 0: all agree. 1: one does not, said on stderr. 2: the file cannot be read.
+#include <cfenv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
+#include "attention.h"
+#include "channels.h"
+#include "convolution.h"
 #include "fused.h"
 #include "problem.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 extern "C" {
 const char *assay_variant_name(int32_t);
@@ -31,13 +41,39 @@ void assay_adamw(int32_t, const assay::Adam *, int64_t, int32_t);
 void assay_canonical(int32_t, float *, int64_t, int32_t);
 void assay_philox(uint32_t, uint32_t, uint32_t, uint32_t, int64_t, int32_t, uint32_t *);
 void assay_keep_mask(uint32_t, uint32_t, uint32_t, uint32_t, int64_t, int32_t, uint64_t, float *);
+int32_t assay_attention(const AssayAttention *);
+int32_t assay_attention_grad(const AssayAttention *);
+int32_t assay_convolution(const AssayConvolution *);
+void assay_channel_statistics(int32_t, const AssayChannels *, int32_t);
+void assay_channel_sums(int32_t, const AssayChannels *, int32_t);
+void assay_channel_normalise(int32_t, const AssayChannels *, int32_t);
+void assay_channel_grad(int32_t, const AssayChannels *, int32_t);
+void assay_sha256_rows(uint8_t, const uint8_t *, int64_t, int64_t, uint8_t *);
 }
 
 namespace {
 
 enum Kind { PRODUCT, MAP, SOFTMAX, SOFTMAX_GRAD, SUM_ROWS, LAYER_NORM, LAYER_NORM_GRAD, SUM_COLUMNS, ADAMW, CANONICAL,
-            PHILOX, KEEP_MASK, KINDS };
-constexpr int RESULTS[KINDS] = {1, 1, 1, 1, 1, 3, 1, 1, 3, 1, 1, 1};
+            PHILOX, KEEP_MASK, ATTENTION, ATTENTION_GRAD, CONVOLUTION, STATISTICS, SUMS, NORMALISE, CHANNEL_GRAD, SHA256,
+            KINDS };
+constexpr int RESULTS[KINDS] = {1, 1, 1, 1, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1, 3, 2, 1, 1, 1};
+
+// The floating-point mode of the thread that calls, as some other library may leave it.
+uint32_t mode() {
+#if defined(__x86_64__)
+    return _mm_getcsr() & ~0x3fu;  // without the exceptions that occurred
+#else
+    return static_cast<uint32_t>(std::fegetround());
+#endif
+}
+
+void set_mode(bool odd) {
+#if defined(__x86_64__)
+    _mm_setcsr(odd ? 0x1f80u | 0x8000u | 0x40u | 0x4000u : 0x1f80u);  // flush, take subnormals for zeros, round upward
+#else
+    std::fesetround(odd ? FE_UPWARD : FE_TONEAREST);
+#endif
+}
 
 // Exactly as many bytes as there are, so that the sanitizer sees the first one beyond.
 struct Bytes {
@@ -79,6 +115,60 @@ AssayOperand operand(const Call &c, int64_t buffer, int64_t number) {
             static_cast<int32_t>(c.n[number + 3]), static_cast<int32_t>(c.n[number + 4])};
 }
 
+// Numbers of an attention: its sizes and switches, three for each matrix, three for each change.
+enum { SIZES = 21, MATRICES = 8 };
+
+void attention(const Call &c, int32_t variant, int32_t threads, const std::vector<Bytes> &out) {
+    const std::vector<int64_t> &n = c.n;
+    const float *values = c.given[0].as<const float>();
+    AssayAttention a = {};
+    a.heads = n[0], a.queries = n[1], a.keys = n[2], a.inner = n[3], a.width = n[4];
+    a.safe = n[5], a.dropout = n[6], a.key0 = n[7], a.key1 = n[8], a.step = n[9], a.stream = n[10], a.below = n[11];
+    a.v_turned = n[12], a.k_turned = n[13], a.whole = n[14];
+    a.p_out.bits = n[15], a.p_v.bits = n[16], a.s_q.bits = n[17], a.s_k.bits = n[18];
+    a.change_count = n[19], a.back_count = n[20];
+    a.kept = values[0], a.variant = variant, a.threads = threads;
+    AssayMatrix *const matrices[MATRICES] = {&a.q, &a.k, &a.v_out, &a.g, &a.v, &a.g_v, &a.k_q, &a.q_k};
+    size_t number = SIZES, buffer = 1;
+    for (AssayMatrix *matrix : matrices) {
+        *matrix = {c.given[buffer].as<const float>(), c.given[buffer + 1].as<const int64_t>(), n[number], n[number + 1],
+                   static_cast<int32_t>(n[number + 2])};
+        number += 3, buffer += 2;
+    }
+    std::vector<AssayChange> changes;
+    for (int64_t i = 0; i < n[19] + n[20]; ++i, number += 3, buffer += 2)
+        changes.push_back({static_cast<int32_t>(n[number]), values[1 + i], c.given[buffer].data,
+                           c.given[buffer + 1].as<const int64_t>(), n[number + 1], n[number + 2]});
+    a.changes = changes.data(), a.back_changes = changes.data() + n[19];
+    if (c.kind == ATTENTION)
+        a.out = out[0].as<float>();
+    else
+        a.grad_v = out[0].as<float>(), a.grad_q = out[1].as<float>(), a.grad_k = out[2].as<float>();
+    if ((c.kind == ATTENTION ? assay_attention(&a) : assay_attention_grad(&a)) != 0) std::exit(3);
+}
+
+void convolution(const Call &c, int32_t variant, int32_t threads, const std::vector<Bytes> &out) {
+    const std::vector<int64_t> &n = c.n;
+    const AssayConvolution p = {c.given[0].as<const float>(), c.given[1].as<const float>(), c.given[2].as<const float>(),
+                                out[0].as<float>(), n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], {n[8], n[9]},
+                                {n[10], n[11]}, {n[12], n[13]}, {n[14], n[15]}, static_cast<int32_t>(n[16]),
+                                static_cast<int32_t>(n[17]), static_cast<int32_t>(n[18]), variant, threads};
+    if (assay_convolution(&p) != 0) std::exit(3);
+}
+
+void channels(const Call &c, int32_t variant, int32_t threads, const std::vector<Bytes> &out) {
+    const auto in = [&](size_t i) { return c.given[i].as<const float>(); };
+    const auto to = [&](size_t i) { return i < out.size() ? out[i].as<float>() : nullptr; };
+    AssayChannels t = {in(1), in(2), in(3), in(4), in(5), in(6), in(7), in(8), nullptr, nullptr, nullptr, nullptr,
+                       c.n[0], c.n[1], c.n[2], *in(0)};
+    switch (c.kind) {
+    case STATISTICS: return t.first = to(0), t.second = to(1), t.third = to(2), assay_channel_statistics(variant, &t, threads);
+    case SUMS: return t.first = to(0), t.second = to(1), assay_channel_sums(variant, &t, threads);
+    case NORMALISE: return t.y = to(0), assay_channel_normalise(variant, &t, threads);
+    default: return t.y = to(0), assay_channel_grad(variant, &t, threads);
+    }
+}
+
 void run(const Call &c, int32_t variant, int32_t threads, const std::vector<Bytes> &out) {
     const auto in = [&](size_t i) { return c.given[i].as<const float>(); };
     const auto to = [&](size_t i) { return out[i].as<float>(); };
@@ -108,6 +198,10 @@ void run(const Call &c, int32_t variant, int32_t threads, const std::vector<Byte
         return assay_canonical(variant, to(0), c.n[0], threads);
     case PHILOX: return assay_philox(c.n[0], c.n[1], c.n[2], c.n[3], c.n[4], threads, out[0].as<uint32_t>());
     case KEEP_MASK: return assay_keep_mask(c.n[0], c.n[1], c.n[2], c.n[3], c.n[4], threads, c.n[5], to(0));
+    case ATTENTION: case ATTENTION_GRAD: return attention(c, variant, threads, out);
+    case CONVOLUTION: return convolution(c, variant, threads, out);
+    case STATISTICS: case SUMS: case NORMALISE: case CHANNEL_GRAD: return channels(c, variant, threads, out);
+    case SHA256: return assay_sha256_rows(c.n[0], c.given[0].as<const uint8_t>(), c.n[1], c.n[2], out[0].as<uint8_t>());
     }
 }
 
@@ -125,18 +219,27 @@ bool same(const Call &c, const Bytes &found, const Bytes &right) {
     return true;
 }
 
-bool agrees(const Call &c, int64_t number, int32_t variant, int32_t threads) {
+bool agrees(const Call &c, int64_t number, int32_t variant, int32_t threads, bool odd) {
     std::vector<Bytes> out;
     for (const Bytes &right : c.right) {
         out.emplace_back(right.size);
         std::memset(out.back().data, 0xa5, right.size);
     }
+    set_mode(odd);
+    const uint32_t before = mode();
     run(c, variant, threads, out);
+    const uint32_t after = mode();
+    set_mode(false);
+    if (before != after) {
+        std::fprintf(stderr, "call %lld of kind %lld: its caller's floating-point mode is not given back\n",
+                     static_cast<long long>(number), static_cast<long long>(c.kind));
+        return false;
+    }
     for (size_t i = 0; i < out.size(); ++i)
         if (!same(c, out[i], c.right[i])) {
-            std::fprintf(stderr, "call %lld of kind %lld: wrong bits from %s on %d threads\n",
+            std::fprintf(stderr, "call %lld of kind %lld: wrong bits from %s on %d threads%s\n",
                          static_cast<long long>(number), static_cast<long long>(c.kind), assay_variant_name(variant),
-                         threads);
+                         threads, odd ? " of another floating-point mode" : "");
             return false;
         }
     return true;
@@ -151,9 +254,10 @@ int main(int count, char **arguments) {
     for (;; ++calls) {
         Call call;
         if (!read(file, call)) break;
-        for (int32_t variant = 0; assay_variant_name(variant); ++variant)
-            for (int32_t threads = 1; assay_variant_supported(variant) && threads <= 2; ++threads)
-                if (!agrees(call, calls, variant, threads)) return 1;
+        for (int odd = 1; odd >= 0; --odd)
+            for (int32_t variant = 0; assay_variant_name(variant); ++variant)
+                for (int32_t threads = 1; assay_variant_supported(variant) && threads <= 2; ++threads)
+                    if (!agrees(call, calls, variant, threads, odd != 0)) return 1;
     }
     std::fclose(file);
     std::printf("%lld\n", static_cast<long long>(calls));
