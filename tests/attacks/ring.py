@@ -21,13 +21,14 @@ from protocol.dispute import defender
 from protocol.dispute.errors import NothingToReveal
 from protocol.dispute.moves import Move
 from protocol.dispute.parties import Run
+from protocol.dispute.spoken import Serving, Silent
 from protocol.dispute.view import GameView
 from protocol.program.execute import Interpreter
 from protocol.program.library import kernels
 from protocol.replay import HonestExecutor, Replay
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, one_ulp, producer_of_output
 from tests.attacks.purses import Purses
-from tests.chain.arena import Arena, Ended, Serving, Silent, Subject, replay, terms
+from tests.chain.arena import Arena, Ended, Subject, replay, terms
 
 SEGMENTS, STEPS = 3, 2
 WRONG_STEP = 3

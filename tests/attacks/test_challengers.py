@@ -12,10 +12,11 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sending
 from protocol.chain.views import TaskStatus
 from protocol.dispute.errors import NothingToChallenge
+from protocol.dispute.spoken import Serving
 from protocol.dispute.view import Verdict
 from tests.attacks.purses import ACCUSED, SLASHED, Purses
 from tests.attacks.ring import audited, fights, first_false, honest, one_ulp_off, subject
-from tests.chain.arena import Arena, Serving
+from tests.chain.arena import Arena
 
 pytestmark = pytest.mark.chain
 

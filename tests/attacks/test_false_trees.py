@@ -17,11 +17,12 @@ from protocol.commitments import state_root
 from protocol.dispute import defender
 from protocol.dispute.moves import Move
 from protocol.dispute.parties import Frame, Run
+from protocol.dispute.spoken import Serving, Silent
 from protocol.dispute.view import GameView, Verdict
 from tests.adversaries.covering import covers_up
 from tests.attacks.purses import SLASHED, Purses
 from tests.attacks.ring import Defence, fights, honest, one_ulp_off
-from tests.chain.arena import Arena, Ended, Serving, Silent
+from tests.chain.arena import Arena, Ended
 
 pytestmark = pytest.mark.chain
 

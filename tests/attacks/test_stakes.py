@@ -15,6 +15,7 @@ from protocol.commitments import ProgressTree
 from protocol.dispute import defender
 from protocol.dispute.moves import Move
 from protocol.dispute.parties import Run
+from protocol.dispute.spoken import Silent
 from protocol.dispute.view import GameView, Verdict
 from tests.attacks.purses import SLASHED, Purses
 from tests.attacks.ring import (
@@ -30,7 +31,7 @@ from tests.attacks.ring import (
     roots_of,
     subject,
 )
-from tests.chain.arena import Arena, Silent, terms
+from tests.chain.arena import Arena, terms
 
 pytestmark = pytest.mark.chain
 

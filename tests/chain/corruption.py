@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 from protocol.dispute.parties import Frame
+from protocol.dispute.spoken import Serving, Silent
 from protocol.dispute.view import Verdict
 from protocol.program.execute import Interpreter, Kernel, Path
 from protocol.program.opcodes import Op
@@ -14,7 +15,7 @@ from protocol.program.step import State
 from protocol.replay import HonestExecutor, Replay
 from tests.adversaries.covering import covers_up
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, one_ulp, producer_of_output
-from tests.chain.arena import Arena, Ended, Serving, Silent, Subject, replay
+from tests.chain.arena import Arena, Ended, Subject, replay
 
 SEGMENTS, STEPS = 2, 2
 WRONG_STEP = 3  # segment 2, step 1

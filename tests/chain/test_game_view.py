@@ -15,6 +15,7 @@ import torch
 from protocol.chain.game_view import GameReader, reveals
 from protocol.dispute import challenger, defender
 from protocol.dispute.heard import Heard
+from protocol.dispute.spoken import Silent
 from protocol.dispute.view import GameView, Phase, TreeKind, Verdict
 from protocol.numerics.types import DType
 from protocol.program import Builder, Interpreter, Program, StepProgram, TensorType
@@ -22,7 +23,7 @@ from protocol.program.opcodes import Op
 from protocol.replay import HonestExecutor
 from tests.adversaries.covering import covers_up
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor
-from tests.chain.arena import Arena, Silent, Subject, arena, replay
+from tests.chain.arena import Arena, Subject, arena, replay
 
 pytestmark = pytest.mark.chain
 

@@ -15,6 +15,7 @@ import torch
 from examples import digits
 from protocol.chain.errors import Reverted
 from protocol.dispute.errors import NothingToChallenge
+from protocol.dispute.spoken import Serving, Silent
 from protocol.dispute.view import Verdict
 from protocol.program.library import kernels
 from protocol.program.opcodes import Op
@@ -27,7 +28,7 @@ from tests.adversaries.perturbing import (
     one_ulp,
     producer_of_output,
 )
-from tests.chain.arena import Arena, Ended, Serving, Silent, Subject, arena, replay
+from tests.chain.arena import Arena, Ended, Subject, arena, replay
 from tests.chain.corruption import SEGMENTS, STEPS, WRONG_STEP, Corruptions, Site
 
 pytestmark = pytest.mark.chain

@@ -11,11 +11,12 @@ import torch
 from protocol.dispute.moves import Move
 from protocol.dispute.parties import Run, frame_at
 from protocol.dispute.splitting import block_words, split_move
+from protocol.dispute.spoken import Serving
 from protocol.dispute.view import GameView, Phase, Verdict
 from protocol.numerics.types import DType
 from protocol.program import Builder, Op, Program, StepProgram, TensorType, repeat
 from tests.adversaries.covering import covers_up
-from tests.chain.arena import Arena, Serving, Subject, arena
+from tests.chain.arena import Arena, Subject, arena
 from tests.chain.corruption import SEGMENTS, STEPS, Corruptions, Site
 
 pytestmark = pytest.mark.chain

@@ -18,13 +18,14 @@ from protocol.dispute import challenger
 from protocol.dispute.heard import Heard
 from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.parties import Run
+from protocol.dispute.spoken import Silent
 from protocol.dispute.view import Phase, Verdict
 from protocol.program import Op
 from protocol.replay import Executor, HonestExecutor, Work, honest_executor
 from protocol.runtime.exits import ExitCode, StakeSlashed
 from solver.conduct import Conduct
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, find, one_ulp
-from tests.chain.arena import Silent, Subject, replay
+from tests.chain.arena import Subject, replay
 from tests.chain.solver_stage import Solver, Stage, over, stage, submitted
 from tests.unit.solver import tiny
 
