@@ -1,1 +1,22 @@
-"""Economics: the protocol's agents simulated over its own mechanism, in integer token units."""
+"""Economics: the protocol's agents simulated over its own mechanism, in integer token units.
+
+For notebooks: `sim.run("baseline", runs=100, params={"stake": "100:5000:20"})` plays a study and returns its `Results`.
+Both are loaded when first used, for they bring NumPy and Arrow with them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sim.results.results import Results, run
+
+__all__ = ["Results", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from sim.results import results
+
+        return getattr(results, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

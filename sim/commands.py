@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from typing import Any, Final
 
 from protocol.runtime.output import Output
 from sim.errors import ResultsError, SweepError
-from sim.results.manifest import NAME
+from sim.results.folder import Folder
+from sim.results.manifest import NAME, manifest_of
 from sim.results.report import write_report
 from sim.results.results import Progress, Results, fill
 from sim.setting import ALIASES, KNOWN
@@ -101,9 +103,15 @@ def show_parameters(output: Output) -> None:
 def play(asked: Asked, output: Output, *, sweeping: bool) -> bool:
     """Play what is asked, write the report, and tell whether all claims hold."""
     question = _plan(asked, sweeping)
-    folder = asked.out if asked.out is not None else RESULTS / Path(question.study.name)
-    with _bar(question.study.name) as progress:
-        results = fill(question, folder, _workers(asked, question), fresh=asked.fresh, progress=progress)
+    workers = _workers(asked, question)
+    path = asked.out if asked.out is not None else RESULTS / question.study.name
+    folder = Folder.open(path, manifest_of(question), fresh=asked.fresh)
+    try:
+        with _bar(question.study.name) as progress:
+            results = fill(question, folder, workers, progress=progress)
+    except KeyboardInterrupt:
+        print(f"the same command goes on with what {path} holds", file=sys.stderr)
+        raise
     return _conclude(results, output)
 
 

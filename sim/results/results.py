@@ -78,17 +78,14 @@ def run(
     """
     asked = plan(study, axes_of(found(study), texts(params or {})), runs=runs, rounds=rounds, seed=seed)
     folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="sim-"))
-    results = fill(asked, folder, here if jobs == 1 else pool(jobs))
+    results = fill(asked, Folder.open(folder, manifest_of(asked)), here if jobs == 1 else pool(jobs))
     if out is None:
         weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
     return results
 
 
-def fill(
-    asked: Plan, path: Path, workers: Workers, *, fresh: bool = False, progress: Progress | None = None
-) -> Results:
+def fill(asked: Plan, folder: Folder, workers: Workers, *, progress: Progress | None = None) -> Results:
     """Play what a folder lacks of a plan's rows. Raises ResultsError and what a study raises."""
-    folder = Folder.open(path, manifest_of(asked), fresh=fresh)
     missing = folder.missing()
     each, total = asked.points_per_chunk, len(asked.points)
     done = total - sum(min(each, total - number * each) for number in missing)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Final
 
@@ -53,16 +54,20 @@ def pool(jobs: int) -> Workers:
 
     def play(chunks: Iterable[Chunk]) -> Generator[Played]:
         context = multiprocessing.get_context("spawn")
-        executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start)
+        reader, writer = context.Pipe(duplex=False)
+        executor = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(reader,))
         try:
             yield from _in_flight(executor, iter(chunks), jobs * AHEAD)
+            executor.shutdown()
         except BrokenProcessPool as error:
             raise WorkerLost(
                 "expected every worker to stay, got one that was killed, often for want of memory; "
                 "run the same command to go on, with fewer --jobs"
             ) from error
         finally:
-            executor.shutdown(wait=True, cancel_futures=True)
+            writer.close()  # After an interruption workers end now; what they have in hand is played again.
+            executor.shutdown(cancel_futures=True)
+            reader.close()
 
     return play
 
@@ -82,16 +87,14 @@ def _play(chunk: Chunk) -> Played:
     return chunk.number, play_chunk(chunk)
 
 
-def _start() -> None:
+def _start(parent: Connection) -> None:
     for name in THREADS:
         os.environ[name] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
-def _end_with(sentinel: int) -> None:
-    """A killed parent closes no queue: without this its workers would wait for ever."""
-    wait_for([sentinel])
+def _end_with(parent: Connection) -> None:
+    """A killed parent closes no queue: without this its workers would wait for ever. The pipe closes with it."""
+    wait_for([parent])
     os._exit(1)
