@@ -66,7 +66,8 @@ class Solver:
 
     def bid(self, view: Bidding) -> Floats:
         """What each member asks, in token units, (members, rows). Above the budget: no bid."""
-        return view.cost * self.expected_effort(view.setting) * (1 + view.setting.markup * view.luck)
+        effort = self.expected_effort(view.setting)
+        return (effort + effort * view.setting.markup * view.luck) * view.cost
 
     def expected_effort(self, setting: Setting) -> float:
         """Share of the honest cost that the strategy expects to spend."""
@@ -89,11 +90,11 @@ class Solver:
     ) -> Work:
         rows = view.luck.shape
         return Work(
-            np.broadcast_to(np.asarray(false, dtype=np.int32), rows),
-            np.broadcast_to(effort, rows),
-            np.broadcast_to(submits, rows),
-            np.broadcast_to(serves, rows),
-            np.broadcast_to(knows, rows),
+            np.full(rows, false, dtype=np.int32),
+            np.full(rows, effort),
+            np.full(rows, submits),
+            np.full(rows, serves),
+            np.full(rows, knows),
         )
 
 

@@ -22,11 +22,10 @@ class Books:
         self.bystanders = slice(self.verifiers.stop, self.verifiers.stop + people.bystander_count)
         self.every = np.arange(rows)
         """The numbers of all rows."""
-        deposits = np.zeros((self.bystanders.stop, rows), dtype=np.int64)
-        deposits += self._needed(setting, people, rounds)[:, None]
-        self.ledger = Ledger(deposits)
+        needed = self._needed(setting, people, rounds)
+        self.ledger = Ledger(np.broadcast_to(needed[:, None], (len(needed), rows)))
         self.ledger.lock(self.verifiers, setting.stake_unit * people.slots[:, None])
-        self.outside = np.zeros_like(deposits)
+        self.outside = np.zeros((len(needed), rows), dtype=np.int64)
         """Costs and gains outside of the vault, (accounts, rows) token units."""
         self.tally = Tally.empty(rows)
 

@@ -7,7 +7,7 @@ import numpy as np
 from sim.agents.bystanders import Passing
 from sim.agents.population import Population, spread
 from sim.agents.verifiers import Check, Seats
-from sim.engine.streams import BLOCK, Stream, Streams
+from sim.engine.streams import Stream, Streams
 from sim.engine.task import Checks, Looks, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
 from sim.mechanism.draw import complete, distinct
@@ -35,8 +35,8 @@ class Checker:
         setting, luck = self.setting, self.luck
         seats, last = setting.verifiers, setting.segments
         who = self._holding(luck.draws.below(self._slots, seats))
-        segments = distinct(luck.draws.generator, (seats, BLOCK), last, setting.segments_per_verifier)
-        drawn = complete(who, segments[:, :, : who.shape[1]], last)
+        segments = distinct(luck.draws.uniform(setting.segments_per_verifier, seats), last)
+        drawn = complete(who, segments, last)
         hit: Flags = drawn.segments.min(axis=0) <= task.work.false
         check = self._act(task, who, hit, luck.checks.uniform(seats), luck.outages)
         for _ in range(setting.redraws):
@@ -55,13 +55,15 @@ class Checker:
     def _act(self, task: Task, who: Indices, hit: Flags, luck: Floats, outages: Stream) -> Check:
         """What the holders of all seats do, (V, rows): nothing where they are offline or no task is."""
         setting = self.setting
-        served = np.broadcast_to(task.work.serves, hit.shape)
+        served, others = np.empty_like(hit), np.zeros_like(hit)
+        served[:] = task.work.serves
         check = Check.nothing(hit.shape)
         kinds = self._kinds.take(who)
         for number, group in self._order:
-            others = check.attests.any(axis=0) if group.strategy.watches else np.False_
-            seats = Seats(setting, served, hit, np.broadcast_to(others, hit.shape), luck)
-            check = check | group.strategy.check(seats).where(kinds == number)
+            if group.strategy.watches:
+                others[:] = check.attests.any(axis=0)
+            acts = group.strategy.check(Seats(setting, served, hit, others, luck))
+            check = check | acts.where(kinds == number)
         there = task.live
         if setting.downtime:
             there = there & (outages.uniform(setting.verifiers) >= setting.downtime)

@@ -38,7 +38,7 @@ class Closer:
     def end(self, task: Task, checks: Checks) -> None:
         """Convicted, void or settled; before that the drawer is paid, after it every lost challenge."""
         books, tally = self.books, self.books.tally
-        submitted = np.flatnonzero(task.live)
+        submitted = task.live.nonzero()[0]
         booking.pay_drawer(books.ledger, submitted, self.setting.draw_fee)
         wrong = task.live & ((task.work.false > 0) | ~task.work.serves)
         tally.false += wrong
@@ -78,7 +78,7 @@ class Closer:
 
     def _convict(self, task: Task, games: _Games, ends: Flags) -> None:
         """The first that wins earns the reward; the bonds of all return."""
-        setting, rows = self.setting, np.flatnonzero(ends)
+        setting, rows = self.setting, ends.nonzero()[0]
         first = games.won.take(rows, axis=1).argmax(axis=0)
         booking.convict(
             self.books.ledger,
@@ -97,7 +97,7 @@ class Closer:
         opened = games.opened * ends
         while opened.any():
             for challengers, mine in zip(games.accounts, opened):
-                rows = np.flatnonzero(mine)
+                rows = mine.nonzero()[0]
                 booking.dismiss(
                     self.books.ledger, rows, task.solver[rows], challengers[rows], self.setting.challenge_bond
                 )
@@ -112,7 +112,7 @@ class Closer:
     # ------------------------------------------------------------------ attestations
 
     def _settle(self, task: Task, checks: Checks, seats: Indices, ends: Flags, wrong: Flags) -> None:
-        setting, tally, rows = self.setting, self.books.tally, np.flatnonzero(ends)
+        setting, tally, rows = self.setting, self.books.tally, ends.nonzero()[0]
         counts = (checks.drawn.duties * checks.check.attests).take(rows, axis=1).astype(np.int64)
         split = booking.settle(
             self.books.ledger,
@@ -128,11 +128,11 @@ class Closer:
         tally.escaped += ends & wrong
         tally.paid[rows] += split.to_solver
         tally.fees[rows] += split.each * counts.sum(axis=0)
-        gained = np.flatnonzero(ends & wrong & task.work.knows)
+        gained = (ends & wrong & task.work.knows).nonzero()[0]
         self.books.spend(gained, task.solver[gained], np.full(gained.shape, -float(setting.gain)))
 
     def _force(self, checks: Checks, seats: Indices, ends: Flags) -> None:
-        setting, rows = self.setting, np.flatnonzero(ends)
+        setting, rows = self.setting, ends.nonzero()[0]
         due = checks.drawn.due
         flags = flagged(self.luck.flags.uniform(*due.shape[:2]), due, setting.forced_error_rate)
         settle_flags(

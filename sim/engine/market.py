@@ -102,7 +102,7 @@ class Market:
         live = able & work.submits
         if setting.crash_rate:
             live &= self.luck.accidents.uniform() >= setting.crash_rate
-        late = np.flatnonzero(sold & ~live)
+        late = (sold & ~live).nonzero()[0]
         booking.expire(books.ledger, late, solver[late], setting.delay_penalty)
         books.tally.expired[late] += 1
         return Task(live, solver, price, work, conduct.games if conduct else None)

@@ -8,14 +8,15 @@ so that the first runs stay the same when more are asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from sim.mechanism.arrays import Floats, Indices
 
-BLOCK = 1_024
-"""Rows of a block. Bids of 20 solvers take 164 kB, so that what one step of a round works on stays within half a MB of
-second-level cache; with fewer rows, the 200 calls of a round cost more than their work."""
+BLOCK: Final = 2_048
+"""Rows of a block. With fewer the 200 calls of a round cost more than their work; with more, small samples pay for luck
+that they do not use."""
 
 
 class Stream:
@@ -36,7 +37,7 @@ class Stream:
 
     def below(self, most: int, *shape: int) -> Indices:
         """Whole numbers from 0 to below `most`, (*shape, rows)."""
-        return self.generator.integers(0, most, size=(*shape, BLOCK))[..., : self.rows]
+        return (self.uniform(*shape) * most).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,16 @@ FIRST_SOLVER = 2
 
 def expire(ledger: Ledger, rows: Indices, solvers: Indices, penalty: int) -> None:
     """TaskMarket.expire: the penalty, which is at most the stake, burns; escrow and stake return."""
-    ledger.burn(rows, solvers, ledger.amounts(rows, penalty))
+    amount = ledger.amount(penalty)
+    ledger.take(rows, solvers, amount)
+    ledger.burn(rows, amount)
 
 
 def pay_drawer(ledger: Ledger, rows: Indices, fee: int) -> None:
     """TaskMarket.payDrawer: out of the escrow."""
-    ledger.pay(rows, SUBMITTER, DRAWER, ledger.amounts(rows, fee))
+    amount = ledger.amount(fee)
+    ledger.take(rows, SUBMITTER, amount)
+    ledger.give(rows, DRAWER, amount)
 
 
 def convict(
@@ -40,18 +44,20 @@ def convict(
     restitution: int,
 ) -> shares.Slash:
     """TaskMarket.convict, StakeVault.slash: reward, restitution, the rest burns; the escrow returns."""
-    split = shares.slash(ledger.amounts(rows, stake), np.asarray(reward), np.asarray(restitution))
-    ledger.pay(rows, solvers, challengers, split.rewarded)
-    ledger.pay(rows, solvers, SUBMITTER, split.restored)
-    ledger.burn(rows, solvers, split.burned)
+    whole = ledger.amount(stake)
+    split = shares.slash(whole, ledger.amount(reward), ledger.amount(restitution))
+    ledger.take(rows, solvers, whole)
+    ledger.give(rows, challengers, split.rewarded)
+    ledger.give(rows, SUBMITTER, split.restored)
+    ledger.burn(rows, split.burned)
     return split
 
 
 def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indices, bond: int) -> None:
     """GameState._dismiss: half of the bond, rounded down, pays the solver, the rest burns."""
-    amounts = ledger.amounts(rows, bond)
-    ledger.pay(rows, challengers, solvers, amounts // 2)
-    ledger.burn(rows, challengers, amounts - amounts // 2)
+    ledger.take(rows, challengers, ledger.amount(bond))
+    ledger.give(rows, solvers, ledger.amount(bond // 2))
+    ledger.burn(rows, ledger.amount(bond - bond // 2))
 
 
 def settle(
@@ -67,9 +73,9 @@ def settle(
 ) -> shares.Settlement:
     """TaskMarket.settle. `verifiers` are the seats' accounts, `attested` how many duties each attested, (V, n) both."""
     counts = attested.astype(np.int64)
-    split = shares.settle(price, np.asarray(reserve), np.asarray(fee), counts.sum(axis=0))
+    split = shares.settle(price, ledger.amount(reserve), ledger.amount(fee), counts.sum(axis=0))
     fees = split.each * counts
-    ledger.give(rows, SUBMITTER, -(fees.sum(axis=0) + split.to_solver))
+    ledger.take(rows, SUBMITTER, fees.sum(axis=0) + split.to_solver)
     ledger.give(rows, verifiers, fees)
     ledger.give(rows, solvers, split.to_solver)
     return split

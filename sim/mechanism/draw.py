@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sim.mechanism.arrays import Flags, Indices, count
+from sim.mechanism.arrays import Flags, Floats, Indices, count
 
 Segments = npt.NDArray[np.int32]
 
@@ -24,22 +24,10 @@ class Draw(NamedTuple):
     segments: Segments
     due: Flags
 
-    def first(self, rows: int) -> Draw:
-        """The draws of the first rows."""
-        return Draw(self.verifiers[:, :rows], self.segments[:, :, :rows], self.due[:, :, :rows])
-
     @property
     def duties(self) -> npt.NDArray[np.uint8]:
         """How many duties each seat has, (V, rows)."""
         return count(self.due)
-
-
-def draw(
-    generator: np.random.Generator, rows: int, verifiers: int, seats: int, segments: int, each: int
-) -> Draw:
-    """Draw `seats` of `verifiers` with replacement, and `each` distinct ones of `segments` for each."""
-    who = generator.integers(0, verifiers, size=(seats, rows))
-    return complete(who, distinct(generator, (seats, rows), segments, each), segments)
 
 
 def complete(verifiers: Indices, segments: Segments, last: int) -> Draw:
@@ -48,28 +36,39 @@ def complete(verifiers: Indices, segments: Segments, last: int) -> Draw:
     every[0], every[1:] = last, segments
     due = every != last
     due[0] = True
-    for later in range(1, len(verifiers)):
-        for earlier in range(later):
-            twice = np.flatnonzero(verifiers[later] == verifiers[earlier])
-            if twice.size:
-                mine, other = every[:, later, twice], every[:, earlier, twice]
-                due[:, later, twice] &= ~(mine[:, None] == other[None, :]).any(axis=1)
+    again = np.zeros(verifiers.shape[1], dtype=np.bool_)
+    for step in range(1, len(verifiers)):
+        again |= np.logical_or.reduce(verifiers[step:] == verifiers[:-step], axis=0)
+    twice = again.nonzero()[0]
+    if twice.size:
+        due[:, :, twice] &= _first(verifiers.take(twice, axis=1), every.take(twice, axis=2))
     return Draw(verifiers, every, due)
 
 
-def distinct(generator: np.random.Generator, shape: tuple[int, ...], segments: int, each: int) -> Segments:
-    """`each` distinct numbers of 1 ... `segments` for every place of `shape`, (each, *shape): a uniform subset.
+def _first(verifiers: Indices, segments: Segments) -> Flags:
+    """Duties that no earlier seat of the same verifier has, (q + 1, V, n)."""
+    first = np.ones(segments.shape, dtype=np.bool_)
+    for seat in range(1, len(verifiers)):
+        same = verifiers[:seat] == verifiers[seat]
+        again = (segments[:, None, seat, None] == segments[None, :, :seat]) & same
+        first[:, seat] = ~np.logical_or.reduce(again, axis=(1, 2))
+    return first
 
-    Floyd's, as in the contract: the j-th number is drawn of 1 ... t with t = segments - each + j, and is t itself when
-    it was taken before; t was not, for all before are smaller (Bentley and Floyd, CACM 30(9), 1987). Within a subset
-    the order means nothing.
+
+def distinct(luck: Floats, segments: int) -> Segments:
+    """Distinct numbers of 1 ... `segments` along the first axis, a uniform subset, from as many numbers of 0 to 1.
+
+    Floyd's, as in the contract: the j-th of q is drawn of 1 ... t with t = segments - q + j, and is t itself when it
+    was taken before; t was not, for all before are smaller (Bentley and Floyd, CACM 30(9), 1987). Within a subset the
+    order means nothing. A number of 0 to 1 has 53 bits, so chances are off by less than t / 2^53 of themselves.
     """
-    taken = np.empty((each, *shape), dtype=np.int32)
-    for j in range(each):
+    each = len(luck)
+    taken = np.empty(luck.shape, dtype=np.int32)
+    for j, number in enumerate(taken):
         newest = segments - each + 1 + j
-        number = generator.integers(1, newest, size=shape, dtype=np.int32, endpoint=True)
+        number[:] = luck[j] * newest
+        number += 1
         for before in taken[:j]:
             # One comparison at a time: whoever was replaced equals none of the earlier ones any more.
             np.copyto(number, newest, where=number == before)
-        taken[j] = number
     return taken

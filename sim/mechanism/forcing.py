@@ -37,8 +37,8 @@ def settle_flags(
     `verifiers` (accounts), `replays`, `attests`: (V, n); `flags`: (q + 1, V, n).
     """
     wins: Amounts = np.where(replays & attests, count(flags), 0).astype(np.int64) * jackpot
-    ledger.give(rows, SUBMITTER, -wins.sum(axis=0))
+    ledger.take(rows, SUBMITTER, wins.sum(axis=0))
     ledger.give(rows, verifiers, wins)
     fooled = (flags.any(axis=0) & attests & ~replays).astype(np.int64) * penalty
-    ledger.give(rows, verifiers, -fooled)
-    ledger.burned[rows] += fooled.sum(axis=0)
+    ledger.take(rows, verifiers, fooled)
+    ledger.burn(rows, fooled.sum(axis=0))

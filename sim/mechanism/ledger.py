@@ -13,33 +13,42 @@ from sim.mechanism.arrays import MOST, Amounts, Indices
 
 
 def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amounts) -> None:
-    """Add to places of a (accounts, rows) table: one account of each row, or several, (n, rows).
+    """Add to places of a (accounts, rows) table.
 
-    An account may be named twice; each amount counts. Adding at places of the flat table is ten times as fast as
-    through two indices, and it alone sums what falls on one place.
+    `accounts` is one account for all rows, one for each, or several for each, (n, rows); `amounts` are shaped alike or
+    are one number. An account may be named twice; each amount counts. `add.at` on the flat table is ten times as fast
+    as two indices.
     """
-    places = np.add(np.multiply(accounts, table.shape[1]), rows)
-    np.add.at(table.reshape(-1), places.reshape(-1), np.broadcast_to(amounts, places.shape).reshape(-1))
+    if isinstance(accounts, int):
+        np.add.at(table[accounts], rows, amounts)
+        return
+    places = accounts * table.shape[1]
+    places += rows
+    np.add.at(table.reshape(-1), places.reshape(-1), amounts.reshape(-1) if amounts.ndim else amounts)
 
 
 class Ledger:
-    """`free`, `locked`, `deposits`: (accounts, rows) token units; `burned`: (rows,)."""
+    """`free`, `locked`, `deposits`: (accounts, rows) token units; `burned`: (rows,).
+
+    In all methods `rows` are (n,) numbers of rows, none of them twice; accounts and amounts as in `book`.
+    """
 
     def __init__(self, deposits: Amounts) -> None:
         """Everybody's first deposits, (accounts, rows). Raises SettingError when their sum leaves 62 bits."""
-        if deposits.dtype != object and float(deposits.sum(axis=0, dtype=np.float64).max()) >= MOST:
+        most = float(deposits.sum(axis=0, dtype=np.float64).max()) if deposits.dtype != object else 0
+        if most >= MOST:
             raise SettingError(
-                f"expected deposits of a market below 2^62 token units, got "
-                f"{deposits.sum(axis=0, dtype=np.float64).max():.3g}; lower amounts, agents or rounds"
+                f"expected deposits of a market below 2^62 token units, got {most:.3g}; "
+                f"lower amounts, agents or rounds"
             )
         self.free = np.array(deposits, order="C")
         self.locked = np.zeros_like(self.free)
         self.burned = np.zeros_like(self.free[0])
         self.deposits = deposits
 
-    def amounts(self, rows: Indices, amount: int) -> Amounts:
-        """The same amount in some of the rows, as this ledger counts."""
-        return np.full(rows.shape, amount, dtype=self.free.dtype)
+    def amount(self, amount: int) -> Amounts:
+        """One number, as this ledger counts."""
+        return np.asarray(amount, dtype=self.free.dtype)
 
     def lock(self, accounts: slice, amounts: Amounts | int) -> None:
         """Lock free tokens of some accounts, in all rows, until the end."""
@@ -47,17 +56,15 @@ class Ledger:
         self.locked[accounts] += amounts
 
     def give(self, rows: Indices, takers: Indices | int, amounts: Amounts) -> None:
-        """Add to free tokens, of one account of each row or of several, (n, rows)."""
+        """Add to free tokens; what is given was taken from somebody."""
         book(self.free, rows, takers, amounts)
 
-    def pay(self, rows: Indices, giver: Indices | int, taker: Indices | int, amounts: Amounts) -> None:
-        """Move tokens from one account of each row to another."""
-        book(self.free, rows, giver, -amounts)
-        book(self.free, rows, taker, amounts)
+    def take(self, rows: Indices, givers: Indices | int, amounts: Amounts) -> None:
+        """Take from free tokens what is then given or burned."""
+        book(self.free, rows, givers, np.negative(amounts))
 
-    def burn(self, rows: Indices, giver: Indices | int, amounts: Amounts) -> None:
-        """Take tokens out of the world. No row may occur twice."""
-        book(self.free, rows, giver, -amounts)
+    def burn(self, rows: Indices, amounts: Amounts) -> None:
+        """Let what was taken leave the world."""
         self.burned[rows] += amounts
 
     def gains(self) -> Amounts:

@@ -10,7 +10,7 @@ from sim.mechanism.arrays import Amounts
 
 
 class Slash(NamedTuple):
-    """Where slashed stakes go, by row; the parts add up to the stake."""
+    """Where slashed stakes go, each shaped as what was given; the parts add up to the stake."""
 
     rewarded: Amounts
     restored: Amounts
