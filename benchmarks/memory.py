@@ -55,7 +55,9 @@ def exact(folder: str) -> int:
     from protocol.bundles import load_bundle
     from protocol.numerics.self_check import self_check
     from protocol.replay import Work, honest_executor
+    from protocol.runtime.process import keep_memory
 
+    keep_memory()
     self_check()
     before = _in_use("VmRSS")
     bundle = load_bundle(Path(folder))

@@ -63,9 +63,13 @@ def _run(folder: str) -> dict[str, float]:
 
 def first_step(folder: Path, start: float) -> dict[str, float]:
     """Seconds from `start` to the end of the first step, and of every part."""
-    from protocol.bundles import load_bundle
-    from protocol.numerics.self_check import self_check
-    from protocol.replay import Work, honest_executor
+    from protocol.runtime.process import importing, keep_memory
+
+    keep_memory()
+    with importing():
+        from protocol.bundles import load_bundle
+        from protocol.numerics.self_check import self_check
+        from protocol.replay import Work, honest_executor
 
     times = [start, time.monotonic()]
     bundle = load_bundle(folder)

@@ -130,16 +130,20 @@ def _connection_flags(
 
 
 def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool) -> ExitCode:
-    from protocol.chain.client import connect
-    from protocol.device import checked, executor_on
-    from protocol.numerics.self_check import self_check
-    from protocol.runtime import logs
-    from protocol.runtime.settings import load
-    from protocol.runtime.stopping import Stop
-    from solver.conduct import Conduct
-    from solver.node import SolverNode
-    from solver.progress import Progress
-    from solver.settings import SolverSettings
+    from protocol.runtime.process import importing, keep_memory
+
+    keep_memory()
+    with importing():
+        from protocol.chain.client import connect
+        from protocol.device import checked, executor_on
+        from protocol.numerics.self_check import self_check
+        from protocol.runtime import logs
+        from protocol.runtime.settings import load
+        from protocol.runtime.stopping import Stop
+        from solver.conduct import Conduct
+        from solver.node import SolverNode
+        from solver.progress import Progress
+        from solver.settings import SolverSettings
 
     settings = load(SolverSettings, "solver", home.config, flags).values
     logs.configure(log_json, verbose)

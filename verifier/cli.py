@@ -182,12 +182,16 @@ def _client(settings: VerifierSettings) -> Client:
 def _watch(
     home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool
 ) -> ExitCode:
-    from protocol.device import checked, executor_on
-    from protocol.numerics.self_check import self_check
-    from protocol.runtime import logs
-    from protocol.runtime.stopping import Stop
-    from verifier.conduct import Conduct
-    from verifier.node import VerifierNode
+    from protocol.runtime.process import importing, keep_memory
+
+    keep_memory()
+    with importing():
+        from protocol.device import checked, executor_on
+        from protocol.numerics.self_check import self_check
+        from protocol.runtime import logs
+        from protocol.runtime.stopping import Stop
+        from verifier.conduct import Conduct
+        from verifier.node import VerifierNode
 
     settings = _settings(home, flags)
     logs.configure(log_json, verbose)

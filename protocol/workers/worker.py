@@ -37,14 +37,18 @@ def main() -> None:
 
 
 def _work(job: dict[str, Any], commands: SimpleQueue[str], out: TextIO) -> None:
-    import torch.distributed as dist
+    from protocol.runtime.process import importing, keep_memory
 
-    from protocol.bundles import BundleMismatch, load_bundle
-    from protocol.numerics.self_check import require_mode, self_check
-    from protocol.program.parallel import Group, SharedStep
-    from protocol.program.step import State, metrics
-    from protocol.replay import Work, honest_interpreter
-    from protocol.workers.states import read_state, write_state
+    keep_memory()
+    with importing():
+        import torch.distributed as dist
+
+        from protocol.bundles import BundleMismatch, load_bundle
+        from protocol.numerics.self_check import require_mode, self_check
+        from protocol.program.parallel import Group, SharedStep
+        from protocol.program.step import State, metrics
+        from protocol.replay import Work, honest_interpreter
+        from protocol.workers.states import read_state, write_state
 
     self_check()
     found = sha256(Path(job["bundle"], "manifest.json").read_bytes()).hexdigest()
