@@ -1,13 +1,15 @@
 """The self-test of convolutions: arithmetic.md section 8, last bullet, for each shape class (`convolution_cases`).
 
-`plain` is the function itself: quantised operands, one product of matrices for each element of the kernel, added up in
-float64, which holds these integers exactly, and rounded by integers alone (`trial.rounded`). Operands are hard in turn:
-rows, samples or channels of ordinary size, at the limit of every width, half zero and tiny, one with an infinity.
+`plain` is the function itself: quantised operands, one product of matrices for each element of the kernel, added up
+and rounded once in float64, which holds these integers exactly. Where torch flushes subnormals, right results look
+wrong and convolutions are refused, never the other way round. Operands are hard in turn: rows, samples or channels of
+ordinary size, at the limit of every width, half zero and tiny, one with an infinity.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+import math
+from functools import cache
 from typing import Protocol
 
 import torch
@@ -15,8 +17,7 @@ from torch import Tensor
 
 from protocol.numerics.elementwise import add
 from protocol.numerics.kernels.convolution_cases import AT_INPUT, AT_WEIGHT, FORWARD, Asked
-from protocol.numerics.kernels.trial import rounded
-from protocol.numerics.rows import SENTINEL, exponent, quantise
+from protocol.numerics.rows import exponent, round_exact, row_scale, whole_in_row
 from protocol.numerics.types import canonical
 
 KINDS = ("forward", "at input", "at weight")
@@ -47,17 +48,29 @@ def operands(case: Asked) -> tuple[Tensor, Tensor, Tensor | None]:
     return hard(left, 1 if case.kind else 0), hard(image, 1 if case.kind == AT_WEIGHT else 0), bias
 
 
-@lru_cache(maxsize=8)
 def hard(shape: tuple[int, ...], axis: int) -> Tensor:
     """f32 whose slices along `axis` are ordinary, at the limit, half zero and tiny; the sixth has infinities."""
-    k = torch.arange(torch.Size(shape).numel(), dtype=torch.int64).reshape(shape) + 1_000_003 * len(shape)
-    words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFFFF
-    ordinary = (words & 0xFFFFFF).to(torch.float32) * 2.0**-21 - 4.0
+    length = math.prod(shape)
+    tables = (t.repeat(-(-length // TABLE))[:length].reshape(shape).transpose(0, axis) for t in _tables())
+    ordinary, limit = tables
+    x = ordinary.clone()
+    x[1::3] = limit[1::3]
+    x[2::3].clamp_(min=0.0).mul_(2.0**-80)
+    x[5:6, ..., ::5] = torch.inf
+    return x.transpose(0, axis).contiguous()
+
+
+TABLE = 65_521
+"""Elements before they come again: a prime, so that no two rows begin alike."""
+
+
+@cache
+def _tables() -> tuple[Tensor, Tensor]:
+    """f32 [TABLE] in [-4, 4), and of 2^0 - 2^-24 by magnitude, without a generator."""
+    k = torch.arange(TABLE, dtype=torch.int64)
+    words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFF
     limit = torch.where(k % 7 < 5, 1.0, -1.0) * (1 - 2.0**-24)
-    which = torch.arange(shape[axis]).reshape([-1 if a == axis else 1 for a in range(len(shape))])
-    x = torch.where(which % 3 == 1, limit, ordinary)
-    x = torch.where(which % 3 == 2, ordinary.clamp(min=0.0) * 2.0**-80, x)
-    return torch.where((which == 5) & (words % 5 == 0), torch.inf, x)
+    return words.to(torch.float32) * 2.0**-21 - 4.0, limit
 
 
 def plain(call: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
@@ -78,10 +91,7 @@ def plain(call: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> Tens
     else:
         exact = _sums(call, w=ml, **{"x" if call.kind == FORWARD else "g": mi})
         ei, el = ei.reshape(-1, 1, 1, 1), el.reshape(1, -1, 1, 1)
-    e = (ei + el).to(torch.int64).expand(exact.shape) - sum(call.bits)
-    bits = rounded(exact.to(torch.int64), torch.where(e > SENTINEL // 2, 0, e))
-    bits = torch.where((ei == SENTINEL) | (el == SENTINEL), 0x7FC00000, bits)
-    result = bits.view(torch.float32)
+    result = round_exact(exact, row_scale(ei, call.bits[1]), row_scale(el, call.bits[0]))
     return canonical(result if bias is None else add(result, bias.reshape(-1, 1, 1)))
 
 
@@ -91,7 +101,7 @@ def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
         return torch.zeros(x.shape[axis], dtype=torch.int32), x.to(torch.float64)
     e = exponent(x.transpose(0, axis).reshape(x.shape[axis], -1))
     shape = [-1 if a == axis else 1 for a in range(x.dim())]
-    return e.reshape(-1), quantise(x, e.reshape(shape), p).to(torch.float64)
+    return e.reshape(-1), whole_in_row(x, e.reshape(shape), p).to(torch.float64)
 
 
 def _sums(
