@@ -1,0 +1,82 @@
+"""A setting's amounts as the chain holds them: units of 10^-18 token, odd on purpose so that every rounding shows.
+
+The engine's unit is 10^-6 token. The chain's twelve further digits are filled with a prime of its own for each amount;
+agents never see them. With `exact` they are zeros: then the engine's own amounts, times 10^12, are the chain's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from protocol.chain.parameters import DEVNET, TOKEN, Parameters
+from sim.setting import Setting
+from sim.units import DECIMALS
+
+SCALE: Final = TOKEN // 10**DECIMALS
+"""Chain units in one of the engine's: 10^12."""
+
+# Primes below 10^12, the largest for the amounts that must not be below another one.
+_REMAINDERS: Final = {
+    "budget": 999_999_999_989,
+    "stake": 999_999_999_961,
+    "restitution": 799_999_999_991,
+    "audit_fee": 699_999_999_989,
+    "delay_penalty": 599_999_999_993,
+    "draw_fee": 499_999_999_979,
+    "stake_unit": 399_999_999_977,
+    "challenge_bond": 299_999_999_989,
+    "reward_cap": 199_999_999_949,
+}
+_PRICES: Final = (99_999_999_977, 49_999_999_967, 24_999_999_991, 11_999_999_983)
+_OUTSIDE: Final = 899_999_999_981
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Amounts of one market in chain units; names as in `Setting`."""
+
+    budget: int
+    stake: int
+    restitution: int
+    audit_fee: int
+    delay_penalty: int
+    draw_fee: int
+    stake_unit: int
+    challenge_bond: int
+    reward_cap: int
+    exact: bool
+
+    @classmethod
+    def of(cls, setting: Setting, *, exact: bool = False) -> Amounts:
+        """The setting's amounts, with twelve more digits unless `exact`."""
+        return cls(
+            **{
+                name: getattr(setting, name) * SCALE + (0 if exact else remainder)
+                for name, remainder in _REMAINDERS.items()
+            },
+            exact=exact,
+        )
+
+    def price(self, ask: int, solver: int) -> int:
+        """What a solver bids that asks so many of the engine's units: no two of them end in the same digits."""
+        return ask * SCALE + (0 if self.exact else _PRICES[solver % len(_PRICES)] + 2 * solver)
+
+    @property
+    def outside(self) -> int:
+        """What everybody keeps in its pocket."""
+        return _OUTSIDE
+
+    def reserve(self, verifiers: int, each: int) -> int:
+        """Audit fees in the escrow: q segments and segment K for each of V verifiers."""
+        return self.audit_fee * verifiers * (each + 1)
+
+    def parameters(self) -> Parameters:
+        """Parameters of the deployment; all but the amounts are those of a development chain."""
+        return replace(
+            DEVNET,
+            draw_fee=self.draw_fee,
+            stake_unit=self.stake_unit,
+            challenge_bond=self.challenge_bond,
+            reward_cap=self.reward_cap,
+        )

@@ -1,0 +1,92 @@
+"""Two accounts of the same world side by side: what the engine's ledger expects, and what the chain holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from sim.errors import Disagreement
+
+FREE: Final = "free"
+OUTSIDE: Final = "outside"
+REGISTRATION: Final = "registration"
+ESCROW: Final = "escrow"
+STAKE: Final = "stake"
+BOND: Final = "bond"
+LOCKS: Final = (REGISTRATION, ESCROW, STAKE, BOND)
+"""Causes of locks; `FREE` is in the vault and unlocked, `OUTSIDE` in the owner's pocket."""
+BURNED: Final = "burned"
+HELD: Final = "held"
+VAULT: Final = "vault"
+"""The vault has two lines of its own: what it has burned, and the tokens that it holds, burned ones included."""
+
+
+class Place(NamedTuple):
+    """Whose tokens, and where they are."""
+
+    owner: str
+    where: str
+
+
+Balances = Mapping[Place, int]
+"""Token units by place; a place that is not named holds none."""
+
+
+class Line(NamedTuple):
+    """One place in both accounts."""
+
+    place: Place
+    expected: int
+    chain: int
+
+    @property
+    def difference(self) -> int:
+        """What the chain holds more."""
+        return self.chain - self.expected
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place.owner}, {self.place.where}: expected {self.expected}, "
+            f"chain {self.chain}, difference {self.difference:+}"
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All balances after an event; at the end of a replay also what happened until then."""
+
+    scenario: str
+    event: str
+    lines: tuple[Line, ...]
+    outcomes: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    compared: int = 0
+    """How many balances were compared in all."""
+    judged: tuple[str, ...] = ()
+    """Instructions of which the EVM computed an element again."""
+
+    @property
+    def differing(self) -> tuple[Line, ...]:
+        """Lines in which the two accounts differ."""
+        return tuple(line for line in self.lines if line.difference)
+
+
+def compare(scenario: str, event: str, expected: Balances, chain: Balances) -> Comparison:
+    """Every place that either account names. Raises Disagreement, which carries the comparison."""
+    places = sorted({**expected, **chain})
+    lines = tuple(Line(place, expected.get(place, 0), chain.get(place, 0)) for place in places)
+    comparison = Comparison(scenario, event, lines)
+    if comparison.differing:
+        raise differs(comparison)
+    return comparison
+
+
+def differs(comparison: Comparison) -> Disagreement:
+    """The error of a comparison with differing lines."""
+    lines = "; ".join(map(str, comparison.differing))
+    return Disagreement(
+        f"engine and contracts disagree after {comparison.event} (scenario {comparison.scenario}): {lines}; "
+        f"one of the two books it wrongly: report this",
+        comparison,
+    )

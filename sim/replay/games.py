@@ -1,0 +1,116 @@
+"""Disputes of a replay: commitment, opening, and the moves of both sides, as `protocol.dispute` makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from protocol.chain.client import Client
+from protocol.chain.game_view import GameReader
+from protocol.commitments import segment_tree
+from protocol.dispute import challenger, defender
+from protocol.dispute.errors import NothingToChallenge
+from protocol.dispute.heard import Heard
+from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.moves import Move
+from protocol.dispute.openings import open_leaf
+from protocol.dispute.parties import Run, Words
+from protocol.dispute.spoken import Serving, Silent
+from protocol.dispute.view import GameView, Phase, Verdict
+from protocol.program.program import Program
+from sim.errors import SimError
+from sim.replay.stage import Stage
+from sim.replay.training import Trained
+
+MAX_TURNS: Final = 200
+
+
+class EndlessGame(SimError):
+    """A game that did not end: a defect."""
+
+
+@dataclass(frozen=True)
+class Accusation:
+    """One seat's challenge. `segment` None: nothing is served, the game begins without one."""
+
+    account: int
+    segment: int | None
+    salt: bytes
+
+
+def commit(client: Client, task: int, accusation: Accusation) -> None:
+    """Make the priority commitment, which locks the bond."""
+    segment = SEGMENT_UNKNOWN if accusation.segment is None else accusation.segment
+    chain, game = client.deployment.chain_id, client.game.address
+    client.game.commit(priority_commitment(chain, game, task, segment, client.address, accusation.salt))
+
+
+def open_game(stage: Stage, task: int, accusation: Accusation, trained: Trained) -> int:
+    """Open the game of a commitment; its number."""
+    client = stage.clients[accusation.account]
+    stage.devnet.mine()  # Not in the commitment's own block.
+    if accusation.segment is None:
+        return client.game.challenge_blind(task, accusation.salt)[0]
+    tree, i = segment_tree(trained.roots), accusation.segment
+    before, after = open_leaf(tree, i - 1, trained.roots[i - 1]), open_leaf(tree, i, trained.roots[i])
+    return client.game.challenge(task, i, accusation.salt, before, after)[0]
+
+
+class Sides(NamedTuple):
+    """Whose moves a game waits for, and who calls the time."""
+
+    solver: Client
+    challenger: Client
+    referee: Client
+
+
+def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | None) -> Verdict:
+    """Both sides move until one cannot; then the referee calls the time. What is judged is noted on the stage.
+
+    `record` is the solver's run, None for one that is silent; `own` the challenger's, None for one that has not looked.
+    """
+    program = stage.training.program.program
+    words: Words = Silent() if record is None else Serving(record)
+    reader = GameReader(sides.challenger.game, game, program, sides.challenger.deployment.block)
+    heard = Heard()
+    for _ in range(MAX_TURNS):
+        view = reader.view()
+        if view.phase is Phase.CLOSED:
+            return view.verdict
+        reader.tell(heard)
+        mover = sides.solver if view.solver_to_move else sides.challenger
+        move = (
+            _solver_move(view, record) if view.solver_to_move else _challenger_move(view, own, heard, words)
+        )
+        if move is None:
+            deadline = sides.referee.game.game(game).deadline
+            stage.devnet.skip(max(0, deadline - sides.referee.now()) + 1)
+            sides.referee.game.time_out(game)
+            continue
+        receipt = mover.game.send_move(move, view.head)
+        for event in mover.game.events(receipt):
+            if event.name in ("Judged", "EdgeJudged"):
+                stage.judged.append(_element(program, view.path, int(event.arguments["n"])))
+    raise EndlessGame(
+        f"game {game}: expected an end within {MAX_TURNS} turns, got none; report this as a defect"
+    )
+
+
+def _solver_move(view: GameView, record: Run | None) -> Move | None:
+    return None if record is None else defender.next_move(view, record)
+
+
+def _challenger_move(view: GameView, own: Run | None, heard: Heard, words: Words) -> Move | None:
+    try:
+        return None if own is None else challenger.next_move(view, own, heard, words)
+    except NothingToChallenge:
+        return None
+
+
+def _element(program: Program, path: tuple[int, ...], number: int) -> str:
+    """Names of the programs down to an instruction, and its opcode."""
+    names = [program.name]
+    for call in path:
+        program = program.callee(call)
+        names.append(program.name)
+    return f"{' > '.join(names)}, instruction {number} ({program.instructions[number].op.label})"

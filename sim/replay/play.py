@@ -1,0 +1,34 @@
+"""`replay`: a scenario on a chain of its own, from the deployment to the last withdrawal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import torch
+
+from protocol.chain.devnet import Devnet
+from sim.replay.comparison import Comparison
+from sim.replay.scenarios import Scenario
+from sim.replay.stage import Stage, own_home
+from sim.replay.tasks import Life
+
+
+def replay(scenario: Scenario, say: Callable[[str], None]) -> Comparison:
+    """Play a scenario on an anvil of its own; `say` is told every event that was booked and compared.
+
+    Returns the last comparison, with the ends of all tasks. Raises Disagreement as soon as a balance, a winner or an
+    end differs between the engine's ledger and the contracts; DevnetError without anvil, ArtifactMissing without
+    compiled contracts.
+    """
+    with own_home(), Devnet(block_time=None) as devnet:
+        return replay_on(devnet, scenario, say)
+
+
+def replay_on(devnet: Devnet, scenario: Scenario, say: Callable[[str], None]) -> Comparison:
+    """The same on a development chain that is there, with contracts of its own. ASSAY_HOME is written to."""
+    torch.set_num_threads(1)
+    with ExitStack() as stack:
+        stage = Stage(devnet, scenario, say, stack)
+        life = Life(stage)
+        return stage.close(tuple(life.play() for _ in range(scenario.tasks)))

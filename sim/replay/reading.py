@@ -1,0 +1,53 @@
+"""What the chain holds, place by place: free balances, every lock by its cause, burned, tokens outside of the vault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from protocol.chain.client import Client
+from sim.replay.comparison import BOND, BURNED, ESCROW, FREE, HELD, OUTSIDE, REGISTRATION, STAKE, VAULT, Place
+
+
+class Reader:
+    """Reads again and again; a lock that was empty once is empty for good and is not asked for any more."""
+
+    def __init__(self, client: Client, names: Mapping[str, str]) -> None:
+        """`names` by address."""
+        self._client = client
+        self._names = names
+        self._escrows: dict[int, int] = {}
+        self._locks: set[int] = set()
+        self._newest = 0
+
+    def balances(self) -> dict[Place, int]:
+        """Token units by place. A lock of a stranger stands under its address."""
+        client = self._client
+        held: dict[Place, int] = {}
+        for address, name in self._names.items():
+            held[Place(name, FREE)] = client.vault.free(address)
+            held[Place(name, OUTSIDE)] = client.token.balance_of(address)
+        held[Place(VAULT, BURNED)] = client.vault.burned()
+        held[Place(VAULT, HELD)] = client.token.balance_of(client.vault.address)
+        self._look_for_locks()
+        for number in sorted(self._locks):
+            lock = client.vault.lock_of(number)
+            if lock.remaining:
+                place = Place(self._names.get(lock.owner, lock.owner), self._cause(number, lock.module))
+                held[place] = held.get(place, 0) + lock.remaining
+            else:
+                self._locks.discard(number)
+        return held
+
+    def _look_for_locks(self) -> None:
+        newest = self._client.vault.locks()
+        self._locks.update(range(self._newest + 1, newest + 1))
+        self._newest = newest
+        for task in range(len(self._escrows) + 1, self._client.market.tasks() + 1):
+            self._escrows[task] = self._client.market.task(task).escrow
+
+    def _cause(self, number: int, module: str) -> str:
+        if module == self._client.audit.address:
+            return REGISTRATION
+        if module == self._client.game.address:
+            return BOND
+        return ESCROW if number in self._escrows.values() else STAKE

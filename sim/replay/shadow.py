@@ -1,0 +1,104 @@
+"""The engine's own market of one row, played beside the chain: it decides, and books in its own units.
+
+Bids, work, seats, challenges and ends are `sim.engine`'s; only the draw is taken from the chain instead of from a
+stream. What the market decided is kept, so that it can be carried out by transactions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sim.engine.checking import Checker
+from sim.engine.ending import Closer
+from sim.engine.market import Market
+from sim.engine.streams import streams
+from sim.engine.task import Checks, Task
+from sim.mechanism.arrays import Amounts, Flags, Indices
+from sim.mechanism.auctions import Assignment, first_price
+from sim.mechanism.draw import Draw
+from sim.replay.scenarios import Scenario
+
+_ENDS = ("unsold", "expired", "convicted", "void", "settled")
+
+
+class Challenge(NamedTuple):
+    """One game that somebody opens, as the engine sees it."""
+
+    account: int
+    seat: int | None
+    """Number of the seat, None for a challenger that was not drawn."""
+    wins: bool
+
+
+class _Drawn(Checker):
+    """Lets the holders of the chain's seats act."""
+
+    drawn: Draw
+
+    def check(self, task: Task) -> Checks:
+        """As the engine's, with the draw that is there."""
+        drawn = self.drawn
+        hit: Flags = drawn.segments.min(axis=0) <= task.work.false
+        luck = self.luck.checks.uniform(len(drawn.verifiers))
+        check = self._act(task, drawn.verifiers, hit, luck, self.luck.outages)
+        return Checks(drawn, hit, check, self._pass_by(task))
+
+
+class _Recorded(Closer):
+    """Keeps the games of the task that ended last: accounts, how many each opened, which are won; (n, 1) each."""
+
+    accounts: Indices
+    opened: Amounts
+    won: Flags
+
+    def _games(self, task: Task, checks: Checks, seats: Indices) -> tuple[Indices, Amounts, Flags]:  # type: ignore[override]
+        games = super()._games(task, checks, seats)
+        self.accounts, self.opened, self.won = games
+        return games
+
+
+class Shadow(Market):
+    """The market of a scenario, a task at a time: `begin`, then `end` with the chain's draw where it was submitted."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        luck = streams(np.random.SeedSequence(scenario.seed), rows=1)
+        self.asks: Amounts
+        """Of the last auction, (solvers, 1) units of the engine; one more when the submitter bids itself."""
+        super().__init__(scenario.setting, scenario.population, 1, scenario.tasks, luck, self._record)
+        self._drawn = _Drawn(self.setting, self.population, luck)
+        self._recorded = _Recorded(self.setting, self.books, self.prices, luck)
+
+    def begin(self) -> Task:
+        """Bids, the auction, training."""
+        self.prices.move()
+        conduct = self._post()
+        costs = self.prices.costs(self.costs)
+        return self._train(self._assign(costs, conduct), costs, conduct)
+
+    def end(self, task: Task, drawn: Draw) -> Checks:
+        """Whoever was drawn acts, and the task ends."""
+        self._drawn.drawn = drawn
+        checks = self._drawn.check(task)
+        self._recorded.end(task, checks)
+        return checks
+
+    def ends(self) -> dict[str, int]:
+        """How many tasks ended in which way so far."""
+        return {name: int(getattr(self.books.tally, name)[0]) for name in _ENDS}
+
+    def challenges(self, seats: int) -> list[Challenge]:
+        """All games of the task that ended last, in the engine's order."""
+        recorded = self._recorded
+        return [
+            Challenge(int(account), place if place < seats else None, bool(won))
+            for place, (account, opened, won) in enumerate(
+                zip(recorded.accounts[:, 0], recorded.opened[:, 0], recorded.won[:, 0])
+            )
+            for _ in range(int(opened))
+        ]
+
+    def _record(self, asks: Amounts, budget: Amounts) -> Assignment:
+        self.asks = asks
+        return first_price(asks, budget)

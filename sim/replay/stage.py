@@ -1,0 +1,160 @@
+"""A chain with the contracts, everybody of a scenario on it with their tokens in the vault, and the books beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, open_account
+from protocol.chain.client import Client, connect
+from protocol.chain.deploy import deploy
+from protocol.chain.devnet import Devnet
+from protocol.chain.transactions import Sender, Sending
+from protocol.runtime.home import VARIABLE
+from sim.errors import StudyError
+from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
+from sim.replay.amounts import Amounts
+from sim.replay.books import Books
+from sim.replay.comparison import Comparison, compare
+from sim.replay.reading import Reader
+from sim.replay.scenarios import Scenario
+from sim.replay.training import Training
+
+QUICK: Final = Sending(timeout=60.0, poll=0.005)
+"""A block for each transaction: a receipt is there at once."""
+_DEPLOYER: Final = DEVELOPMENT_ACCOUNTS - 1
+_GAMES: Final = 2
+"""Most games of one bystander, or of the submitter, on one task."""
+
+
+class Stage:
+    """Accounts of the engine are accounts of the chain: number i is the development account i.
+
+    After each event `booked` compares every balance.
+    """
+
+    def __init__(
+        self, devnet: Devnet, scenario: Scenario, say: Callable[[str], None], stack: ExitStack
+    ) -> None:
+        """`stack` closes what is opened here. Raises StudyError for more people than there are accounts."""
+        people = scenario.population
+        self.devnet = devnet
+        self.scenario = scenario
+        self.amounts = Amounts.of(scenario.setting, exact=scenario.exact)
+        self.training = Training(scenario.setting.segments)
+        self.first_verifier = FIRST_SOLVER + people.solver_count
+        self.first_bystander = self.first_verifier + people.verifier_count
+        self.slots = [int(count) for count in people.slots]
+        self.names = _names(scenario)
+        self.events: list[str] = []
+        self.judged: list[str] = []
+        self.compared = 0
+        self._say = say
+        with Sender(devnet.connection, open_account(f"dev:{_DEPLOYER}", devnet.chain_id), QUICK) as sender:
+            deployment = deploy(sender, self.amounts.parameters())
+        self.clients = [
+            stack.enter_context(connect(devnet.url, deployment, f"dev:{number}", sending=QUICK))
+            for number in range(len(self.names))
+        ]
+        deposits = self._fund()
+        self.books = Books(self.names, deposits, self.amounts)
+        self._reader = Reader(
+            self.clients[SUBMITTER], {client.address: name for client, name in zip(self.clients, self.names)}
+        )
+        self.booked("first deposits")
+        for client, count in zip(self.verifiers, self.slots, strict=True):
+            client.audit.register(count)
+        self.books.register(self.first_verifier, self.slots)
+        self.booked("registrations")
+
+    @property
+    def verifiers(self) -> list[Client]:
+        """The verifiers' clients."""
+        return self.clients[self.first_verifier : self.first_bystander]
+
+    def booked(self, event: str) -> Comparison:
+        """Say what happened, and compare every balance. Raises Disagreement."""
+        self._say(event)
+        self.events.append(event)
+        comparison = compare(self.scenario.name, event, self.books.balances(), self._reader.balances())
+        self.compared += len(comparison.lines)
+        return comparison
+
+    def close(self, outcomes: tuple[str, ...]) -> Comparison:
+        """Verifiers leave, everybody takes everything out; the last comparison. Raises Disagreement."""
+        for client in self.verifiers:
+            client.audit.resign()
+        self.booked("resignations")
+        self.devnet.skip(self.amounts.parameters().unbonding_period + 1)
+        # Registrations were the first locks.
+        for number, client in enumerate(self.verifiers, start=1):
+            client.vault.finish_unbonding(number)
+        self.books.resign(self.first_verifier, self.slots)
+        self.booked("unbonding over")
+        for account, client in enumerate(self.clients):
+            free = self.books.free(account)
+            client.vault.withdraw(free)
+            self.books.withdraw(account, free)
+        last = self.booked("everything withdrawn")
+        return replace(
+            last,
+            outcomes=outcomes,
+            events=tuple(self.events),
+            compared=self.compared,
+            judged=tuple(self.judged),
+        )
+
+    def _fund(self) -> list[int]:
+        """First deposits, by account: enough for all tasks, and an odd rest."""
+        amounts, terms, people = self.amounts, self.scenario.setting, self.scenario.population
+        escrow = amounts.budget + amounts.draw_fee
+        escrow += amounts.reserve(terms.verifiers, terms.segments_per_verifier)
+        bond = amounts.challenge_bond
+        each = [escrow + _GAMES * bond, 0]
+        each += people.solver_count * [amounts.stake]
+        each += people.verifier_count * [terms.verifiers * bond]
+        each += people.bystander_count * [_GAMES * bond]
+        deposits = [self.scenario.tasks * amount + 2 * account + 1 for account, amount in enumerate(each)]
+        for verifier, count in enumerate(self.slots, start=self.first_verifier):
+            deposits[verifier] += count * amounts.stake_unit
+        for client, amount in zip(self.clients, deposits, strict=True):
+            client.token.mint(client.address, amount + amounts.outside)
+            client.fund(amount)
+        return deposits
+
+
+def _names(scenario: Scenario) -> list[str]:
+    names = ["submitter", "drawer"]
+    people = scenario.population
+    for kind, groups in (
+        ("solver", people.solvers),
+        ("verifier", people.verifiers),
+        ("bystander", people.bystanders),
+    ):
+        members = [group.strategy.name for group in groups for _ in range(group.size)]
+        names += [f"{kind} {number} ({name})" for number, name in enumerate(members, start=1)]
+    if len(names) > _DEPLOYER:
+        raise StudyError(
+            f"scenario {scenario.name!r}: expected at most {_DEPLOYER - 2} solvers, verifiers and bystanders (accounts "
+            f"of a development chain), got {len(names) - 2}; leave some out"
+        )
+    return names
+
+
+@contextmanager
+def own_home() -> Iterator[None]:
+    """Deployment file and journals of a replay lie in a folder of their own and go with it."""
+    before = os.environ.get(VARIABLE)
+    with TemporaryDirectory(prefix="assay-replay-") as folder:
+        os.environ[VARIABLE] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[VARIABLE]
+            else:
+                os.environ[VARIABLE] = before

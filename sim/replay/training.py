@@ -1,0 +1,167 @@
+"""What is trained in a replay: a step of two tensors and one call, small enough that a whole game takes seconds.
+
+Right and false runs are real ones: a false segment's last step flips one bit of one product inside the call, and all
+that follows is computed honestly from it. So a challenger walks down to that element and the EVM computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from protocol.commitments import step_tree
+from protocol.dispute.parties import Frame
+from protocol.numerics.types import DType
+from protocol.program import Builder, Interpreter, Op, Program, Site, StepProgram, TensorType
+from protocol.program.step import State
+from protocol.replay import Executor, HonestExecutor, Replay
+
+STEPS: Final = 2
+"""C: steps of a segment."""
+_WEIGHTS: Final = TensorType(DType.F32, (7,))
+_BIT: Final = 1 << 22
+"""The first bit of a binary32 number's fraction: large enough to last through the sum that follows."""
+
+
+def _half() -> Program:
+    b = Builder("half")
+    x = b.input(_WEIGHTS)
+    b.output(b.mul(x, b.f32(0x3F000000)))
+    return b.build()
+
+
+def step_program() -> StepProgram:
+    """weights' = half(weights) + data; count' = count + 1."""
+    b = Builder("replayed")
+    weights, count, data = b.input(_WEIGHTS), b.input(TensorType(DType.I32, ())), b.input(_WEIGHTS)
+    b.output(b.add(b.call(_half(), weights)[0], data))
+    b.output(b.add(count, b.i32(1)))
+    program = StepProgram(b.build(), ("weights", "count"), datasets=1, constants=0)
+    program.check()
+    return program
+
+
+class _Flipping(Interpreter):
+    """Honest but for one bit of the product inside the call."""
+
+    def results(self, site: Site, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """The instruction's results."""
+        results = super().results(site, operands)
+        if site.path and site.instruction.op is Op.MUL:
+            product = results[0].clone()
+            product.view(torch.int32)[3] ^= _BIT
+            return (product,)
+        return results
+
+
+class _Cheating:
+    """An executor that flips the bit in the last step of segments 1 ... `false`."""
+
+    def __init__(self, program: StepProgram, fixed: Sequence[Tensor], false: int) -> None:
+        self._honest = HonestExecutor(program, fixed, Interpreter())
+        self._flipping = HonestExecutor(program, fixed, _Flipping())
+        self._false = false
+
+    def step(self, state: State, number: int, /) -> State:
+        """The state after the step."""
+        return self._at(number).step(state, number)
+
+    def trace(self, state: State, number: int, /) -> Frame:
+        """The step with all its values."""
+        return self._at(number).trace(state, number)
+
+    def _at(self, number: int) -> Executor:
+        false = number % STEPS == 0 and number // STEPS <= self._false
+        return self._flipping if false else self._honest
+
+
+@dataclass(frozen=True)
+class Training:
+    """The task of a replay: K segments of `STEPS` steps."""
+
+    segments: int
+
+    @cached_property
+    def program(self) -> StepProgram:
+        """The committed program."""
+        return step_program()
+
+    @cached_property
+    def fixed(self) -> tuple[Tensor, ...]:
+        """The dataset."""
+        return (torch.arange(7, dtype=torch.float32) / 7,)
+
+    @cached_property
+    def initial(self) -> State:
+        """The state before the first step."""
+        return {
+            "weights": torch.arange(1, 8, dtype=torch.float32),
+            "count": torch.tensor(0, dtype=torch.int32),
+        }
+
+    def by(self, false: int) -> Trained:
+        """The run of a solver whose first `false` segments are false."""
+        return Trained(self, false)
+
+
+class Trained:
+    """A solver's whole run, and what others make of it when it is served to them."""
+
+    def __init__(self, training: Training, false: int) -> None:
+        self._training = training
+        self.false = false
+        self._executor = _Cheating(training.program, training.fixed, false)
+        self.states = self._states(self._executor)
+        self.roots = [training.program.state_root(state) for state in self.states]
+
+    @property
+    def run(self) -> Replay:
+        """The solver's own run."""
+        return self._replay(self._executor, self.states, self.roots)
+
+    @cached_property
+    def false_segments(self) -> frozenset[int]:
+        """Segments whose replay differs: found by replaying all of them. They are the first `false` ones."""
+        numbers = range(1, self._training.segments + 1)
+        return frozenset(number for number in numbers if self.steps_root(number) is None)
+
+    def steps_root(self, segment: int) -> bytes | None:
+        """A verifier's replay from the served checkpoint: root of its step tree, None if the segment is false."""
+        roots = self._replay(self._honest, self.states, self.roots).step_roots(segment)
+        return step_tree(list(roots)).root if roots[-1] == self.roots[segment] else None
+
+    @property
+    def checked(self) -> Replay:
+        """A verifier's run: honest, from the served checkpoints."""
+        return self._replay(self._honest, self.states, self.roots)
+
+    @property
+    def repeated(self) -> Replay:
+        """A verifier's run where nothing is served: honest from the initial state on."""
+        states = self._states(self._honest)
+        return self._replay(
+            self._honest, states, [self._training.program.state_root(state) for state in states]
+        )
+
+    @property
+    def _honest(self) -> Executor:
+        return HonestExecutor(self._training.program, self._training.fixed, Interpreter())
+
+    def _states(self, executor: Executor) -> list[State]:
+        """States at the ends of all segments, the initial one first."""
+        states = [self._training.initial]
+        state = self._training.initial
+        for number in range(1, self._training.segments * STEPS + 1):
+            state = executor.step(state, number)
+            if number % STEPS == 0:
+                states.append(state)
+        return states
+
+    def _replay(self, executor: Executor, states: Sequence[State], roots: Sequence[bytes]) -> Replay:
+        task = self._training
+        return Replay(task.program, task.fixed, executor, STEPS, lambda i: states[i], lambda: roots)
