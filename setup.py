@@ -22,7 +22,7 @@ FILES = (
 HEADERS = (
     *("attention", "channels", "channels_body", "convolution", "convolution_body"),
     *("convolution_positions", "convolution_shared", "convolution_sums", "convolution_weights"),
-    *("fused", "fused_body", "lists", "mode", "problem", "scalar", "scratch"),
+    *("elements_body", "fused", "fused_body", "lists", "mode", "problem", "scalar", "scratch"),
     *("tile", "variant", "variant_body"),
 )
 

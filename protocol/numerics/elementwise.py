@@ -7,11 +7,16 @@ bits agree. Transcendental functions are not here: they are lists of these opera
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from protocol.numerics.types import DType, NumericsError, canonical
+
+if TYPE_CHECKING:
+    from protocol.numerics.kernels.fused import Fused
 
 I32_MAX = 2**31 - 1
 I32_MIN = -(2**31)
@@ -23,22 +28,26 @@ SCALE_LIMIT = 400
 
 def add(x: Tensor, y: Tensor) -> Tensor:
     """x + y; f32 rounds to nearest even, integers wrap."""
-    return canonical(torch.add(x, y))
+    made = _compiled("ADD", x, y)
+    return canonical(torch.add(x, y)) if made is None else made
 
 
 def sub(x: Tensor, y: Tensor) -> Tensor:
     """x - y; f32 rounds to nearest even, integers wrap."""
-    return canonical(torch.sub(x, y))
+    made = _compiled("SUB", x, y)
+    return canonical(torch.sub(x, y)) if made is None else made
 
 
 def mul(x: Tensor, y: Tensor) -> Tensor:
     """x * y; f32 rounds to nearest even, integers wrap."""
-    return canonical(torch.mul(x, y))
+    made = _compiled("MUL", x, y)
+    return canonical(torch.mul(x, y)) if made is None else made
 
 
 def div(x: Tensor, y: Tensor) -> Tensor:
     """x / y on f32, round to nearest even; 0/0 and inf/inf are NaN."""
-    return canonical(torch.div(x, y))
+    made = _compiled("DIV", x, y)
+    return canonical(torch.div(x, y)) if made is None else made
 
 
 def sqrt(x: Tensor) -> Tensor:
@@ -68,12 +77,14 @@ def abs_(x: Tensor) -> Tensor:
 
 def minimum(x: Tensor, y: Tensor) -> Tensor:
     """Smaller of two f32, NaN if either is; +0.0 is added, so a zero result is +0."""
-    return canonical(torch.minimum(x, y).add_(0.0))
+    made = _compiled("MINIMUM", x, y)
+    return canonical(torch.minimum(x, y).add_(0.0)) if made is None else made
 
 
 def maximum(x: Tensor, y: Tensor) -> Tensor:
     """Larger of two f32, NaN if either is; +0.0 is added, so a zero result is +0."""
-    return canonical(torch.maximum(x, y).add_(0.0))
+    made = _compiled("MAXIMUM", x, y)
+    return canonical(torch.maximum(x, y).add_(0.0)) if made is None else made
 
 
 def floor(x: Tensor) -> Tensor:
@@ -88,12 +99,14 @@ def rint(x: Tensor) -> Tensor:
 
 def lt(x: Tensor, y: Tensor, dtype: DType) -> Tensor:
     """x < y as bool; false if either is NaN. `dtype` tells u32 from i32."""
-    return torch.lt(_ordered(x, dtype), _ordered(y, dtype))
+    made = _compiled("LT", x, y)
+    return torch.lt(_ordered(x, dtype), _ordered(y, dtype)) if made is None else made
 
 
 def le(x: Tensor, y: Tensor, dtype: DType) -> Tensor:
     """x <= y as bool; false if either is NaN. `dtype` tells u32 from i32."""
-    return torch.le(_ordered(x, dtype), _ordered(y, dtype))
+    made = _compiled("LE", x, y)
+    return torch.le(_ordered(x, dtype), _ordered(y, dtype)) if made is None else made
 
 
 def eq(x: Tensor, y: Tensor) -> Tensor:
@@ -104,12 +117,38 @@ def eq(x: Tensor, y: Tensor) -> Tensor:
 def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """x where the bool `condition` holds, else y."""
     if x.dtype == y.dtype == torch.float32 and condition.numel() >= MANY and x.device.type == "cpu":
+        fused = _fused_for(condition, x, y)
+        if fused is not None:
+            return fused.select(condition, x, y)
         return canonical(_select_by_bits(condition, x, y))
     return canonical(torch.where(condition, x, y))
 
 
 MANY = 1 << 14
 """Elements from which several passes without a branch are faster than `where`, which guesses every element (8x)."""
+
+
+def _compiled(operation: str, x: Tensor, y: Tensor) -> Tensor | None:
+    """The compiled operation's result on many f32, or None: too few, of other types, or broadcast in other ways."""
+    larger = y if x.numel() == 1 else x
+    if larger.numel() < MANY or not x.dtype == y.dtype == torch.float32:
+        return None
+    from protocol.numerics.kernels.fused import Pair  # its trials need this module
+
+    fused = _fused_for(larger, x, y)
+    return None if fused is None else fused.pair(Pair[operation], x, y)
+
+
+def _fused_for(whole: Tensor, *operands: Tensor) -> Fused | None:
+    """The compiled operations, if all lie contiguous in memory and are of the shape of `whole` or of one element."""
+    from protocol.numerics.kernels.fused import Fused, fused_for
+
+    for x in (whole, *operands):
+        alike = x.shape == whole.shape or (x.numel() == 1 and x.dim() <= whole.dim())
+        if not (alike and x.is_contiguous()):
+            return None
+    fused = fused_for(operands[0])
+    return fused if isinstance(fused, Fused) else None
 
 
 def _select_by_bits(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from protocol.device import DeviceExecutor
 from protocol.numerics.cuda import hashing
 from protocol.numerics.kernels import fused
 from protocol.numerics.kernels.choice import KERNELS
+from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.kernels.trial import failure
 from protocol.numerics.self_check import self_check
 from protocol.numerics.types import DType, to_bytes
@@ -43,7 +44,7 @@ def test_products(cuda: torch.device, name: str, px: int, py: int) -> None:
 def test_functions_pass_their_trial(cuda: torch.device) -> None:
     functions = fused.cuda_functions(None)
     assert functions is not None
-    assert fused.trial(functions, cuda) == fused.DIGESTS
+    assert fused.trial(functions, cuda) == DIGESTS
 
 
 @pytest.mark.parametrize("fill", FILLS)

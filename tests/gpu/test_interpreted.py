@@ -12,6 +12,7 @@ import torch
 from protocol.commitments import tensor_root
 from protocol.numerics.cuda import generate, hashing
 from protocol.numerics.kernels import fused
+from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.types import DType, to_bytes
 from protocol.program.library import softmax
 from tests.gpu.conftest import Interpret
@@ -25,12 +26,12 @@ def test_the_lists_are_those_of_elementary() -> None:
 
 def test_the_digests_that_only_cuda_has_are_those_of_the_plain_functions() -> None:
     table, other = fused.numbers(3), fused.numbers(4)
-    assert fused.digest(softmax._log_softmax(table)) == fused.DIGESTS["log_softmax"]
-    assert fused.digest(softmax._log_softmax_grad(table, other)) == fused.DIGESTS["log_softmax_grad"]
+    assert fused.digest(softmax._log_softmax(table)) == DIGESTS["log_softmax"]
+    assert fused.digest(softmax._log_softmax_grad(table, other)) == DIGESTS["log_softmax_grad"]
 
 
 def test_functions_of_elements_and_rows_pass_their_trial(interpret: Interpret) -> None:
-    assert interpret("functions") == fused.DIGESTS
+    assert interpret("functions") == DIGESTS
 
 
 def test_rows_longer_than_a_block(interpret: Interpret) -> None:

@@ -23,6 +23,7 @@ from torch.utils._pytree import tree_map_only
 from protocol.numerics.cuda import launch
 from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.kernels.choice import VARIABLE
+from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
 from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.types import NumericsError, canonical
 
@@ -34,6 +35,12 @@ class Map(IntEnum):
 
     EXP, LOG, TANH, SIGMOID, ERF, SIN, COS, RSQRT, GELU_ERF, GELU_TANH, SILU = range(11)
     GELU_ERF_GRAD, GELU_TANH_GRAD, SILU_GRAD = range(11, 14)
+
+
+class Pair(IntEnum):
+    """Operations on two elements, as numbered in native/fused.h; those from LT on give bools."""
+
+    ADD, SUB, MUL, DIV, MINIMUM, MAXIMUM, LT, LE = range(8)
 
 
 class Adam(ctypes.Structure):
@@ -72,6 +79,23 @@ class Fused:
         g = None if g is None else g.detach().contiguous()
         out = torch.empty_like(x)
         self._call("map", int(function), _at(g), _at(x), _at(out), _long(x.numel()))
+        return out
+
+    def pair(self, operation: Pair, x: Tensor, y: Tensor) -> Tensor:
+        """operation(x, y) for two of one shape, or one of them of one element; see `elementwise`."""
+        x, y = x.detach().contiguous(), y.detach().contiguous()
+        dtype = torch.float32 if operation < Pair.LT else torch.bool
+        out = torch.empty(torch.broadcast_shapes(x.shape, y.shape), dtype=dtype)
+        ones = (int(x.numel() == 1 != out.numel()), int(y.numel() == 1))
+        self._call("pair", int(operation), _at(x), _at(y), _at(out), _long(out.numel()), *ones)
+        return out
+
+    def select(self, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        """x where the bool condition holds, else y, both of its shape or of one element."""
+        condition, x, y = (t.detach().contiguous() for t in (condition, x, y))
+        out = torch.empty(condition.shape)
+        ones = (int(x.numel() == 1), int(y.numel() == 1))
+        self._call("select", *map(_at, (condition, x, y, out)), _long(out.numel()), *ones)
         return out
 
     def softmax(self, x: Tensor, safe: bool) -> Tensor:
@@ -132,7 +156,7 @@ class Fused:
     ) -> Tensor:
         """The gradient of x [M, N]; see `library.layer_norm`."""
         kept = [None if t is None else t.detach().contiguous() for t in (g, x, mean, rstd, gain)]
-        out = torch.empty(g.shape)
+        out = torch.empty_like(g)
         self._call("layer_norm_grad", *map(_at, kept), _at(out), *_table(g))
         return out
 
@@ -262,7 +286,9 @@ def digest(results: Tensor | tuple[Tensor, ...]) -> str:
     """The first 16 hex digits of SHA-256 over the results' canonical bits."""
     found = hashlib.sha256()
     for x in results if isinstance(results, tuple) else (results,):
-        found.update(canonical(x).contiguous().cpu().numpy().astype("<f4", copy=False).tobytes())
+        found.update(
+            canonical(x.to(torch.float32)).contiguous().cpu().numpy().astype("<f4", copy=False).tobytes()
+        )
     return found.hexdigest()[:16]
 
 
@@ -285,6 +311,15 @@ def _mapped(function: Map, fused: Any) -> Any:
     return fused.map(function, numbers(1), numbers(2) if function >= Map.GELU_ERF_GRAD else None)
 
 
+def _paired(operation: Pair, fused: Any) -> Any:
+    """Arrays, and one element on either side: a zero, an infinity and a NaN among them."""
+    x, y = numbers(1), numbers(2)
+    y[9] = x[9]
+    ones = (y[8, 0], y[7, 0], y[4, 3], y[4, 4], y[2, 2], y[1, 1])
+    alone = [(x, one) for one in ones] + [(one, y) for one in ones]
+    return tuple(fused.pair(operation, a, b) for a, b in ((x, y), *alone))
+
+
 SCALARS = (0.001, 1e-8, 0.99, 0.9, 0.1, 0.999, 0.001)
 TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     **{function.name: partial(_mapped, function) for function in Map},
@@ -302,47 +337,18 @@ TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "canonical": lambda f: f.canonical_in_place(numbers(1)),
 }
 CPU_TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
+    **{operation.name: partial(_paired, operation) for operation in Pair},
+    "select": lambda f: f.select(numbers(1) < numbers(2), numbers(3), numbers(4)),
+    "select_one": lambda f: (
+        f.select(numbers(1) < 0, numbers(3)[4, 3], numbers(4)),
+        f.select(numbers(1) < 0, numbers(4), numbers(3)[4, 4]),
+    ),
     "sgd": lambda f: f.sgd((numbers(1), numbers(2)), 0.1, 0.01),
     "sgd_momentum": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.0, 0.9),
     "sgd_nesterov": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.01, 0.9, True),
     "scatter_sum": lambda f: f.scatter_sum(_index(), numbers(5)[9:], 9),
 }
 """What CUDA does not have."""
-DIGESTS = {
-    "EXP": "2400d15864586ad6",
-    "LOG": "f182015295e8563a",
-    "TANH": "8b6ae993c75f2618",
-    "SIGMOID": "0c53a21de99413ad",
-    "ERF": "978f843eda6d6839",
-    "SIN": "b9a2d238429776f4",
-    "COS": "1c4893c40c540836",
-    "RSQRT": "012c02bcf1d8c1dc",
-    "GELU_ERF": "24fb8a8202cd22db",
-    "GELU_TANH": "eeeb3af07003b1c9",
-    "SILU": "53ab878dec90ceb4",
-    "GELU_ERF_GRAD": "ad8f59ed2d448c1e",
-    "GELU_TANH_GRAD": "b8ab43437d5d4236",
-    "SILU_GRAD": "dd223126e8741e43",
-    "softmax": "852b97689357c3d7",
-    "safe_softmax": "71fc1eb6f14152a8",
-    "softmax_grad": "5c46a25f618dc413",
-    "log_softmax": "e111c61e67d17c6d",
-    "log_softmax_grad": "0a40d27d22627e95",
-    "sum_rows": "133820402934f767",
-    "sum_columns": "61b8029aaee42fd1",
-    "layer_norm": "112f042cd8e38e75",
-    "layer_norm_grad": "9ccc0e4c01318284",
-    "layer_norm_grad_gain": "8c2fb97e9e15ebe3",
-    "adamw": "aac253d77dc2892f",
-    "canonical": "2a7fce12e448cbc3",
-}
-CPU_DIGESTS: dict[str, str] = {
-    "sgd": "637898814e992150",
-    "sgd_momentum": "8800044f7605bad3",
-    "sgd_nesterov": "9d8f65dc8fadf7e7",
-    "scatter_sum": "822273487ba4563b",
-}
-"""Both of the plain implementations (tests/unit/library/test_fused.py)."""
 
 
 def _index() -> Tensor:

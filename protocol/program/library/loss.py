@@ -96,8 +96,8 @@ def _nll_loss_grad(
     inside = (labels >= 0) & (labels < classes) & (labels != ignore)
     place = torch.where(inside, labels, 0).to(torch.int64)[:, None]
     each = each.expand(labels.shape[0], classes).gather(1, place)
-    result = torch.zeros(labels.shape[0], classes, device=labels.device)
-    return result.scatter_(1, place, select(inside[:, None], each, torch.zeros_like(each)))
+    zeros = torch.zeros(labels.shape[0], classes, device=labels.device)
+    return zeros.scatter_(1, place, select(inside[:, None], each, torch.zeros_like(each)))
 
 
 @define("nll_loss_grad", kernel=_nll_loss_grad)

@@ -10,11 +10,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from protocol.numerics import elementary_torch, indexing, sums
+from protocol.numerics import elementary_torch, elementwise, indexing, sums
 from protocol.numerics.kernels import fused, lists
 from protocol.numerics.kernels.choice import VARIABLE
-from protocol.numerics.kernels.fused import FUSED, Fused, Map
-from protocol.numerics.types import canonical
+from protocol.numerics.kernels.fused import FUSED, Fused, Map, Pair
+from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
+from protocol.numerics.types import DType, canonical
 from protocol.program.library.function import CATALOGUE
 
 HERE = [f for f in (*FUSED, Fused("portable")) if f.available()]
@@ -32,6 +33,14 @@ class Plain(Fused):
             return _library(name, *_given(g, x))
         result: Tensor = getattr(elementary_torch, f"{name}_f32")(x)
         return result
+
+    def pair(self, operation: Pair, x: Tensor, y: Tensor) -> Tensor:
+        run = getattr(elementwise, operation.name.lower())
+        result: Tensor = run(x, y, DType.F32) if operation >= Pair.LT else run(x, y)
+        return result
+
+    def select(self, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        return elementwise.select(condition, x, y)
 
     def softmax(self, x: Tensor, safe: bool) -> Tensor:
         return _library("softmax", x, safe=safe)
@@ -115,13 +124,13 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_the_digests_are_those_of_the_plain_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "float64")
     assert fused.fused_for(torch.ones(1)) is None
-    assert fused.trial(Plain("none")) == {**fused.DIGESTS, **fused.CPU_DIGESTS}
+    assert fused.trial(Plain("none")) == {**DIGESTS, **CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("compiled", HERE, ids=lambda f: f.name)
 def test_every_instruction_set_passes_its_trial(compiled: Fused) -> None:
-    assert fused.trial(compiled) == {**fused.DIGESTS, **fused.CPU_DIGESTS}
+    assert fused.trial(compiled) == {**DIGESTS, **CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")
@@ -145,6 +154,15 @@ def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
     functions: tuple[Callable[[Fused], Tensor | tuple[Tensor, ...]], ...] = (
         lambda f: f.softmax(x, True),
         lambda f: f.softmax_grad(g, x),
+        *(
+            lambda f, operation=operation, y=y: (f.pair(operation, x, y), f.pair(operation, y, x))
+            for operation in Pair
+            for y in (g, *(x.new_tensor(one) for one in (0.0, -0.0, math.nan, -math.inf, 1.5)))
+        ),
+        *(
+            lambda f, one=one: (f.select(g < x, x, one), f.select(g < x, one, g), f.select(g < x, x, g))
+            for one in (x.new_tensor(0.0), x.new_tensor(math.nan), x.new_tensor([[-0.0]]))
+        ),
         lambda f: f.log_softmax(x),
         lambda f: f.log_softmax(wide),
         lambda f: f.log_softmax_grad(g, x),

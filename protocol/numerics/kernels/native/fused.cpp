@@ -76,6 +76,23 @@ ASSAY_EXPORT void assay_map(int32_t variant, int32_t which, const float *g, cons
     });
 }
 
+ASSAY_EXPORT void assay_pair(int32_t variant, int32_t which, const float *x, const float *y, void *out, int64_t count,
+                             int32_t x_one, int32_t y_one, int32_t threads) {
+    const int64_t size = which == assay::LT || which == assay::LE ? 1 : sizeof(float);
+    divide(count, SHARE, threads, [=](int64_t i, int64_t end) {
+        FUSED[variant]->pair(which, x_one ? x : x + i, y_one ? y : y + i, static_cast<char *>(out) + i * size, end - i,
+                             x_one != 0, y_one != 0);
+    });
+}
+
+ASSAY_EXPORT void assay_select(int32_t variant, const uint8_t *condition, const float *x, const float *y, float *out,
+                               int64_t count, int32_t x_one, int32_t y_one, int32_t threads) {
+    divide(count, SHARE, threads, [=](int64_t i, int64_t end) {
+        FUSED[variant]->select(condition + i, x_one ? x : x + i, y_one ? y : y + i, out + i, end - i, x_one != 0,
+                               y_one != 0);
+    });
+}
+
 ASSAY_EXPORT void assay_softmax(int32_t variant, const float *x, float *y, int64_t rows, int64_t columns, int32_t safe,
                                 int32_t threads) {
     divide(rows, SHARE / columns, threads, [=](int64_t r, int64_t end) {

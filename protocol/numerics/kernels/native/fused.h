@@ -11,6 +11,9 @@ enum Map : int32_t {
     MAPS
 };
 
+// Operations on two elements. LT and LE give bytes of 0 or 1.
+enum Pair : int32_t { ADD, SUB, MUL, DIV, MINIMUM, MAXIMUM, LT, LE, PAIRS };
+
 struct LayerNorm {
     const float *g, *x, *mean, *rstd, *gain, *bias;  // gain and bias may be null
     float *y, *new_mean, *new_rstd;
@@ -57,6 +60,10 @@ struct Fused {
     void (*scale_columns)(const int32_t *largest, float *factors, double *scales, int64_t columns);
     void (*sgd)(const Sgd &, int64_t first, int64_t end);
     void (*adamw)(const Adam &, int64_t first, int64_t end);
+    // elements_body.h. An operand is one element where `one` says so.
+    void (*pair)(int32_t which, const float *x, const float *y, void *out, int64_t count, bool x_one, bool y_one);
+    void (*select)(const uint8_t *condition, const float *x, const float *y, float *out, int64_t count, bool x_one,
+                   bool y_one);
     void (*canonical)(float *x, int64_t count);
     // For attention.cpp. One change of a row; x times keep times kept; the largest magnitudes of columns, added to
     // `largest`, and of a whole row; integers of columns under these factors, 0 where the mask is.

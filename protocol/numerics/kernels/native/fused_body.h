@@ -1,5 +1,6 @@
 // The fused functions for one instruction set; included by every variant_*.cpp after variant_body.h.
 #include "attention.h"
+#include "elements_body.h"
 #include "fused.h"
 #include "lists.h"
 
@@ -366,6 +367,6 @@ extern const Fused ASSAY_FUSED(ASSAY_VARIANT);
 const Fused ASSAY_FUSED(ASSAY_VARIANT) = {
     map_any<>,          softmax,         softmax_grad,  sum_rows,      layer_norm, layer_norm_grad, log_softmax,
     log_softmax_grad,   largest_of_columns, sums_of_columns, round_columns, scale_columns, sgd, adamw,
-    canonical_all,      change_row,      drop_row,      largest_columns, largest_of_row, integers};
+    pair_any<>,         select_any,      canonical_all,      change_row,      drop_row,      largest_columns, largest_of_row, integers};
 
 }  // namespace assay
