@@ -1,8 +1,8 @@
 """Training by several processes of this machine: `solver run --processes N`.
 
 The bits are those of one process, so it is only ever a matter of time: a task without units is trained here, and so
-is one whose workers were lost twice over one segment. Workers that disagree about a state are another matter: then a
-device is broken, and the solver stops before it commits anything.
+is one whose workers were lost twice over one segment, or do not fit into memory. Workers that disagree about a state
+are another matter: then a device is broken, and the solver stops before it commits anything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from protocol.program.step import State
 from protocol.replay import Executor, HonestExecutor, Work
 from protocol.runtime.logs import get
 from protocol.task import Terms
-from protocol.workers import WorkerLost, Workers
+from protocol.workers import TooLittleMemory, WorkerLost, Workers
+from protocol.workers.memory import available, fitting, needed
 from solver.desk import Desk
 from solver.training import Alone, OnStep, Runner
 
@@ -37,16 +38,27 @@ def runner(desk: Desk, work: Work, terms: Terms, executor: Executor) -> Runner:
         desk.log.info(
             "fewer processes", task=work.task, processes=processes, asked=wanted, units=max(1, there)
         )
-    if processes == 1:
+    fit = max(1, fitting(work.program, processes))
+    if fit < processes:
+        desk.log.warning(
+            "too little memory, fewer processes",
+            task=work.task,
+            processes=fit,
+            asked=processes,
+            bytes_each=needed(work.program),
+            bytes_free=available(),
+        )
+    if fit == 1:
         return alone
     folder = desk.home.bundles / terms.bundle_hash.hex()
-    return Together(work, folder, terms.bundle_hash, processes, alone)
+    return Together(work, folder, terms.bundle_hash, fit, alone)
 
 
 class Together:
     """Workers that are started for the first segment, and started again when one of them was lost."""
 
     def __init__(self, work: Work, folder: Path, bundle_hash: bytes, processes: int, alone: Alone) -> None:
+        self.processes = processes
         self._start: Callable[[], Workers] = lambda: Workers(folder, bundle_hash, work.program, processes)
         self._alone = alone
         self._workers: Workers | None = None
@@ -60,12 +72,17 @@ class Together:
 
     def run(self, state: State, first: int, steps: int, on_step: OnStep, /) -> State:
         """The state after `steps` steps. Raises WorkerFailed where the workers disagree about it."""
-        for _ in range(0 if self._given_up else ATTEMPTS):
+        for _ in range(ATTEMPTS):
+            if self._given_up:
+                break
             try:
                 if self._workers is None:
                     self._workers = self._start()
                     self._log.info("training together", processes=len(self._workers.pids))
                 return self._workers.run(state, first, steps, on_step)
+            except TooLittleMemory as error:
+                self._given_up = True
+                self._log.warning("training in this process alone", reason=str(error))
             except WorkerLost as error:
                 self._workers = None
                 self._log.error("worker lost, training again from the last checkpoint", error=str(error))

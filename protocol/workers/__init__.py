@@ -5,7 +5,7 @@ line over pipes; a state lies in a file between them. Nothing is pickled, nothin
 interface. A worker whose parent is gone, killed or not, ends at once.
 """
 
-from protocol.workers.errors import WorkerFailed, WorkerLost, WorkersError
+from protocol.workers.errors import TooLittleMemory, WorkerFailed, WorkerLost, WorkersError
 from protocol.workers.pool import Workers
 
-__all__ = ["WorkerFailed", "WorkerLost", "Workers", "WorkersError"]
+__all__ = ["TooLittleMemory", "WorkerFailed", "WorkerLost", "Workers", "WorkersError"]

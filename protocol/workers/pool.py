@@ -22,6 +22,7 @@ from protocol.program.parallel.errors import RanksDisagree, TooManyProcesses
 from protocol.program.parallel.units import units
 from protocol.program.step import METRIC, State, StepProgram
 from protocol.workers.errors import WorkerFailed, WorkerLost, WorkersError
+from protocol.workers.memory import require_room
 from protocol.workers.states import read_state, write_state
 
 OnStep = Callable[[int, State], None]
@@ -41,13 +42,14 @@ class Workers:
     `program`. A context; after an error all are stopped.
 
     Each computes on an equal share of the processor's cores unless OMP_NUM_THREADS says otherwise. Raises
-    `TooManyProcesses`, and WorkerLost if one does not start.
+    `TooManyProcesses`, TooLittleMemory, and WorkerLost if one does not start.
     """
 
     def __init__(self, folder: Path, bundle_hash: bytes, program: StepProgram, processes: int) -> None:
         most = max(1, len(units(program.program)))
         if processes > most:
             raise TooManyProcesses(most, processes)
+        require_room(program, processes)
         self._program = program
         self._events: SimpleQueue[tuple[int, dict[str, Any] | None]] = SimpleQueue()
         self._place = Path(tempfile.mkdtemp(prefix="assay-workers-"))
