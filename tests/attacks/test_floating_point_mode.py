@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import math
 import os
 import platform
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 import torch
 
-from protocol.numerics.kernels import choice
+from protocol.numerics.kernels import attention, attention_trial, choice, convolution_trial
+from protocol.numerics.kernels.attention_cases import Kind, Plan
+from protocol.numerics.kernels.channels import Channels
+from protocol.numerics.kernels.convolution import Convolution
+from protocol.numerics.kernels.convolution_cases import AT_INPUT, AT_WEIGHT, FORWARD, Asked
 from protocol.numerics.kernels.fused import FUSED, Map
 from protocol.numerics.kernels.int16 import Int16
 from protocol.numerics.self_check import SelfCheckError, require_mode, self_check
@@ -86,6 +92,42 @@ BELOW = LINE - 89.0
 """exp of less than -87.3 is subnormal."""
 
 
+CONVOLUTIONS = [
+    Asked(kind, 6, 1, 5, 14, (8, 8), (8, 8), (3, 3), (1, 1), (1, 1), (1, 1), bits, False, 2)
+    for kind, bits in ((FORWARD, (13, 13)), (AT_INPUT, (13, 13)), (AT_WEIGHT, (20, 13)))
+]
+ATTENTION = Plan(
+    *(130, 130, 8, 8, (13, 13), (20, 20), (13, 13), (20, 20), (20, 20), (20, 20)),
+    changes=((Kind.TIMES, 0.375), (Kind.FILL_TRUE, -math.inf)),
+    back=((Kind.FILL_TRUE, 0.0), (Kind.TIMES, 0.375)),
+)
+"""Its numbers are f32: Python would round others by the mode of the caller before the library sees them."""
+WHOLE, TWICE = 1 << 22, 1
+
+
+@cache
+def layers() -> tuple[attention.Backward, list[torch.Tensor], torch.Tensor, torch.Tensor]:
+    """Operands of attention, of convolutions and of batch norm, made before any mode is another."""
+    given = attention_trial.operands(ATTENTION)
+    assert isinstance(given, attention.Backward)
+    operands = [t for call in CONVOLUTIONS for t in convolution_trial.operands(call)[:2]]
+    return given, operands, LINE.reshape(4, 64, -1), torch.linspace(-1e-20, 3e-20, 64)
+
+
+def results_of_layers(variant: str) -> list[torch.Tensor]:
+    """What convolutions, attention and batch norm of an instruction set make of them."""
+    given, operands, x, vector = layers()
+    convolution, channels = Convolution(variant), Channels(variant)
+    found = [convolution.run(call, *operands[2 * k : 2 * k + 2]) for k, call in enumerate(CONVOLUTIONS)]
+    for whole in (WHOLE, TWICE):
+        chain = attention.Fused(variant, whole)
+        found += [chain.forward(given.forward), *chain.backward(given)]
+    found += [*channels.statistics(x, 2.0**-17), *channels.sums(x, x, vector, vector)]
+    found.append(channels.normalise(x, vector, vector, vector, vector))
+    found.append(channels.grad(x, x, (vector, vector), (vector, vector), vector))
+    return [t.contiguous() for t in found]
+
+
 def own_results() -> list[torch.Tensor]:
     """What every compiled kernel makes of numbers whose results are subnormal or halfway, on all threads."""
     x, y = PRODUCT, LINE
@@ -99,6 +141,7 @@ def own_results() -> list[torch.Tensor]:
                 fused.softmax(y.reshape(512, -1), False),
             ]
             found.append(fused.map(Map.SIGMOID, BELOW))
+            found += results_of_layers(fused.name.removeprefix("fused-"))
     return [t.view(torch.int32).clone() for t in found]
 
 
