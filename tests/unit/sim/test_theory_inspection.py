@@ -190,3 +190,11 @@ def test_interior_roots_hold_up_to_a_rate_of_leaks(forced: float) -> None:
 def test_impossible_duties_are_refused(duty: Duty) -> None:
     with pytest.raises(TheoryError, match="must be"):
         verifier_payoffs(duty)
+
+
+@pytest.mark.parametrize("duty", [PLAIN, FLAGGED])
+@pytest.mark.parametrize("verifiers", [1, 5])
+def test_a_committee_whose_others_find_nothing_is_a_lone_verifier(duty: Duty, verifiers: int) -> None:
+    pay = verifier_payoffs(duty, hit=0.5)
+    gain = gain_against_cheater(duty, hit=0.5, verifiers=verifiers, found=0.0)
+    assert gain == pytest.approx(pay.verify_cheat - pay.skip_cheat, rel=1e-12)
