@@ -22,9 +22,8 @@ def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amount
     if isinstance(accounts, int):
         np.add.at(table[accounts], rows, amounts)
         return
-    places = accounts * table.shape[1]
-    places += rows
-    np.add.at(table.reshape(-1), places.reshape(-1), amounts.reshape(-1) if amounts.ndim else amounts)
+    places = accounts * table.shape[1] + rows
+    np.add.at(table.reshape(-1), places.reshape(-1), amounts.reshape(-1) if np.ndim(amounts) else amounts)
 
 
 class Ledger:
