@@ -33,6 +33,7 @@ class Kind(IntEnum):
     PRODUCT, MAP, SOFTMAX, SOFTMAX_GRAD, SUM_ROWS, LAYER_NORM, LAYER_NORM_GRAD, SUM_COLUMNS = range(8)
     ADAMW, CANONICAL, PHILOX, KEEP_MASK = range(8, 12)
     ATTENTION, ATTENTION_GRAD, CONVOLUTION, STATISTICS, SUMS, NORMALISE, CHANNEL_GRAD, SHA256 = range(12, 20)
+    LOG_SOFTMAX, LOG_SOFTMAX_GRAD, SGD, SCATTER_SUM = range(20, 24)
 
 
 def call(kind: Kind, numbers: Sequence[int], *buffers: Buffer) -> bytes:
@@ -117,6 +118,16 @@ def fused(r: Random, count: int) -> list[bytes]:
         found.append(call(Kind.LAYER_NORM_GRAD, size, g, x, mean, rstd, gain, slopes))
         scalars = torch.tensor(SCALARS)
         found.append(call(Kind.ADAMW, [x.numel()], x, g, y, v, scalars, *f.adamw((x, g, y, v), SCALARS)))
+        found.append(call(Kind.LOG_SOFTMAX, size, x, f.log_softmax(x)))
+        found.append(call(Kind.LOG_SOFTMAX_GRAD, size, g, y, f.log_softmax_grad(g, y)))
+        nesterov = r.random() < 0.5
+        kept = f.sgd((x, g, y), 0.125, 0.25, 0.5, nesterov)
+        rates = torch.tensor([0.125, 0.5, 0.25])
+        found.append(call(Kind.SGD, [x.numel(), 1, nesterov], x, g, y, rates, *kept))
+        into = r.choice((1, 3, rows))
+        index = torch.tensor([r.randrange(into) for _ in range(rows)], dtype=torch.int32)
+        summed = f.scatter_sum(index, x, into)
+        found.append(call(Kind.SCATTER_SUM, [*size, into], x, index, summed))
         found.append(call(Kind.CANONICAL, [x.numel()], x, f.canonical_in_place(x.clone())))
     return found
 

@@ -41,6 +41,10 @@ void assay_adamw(int32_t, const assay::Adam *, int64_t, int32_t);
 void assay_canonical(int32_t, float *, int64_t, int32_t);
 void assay_philox(uint32_t, uint32_t, uint32_t, uint32_t, int64_t, int32_t, uint32_t *);
 void assay_keep_mask(uint32_t, uint32_t, uint32_t, uint32_t, int64_t, int32_t, uint64_t, float *);
+void assay_log_softmax(int32_t, const float *, float *, int64_t, int64_t, int32_t);
+void assay_log_softmax_grad(int32_t, const float *, const float *, float *, int64_t, int64_t, int32_t);
+void assay_sgd(int32_t, const assay::Sgd *, int64_t, int32_t);
+void assay_scatter_sum(int32_t, const float *, const int32_t *, float *, int64_t, int64_t, int64_t, int32_t);
 int32_t assay_attention(const AssayAttention *);
 int32_t assay_attention_grad(const AssayAttention *);
 int32_t assay_convolution(const AssayConvolution *);
@@ -55,8 +59,8 @@ namespace {
 
 enum Kind { PRODUCT, MAP, SOFTMAX, SOFTMAX_GRAD, SUM_ROWS, LAYER_NORM, LAYER_NORM_GRAD, SUM_COLUMNS, ADAMW, CANONICAL,
             PHILOX, KEEP_MASK, ATTENTION, ATTENTION_GRAD, CONVOLUTION, STATISTICS, SUMS, NORMALISE, CHANNEL_GRAD, SHA256,
-            KINDS };
-constexpr int RESULTS[KINDS] = {1, 1, 1, 1, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1, 3, 2, 1, 1, 1};
+            LOG_SOFTMAX, LOG_SOFTMAX_GRAD, SGD, SCATTER_SUM, KINDS };
+constexpr int RESULTS[KINDS] = {1, 1, 1, 1, 1, 3, 1, 1, 3, 1, 1, 1, 1, 3, 1, 3, 2, 1, 1, 1, 1, 1, 2, 1};
 
 // The floating-point mode of the thread that calls, as some other library may leave it.
 uint32_t mode() {
@@ -198,6 +202,16 @@ void run(const Call &c, int32_t variant, int32_t threads, const std::vector<Byte
         return assay_canonical(variant, to(0), c.n[0], threads);
     case PHILOX: return assay_philox(c.n[0], c.n[1], c.n[2], c.n[3], c.n[4], threads, out[0].as<uint32_t>());
     case KEEP_MASK: return assay_keep_mask(c.n[0], c.n[1], c.n[2], c.n[3], c.n[4], threads, c.n[5], to(0));
+    case LOG_SOFTMAX: return assay_log_softmax(variant, in(0), to(0), c.n[0], c.n[1], threads);
+    case LOG_SOFTMAX_GRAD: return assay_log_softmax_grad(variant, in(0), in(1), to(0), c.n[0], c.n[1], threads);
+    case SGD: {
+        const float *s = in(3);
+        const assay::Sgd a = {in(0), in(1), in(2), to(0), to(1), s[0], s[1], s[2], static_cast<int32_t>(c.n[1]),
+                              static_cast<int32_t>(c.n[2])};
+        return assay_sgd(variant, &a, c.n[0], threads);
+    }
+    case SCATTER_SUM:
+        return assay_scatter_sum(variant, in(0), c.given[1].as<const int32_t>(), to(0), c.n[0], c.n[1], c.n[2], threads);
     case ATTENTION: case ATTENTION_GRAD: return attention(c, variant, threads, out);
     case CONVOLUTION: return convolution(c, variant, threads, out);
     case STATISTICS: case SUMS: case NORMALISE: case CHANNEL_GRAD: return channels(c, variant, threads, out);
