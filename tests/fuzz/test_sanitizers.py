@@ -200,8 +200,8 @@ PLANTS = {
     ),
     "a square that overflows": Plant(
         "variant_body.h",
-        "return static_cast<uint32_t>(q * q);",
-        "return static_cast<uint32_t>(q * q * 64);",
+        "return (q * q + 3) >> 2;",
+        "return (q * q * 64 + 3) >> 8;",
         PORTABLE,
         "signed integer overflow",
         products,
