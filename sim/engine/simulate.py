@@ -67,8 +67,8 @@ def _columns(market: Market) -> dict[str, Floats]:
     columns["price"] = tally.paid / settled
     columns["fees"] = tally.fees / settled
     columns["burned"] = books.ledger.burned / tasks
-    profits = books.profits() / tasks
-    columns["profit_submitter"] = profits[SUBMITTER]
+    profits = books.profits()
+    columns["profit_submitter"] = profits[SUBMITTER] / tasks
     kinds = (
         ("solver", books.solvers, people.solvers),
         ("verifier", books.verifiers, people.verifiers),
@@ -77,5 +77,6 @@ def _columns(market: Market) -> dict[str, Floats]:
     for kind, accounts, groups in kinds:
         for group in groups:
             name = f"profit_{kind}_{group.strategy.name}"
-            columns[name] = columns.get(name, 0) + profits[accounts][group.members].sum(axis=0)
+            of_group = profits[accounts][group.members].sum(axis=0) / tasks
+            columns[name] = columns[name] + of_group if name in columns else of_group
     return columns

@@ -1,0 +1,298 @@
+"""One round of the smallest market, to the token unit: every end, computed by hand.
+
+One solver without competition asks its cost of 60 tokens. K = q = V = 1, so that there is one duty, segment K.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sim.agents.bystanders import Bystander, Griefer
+from sim.agents.population import Population, population
+from sim.agents.solvers import Crashing, Lazy, Noisy, Solver, Withholder
+from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
+from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
+from sim.engine.simulate import Case, Columns, simulate
+from sim.mechanism.auctions import second_price
+from sim.setting import Setting
+from sim.units import TOKEN
+
+SMALL = Setting(
+    segments=1,
+    verifiers=1,
+    segments_per_verifier=1,
+    device_spread=0.0,
+    markup=0.0,
+    draw_fee=TOKEN,
+    stake_unit=10 * TOKEN,
+    challenge_bond=20 * TOKEN,
+    reward_cap=50 * TOKEN,
+)
+GAS_TASK, GAS_ATTEST, GAS_DISPUTE, GAS_DEFENCE = 0.5, 0.07, 0.6, 0.4
+"""At 10^-6 tokens for one gas."""
+REPLAY = 66
+"""1.1 times the training of the only segment."""
+SLASH_BURNED = 1000 - 50 - 100
+"""All but reward and restitution."""
+
+
+def play(
+    solver: Solver,
+    *verifiers: tuple[Verifier, int],
+    bystanders: Sequence[tuple[Bystander, int]] = (),
+    submitter: Submitter | None = None,
+    runs: int = 4,
+    **changed: Any,
+) -> Columns:
+    people = population([(solver, 1)], verifiers, bystanders, submitter or Submitter())
+    return result(people, runs=runs, **changed)
+
+
+def result(people: Population, *, runs: int = 4, rounds: int = 1, **changed: Any) -> Columns:
+    setting = SMALL.with_values(changed)
+    found = simulate(Case(setting, people), runs=runs, rounds=rounds, seed=np.random.SeedSequence(1))
+    amounts = ("price", "fees", "burned")
+    return {
+        name: column / TOKEN if name.startswith("profit") or name in amounts else column
+        for name, column in found.items()
+    }
+
+
+def each(columns: Columns, **expected: float) -> None:
+    """All runs give these values, and no others of the ends happen."""
+    ends = {"unsold", "expired", "convicted", "void", "settled"}
+    quiet = dict.fromkeys(ends - expected.keys(), 0.0) if ends & expected.keys() else {}
+    for name, value in {**quiet, **expected}.items():
+        assert columns[name] == pytest.approx(value, abs=1e-6), name
+
+
+def test_an_honest_task_settles() -> None:
+    found = play(Solver(), (Verifier(), 1))
+    each(
+        found,
+        settled=1,
+        price=60,
+        fees=2,
+        burned=0,
+        profit_submitter=-60 - 2 - 1,
+        profit_solver_honest=-GAS_TASK,
+        profit_verifier_honest=2 - REPLAY - GAS_ATTEST,
+    )
+
+
+def test_a_false_segment_is_slashed() -> None:
+    found = play(Lazy(1.0), (Verifier(), 1), markup=0.5)
+    each(
+        found,
+        convicted=1,
+        false=1,
+        escaped=0,
+        burned=SLASH_BURNED,
+        profit_submitter=100 - 1,
+        profit_solver_lazy=-1000 - GAS_TASK - GAS_DEFENCE,
+        profit_verifier_honest=50 - REPLAY - GAS_DISPUTE,
+    )
+
+
+def test_what_is_not_served_is_slashed_without_a_replay() -> None:
+    each(play(Withholder(), (Verifier(), 1)), convicted=1, profit_verifier_honest=50 - GAS_DISPUTE)
+
+
+def test_a_rubber_stamp_lets_the_cheater_win() -> None:
+    found = play(Lazy(1.0), (Trusting(), 1))
+    each(
+        found,
+        settled=1,
+        false=1,
+        escaped=1,
+        price=0,
+        profit_solver_lazy=100 - GAS_TASK,
+        profit_verifier_lazy=2 - GAS_ATTEST,
+    )
+
+
+def test_noise_gains_nothing() -> None:
+    found = play(Noisy(1.0), (Colluding(), 1))
+    each(found, settled=1, escaped=1, profit_solver_noisy=-GAS_TASK, profit_verifier_colluding=2 - GAS_ATTEST)
+
+
+def test_a_missed_deadline_costs_the_penalty() -> None:
+    found = play(Crashing(1.0), (Verifier(), 1))
+    each(found, expired=1, burned=10, profit_submitter=0, profit_verifier_honest=0)
+    each(found, profit_solver_crashing=-60 - 10 - GAS_TASK)
+    each(play(Solver(), (Verifier(), 1), crash_rate=1.0), expired=1, profit_solver_honest=-60 - 10 - GAS_TASK)
+
+
+@pytest.mark.parametrize("absent", [(Absent(), 1), (Copying(), 1)])
+def test_silence_voids_a_task(absent: tuple[Verifier, int]) -> None:
+    """The drawer is paid, everything else returns; the solver worked for nothing."""
+    found = play(Solver(), absent)
+    each(found, void=1, burned=0, profit_submitter=-1, profit_solver_honest=-60 - GAS_TASK)
+
+
+def test_being_offline_voids_a_task() -> None:
+    each(play(Solver(), (Verifier(), 1), downtime=1.0), void=1, profit_verifier_honest=0)
+
+
+def test_a_task_that_nobody_can_afford_is_not_sold() -> None:
+    each(play(Solver(), (Verifier(), 1), budget=59 * TOKEN, restitution=0), unsold=1, profit_submitter=0)
+
+
+def test_a_lost_challenge_costs_the_bond() -> None:
+    """Who accuses does not attest, so the task is void."""
+    found = play(Solver(), (Accusing(), 1))
+    each(
+        found,
+        void=1,
+        dismissed=1,
+        burned=10,
+        profit_solver_honest=-60 + 10 - GAS_TASK - GAS_DEFENCE,
+        profit_verifier_accusing=-20 - GAS_DISPUTE,
+    )
+
+
+def test_accusing_blindly_does_not_convict_a_cheat() -> None:
+    each(play(Lazy(1.0), (Accusing(), 1)), void=1, dismissed=1, convicted=0)
+    each(play(Withholder(), (Accusing(), 1)), convicted=1, dismissed=0)
+
+
+def test_copying_follows_the_first() -> None:
+    """Two seats: settled where one of them looks."""
+    found = play(Solver(), (Verifier(), 1), (Copying(), 1), verifiers=2, runs=400)
+    assert (found["settled"] + found["void"] == 1).all()
+    # Both draws copy in a quarter of the runs; within 4 standard deviations.
+    assert found["void"].mean() == pytest.approx(0.25, abs=4 * 0.433 / 20)
+    assert found["profit_verifier_copying"].max() == pytest.approx(2 - GAS_ATTEST)
+
+
+def test_a_mixed_strategy_looks_at_its_rate() -> None:
+    found = play(Lazy(1.0), (Mixing(0.7), 1), runs=2000)
+    assert found["convicted"].mean() == pytest.approx(0.7, abs=4 * (0.21 / 2000) ** 0.5)
+    assert (found["convicted"] + found["escaped"] == 1).all()
+
+
+# ------------------------------------------------------------------ bystanders and submitters
+
+
+def test_a_whistleblower_convicts_where_verifiers_do_not() -> None:
+    found = play(Lazy(1.0), (Colluding(), 1), bystanders=[(Bystander(1.0), 2)])
+    each(found, convicted=1, dismissed=0, profit_submitter=99)
+    each(found, profit_bystander_whistleblower=50 - 2 * (REPLAY + GAS_DISPUTE))
+
+
+def test_a_whistleblower_that_looks_elsewhere_says_nothing() -> None:
+    found = play(Lazy(0.01), (Colluding(), 1), bystanders=[(Bystander(1.0), 1)], segments=4, runs=2000)
+    assert found["convicted"].mean() == pytest.approx(0.25, abs=4 * (0.1875 / 2000) ** 0.5)
+    assert not found["dismissed"].any()
+
+
+def test_a_griefer_pays_for_every_game() -> None:
+    found = play(Solver(), (Verifier(), 1), bystanders=[(Griefer(1.0, games=3), 2)])
+    each(
+        found,
+        settled=1,
+        dismissed=6,
+        burned=60,
+        profit_bystander_griefer=-6 * (20 + GAS_DISPUTE),
+        profit_solver_honest=6 * (10 - GAS_DEFENCE) - GAS_TASK,
+    )
+
+
+def test_bonds_of_moot_games_return() -> None:
+    found = play(Lazy(1.0), (Verifier(), 1), bystanders=[(Griefer(1.0, games=3), 1)])
+    each(found, convicted=1, dismissed=0, burned=SLASH_BURNED, profit_bystander_griefer=-3 * GAS_DISPUTE)
+
+
+def test_an_honest_solver_that_is_silent_in_its_games_is_slashed() -> None:
+    found = play(Solver(), (Verifier(), 1), submitter=Challenging(), silence_rate=1.0)
+    each(found, convicted=1, false=0, profit_submitter=50 + 100 - 1 - GAS_DISPUTE)
+    found = play(Solver(), (Verifier(), 1), submitter=Challenging(2))
+    each(found, settled=1, dismissed=2, profit_submitter=-60 - 2 - 1 - 2 * (20 + GAS_DISPUTE))
+
+
+def test_a_submitter_that_vanishes_costs_the_solver_the_penalty() -> None:
+    found = play(Solver(), (Verifier(), 1), submitter=Vanishing(1.0))
+    each(found, expired=1, burned=10, profit_submitter=0, profit_solver_honest=-10 - GAS_TASK)
+
+
+def test_a_shill_that_wins_pays_the_penalty_itself() -> None:
+    found = play(Solver(), (Verifier(), 1), submitter=Shill(0.5, 0.5))
+    each(found, expired=1, profit_submitter=-10 - GAS_TASK, profit_solver_honest=0)
+
+
+def test_a_shill_lowers_a_second_price() -> None:
+    people = population([(Solver(), 1)], [(Verifier(), 1)], submitter=Shill(0.7, 0.7))
+    for submitter, price in ((people, 70), (population([(Solver(), 1)], [(Verifier(), 1)]), 100)):
+        case = Case(SMALL, submitter, second_price)
+        found = simulate(case, runs=3, rounds=2, seed=np.random.SeedSequence(1))
+        assert found["price"] == pytest.approx(price * TOKEN)
+
+
+# ------------------------------------------------------------------ what the contracts do not have
+
+
+def test_a_flagged_root_costs_a_slot_and_brings_the_jackpot() -> None:
+    found = play(Solver(), (Trusting(), 1), forced_error_rate=1.0, jackpot=7 * TOKEN)
+    each(found, settled=1, burned=10, profit_submitter=-63, profit_verifier_lazy=2 - 10 - GAS_ATTEST)
+    found = play(Solver(), (Verifier(), 1), forced_error_rate=1.0, jackpot=7 * TOKEN)
+    each(found, settled=1, burned=0, profit_submitter=-63 - 7)
+    each(found, profit_verifier_honest=2 + 7 - REPLAY - GAS_ATTEST)
+
+
+def test_flags_come_at_their_rate_and_are_shared_for_segment_k() -> None:
+    """Two seats, one root of segment K: both are fooled or none is."""
+    found = play(Solver(), (Trusting(), 50), verifiers=2, forced_error_rate=0.3, runs=2000)
+    burned = found["burned"]
+    assert burned.mean() == pytest.approx(2 * 0.3 * 10, rel=0.15)
+    assert set(np.round(burned)) == {0.0, 10.0, 20.0}
+    assert (
+        np.round(burned) == 10
+    ).mean() < 0.03  # One verifier in both seats has one duty: 1 run in 50, 0.3 of them.
+
+
+def test_redraws_replace_who_is_silent() -> None:
+    """A verifier of two is absent: without redraws half of the tasks are void, with R an eighth for R = 2."""
+    for redraws, void in ((0, 0.5), (2, 0.125)):
+        found = play(Solver(), (Verifier(), 1), (Absent(), 1), redraws=redraws, runs=2000)
+        assert found["void"].mean() == pytest.approx(void, abs=4 * (void * (1 - void) / 2000) ** 0.5)
+        assert (found["settled"] + found["void"] == 1).all()
+
+
+# ------------------------------------------------------------------ capital, slots, prices, arrivals
+
+
+def test_a_solver_without_capital_bids_no_more() -> None:
+    people = population([(Withholder(), 1)], [(Verifier(), 1)])
+    found = result(people, rounds=5, solver_capital=2)
+    each(found, convicted=2 / 5, unsold=3 / 5)
+    each(result(people, rounds=5), convicted=1)
+
+
+def test_slots_are_drawn_by_their_number() -> None:
+    people = population([(Lazy(1.0), 1)], [(Verifier(), 1, 9), (Trusting(), 1)])
+    assert people.honest == pytest.approx(0.9)
+    found = result(people, runs=2000)
+    assert found["convicted"].mean() == pytest.approx(0.9, abs=4 * (0.09 / 2000) ** 0.5)
+
+
+def test_the_price_of_work_moves_bids() -> None:
+    found = play(Solver(), (Verifier(), 1), token_volatility=0.1, runs=2000)
+    assert found["price"].std() == pytest.approx(6, rel=0.15)
+    assert found["price"].mean() == pytest.approx(60, abs=4 * 6 / 2000**0.5)
+    assert found["profit_solver_honest"] == pytest.approx(-GAS_TASK, abs=1e-5)
+
+
+def test_the_price_of_gas_keeps_its_mean() -> None:
+    found = play(Solver(), (Verifier(), 1), gas_volatility=0.2, runs=2000)
+    spent = -found["profit_solver_honest"]
+    assert spent.std() == pytest.approx(0.2 * GAS_TASK, rel=0.15)
+    assert spent.mean() == pytest.approx(GAS_TASK, abs=4 * 0.1 / 2000**0.5)
+
+
+def test_tasks_arrive_at_their_rate() -> None:
+    found = result(population([(Solver(), 1)], [(Verifier(), 1)]), runs=500, rounds=20, arrival_rate=0.4)
+    assert found["settled"] == pytest.approx((found["posted"] > 0).astype(float))
+    few = result(population([(Solver(), 1)], [(Verifier(), 1)]), runs=2, rounds=2, arrival_rate=0.0)
+    assert few["settled"].tolist() == [0, 0]

@@ -1,0 +1,163 @@
+"""What always holds (dispute.md section 10), over settings and populations of all strategies."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sim.agents.population import BYSTANDERS, SOLVERS, SUBMITTERS, VERIFIERS, Population, population
+from sim.agents.solvers import Lazy, Solver, Withholder
+from sim.agents.verifiers import Verifier
+from sim.engine.market import Market
+from sim.engine.streams import streams
+from sim.mechanism.auctions import AUCTIONS
+from sim.mechanism.booking import DRAWER, SUBMITTER
+from sim.setting import Setting
+from sim.units import TOKEN
+
+ROUNDS, ROWS = 4, 16
+SHARES = st.sampled_from([0.0, 0.3, 1.0])
+
+
+@st.composite
+def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> Setting:
+    """Small tasks, in which little amounts meet great ones and much is drawn twice."""
+    budget = draw(st.sampled_from([1, 60 * TOKEN, 100 * TOKEN]))
+    segments, verifiers = draw(st.integers(1, 6)), draw(st.integers(1, 5))
+    stake = draw(st.sampled_from([0, 1, 7, 1000 * TOKEN]))
+    values = {
+        "budget": budget,
+        "stake": stake,
+        "restitution": draw(st.sampled_from([0, budget])),
+        "audit_fee": draw(st.sampled_from([0, 3, 50 * TOKEN])),
+        "delay_penalty": draw(st.sampled_from([0, stake])),
+        "segments": segments,
+        "verifiers": verifiers,
+        "segments_per_verifier": draw(st.integers(1, segments)),
+        "matches": draw(st.integers(1, verifiers)),
+        "challenge_bond": draw(st.sampled_from([0, 3, 20 * TOKEN])),
+        "reward_cap": draw(st.sampled_from([0, 50 * TOKEN])),
+        "gas_volatility": draw(st.sampled_from([0.0, 0.5])),
+        "token_volatility": draw(st.sampled_from([0.0, 0.5])),
+        "downtime": draw(SHARES),
+        "crash_rate": draw(SHARES),
+        "silence_rate": draw(SHARES),
+        "arrival_rate": draw(st.sampled_from([0.0, 0.5, 1.0])),
+        "solver_capital": draw(st.integers(0, 2)),
+        "forced_error_rate": draw(SHARES),
+        "jackpot": draw(st.sampled_from([0, 5 * TOKEN])),
+        "redraws": draw(st.integers(0, 2)),
+        "markup": draw(st.sampled_from([0.0, 0.1, 1.0])),
+    }
+    return Setting(**{**values, **(fixed or {})})  # type: ignore[arg-type]
+
+
+@st.composite
+def people(draw: st.DrawFn, *, honest_solvers: bool = False, some_honest: bool = False) -> Population:
+    """Some of every kind; verifiers with several slots too."""
+    sizes = st.integers(0, 3)
+    solvers = [(Solver(), 2)] if honest_solvers else [(kind(), draw(sizes)) for kind in SOLVERS.values()]
+    verifiers = [(kind(), draw(sizes), draw(st.integers(1, 3))) for kind in VERIFIERS.values()]
+    return population(
+        [*solvers, (Solver(), 1)],
+        [*verifiers, (Verifier(), 1 if some_honest else 0), (VERIFIERS["lazy"](), 1)],
+        [(kind(draw(SHARES)), draw(sizes)) for kind in BYSTANDERS.values()],
+        SUBMITTERS[draw(st.sampled_from(sorted(SUBMITTERS)))](),
+    )
+
+
+def played(setting: Setting, everybody: Population, seed: int, auction: str = "first_price") -> Market:
+    luck = streams(np.random.SeedSequence(seed), ROWS)
+    market = Market(setting, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])
+    for _ in range(ROUNDS):
+        market.play()
+    return market
+
+
+@given(games(), people(), st.integers(0, 2**32), st.sampled_from(sorted(AUCTIONS)))
+@settings(max_examples=150)
+def test_inflow_is_payouts_refunds_and_burns(
+    setting: Setting, everybody: Population, seed: int, auction: str
+) -> None:
+    """To the unit, in every row, after every round; and every task has one end."""
+    luck = streams(np.random.SeedSequence(seed), ROWS)
+    market = Market(setting, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])
+    for _ in range(ROUNDS):
+        market.play()
+        assert market.books.ledger.balanced()
+    tally = market.books.tally
+    assert (tally.posted == tally.unsold + tally.expired + tally.convicted + tally.void + tally.settled).all()
+    assert (tally.escaped <= np.minimum(tally.false, tally.settled)).all()
+    assert (tally.posted <= ROUNDS).all()
+    assert (market.books.ledger.gains().sum(axis=0) == -market.books.ledger.burned).all()
+
+
+@given(games({"silence_rate": 0.0}), people(honest_solvers=True), st.integers(0, 2**32))
+def test_an_honest_solver_is_never_slashed(setting: Setting, everybody: Population, seed: int) -> None:
+    """By whom and how often it may be challenged, as long as it answers. It loses delay penalties at most."""
+    market = played(setting, everybody, seed)
+    books = market.books
+    assert not books.tally.convicted.any()
+    assert not books.tally.escaped.any()
+    lost = np.minimum(books.ledger.gains()[books.solvers], 0).sum(axis=0)
+    assert (-lost <= books.tally.expired * setting.delay_penalty).all()
+
+
+@given(games(), people(some_honest=True), st.integers(0, 2**32))
+def test_an_honest_verifier_never_loses_stake(setting: Setting, everybody: Population, seed: int) -> None:
+    """Whatever others do, and with forced errors."""
+    market = played(setting, everybody, seed)
+    gains = market.books.ledger.gains()[market.books.verifiers]
+    for group in everybody.verifiers:
+        if group.strategy.honest:
+            assert (gains[group.members] >= 0).all()
+
+
+@given(games({"downtime": 0.0, "crash_rate": 0.0, "arrival_rate": 1.0}), st.integers(0, 2**32), st.data())
+def test_a_false_result_challenged_is_always_slashed(
+    setting: Setting, seed: int, data: st.DataObject
+) -> None:
+    """Nothing that drawn honest verifiers hold false, and nothing that is not served, settles."""
+    cheat = data.draw(st.sampled_from([Withholder(), Lazy(1.0)]))
+    market = played(setting, population([(cheat, 3)], [(Verifier(), 4)]), seed)
+    tally = market.books.tally
+    assert (tally.convicted == tally.false).all()
+    assert (tally.convicted == tally.posted - tally.unsold).all()
+    assert not tally.settled.any()
+
+
+@given(games(), people(), st.integers(0, 2**32))
+def test_no_lock_pays_more_than_it_holds(setting: Setting, everybody: Population, seed: int) -> None:
+    """Each loses at most what it locked: stakes, escrows, bonds, and slots where errors are forced."""
+    market = played(setting, everybody, seed)
+    books, seats, games = market.books, setting.verifiers, everybody.submitter.most_games
+    gains = books.ledger.gains()
+    jackpots = (
+        setting.jackpot * seats * (setting.segments_per_verifier + 1) if setting.forced_error_rate else 0
+    )
+    escrow = setting.budget + setting.fees + setting.draw_fee + jackpots
+    slots = setting.stake_unit if setting.forced_error_rate else 0
+    assert (
+        gains[SUBMITTER] >= -ROUNDS * (escrow + setting.delay_penalty + games * setting.challenge_bond)
+    ).all()
+    assert (gains[DRAWER] >= 0).all()
+    assert (gains[books.solvers] >= -ROUNDS * setting.stake).all()
+    assert (gains[books.verifiers] >= -ROUNDS * seats * (setting.challenge_bond + slots)).all()
+    assert (gains[books.bystanders] >= -ROUNDS * setting.challenge_bond).all()
+
+
+@given(games({"arrival_rate": 0.0}), people(), st.integers(0, 2**32))
+def test_nothing_moves_where_no_task_arrives(setting: Setting, everybody: Population, seed: int) -> None:
+    books = played(setting, everybody, seed).books
+    assert not books.profits().any()
+    assert not books.tally.posted.any()
+
+
+@pytest.mark.parametrize("kind", ["withholder", "lazy"])
+def test_an_unbalanced_market_would_be_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The balance is a check that can fail: a slash that loses a unit is one."""
+    monkeypatch.setattr("sim.mechanism.ledger.Ledger.burn", lambda *_: None)
+    market = played(Setting(), population([(SOLVERS[kind](), 2)], [(Verifier(), 9)]), 1)
+    assert not market.books.ledger.balanced()

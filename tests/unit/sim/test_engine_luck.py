@@ -1,0 +1,153 @@
+"""Luck: the same seed gives the same run, variants meet the same luck, more runs leave the first ones as they are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.agents.bystanders import Bystander
+from sim.agents.population import Population, population
+from sim.agents.solvers import Lazy, Noisy, Solver
+from sim.agents.submitters import Shill
+from sim.agents.verifiers import Mixing, Verifier
+from sim.engine import simulate as simulating
+from sim.engine import streams as streaming
+from sim.engine.simulate import Case, Columns, simulate
+from sim.engine.streams import BLOCK, Streams, streams
+from sim.mechanism.arrays import Amounts
+from sim.mechanism.auctions import Assignment, first_price
+from sim.setting import Setting
+from sim.units import TOKEN
+
+EVERYTHING = Setting(
+    downtime=0.1,
+    crash_rate=0.1,
+    silence_rate=0.1,
+    arrival_rate=0.9,
+    gas_volatility=0.1,
+    token_volatility=0.1,
+    forced_error_rate=0.1,
+    redraws=1,
+)
+"""A setting that uses every stream."""
+PEOPLE = population(
+    [(Solver(), 4), (Lazy(0.3), 3), (Noisy(0.2), 3)],
+    [(Verifier(), 10), (Mixing(0.5), 10)],
+    [(Bystander(0.3), 2)],
+    Shill(0.3, 1.2),
+)
+
+
+def play(
+    runs: int, seed: int = 1, setting: Setting = EVERYTHING, people: Population = PEOPLE, rounds: int = 5
+) -> Columns:
+    return simulate(Case(setting, people), runs=runs, rounds=rounds, seed=np.random.SeedSequence(seed))
+
+
+def same(one: Columns, other: Columns) -> bool:
+    return one.keys() == other.keys() and all((one[name] == other[name]).all() for name in one)
+
+
+def asks_of(setting: Setting, people: Population = PEOPLE) -> list[Amounts]:
+    """What was bid in each round."""
+    seen: list[Amounts] = []
+
+    def auction(asks: Amounts, budget: Amounts) -> Assignment:
+        seen.append(asks.copy())
+        return first_price(asks, budget)
+
+    simulate(Case(setting, people, auction), runs=20, rounds=5, seed=np.random.SeedSequence(1))
+    return seen
+
+
+def test_the_same_seed_gives_the_same_results() -> None:
+    assert same(play(30), play(30))
+    assert not same(play(30), play(30, seed=2))
+
+
+def test_a_seed_is_not_used_up() -> None:
+    seed = np.random.SeedSequence(5)
+    case = Case(EVERYTHING, PEOPLE)
+    first = simulate(case, runs=9, rounds=3, seed=seed)
+    assert same(first, simulate(case, runs=9, rounds=3, seed=seed))
+    assert not same(first, simulate(case, runs=9, rounds=3, seed=seed.spawn(1)[0]))
+
+
+def test_the_first_runs_stay_when_more_are_asked_for() -> None:
+    many = play(40)
+    for fewer in (1, 7, 39):
+        assert same(play(fewer), {name: column[:fewer] for name, column in many.items()})
+
+
+def test_runs_across_the_borders_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "BLOCK", 8)
+    monkeypatch.setattr(simulating, "BLOCK", 8)
+    many = play(20)
+    for fewer in (1, 7, 8, 9, 16, 17):
+        assert same(play(fewer), {name: column[:fewer] for name, column in many.items()})
+    blocks = np.split(many["profit_submitter"][:16], 2)
+    assert (blocks[0] != blocks[1]).all()
+
+
+def test_a_whole_block_and_one_more() -> None:
+    many = play(BLOCK + 1, rounds=2)
+    assert same(play(BLOCK, rounds=2), {name: column[:BLOCK] for name, column in many.items()})
+    assert len(many["settled"]) == BLOCK + 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"verifiers": 6},
+        {"segments_per_verifier": 1},
+        {"segments": 50},
+        {"matches": 2},
+        {"stake": 7 * TOKEN, "delay_penalty": 0},
+        {"downtime": 0.5},
+        {"crash_rate": 0.9},
+        {"silence_rate": 1.0},
+        {"forced_error_rate": 0.0},
+        {"redraws": 3},
+        {"arrival_rate": 1.0},
+        {"verifier_count": 9},
+    ],
+)
+def test_a_variant_of_the_audit_leaves_bids_as_they_are(changed: dict[str, float]) -> None:
+    plain, variant = asks_of(EVERYTHING), asks_of(EVERYTHING.with_values(changed))
+    assert all((one == other).all() for one, other in zip(plain, variant))
+
+
+def test_other_verifiers_leave_bids_as_they_are() -> None:
+    others = replace(PEOPLE, verifiers=population([(Solver(), 1)], [(Mixing(0.1), 50)]).verifiers)
+    assert all((one == other).all() for one, other in zip(asks_of(EVERYTHING), asks_of(EVERYTHING, others)))
+
+
+def test_every_stream_has_numbers_of_its_own() -> None:
+    luck = streams(np.random.SeedSequence(3), 4)
+    first = {name: getattr(luck, name).uniform()[0] for name in Streams.__dataclass_fields__}
+    assert len(set(first.values())) == len(first)
+
+
+def test_whole_numbers_are_uniform_and_within_bounds() -> None:
+    found = streams(np.random.SeedSequence(3), BLOCK).draws.below(7, 50)
+    counts = np.bincount(found.ravel(), minlength=7)
+    assert len(counts) == 7
+    expected = found.size / 7
+    assert (
+        (counts - expected) ** 2
+    ).sum() / expected < 6 + 4 * 12**0.5  # Chi-square of 6: mean, 4 deviations.
+
+
+def test_more_rounds_do_not_change_what_is_bid_before() -> None:
+    """Deposits grow with the rounds; nobody's conduct depends on them."""
+    seen: list[list[Amounts]] = []
+    for rounds in (2, 6):
+        asks: list[Amounts] = []
+
+        def auction(table: Amounts, budget: Amounts, asks: list[Amounts] = asks) -> Assignment:
+            asks.append(table.copy())
+            return first_price(table, budget)
+
+        simulate(Case(EVERYTHING, PEOPLE, auction), runs=5, rounds=rounds, seed=np.random.SeedSequence(1))
+        seen.append(asks)
+    assert all((one == other).all() for one, other in zip(*seen))
