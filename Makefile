@@ -4,6 +4,7 @@
 #   make test        lint, contract tests, Python tests          make test-heavy   what takes minutes; goes on where it stopped
 #   make test-gpu    the kernels for NVIDIA GPUs (installs Triton, 200 MB; without a GPU they are interpreted)
 #   make bench       the performance table                       make lint         only the linters
+#   make studies     every study of the economics and its report, in build/sim; goes on where it stopped
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
 #
 # Needed: Python 3.11, Node 20 with npm. The npm packages of forge, anvil and cast are for x86-64 Linux;
@@ -32,10 +33,10 @@ NODE_READY := node_modules/.installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench studies clean
 
 help:
-	@sed -n '2,12s/^# \{0,1\}//p' Makefile
+	@sed -n '2,13s/^# \{0,1\}//p' Makefile
 
 setup: $(PYTHON_READY) $(NODE_READY)
 
@@ -105,6 +106,10 @@ test-gpu: setup
 bench: setup
 	$(MAKE) --no-print-directory contracts
 	$(BIN)/python -m benchmarks
+
+# --fresh: what other code has played is played anew; rows of the same question stay.
+studies: $(PYTHON_READY)
+	$(BIN)/sim run all --fresh --strict
 
 clean:
 	rm -rf build .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

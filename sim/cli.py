@@ -60,7 +60,9 @@ def list_studies(
 
 @app.command()
 def run(
-    study: StudyArgument,
+    study: Annotated[
+        str, typer.Argument(help="A study that `sim list` shows, a Python file with one, or 'all'.")
+    ],
     param: Annotated[
         list[str] | None, typer.Option(help="name=value (repeatable); amounts in tokens.")
     ] = None,
@@ -128,7 +130,10 @@ def report(
 def _play(asked: Asked, output: Output, strict: bool, *, sweeping: bool) -> ExitCode:
     from sim import commands
 
-    holds = commands.play(asked, output, sweeping=sweeping)
+    if asked.study == "all" and not sweeping:
+        holds = commands.play_all(asked, output)
+    else:
+        holds = commands.play(asked, output, sweeping=sweeping)
     return ExitCode.HOPELESS if strict and not holds else ExitCode.FINE
 
 

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ from sim.sweeping.workers import Workers, cores, here, pool
 RESULTS: Final = Path("build/sim")
 _SMALL: Final = 200_000
 """Task-rounds that are played here sooner than processes start."""
+_MOST_FAILED: Final = 20
+"""Claims that are printed."""
 
 
 @dataclass(frozen=True)
@@ -102,17 +104,19 @@ def show_parameters(output: Output) -> None:
 
 def play(asked: Asked, output: Output, *, sweeping: bool) -> bool:
     """Play what is asked, write the report, and tell whether all claims hold."""
-    question = _plan(asked, sweeping)
-    workers = _workers(asked, question)
-    path = asked.out if asked.out is not None else RESULTS / question.study.name
-    folder = Folder.open(path, manifest_of(question), fresh=asked.fresh)
-    try:
-        with _bar(question.study.name) as progress:
-            results = fill(question, folder, workers, progress=progress)
-    except KeyboardInterrupt:
-        print(f"the same command goes on with what {path} holds", file=sys.stderr)
-        raise
-    return _conclude(results, output)
+    results = _play(asked, sweeping)
+    output.result(_conclude(results, output))
+    return _holds(results)
+
+
+def play_all(asked: Asked, output: Output) -> bool:
+    """Play every study over its own grid in a folder of its own. Raises SweepError when parameters are given."""
+    if asked.params:
+        raise SweepError("expected no --param beside 'all', for studies differ in theirs; name one study")
+    out = asked.out if asked.out is not None else RESULTS
+    everything = [_play(replace(asked, study=name, out=out / name), sweeping=False) for name in STUDIES]
+    output.result([_conclude(results, output) for results in everything])
+    return all(_holds(results) for results in everything)
 
 
 def write_reports(folder: Path, output: Output) -> None:
@@ -126,6 +130,19 @@ def write_reports(folder: Path, output: Output) -> None:
     for path in paths:
         output.say(path)
     output.result({"reports": paths})
+
+
+def _play(asked: Asked, sweeping: bool) -> Results:
+    question = _plan(asked, sweeping)
+    workers = _workers(asked, question)
+    path = asked.out if asked.out is not None else RESULTS / question.study.name
+    folder = Folder.open(path, manifest_of(question), fresh=asked.fresh)
+    try:
+        with _bar(question.study.name) as progress:
+            return fill(question, folder, workers, progress=progress)
+    except KeyboardInterrupt:
+        print(f"the same command goes on with what {path} holds", file=sys.stderr)
+        raise
 
 
 def _plan(asked: Asked, sweeping: bool) -> Plan:
@@ -155,32 +172,36 @@ def _workers(asked: Asked, question: Plan) -> Workers:
     return here if jobs == 1 else pool(min(jobs, question.chunks))
 
 
-def _conclude(results: Results, output: Output) -> bool:
+def _conclude(results: Results, output: Output) -> dict[str, Any]:
+    """Write the report, say what was found, and return it for programs."""
     path = write_report(results)
     claims, findings = results.answer.claims, results.answer.findings
     failed = [claim for claim in claims if not claim.holds]
     for finding in findings:
         output.say(f"- {finding.sentence}")
     if claims:
-        output.say(f"{len(claims) - len(failed)} of {len(claims)} claims hold")
-    for claim in failed:
+        output.say(f"{len(claims) - len(failed):,} of {len(claims):,} claims hold")
+    for claim in failed[:_MOST_FAILED]:
         output.say(
             f"  does not hold: {claim.text}: expected {claim.expected:.6g}, measured {claim.measured:.6g}"
         )
+    if len(failed) > _MOST_FAILED:
+        output.say(f"  and {len(failed) - _MOST_FAILED:,} more; the report begins with them")
     output.say(f"{results.rows.count:,} rows in {results.folder.path}, report in {path}")
-    output.result(
-        {
-            "study": results.study.name,
-            "folder": str(results.folder.path),
-            "report": str(path),
-            "digest": results.manifest["digest"],
-            "points": results.manifest["points"],
-            "rows": results.rows.count,
-            "findings": [finding.sentence for finding in findings],
-            "claims": [_plain(claim) for claim in claims],
-        }
-    )
-    return not failed
+    return {
+        "study": results.study.name,
+        "folder": str(results.folder.path),
+        "report": str(path),
+        "digest": results.manifest["digest"],
+        "points": results.manifest["points"],
+        "rows": results.rows.count,
+        "findings": [finding.sentence for finding in findings],
+        "claims": [_plain(claim) for claim in claims],
+    }
+
+
+def _holds(results: Results) -> bool:
+    return all(claim.holds for claim in results.answer.claims)
 
 
 def _plain(claim: Claim) -> dict[str, Any]:

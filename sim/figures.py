@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 DASHES: Final = ("-", "--", "-.", ":")
 """Beyond eight lines the dashes change."""
+MOST_MARKS: Final = 1000
+"""More are drawn as pixels: a file of vectors would have megabytes."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def heat_map(
     if finite.size and finite.min() < 0 < finite.max():
         most = float(np.abs(finite).max())
         limits = {"cmap": "RdBu_r", "vmin": -most, "vmax": most}
-    mesh = axes.pcolormesh(across, up, shown, shading="nearest", rasterized=shown.size > 2500, **limits)
+    mesh = axes.pcolormesh(across, up, shown, shading="nearest", rasterized=shown.size > MOST_MARKS, **limits)
     figure.colorbar(mesh, ax=axes, label=label)
     inside = [level for level in contours if finite.size and finite.min() < level < finite.max()]
     if inside and min(shown.shape) > 1:
@@ -111,7 +113,7 @@ def parity(
 ) -> Figure:
     """Measured over expected values, with bars of two standard errors; on the diagonal they are the same."""
     figure, axes = _empty()
-    axes.errorbar(
+    bars = axes.errorbar(
         expected,
         measured,
         yerr=2 * np.asarray(error),
@@ -120,6 +122,8 @@ def parity(
         markersize=4,
         elinewidth=0.8,
     )
+    for part in (bars[0], *bars[2]):
+        part.set_rasterized(np.size(expected) > MOST_MARKS)
     ends = [float(np.min(expected)), float(np.max(expected))]
     axes.plot(ends, ends, color="0.4", linewidth=0.8)
     axes.set(xlabel=x, ylabel=y)

@@ -16,6 +16,8 @@ from sim.errors import ResultsError
 from sim.results import manifest
 
 _PARTS: Final = "parts"
+_OURS: Final = (_PARTS, "report.html")
+"""What may lie in a folder without a manifest: a clearing that was interrupted left it."""
 
 
 class Folder:
@@ -27,17 +29,25 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path, about: Mapping[str, Any], *, fresh: bool = False) -> Folder:
-        """A folder for results with the manifest `about`, made or gone on with; `fresh` removes other results first.
+        """A folder for results with the manifest `about`, made or gone on with; `fresh` replaces those of another.
 
         Raises ResultsError when it holds results of another question or what is none, or cannot be written.
         """
         folder = cls(path, about)
         try:
-            if fresh:
-                folder._clear()
-            if (path / manifest.NAME).exists():
-                folder._must_be(manifest.read(path / manifest.NAME))
-            elif path.exists() and any(path.iterdir()):
+            there = path / manifest.NAME
+            if there.exists():
+                other = manifest.difference(manifest.read(there), about)
+                if other is not None and not fresh:
+                    raise ResultsError(
+                        f"{path}: expected results of this question, got those of another: {other}; "
+                        f"give another --out, or --fresh to replace them"
+                    )
+                if other is not None:
+                    folder._clear()
+            if there.exists():
+                (path / _PARTS).mkdir(exist_ok=True)
+            elif path.exists() and any(found.name not in _OURS for found in path.iterdir()):
                 raise ResultsError(
                     f"{path}: expected an empty folder or one of results, got one with other files; give another --out"
                 )
@@ -79,18 +89,8 @@ class Folder:
         except OSError as error:
             raise _unwritable(self.path, error) from error
 
-    def _must_be(self, there: Mapping[str, Any]) -> None:
-        differs = manifest.difference(there, self.manifest)
-        if differs is not None:
-            raise ResultsError(
-                f"{self.path}: expected results of this question, got those of another: {differs}; "
-                f"give another --out, or --fresh to replace them"
-            )
-
     def _clear(self) -> None:
-        """Remove what `sim` wrote, the manifest last, and nothing else."""
-        if not (self.path / manifest.NAME).exists():
-            return
+        """Remove rows, then the manifest, and nothing that `sim` did not write."""
         for path in (self.path / _PARTS).glob("*.parquet"):
             path.unlink()
         (self.path / manifest.NAME).unlink()

@@ -77,7 +77,9 @@ def _claims(claims: Sequence[Claim]) -> str:
         return ""
     held = sum(claim.holds for claim in claims)
     rows = "".join(map(_claim, sorted(claims, key=lambda claim: claim.holds)[:MOST_CLAIMS]))
-    left = f"<p>{len(claims) - MOST_CLAIMS:,} more that hold.</p>" if len(claims) > MOST_CLAIMS else ""
+    left = (
+        f"<p>{len(claims) - MOST_CLAIMS:,} more claims are left out.</p>" if len(claims) > MOST_CLAIMS else ""
+    )
     return (
         f"<h2>{held:,} of {len(claims):,} claims hold</h2><p>A claim holds within 4 standard errors.</p>"
         f"<table><tr><th>Claim</th><th>Expected</th><th>Measured</th><th>Standard error</th><th>Holds</th></tr>"

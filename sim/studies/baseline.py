@@ -6,9 +6,8 @@ compared with `sim.theory`. Devices are alike here and nobody crashes, for which
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Lazy
 from sim.agents.verifiers import Trusting, Verifier
 from sim.errors import SettingError
+from sim.mechanism.arrays import Floats
 from sim.setting import KNOWN, Setting
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
@@ -26,44 +26,45 @@ from sim.units import TOKEN
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_WITHOUT_TERM: Final = ("device_spread", "crash_rate", "downtime")
-"""Parameters that the closed forms know at 0 only."""
+_WITHOUT_TERM: Final = (
+    "device_spread",
+    "crash_rate",
+    "downtime",
+    "silence_rate",
+    "arrival_rate",
+    "token_volatility",
+    "solver_capital",
+    "forced_error_rate",
+)
+"""Parameters that the closed forms have no term for: they stay as `Baseline.setting` has them."""
 
 
 class Forms(NamedTuple):
-    """Expected values of one task, amounts in token units: see `Baseline.forms`."""
+    """Expected values of one task at each point, (points,), amounts in token units: see `Baseline.forms`."""
 
-    escape: float
-    profit: float
-    swing: float
+    escape: Floats
+    profit: Floats
+    swing: Floats
     """Between the profit of a task that escapes and that of one that is convicted."""
-    burned: float
-    burned_once: float
+    burned: Floats
+    burned_once: Floats
     """By one conviction."""
 
 
 class Measure(NamedTuple):
-    """A column beside its closed form: (expected, what hangs on the coin)."""
+    """A column beside its closed form: what is expected, and what hangs on the coin."""
 
     column: str
     text: str
     axis: str
-    of: Callable[[Forms], tuple[float, float]]
-    unit: float
+    unit: int
+    of: Callable[[Forms], tuple[Floats, Floats]]
 
 
 MEASURES: Final = (
-    Measure("escaped", "escape", "share of tasks that escape", lambda form: (form.escape, 1.0), 1.0),
-    Measure(
-        "profit_solver_lazy",
-        "cheater's profit",
-        "profit, tokens a task",
-        lambda form: (form.profit, form.swing),
-        TOKEN,
-    ),
-    Measure(
-        "burned", "burned stake", "burned, tokens a task", lambda form: (form.burned, form.burned_once), TOKEN
-    ),
+    Measure("escaped", "escape", "share that escapes", 1, lambda f: (f.escape, np.ones_like(f.escape))),
+    Measure("profit_solver_lazy", "cheater's profit", "tokens a task", TOKEN, lambda f: (f.profit, f.swing)),
+    Measure("burned", "burned stake", "tokens a task", TOKEN, lambda f: (f.burned, f.burned_once)),
 )
 
 
@@ -90,11 +91,12 @@ class Baseline(Study):
 
     def population(self, setting: Setting, point: Point) -> Population:
         """All solvers lazy. Raises SettingError where the closed forms do not reach."""
+        own = self.setting()
         for name in _WITHOUT_TERM:
-            if getattr(setting, name):
+            kept, given = getattr(own, name), getattr(setting, name)
+            if given != kept:
                 raise SettingError(
-                    f"{name}: expected 0, for the closed forms have no term for it, got {getattr(setting, name)}; "
-                    f"leave it out"
+                    f"{name}: expected {kept:g}, for the closed forms have no term for it, got {given:g}; leave it out"
                 )
         solver = Lazy(point["false_share"])
         dearest = setting.training_cost * solver.expected_effort(setting) * (1 + 2 * setting.markup)
@@ -114,7 +116,7 @@ class Baseline(Study):
         """All three at every point."""
         points = points_of(self, table)
         tasks = int(by_point(table, "run").shape[1] * table["rounds"][0])
-        forms = [self.forms(point) for point in points]
+        forms = self.forms(points)
         found = [_compared(self, measure, table, points, forms, tasks) for measure in MEASURES]
         own = set(points[0]) == set(self.axes())
         return Answer(
@@ -122,72 +124,77 @@ class Baseline(Study):
             [claim for claims in found for claim in claims],
         )
 
-    def forms(self, point: Point) -> Forms:
-        """What theory expects of one task at a point.
+    def forms(self, points: Sequence[Point]) -> Forms:
+        """What theory expects of one task at each point.
 
         The lowest of n asks whose markups are uniform on 0 to 2 has the mean markup 2 / (n + 1). Gas is no part of
         `cheating_profit`: every task costs some, a dispute more.
         """
-        case = self.case(point)
-        setting, solver = case.setting, Lazy(point["false_share"])
-        false, cost = solver.false(setting), setting.training_cost
-        price = cost * (1 - false / setting.segments) * (1 + setting.markup * 2 / (setting.solver_count + 1))
-        gas = setting.gas_price * TOKEN
-        audit = {
-            "segments": setting.segments,
+        cases = [self.case(point) for point in points]
+        settings = [case.setting for case in cases]
+
+        def all_of(name: str) -> Floats:
+            return np.array([getattr(setting, name) for setting in settings], dtype=np.float64)
+
+        false = np.array([Lazy(p["false_share"]).false(setting) for p, setting in zip(points, settings)])
+        cost, gas = all_of("training_cost"), all_of("gas_price") * TOKEN
+        price = (
+            cost
+            * (1 - false / all_of("segments"))
+            * (1 + all_of("markup") * 2 / (all_of("solver_count") + 1))
+        )
+        audit: dict[str, Any] = {
+            "segments": all_of("segments"),
             "false": false,
-            "segments_per_verifier": setting.segments_per_verifier,
-            "verifiers": setting.verifiers,
-            "honest": case.population.honest,
+            "segments_per_verifier": all_of("segments_per_verifier"),
+            "verifiers": all_of("verifiers"),
+            "honest": np.array([case.population.honest for case in cases]),
             "rerolls": 0,
         }
-        escape = float(escape_probability(**audit))
-        profit = cheating_profit(
-            **audit, price=price, gain=setting.gain, stake=setting.stake, cost=cost, kept=0.0
-        )
-        split = slash_split(setting.stake, setting.reward_cap, setting.restitution)
+        escape = escape_probability(**audit)
+        gain, stake = all_of("gain"), all_of("stake")
+        profit = cheating_profit(**audit, price=price, gain=gain, stake=stake, cost=cost, kept=0.0)
+        splits = [slash_split(one.stake, one.reward_cap, one.restitution) for one in settings]
+        burned = np.array([split.burned + split.rest for split in splits], dtype=np.float64)
         return Forms(
             escape=escape,
-            profit=float(profit) - gas * (setting.gas_task + (1 - escape) * setting.gas_defence),
-            swing=price + setting.gain + setting.stake + gas * setting.gas_defence,
-            burned=(1 - escape) * (split.burned + split.rest),
-            burned_once=split.burned + split.rest,
+            profit=profit - gas * (all_of("gas_task") + (1 - escape) * all_of("gas_defence")),
+            swing=price + gain + stake + gas * all_of("gas_defence"),
+            burned=(1 - escape) * burned,
+            burned_once=burned,
         )
 
 
 def _compared(
-    study: Study, measure: Measure, table: Table, points: Sequence[Point], forms: Sequence[Forms], tasks: int
+    study: Study, measure: Measure, table: Table, points: Sequence[Point], forms: Forms, tasks: int
 ) -> list[Claim]:
     """A claim for each point. A task is a coin: the error of a mean is at least the coin's times what hangs on it.
 
     It is never below that of one task: where theory expects less than one event in all, one is no contradiction.
     """
-    means, errors = mean(table, measure.column), standard_error(table, measure.column)
-    claims = []
-    for point, form, measured, seen in zip(points, forms, means, errors):
-        expected, swing = measure.of(form)
-        coin = max(math.sqrt(form.escape * (1 - form.escape) / tasks), 1 / tasks) * swing
-        error = max(coin, seen) if math.isfinite(seen) else coin
-        where = ", ".join(f"{name} {study.unit(name).format(value)}" for name, value in point.items())
-        claims.append(
-            Claim(
-                f"{measure.text} at {where}",
-                expected / measure.unit,
-                measured / measure.unit,
-                error / measure.unit,
-            )
-        )
-    return claims
+    expected, swing = measure.of(forms)
+    coin = np.maximum(np.sqrt(forms.escape * (1 - forms.escape) / tasks), 1 / tasks) * swing
+    seen = standard_error(table, measure.column)
+    error = np.where(np.isfinite(seen), np.maximum(coin, seen), coin)
+    numbers = np.stack([expected, mean(table, measure.column), error]) / measure.unit
+    return [
+        Claim(f"{measure.text} at {_where(study, point)}", *(float(number) for number in column))
+        for point, column in zip(points, numbers.T)
+    ]
+
+
+def _where(study: Study, point: Point) -> str:
+    return ", ".join(f"{name} {study.unit(name).format(value)}" for name, value in point.items())
 
 
 def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim], own: bool) -> Finding:
     """A sentence that says what the figure shows: lines over the study's own grid, else expected beside measured."""
     worst = max(abs(claim.expected - claim.measured) / claim.error for claim in claims)
     holding = sum(claim.holds for claim in claims)
-    verb = "meets" if holding == len(claims) else "does not meet"
+    verb = "agree" if holding == len(claims) else "do not agree"
     sentence = (
-        f"The engine's {measure.text} {verb} theory: {holding} of {len(claims)} points within 4 standard errors, "
-        f"the farthest {worst:.1f} away"
+        f"Engine and theory {verb} on the {measure.text}: {holding:,} of {len(claims):,} points within 4 standard "
+        f"errors, the farthest {worst:.1f} away"
     )
     return Finding(sentence, _lines(measure, points, claims) if own else _parity(measure, claims))
 
