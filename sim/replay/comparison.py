@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from sim.errors import Disagreement
@@ -65,6 +65,8 @@ class Comparison:
     """How many balances were compared in all."""
     judged: tuple[str, ...] = ()
     """Instructions of which the EVM computed an element again."""
+    gains: Mapping[str, int] = field(default_factory=dict)
+    """What everybody has more than at first, token units."""
 
     @property
     def differing(self) -> tuple[Line, ...]:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import torch
 
+from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from sim.replay.comparison import Comparison
 from sim.replay.scenarios import Scenario
@@ -25,10 +26,15 @@ def replay(scenario: Scenario, say: Callable[[str], None]) -> Comparison:
         return replay_on(devnet, scenario, say)
 
 
-def replay_on(devnet: Devnet, scenario: Scenario, say: Callable[[str], None]) -> Comparison:
-    """The same on a development chain that is there, with contracts of its own. ASSAY_HOME is written to."""
+def replay_on(
+    devnet: Devnet, scenario: Scenario, say: Callable[[str], None], deployment: Deployment | None = None
+) -> Comparison:
+    """The same on a development chain that is there. ASSAY_HOME is written to.
+
+    `deployment` holds contracts that nobody has used, with the scenario's parameters; None deploys such.
+    """
     torch.set_num_threads(1)
     with ExitStack() as stack:
-        stage = Stage(devnet, scenario, say, stack)
+        stage = Stage(devnet, scenario, say, stack, deployment)
         life = Life(stage)
         return stage.close(tuple(life.play() for _ in range(scenario.tasks)))

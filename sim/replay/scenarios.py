@@ -85,10 +85,11 @@ def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False)
         segments=3,
         verifiers=3,
         segments_per_verifier=1,
-        training_cost=90 * TOKEN,
+        training_cost=60 * TOKEN,
         markup=1.0,
         device_spread=0.05,
         downtime=0.1,
+        matches=1 + seed % 2,
     )
     return Scenario(name, text, people, terms, None, tasks=tasks, seed=seed, exact=exact)
 
@@ -178,6 +179,14 @@ _ALL = (
         (_HONEST,),
         missed_draws=2,
         terms=_RAISED | {"training_cost": 1, "markup": 0.0},
+    ),
+    _story(
+        "two_matches",
+        "segments need two attestations: where one verifier got every seat, another is drawn for the last segment",
+        "settled",
+        Solver(),
+        (_HONEST,) * 2,
+        terms={"matches": 2},
     ),
     _story(
         "collusion",

@@ -6,6 +6,7 @@ stream. What the market decided is kept, so that it can be carried out by transa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,9 @@ class _Drawn(Checker):
     def check(self, task: Task) -> Checks:
         """As the engine's, with the draw that is there."""
         drawn = self.drawn
+        if len(drawn.verifiers) > self.setting.verifiers:
+            # Seats for segment K alone, drawn because fewer than A verifiers were.
+            self.setting = replace(self.setting, verifiers=len(drawn.verifiers))
         hit: Flags = drawn.segments.min(axis=0) <= task.work.false
         luck = self.luck.checks.uniform(len(drawn.verifiers))
         check = self._act(task, drawn.verifiers, hit, luck, self.luck.outages)

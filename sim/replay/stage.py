@@ -12,6 +12,7 @@ from typing import Final
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, open_account
 from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
+from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.transactions import Sender, Sending
 from protocol.runtime.home import VARIABLE
@@ -38,7 +39,12 @@ class Stage:
     """
 
     def __init__(
-        self, devnet: Devnet, scenario: Scenario, say: Callable[[str], None], stack: ExitStack
+        self,
+        devnet: Devnet,
+        scenario: Scenario,
+        say: Callable[[str], None],
+        stack: ExitStack,
+        deployment: Deployment | None = None,
     ) -> None:
         """`stack` closes what is opened here. Raises StudyError for more people than there are accounts."""
         people = scenario.population
@@ -54,8 +60,7 @@ class Stage:
         self.judged: list[str] = []
         self.compared = 0
         self._say = say
-        with Sender(devnet.connection, open_account(f"dev:{_DEPLOYER}", devnet.chain_id), QUICK) as sender:
-            deployment = deploy(sender, self.amounts.parameters())
+        deployment = deployment or deployed(devnet, self.amounts)
         self.clients = [
             stack.enter_context(connect(devnet.url, deployment, f"dev:{number}", sending=QUICK))
             for number in range(len(self.names))
@@ -106,6 +111,7 @@ class Stage:
             events=tuple(self.events),
             compared=self.compared,
             judged=tuple(self.judged),
+            gains=dict(zip(self.names, self.books.ledger.gains()[:, 0].tolist(), strict=True)),
         )
 
     def _fund(self) -> list[int]:
@@ -125,6 +131,12 @@ class Stage:
             client.token.mint(client.address, amount + amounts.outside)
             client.fund(amount)
         return deposits
+
+
+def deployed(devnet: Devnet, amounts: Amounts) -> Deployment:
+    """Contracts with these amounts among their parameters."""
+    with Sender(devnet.connection, open_account(f"dev:{_DEPLOYER}", devnet.chain_id), QUICK) as sender:
+        return deploy(sender, amounts.parameters())
 
 
 def _names(scenario: Scenario) -> list[str]:

@@ -13,11 +13,18 @@ from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.transactions import Sender, Sending
+from sim.replay.amounts import Amounts
+from sim.replay.comparison import Comparison
+from sim.replay.play import replay_on
+from sim.replay.scenarios import SCENARIOS, Scenario
+from sim.replay.stage import deployed as deployed_with
+from sim.replay.stage import own_home
 
 QUICK = Sending(timeout=30.0, poll=0.01)
 """A block for each transaction: a receipt is there at once."""
 
 Connect = Callable[[int], Client]
+Replayed = Callable[[Scenario, Callable[[str], None]], Comparison]
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +56,19 @@ def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
     """`connected(i)` is a client for development account i; all are closed in the end."""
     with ExitStack() as stack:
         yield lambda index: stack.enter_context(connect(chain.url, deployed, f"dev:{index}", sending=QUICK))
+
+
+@pytest.fixture(scope="session")
+def odd_amounts(devnet: Devnet) -> Deployment:
+    """Contracts that only replays of the simulation's scenarios use: their amounts are odd, so that roundings show."""
+    with own_home():
+        return deployed_with(devnet, Amounts.of(SCENARIOS["honest"].setting))
+
+
+@pytest.fixture
+def replayed(odd_amounts: Deployment, chain: Devnet) -> Replayed:
+    """`replayed(scenario, say)` plays it on the development chain; what it does to it is undone."""
+    return lambda story, say: replay_on(chain, story, say, None if story.exact else odd_amounts)
 
 
 @pytest.fixture
