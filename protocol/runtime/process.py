@@ -26,8 +26,9 @@ def keep_memory() -> bool:
 
     By itself glibc maps every block above 128 KiB anew until blocks of its size have been freed, and returns what is
     free at the heap's end after each step. A step's values come and go by the gigabyte, and each page that is taken is
-    a fault, and zeroed: half a second of a first step of a GPT of 50M, on two cores. Nothing is held that is not freed
-    by the program; the most memory in use becomes less, for blocks are reused instead of mapped beside each other.
+    a fault, and zeroed: 832,000 faults up to the first step of a GPT of 50M, 484,000 with this and with loading that
+    shares equal tensors. Nothing is held that is not freed by the program; the most memory in use becomes less, for
+    blocks are reused instead of mapped beside each other.
     """
     if not sys.platform.startswith("linux"):
         return False
