@@ -127,6 +127,27 @@ def report(
         commands.write_reports(folder, _output("report", as_json))
 
 
+@app.command()
+def replay(
+    scenario: Annotated[str | None, typer.Argument(help="A scenario; without one, all are shown.")] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, max=1_000, help="Tasks in a row, of `market`.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Luck of the agents, of `market`.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Play a scenario on the real contracts, on an anvil of its own, and compare every balance with the engine's.
+
+    Ends with 3 when the engine and the contracts differ.
+    """
+    from sim.replay import command
+
+    with _errors_reported():
+        output = _output("replay", as_json)
+        if scenario is None:
+            command.show_scenarios(output)
+        else:
+            command.run(scenario, tasks, seed, output)
+
+
 def _play(asked: Asked, output: Output, strict: bool, *, sweeping: bool) -> ExitCode:
     from sim import commands
 
@@ -148,8 +169,10 @@ def _errors_reported() -> AbstractContextManager[None]:
 
     def known(error: BaseException) -> ExitCode | None:
         from protocol.economics import StakeError
+        from protocol.failures import known as known_of_all
         from sim.theory import TheoryError
 
-        return ExitCode.HOPELESS if isinstance(error, (StakeError, TheoryError)) else None
+        hopeless = isinstance(error, (StakeError, TheoryError))
+        return ExitCode.HOPELESS if hopeless else known_of_all(error)
 
     return reported(known)
