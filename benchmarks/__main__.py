@@ -24,6 +24,7 @@ from benchmarks import (
     products,
     repdl,
     resnet,
+    simulation,
     starting,
     tracing,
     training,
@@ -45,6 +46,7 @@ GROUPS = {
     "tracing": tracing.rows,
     "commands": commands.rows,
     "gas": gas.rows,
+    "simulation": simulation.rows,
 }
 
 

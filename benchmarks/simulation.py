@@ -1,0 +1,135 @@
+"""The simulation's engine: task-rounds a second on two processes; and beside the same market in plain Python and Mesa.
+
+Baseline: 20 solvers bid, 3 verifiers are drawn of 200, of which 140 look; solvers invent a tenth of the segments; fees
+and slashes are booked in whole units. The three models run in turn, each in one process; the rivals, told what to play
+over a pipe, in an environment of their own under build/, which is made when it is first needed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measure import Action, Row, quartiles, side_by_side
+from sim.agents.population import population
+from sim.agents.solvers import Lazy
+from sim.agents.verifiers import Trusting, Verifier
+from sim.engine.simulate import Case, simulate
+from sim.setting import Setting
+
+HERE = Path(__file__).parent
+ENVIRONMENT = HERE.parent / "build" / "rivals"
+PINNED = (
+    "Mesa==3.3.1",
+    "numpy==2.4.6",
+    "pandas==3.1.1",
+    "python-dateutil==4.0.0",
+    "scipy==1.17.1",
+    "tqdm==4.70.1",
+    "tzdata==2026.6",
+)
+PROCESSES = 2
+RUNS, ROUNDS = 8_192, 50
+"""Of one timed call of the engine: 400,000 task-rounds, half a second."""
+RIVALS = {"plain Python": ("simulation_plain.py", 4_000), "Mesa 3.3.1": ("simulation_mesa.py", 2_000)}
+"""Their scripts, and task-rounds of one timed call."""
+TURNS = 9
+HONEST, FALSE_SHARE = 140, 0.1
+
+
+def case() -> Case:
+    """The baseline market."""
+    setting = Setting()
+    people = population(
+        [(Lazy(FALSE_SHARE), setting.solver_count)],
+        [(Verifier(), HONEST), (Trusting(), setting.verifier_count - HONEST)],
+    )
+    return Case(setting, people)
+
+
+def terms() -> dict[str, float]:
+    """The same market, as the plain model takes it."""
+    setting = case().setting
+    return {**asdict(setting), "honest_verifiers": HONEST, "false": Lazy(FALSE_SHARE).false(setting)}
+
+
+def rows() -> list[Row]:
+    """Task-rounds a second, and how many times as fast as each rival."""
+    return [*_speeds(), *_beside()]
+
+
+def _play(seed: int) -> float:
+    """Seconds of processor time for RUNS x ROUNDS task-rounds."""
+    start = time.process_time()
+    simulate(case(), runs=RUNS, rounds=ROUNDS, seed=np.random.SeedSequence(seed))
+    return time.process_time() - start
+
+
+def _speeds() -> Iterator[Row]:
+    """By the clock, which on a busy machine shows what is left to the two; and by the processor time they had."""
+    clock, processor = [], []
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        list(pool.map(_play, range(PROCESSES)))
+        for turn in range(TURNS):
+            start = time.perf_counter()
+            took = list(pool.map(_play, range(turn, turn + PROCESSES)))
+            clock.append(PROCESSES * RUNS * ROUNDS / (time.perf_counter() - start))
+            processor.append(PROCESSES * RUNS * ROUNDS / (sum(took) / PROCESSES))
+    what = f"simulation, baseline market, {PROCESSES} processes"
+    yield _speed(f"{what}, by the clock", clock)
+    yield _speed(f"{what}, by processor time", processor)
+
+
+def _speed(what: str, speeds: Sequence[float]) -> Row:
+    found = quartiles(speeds)
+    spread = f"{found.low:,.0f}–{found.high:,.0f}"
+    return Row(what, f"{found.median:,.0f} task-rounds/s", "1,000,000", spread)
+
+
+def _beside() -> Iterator[Row]:
+    python = _environment()
+    with _rival(python, "plain Python") as plain, _rival(python, "Mesa 3.3.1") as mesa:
+        found = side_by_side(lambda: _play(1), {"plain Python": plain, "Mesa 3.3.1": mesa}, TURNS)
+    for name, times in found.items():
+        faster = quartiles([RUNS * ROUNDS / RIVALS[name][1] / ratio for ratio in times])
+        what = f"simulation, task-rounds a second, one process: engine / {name}"
+        yield Row(what, f"{faster.median:.0f}x", "", f"{faster.low:.0f}–{faster.high:.0f}", faster)
+
+
+@contextmanager
+def _rival(python: Path, name: str) -> Iterator[Action]:
+    """A process that plays a market when it is called."""
+    script, rounds = RIVALS[name]
+    command = [str(python), str(HERE / script)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+
+        def play() -> None:
+            print(json.dumps([terms(), rounds, 1]), file=process.stdin, flush=True)
+            if process.stdout is None or process.stdout.readline().strip() != "played":
+                raise RuntimeError(f"expected {name} to play, got nothing; see its output")
+
+        yield play
+        process.stdin.close()
+
+
+def _environment() -> Path:
+    """The interpreter of the rivals' environment, with what is pinned and nothing else."""
+    python, made = ENVIRONMENT / "bin" / "python", ENVIRONMENT / "pinned.json"
+    if not made.exists() or json.loads(made.read_text()) != list(PINNED):
+        print("benchmarks: making the environment of Mesa", file=sys.stderr)
+        venv.create(ENVIRONMENT, clear=True, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "-qq", "--no-deps", *PINNED], check=True)
+        made.write_text(json.dumps(PINNED))
+    return python

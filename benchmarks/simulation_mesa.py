@@ -1,0 +1,102 @@
+"""The baseline market as a model of Mesa: agents in agent sets, asked one by one. Run in an environment that has Mesa.
+
+The rules are those of simulation_plain.py; what differs is who acts: each solver and verifier is an agent.
+"""
+
+from __future__ import annotations
+
+import math
+
+import mesa
+from simulation_plain import FIRST_SOLVER, Market, Terms, serve
+
+
+class Solver(mesa.Agent):
+    """Bids its cost and a markup, invents some segments."""
+
+    def __init__(self, model: Baseline, cost: int) -> None:
+        super().__init__(model)
+        self.cost = cost
+        self.ask = 0
+
+    def bid(self) -> None:
+        """A new ask for every task."""
+        terms = self.model.terms
+        markup = 1 + terms["markup"] * 2 * self.model.random.random()
+        self.ask = math.ceil(self.cost * self.model.effort * markup)
+
+
+class Verifier(mesa.Agent):
+    """Looks at what it draws, or attests it without."""
+
+    def __init__(self, model: Baseline, number: int, looks: bool) -> None:
+        super().__init__(model)
+        self.number = number
+        self.looks = looks
+
+    def check(self) -> None:
+        """One seat: duties into the model's, and a challenge where a replay differs."""
+        model, terms, last = self.model, self.model.terms, self.model.terms["segments"]
+        drawn = [last, *model.random.sample(range(1, last + 1), terms["segments_per_verifier"])]
+        differs = self.looks and min(drawn) <= terms["false"]
+        new = [segment for segment in dict.fromkeys(drawn) if (self.number, segment) not in model.duties]
+        for segment in new:
+            model.duties[self.number, segment] = not differs
+        account = model.books.first_verifier + self.number
+        spent = model.books.gas("gas_dispute") if differs else len(new) * model.books.gas("gas_attest")
+        if self.looks:
+            spent += len(new) * terms["replay_cost"] * terms["training_cost"] / last
+        model.books.outside[account] -= round(spent)
+        if differs and model.challenger is None:
+            model.challenger = account
+
+
+class Baseline(mesa.Model):
+    """A market; the books are those of the plain model."""
+
+    def __init__(self, terms: Terms, rounds: int, seed: int) -> None:
+        super().__init__(seed=seed)
+        self.terms = terms
+        self.effort = 1 - terms["false"] / terms["segments"]
+        self.books = Market(terms, rounds, seed)
+        self.duties: dict[tuple[int, int], bool] = {}
+        self.challenger: int | None = None
+        for cost in self.books.costs:
+            Solver(self, cost)
+        for number in range(terms["verifier_count"]):
+            Verifier(self, number, number < terms["honest_verifiers"])
+        self.solvers = self.agents_by_type[Solver]
+        self.verifiers = list(self.agents_by_type[Verifier])
+
+    def step(self) -> None:
+        """One task."""
+        books, terms = self.books, self.terms
+        self.solvers.do("bid")
+        number, agent = min(enumerate(self.solvers), key=lambda solver: solver[1].ask)
+        if agent.ask > terms["budget"]:
+            books.ends["unsold"] += 1
+            return
+        solver = FIRST_SOLVER + number
+        books.outside[solver] -= round(agent.cost * self.effort + books.gas("gas_task"))
+        books.move(0, 1, terms["draw_fee"])
+        self.duties, self.challenger = {}, None
+        for verifier in self.random.choices(self.verifiers, k=terms["verifiers"]):
+            verifier.check()
+        if self.challenger is not None:
+            books.convict(solver, self.challenger)
+        elif books.satisfied(self.duties):
+            books.settle(solver, agent.ask, self.duties)
+        else:
+            books.ends["void"] += 1
+
+
+def play(terms: Terms, rounds: int, seed: int) -> Market:
+    """The books of a market after its rounds."""
+    model = Baseline(terms, rounds, seed)
+    for _ in range(rounds):
+        model.step()
+    return model.books
+
+
+if __name__ == "__main__":
+    serve(play)

@@ -1,0 +1,149 @@
+"""The baseline market in plain Python: the reference that the simulation's engine is timed beside, and tested against.
+
+One run of one market, a task at a time: honest or lazy solvers bid, the lowest trains, verifiers are drawn, the honest
+ones replay and challenge, the others attest whatever is served; fees, prices and slashes are booked in whole units. It
+knows nothing of the house, so that it also serves the models of other libraries, in environments of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Terms = Mapping[str, Any]
+"""Fields of `sim.setting.Setting`, `honest_verifiers`, and `false`: segments that every solver invents."""
+FIRST_SOLVER = 2
+"""After the submitter and the drawer."""
+
+
+class Market:
+    """Accounts are lists by number: submitter, drawer, solvers, verifiers."""
+
+    def __init__(self, terms: Terms, rounds: int, seed: int) -> None:
+        self.terms = terms
+        self.luck = random.Random(seed)
+        solvers, verifiers = terms["solver_count"], terms["verifier_count"]
+        self.first_verifier = FIRST_SOLVER + solvers
+        self.fees = terms["audit_fee"] * terms["verifiers"] * (terms["segments_per_verifier"] + 1)
+        self.deposits = [rounds * (terms["budget"] + self.fees + terms["draw_fee"]), 0]
+        self.deposits += [rounds * terms["stake"]] * solvers
+        self.deposits += [terms["stake_unit"] + rounds * terms["challenge_bond"]] * verifiers
+        self.free = list(self.deposits)
+        self.outside = [0] * len(self.free)
+        self.burned = 0
+        self.ends: Counter[str] = Counter()
+        spread = terms["device_spread"]
+        self.costs = [
+            round(terms["training_cost"] * math.exp(self.luck.gauss(0, spread))) for _ in range(solvers)
+        ]
+
+    def play(self) -> None:
+        """One task."""
+        terms, effort = self.terms, 1 - self.terms["false"] / self.terms["segments"]
+        asks = [
+            math.ceil(cost * effort * (1 + terms["markup"] * 2 * self.luck.random())) for cost in self.costs
+        ]
+        price = min(asks)
+        if price > terms["budget"]:
+            self.ends["unsold"] += 1
+            return
+        winner = asks.index(price)
+        solver = FIRST_SOLVER + winner
+        self.outside[solver] -= round(self.costs[winner] * effort + self.gas("gas_task"))
+        self.move(0, 1, terms["draw_fee"])
+        duties, challenger = self.check()
+        if challenger is not None:
+            self.convict(solver, challenger)
+        elif self.satisfied(duties):
+            self.settle(solver, price, duties)
+        else:
+            self.ends["void"] += 1
+
+    def check(self) -> tuple[dict[tuple[int, int], bool], int | None]:
+        """Duties and whether they were attested, and the first verifier that challenges."""
+        terms, last = self.terms, self.terms["segments"]
+        duties: dict[tuple[int, int], bool] = {}
+        challenger = None
+        for _ in range(terms["verifiers"]):
+            verifier = self.luck.randrange(terms["verifier_count"])
+            drawn = [last, *self.luck.sample(range(1, last + 1), terms["segments_per_verifier"])]
+            looks = verifier < terms["honest_verifiers"]
+            differs = looks and min(drawn) <= terms["false"]
+            new = [segment for segment in dict.fromkeys(drawn) if (verifier, segment) not in duties]
+            for segment in new:
+                duties[verifier, segment] = not differs
+            account = self.first_verifier + verifier
+            spent = self.gas("gas_dispute") if differs else len(new) * self.gas("gas_attest")
+            if looks:
+                spent += len(new) * terms["replay_cost"] * terms["training_cost"] / last
+            self.outside[account] -= round(spent)
+            if differs and challenger is None:
+                challenger = account
+        return duties, challenger
+
+    def satisfied(self, duties: Mapping[tuple[int, int], bool]) -> bool:
+        """Every drawn segment has its attestations."""
+        drawn = Counter(segment for _, segment in duties)
+        done = Counter(segment for (_, segment), attested in duties.items() if attested)
+        return all(done[segment] >= min(count, self.terms["matches"]) for segment, count in drawn.items())
+
+    def convict(self, solver: int, challenger: int) -> None:
+        """The stake: a quarter burns, then the reward, then restitution, the rest burns."""
+        stake = self.terms["stake"]
+        left = stake - -(-stake // 4)
+        rewarded = min(self.terms["reward_cap"], left)
+        restored = min(self.terms["restitution"], left - rewarded)
+        self.move(solver, challenger, rewarded)
+        self.move(solver, 0, restored)
+        self.free[solver] -= stake - rewarded - restored
+        self.burned += stake - rewarded - restored
+        self.outside[solver] -= round(self.gas("gas_defence"))
+        self.ends["convicted"] += 1
+
+    def settle(self, solver: int, price: int, duties: Mapping[tuple[int, int], bool]) -> None:
+        """Fees to verifiers, the price to the solver, less what the fees exceed their reserve."""
+        attested = [verifier for (verifier, _), done in duties.items() if done]
+        each = min(self.terms["audit_fee"], (self.fees + price) // len(attested)) if attested else 0
+        for verifier in attested:
+            self.move(0, self.first_verifier + verifier, each)
+        self.move(0, solver, price - max(0, each * len(attested) - self.fees))
+        if self.terms["false"]:
+            self.outside[solver] += self.terms["gain"]
+            self.ends["escaped"] += 1
+        self.ends["settled"] += 1
+
+    def move(self, giver: int, taker: int, amount: int) -> None:
+        """Tokens from one account to another."""
+        self.free[giver] -= amount
+        self.free[taker] += amount
+
+    def gas(self, name: str) -> float:
+        """What some gas costs, in token units."""
+        cost: float = self.terms[name] * self.terms["gas_price"] * 10**6
+        return cost
+
+
+def play(terms: Terms, rounds: int, seed: int) -> Market:
+    """A market after its rounds. Raises ValueError when its books do not add up."""
+    market = Market(terms, rounds, seed)
+    for _ in range(rounds):
+        market.play()
+    if sum(market.free) + market.burned != sum(market.deposits):
+        raise ValueError("expected books that add up; report this as a defect")
+    return market
+
+
+def serve(play: Callable[[Terms, int, int], object]) -> None:
+    """Play what is asked for on stdin, a JSON list of the arguments a line, and answer each with a line."""
+    for line in sys.stdin:
+        play(*json.loads(line))
+        print("played", flush=True)
+
+
+if __name__ == "__main__":
+    serve(play)
