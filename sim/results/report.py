@@ -58,6 +58,10 @@ def svg(figure: Figure, salt: str) -> str:
     import matplotlib
 
     sink = io.StringIO()
+    if figure.get_layout_engine() is not None:
+        # Every drawing moves a laid-out figure a little; the first one's places are kept.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
     with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none", "font.family": "sans-serif"}):
         figure.savefig(sink, format="svg", metadata={"Date": None, "Creator": None})
     text = sink.getvalue()

@@ -1,0 +1,140 @@
+"""A plan: the grid of a question, its cut into chunks, and what cannot be asked; and how a chunk keeps its rows."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from sim.engine.simulate import Columns
+from sim.errors import SettingError, SimError, StudyError, SweepError
+from sim.studies import catalogue
+from sim.studies.study import Answer, Point, Study, Table
+from sim.sweeping.chunk import play_chunk
+from sim.sweeping.plan import plan
+from sim.units import TOKEN
+
+
+class Echo(Study):
+    """Answers with its own point; counts a measure at some points only."""
+
+    name = "echo"
+    question = "What was asked?"
+    runs = 4
+    rounds = 3
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        return {"gain": (TOKEN, 2 * TOKEN)}
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        luck = np.random.default_rng(seed).random(runs)
+        some = {"only_at_one": np.ones(runs)} if point["gain"] == TOKEN else {}
+        return {"luck": luck, "tokens": np.full(runs, point["gain"] / TOKEN * rounds), **some}
+
+    def answer(self, table: Table) -> Answer:
+        return Answer([])
+
+
+class Wrong(Echo):
+    """One number too few."""
+
+    name = "wrong"
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        del point, rounds, seed
+        return {"luck": np.zeros(runs - 1)}
+
+
+@pytest.fixture(autouse=True)
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "STUDIES", {"echo": Echo, "wrong": Wrong})
+
+
+def test_the_grid_is_the_product_of_the_studys_axes_and_the_operators() -> None:
+    asked = plan("echo", {"stake": (500 * TOKEN, 600 * TOKEN), "gain": (TOKEN, 3 * TOKEN)})
+    assert [(point["gain"] // TOKEN, point["stake"] // TOKEN) for point in asked.points] == [
+        (1, 500),
+        (1, 600),
+        (3, 500),
+        (3, 600),
+    ]
+    assert (asked.runs, asked.rounds, asked.seed) == (4, 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("count", "runs", "rounds"),
+    [(1, 1, 1), (31, 10, 10), (1000, 1, 1), (10_000, 100, 50), (500, 10_000, 100)],
+)
+def test_chunks_hold_every_point_once_and_are_bounded(count: int, runs: int, rounds: int) -> None:
+    axes = {"gain": tuple(range(count))}
+    asked = plan("echo", axes, runs=runs, rounds=rounds)
+    chunks = [asked.chunk(number) for number in range(asked.chunks)]
+    assert [point for chunk in chunks for point in chunk.points] == list(asked.points)
+    assert [chunk.first for chunk in chunks] == [i * asked.points_per_chunk for i in range(asked.chunks)]
+    assert len(chunks) >= min(count, 32)
+    assert all(len(chunk.points) == 1 or len(chunk.points) * runs <= 16_384 for chunk in chunks)
+
+
+REFUSED = [
+    ("nothing", {}, {}, StudyError, "expected one of echo, wrong"),
+    ("none.py", {}, {}, StudyError, "expected a readable file"),
+    ("echo", {"gain": ()}, {}, SweepError, "at least one value"),
+    ("echo", {"stake": (-1,)}, {}, SettingError, "stake: expected"),
+    ("echo", {"matches": (4,)}, {}, SettingError, "matches: expected at most 3"),
+    ("echo", {"stake": range(1000), "gain": range(1001)}, {}, SweepError, "at most 1,000,000 points"),
+    ("echo", {}, {"runs": 0}, SweepError, "runs: expected 1"),
+    ("echo", {}, {"rounds": 10**9}, SweepError, "rounds: expected 1"),
+    ("echo", {}, {"seed": 1 << 60}, SweepError, "seed: expected 0"),
+]
+
+
+@pytest.mark.parametrize(("study", "axes", "sizes", "error", "words"), REFUSED)
+def test_what_cannot_be_asked_is_refused_before_any_play(
+    study: str,
+    axes: Mapping[str, Sequence[float]],
+    sizes: Mapping[str, int],
+    error: type[SimError],
+    words: str,
+) -> None:
+    with pytest.raises(error) as caught:
+        plan(study, axes, **sizes)
+    assert words in str(caught.value)
+
+
+def test_rows_are_tidy_and_say_their_units() -> None:
+    chunk = plan("echo", {"stake": (500 * TOKEN, 600 * TOKEN)}).chunk(2)
+    table = pq.read_table(io.BytesIO(play_chunk(chunk)))
+    assert table.column_names == ["point", "run", "rounds", "gain", "stake", "luck", "tokens"]
+    assert table["point"].to_pylist() == [2] * 4
+    assert table["run"].to_pylist() == [0, 1, 2, 3]
+    assert table["gain"].to_pylist() == [2 * TOKEN] * 4
+    assert table["tokens"].to_pylist() == [6.0] * 4
+    assert table.schema.field("stake").metadata == {b"unit": b"10^-6 token"}
+
+
+def test_a_measure_that_a_point_lacks_is_null_there() -> None:
+    asked = plan("echo", {"stake": [n * TOKEN for n in range(500, 564)]})
+    chunks = [asked.chunk(n) for n in range(asked.chunks)]
+    assert {len(chunk.points) for chunk in chunks} == {4}
+    mixed = plan("echo", {"gain": [n * TOKEN for n in range(1, 65)]}).chunk(0)
+    table = pq.read_table(io.BytesIO(play_chunk(mixed)))
+    assert table["only_at_one"].to_pylist() == [1.0] * 4 + [None] * 4
+
+
+def test_all_points_meet_the_same_luck_and_another_seed_brings_other() -> None:
+    def luck(seed: int, number: int) -> list[float]:
+        rows: list[float] = pq.read_table(io.BytesIO(play_chunk(plan("echo", {}, seed=seed).chunk(number))))[
+            "luck"
+        ].to_pylist()
+        return rows
+
+    assert luck(1, 0) == luck(1, 1) == luck(1, 0)
+    assert luck(1, 0) != luck(2, 0)
+
+
+def test_a_study_that_returns_too_few_numbers_is_told() -> None:
+    with pytest.raises(StudyError, match="one number for each of 4 runs, got luck"):
+        play_chunk(plan("wrong", {}).chunk(0))
