@@ -28,7 +28,7 @@ _REMAINDERS: Final = {
     "challenge_bond": 299_999_999_989,
     "reward_cap": 199_999_999_949,
 }
-_PRICES: Final = (99_999_999_977, 49_999_999_967, 24_999_999_991, 11_999_999_983)
+_PRICE: Final = 99_999_999_977
 _OUTSIDE: Final = 899_999_999_981
 
 
@@ -59,8 +59,8 @@ class Amounts:
         )
 
     def price(self, ask: int, solver: int) -> int:
-        """What a solver bids that asks so many of the engine's units: no two of them end in the same digits."""
-        return ask * SCALE + (0 if self.exact else _PRICES[solver % len(_PRICES)] + 2 * solver)
+        """What a solver bids that asks so many of the engine's units; of equal asks the first one's is the lowest."""
+        return ask * SCALE + (0 if self.exact else _PRICE + 2 * solver)
 
     @property
     def outside(self) -> int:

@@ -62,7 +62,7 @@ def _story(
 
 
 @dataclass(frozen=True)
-class _Bluffing(Withholder):
+class Bluffing(Withholder):
     """Asks as if it trained, so that it does not win every task."""
 
     name = "bluffing"
@@ -75,7 +75,7 @@ class _Bluffing(Withholder):
 def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False) -> Scenario:
     """Strategies side by side, many tasks in a row: how each ends is drawn."""
     people = population(
-        [(Solver(), 1), (Skipper(), 1), (_Bluffing(), 1), (Crashing(rate=0.5), 1), (Noisy(rate=0.4), 1)],
+        [(Solver(), 1), (Skipper(), 1), (Bluffing(), 1), (Crashing(rate=0.5), 1), (Noisy(rate=0.4), 1)],
         [(Verifier(), 2), (Mixing(0.5), 1, 3), (Trusting(), 1), (Accusing(rate=0.3), 1), (Absent(), 1)],
         [(Bystander(chance=0.3), 1), (Griefer(chance=0.2), 1)],
     )

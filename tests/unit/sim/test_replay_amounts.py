@@ -1,0 +1,72 @@
+"""Amounts of a replay: the engine's, with twelve more digits that agents do not see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from protocol.chain.parameters import TOKEN
+from sim.replay.amounts import SCALE, Amounts
+from sim.replay.scenarios import SCENARIOS
+from sim.setting import Setting
+from sim.units import TOKEN as UNITS
+
+NAMES = [
+    "budget",
+    "stake",
+    "restitution",
+    "audit_fee",
+    "delay_penalty",
+    "draw_fee",
+    "stake_unit",
+    "challenge_bond",
+    "reward_cap",
+]
+
+
+def test_a_token_is_a_token() -> None:
+    assert UNITS * SCALE == TOKEN
+
+
+def test_amounts_are_the_settings_and_odd() -> None:
+    setting = Setting()
+    amounts = Amounts.of(setting)
+    rests = set()
+    for name in NAMES:
+        units, rest = divmod(getattr(amounts, name), SCALE)
+        assert units == getattr(setting, name)
+        assert rest % 2 == 1
+        rests.add(rest)
+    assert len(rests) == len(NAMES), "two amounts that end alike could be taken for each other"
+
+
+def test_exact_amounts_have_no_more_digits() -> None:
+    amounts = Amounts.of(Setting(), exact=True)
+    assert all(getattr(amounts, name) == getattr(Setting(), name) * SCALE for name in NAMES)
+    assert amounts.price(7, 3) == 7 * SCALE
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_bounds_of_the_contracts_are_kept(exact: bool) -> None:
+    """What is at its bound in the setting stays within it."""
+    setting = replace(Setting(), budget=100, restitution=100, stake=68, reward_cap=50, delay_penalty=68)
+    amounts = Amounts.of(setting, exact=exact)
+    assert amounts.restitution <= amounts.budget
+    assert amounts.delay_penalty <= amounts.stake
+    assert amounts.stake >= -(-4 * amounts.reward_cap // 3)
+    assert all(amounts.price(100, solver) <= amounts.budget for solver in range(20))
+
+
+def test_of_equal_asks_the_first_is_lowest() -> None:
+    """As the engine's auction has it."""
+    prices = [Amounts.of(Setting()).price(60, solver) for solver in range(16)]
+    assert prices == sorted(set(prices))
+    assert prices[-1] < Amounts.of(Setting()).price(61, 0)
+
+
+def test_deployments_have_the_settings_parameters() -> None:
+    setting = SCENARIOS["honest"].setting
+    parameters = Amounts.of(setting).parameters()
+    for name in ("draw_fee", "stake_unit", "challenge_bond", "reward_cap"):
+        assert getattr(parameters, name) // SCALE == getattr(setting, name)

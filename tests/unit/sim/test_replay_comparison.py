@@ -1,0 +1,64 @@
+"""Two accounts side by side: what is in one alone counts as nothing in the other."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.runtime.exits import ExitCode
+from sim.errors import Disagreement, StudyError
+from sim.replay.amounts import Amounts
+from sim.replay.books import Books
+from sim.replay.comparison import BOND, FREE, STAKE, Comparison, Place, compare
+from sim.replay.scenarios import SCENARIOS, scenario
+from sim.setting import Setting
+
+HELD = {Place("a", FREE): 10**30, Place("b", FREE): 0}
+
+
+def test_equal_accounts() -> None:
+    same = compare("s", "e", HELD, {Place("a", FREE): 10**30})
+    assert [line.difference for line in same.lines] == [0, 0]
+    assert same.differing == ()
+
+
+@pytest.mark.parametrize(
+    ("chain", "differing"),
+    [
+        ({Place("a", FREE): 10**30 + 1}, [("a", 1)]),
+        ({}, [("a", -(10**30))]),
+        ({**HELD, Place("stranger", BOND): 5}, [("stranger", 5)]),
+        ({Place("a", STAKE): 10**30}, [("a", -(10**30)), ("a", 10**30)]),
+    ],
+)
+def test_differences_are_named(chain: dict[Place, int], differing: list[tuple[str, int]]) -> None:
+    with pytest.raises(Disagreement) as raised:
+        compare("s", "an event", HELD, chain)
+    error = raised.value
+    assert error.exit_code is ExitCode.FRAUD
+    assert isinstance(error.comparison, Comparison)
+    assert [(line.place.owner, line.difference) for line in error.comparison.differing] == differing
+    assert "an event" in str(error)
+    assert all(f"{difference:+}" in str(error) for _, difference in differing)
+
+
+def test_books_keep_open_locks_apart() -> None:
+    books = Books(["submitter", "drawer", "solver"], [100, 0, 50], Amounts.of(Setting(), exact=True))
+    books.lock(2, STAKE, 30)
+    books.lock(2, BOND, 5)
+    held = books.balances()
+    assert (held[Place("solver", FREE)], held[Place("solver", STAKE)], held[Place("solver", BOND)]) == (
+        15,
+        30,
+        5,
+    )
+    books.release(2, STAKE, 30)
+    books.withdraw(2, 45)
+    held = books.balances()
+    assert (held[Place("solver", FREE)], held[Place("solver", STAKE)]) == (0, 0)
+    assert held[Place("vault", "held")] == 105
+
+
+def test_scenarios_have_their_names_and_unknown_ones_are_refused() -> None:
+    assert all(scenario(name).name == name for name in SCENARIOS)
+    with pytest.raises(StudyError, match="expected honest, cheat"):
+        scenario("nothing")
