@@ -53,7 +53,7 @@ def show_studies(output: Output) -> None:
         {
             "study": study.name,
             "question": study.question,
-            "points": math.prod(len(values) for values in study.axes().values()),
+            "points": len(study.points({})),
             "runs": study.runs,
             "rounds": study.rounds,
         }

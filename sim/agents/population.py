@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 
 from sim.agents.bystanders import Bystander, Griefer
-from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver, Withholder
+from sim.agents.solvers import Crashing, Late, Lazy, Noisy, Skipper, Solver, Withholder
 from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
 from sim.errors import SettingError
@@ -20,7 +20,7 @@ from sim.mechanism.arrays import Indices
 
 Strategy = TypeVar("Strategy", Solver, Verifier, Bystander)
 
-SOLVERS: Final = {kind.name: kind for kind in (Solver, Lazy, Skipper, Withholder, Crashing, Noisy)}
+SOLVERS: Final = {kind.name: kind for kind in (Solver, Lazy, Skipper, Withholder, Crashing, Noisy, Late)}
 VERIFIERS: Final = {
     kind.name: kind for kind in (Verifier, Trusting, Copying, Colluding, Absent, Mixing, Accusing)
 }

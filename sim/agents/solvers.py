@@ -169,3 +169,20 @@ class Noisy(Solver):
     def work(self, view: Won) -> Work:
         """At most one corrupted segment; all later ones are right again, as seen from it."""
         return self._work(view, (view.luck < self.rate).astype(np.int32), knows=False)
+
+
+@dataclass(frozen=True)
+class Late(Solver):
+    """Asks for nothing at the rate `rate`, so that it wins, and lets the deadline pass: a griefer with a stake."""
+
+    name: ClassVar[str] = "late"
+    rate: float = 1.0
+
+    def bid(self, view: Bidding) -> Floats:
+        """A markup's share of 0 to 2 is its coin."""
+        bids: Floats = np.where(view.luck < 2 * self.rate, 0.0, np.inf)
+        return bids
+
+    def work(self, view: Won) -> Work:
+        """None."""
+        return self._work(view, 0, effort=0.0, submits=False)

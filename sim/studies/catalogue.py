@@ -13,12 +13,14 @@ from typing import Final
 
 from sim.errors import SimError, StudyError
 from sim.studies.baseline import Baseline
+from sim.studies.griefing import Griefing
 from sim.studies.study import Study
 
 STUDIES: Final[Mapping[str, type[Study]]] = {
     kind.name: kind
     for kind in (
         Baseline,
+        Griefing,
     )
 }  # fmt: skip  # One line for each study.
 

@@ -9,7 +9,7 @@ import pytest
 
 from sim.agents.bystanders import Bystander, Griefer, Passing
 from sim.agents.population import BYSTANDERS, SOLVERS, SUBMITTERS, VERIFIERS, population
-from sim.agents.solvers import Bidding, Crashing, Lazy, Noisy, Skipper, Solver, Withholder, Won, Work
+from sim.agents.solvers import Bidding, Crashing, Late, Lazy, Noisy, Skipper, Solver, Withholder, Won, Work
 from sim.agents.submitters import Challenging, Posting, Shill, Submitter, Vanishing
 from sim.agents.verifiers import (
     Absent,
@@ -112,6 +112,13 @@ def test_solvers_with_bad_luck() -> None:
     noisy = won(Noisy(0.5), 0.4, 0.5)
     assert noisy.false.tolist() == [1, 0]
     assert not noisy.knows.any()
+
+
+def test_who_is_late_on_purpose_asks_for_nothing() -> None:
+    luck = np.array([[0.9, 1.1]])
+    assert Late(0.5).bid(Bidding(SETTING, np.full((1, 2), 50.0), luck)).tolist() == [[0.0, np.inf]]
+    work = won(Late(), 0.1)
+    assert (work.submits.tolist(), work.effort.tolist(), work.false.tolist()) == ([False], [0.0], [0])
 
 
 def test_works_of_several_kinds_are_taken_by_row() -> None:

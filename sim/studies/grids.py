@@ -1,0 +1,59 @@
+"""Several grids in one study: each question varies other parameters, and the rest stay at their centre.
+
+The centre is the setting's default; of a study's own parameters it is the first value of its axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
+
+from sim.errors import SweepError
+from sim.setting import KNOWN
+from sim.studies.study import Point, Study
+
+Grid = Collection[str]
+"""Names of the axes that it varies."""
+
+
+def several(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
+    """Points of all grids, each once. What the operator gave is varied in every grid.
+
+    Raises SweepError for an axis without values, SettingError for an unknown one.
+    """
+    asked = {study.known(name): values for name, values in given.items()}
+    axes = {**study.axes(), **asked}
+    empty = [name for name, values in axes.items() if not len(values)]
+    if empty:
+        raise SweepError(f"{empty[0]}: expected at least one value, got none; widen its range")
+    points = {}
+    for grid in grids:
+        ways = [
+            values if name in grid or name in asked else (centre(study, name),)
+            for name, values in axes.items()
+        ]
+        points.update({values: dict(zip(axes, values)) for values in product(*ways)})
+    return list(points.values())
+
+
+def centre(study: Study, name: str) -> float:
+    """Where a parameter stays while others are varied."""
+    value: float = getattr(study.setting(), name) if name in KNOWN else study.axes()[name][0]
+    return value
+
+
+def within(study: Study, points: Sequence[Point], grid: Grid) -> list[int]:
+    """Numbers of the points that vary nothing but the grid's parameters.
+
+    A parameter that is nowhere at its centre, as the operator gave it others, stays at the first point's.
+    """
+    fixed = {}
+    for name, first in points[0].items():
+        if name not in grid:
+            here = centre(study, name) if name in study.axes() else first
+            fixed[name] = here if any(point[name] == here for point in points) else first
+    return [
+        number
+        for number, point in enumerate(points)
+        if all(point[name] == value for name, value in fixed.items())
+    ]

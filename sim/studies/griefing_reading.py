@@ -1,0 +1,201 @@
+"""What a table of the griefing study says: harm and loss by attack, factors, break-even amounts, figures.
+
+Not the study itself (`sim.studies.griefing`), which plays the attacks and asks theory what to expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from sim.mechanism.arrays import Floats
+from sim.studies.grids import within
+from sim.studies.study import Claim, Point, Study, Table
+from sim.studies.tables import mean, standard_error
+from sim.units import TOKEN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BONDS: Final = ("challenge_bond", "yearly_rate")
+FEES: Final = ("audit_fee",)
+PENALTIES: Final = ("delay_penalty", "yearly_rate")
+ATTACKS: Final = {
+    "challenge": "false challenges",
+    "silence": "silent verifiers",
+    "late": "late solvers",
+}
+VICTIMS: Final = ("solver", "verifiers", "submitter")
+
+
+class Seen:
+    """The table by point and attack, beside what theory expects."""
+
+    def __init__(
+        self, study: Study, points: Sequence[Point], table: Table, expected: Mapping[str, Floats]
+    ) -> None:
+        self.study = study
+        self.points = points
+        self.table = table
+        self.expected = expected
+        self.middle = self.grid(())[0]
+        """Number of the point where everything is at its centre."""
+
+    def grid(self, grid: Collection[str]) -> list[int]:
+        """Numbers of a grid's points."""
+        return within(self.study, self.points, grid)
+
+    def harm(self, attack: str) -> Floats:
+        """Mean harm at each point, (points,)."""
+        if attack == "silence":
+            return np.asarray(sum(mean(self.table, f"silence_{victim}") for victim in VICTIMS))
+        return mean(self.table, f"{attack}_harm")
+
+    def loss(self, attack: str) -> Floats:
+        """Mean loss at each point, (points,)."""
+        return mean(self.table, f"{attack}_loss")
+
+    def factors(self, attack: str) -> Floats:
+        """Griefing factors as measured, (points,): infinite where harm is free."""
+        return _factors(self.harm(attack), self.loss(attack))
+
+    def theory(self, attack: str) -> Floats:
+        """Griefing factors as expected, (points,)."""
+        harms = [f"silence_{victim}" for victim in VICTIMS] if attack == "silence" else [f"{attack}_harm"]
+        return _factors(
+            np.asarray(sum(self.expected[name] for name in harms)), self.expected[f"{attack}_loss"]
+        )
+
+    def factor(self, attack: str) -> float:
+        """At the centre."""
+        return float(self.factors(attack)[self.middle])
+
+    def centre(self, column: str) -> float:
+        """A measure at the centre."""
+        return float(mean(self.table, column)[self.middle])
+
+    def at(self, name: str) -> str:
+        """A parameter at the centre."""
+        return self.study.unit(name).format(self.points[self.middle][name])
+
+    def claims(self, grid: Collection[str], columns: Sequence[str]) -> list[Claim]:
+        """Harm and loss, which are nothing where somebody gains. Amounts are rounded to units."""
+        claims = []
+        for column in columns:
+            means, errors = mean(self.table, column), standard_error(self.table, column)
+            for number in self.grid(grid):
+                where = ", ".join(
+                    f"{name} {self.study.unit(name).format(self.points[number][name])}" for name in grid
+                )
+                claims.append(
+                    Claim(
+                        f"{column.replace('_', ' ')} at {where}",
+                        float(self.expected[column][number]) / TOKEN,
+                        max(0.0, float(means[number])) / TOKEN,
+                        max(1.0, float(errors[number])) / TOKEN,
+                    )
+                )
+        return claims
+
+    def by_rate(self, grid: Collection[str]) -> dict[float, list[int]]:
+        """Numbers of a grid's points by rate, the centre's first, each by what else it varies."""
+        numbers: dict[float, list[int]] = {}
+        for number in [self.middle, *self.grid(grid)]:
+            numbers.setdefault(self.points[number]["yearly_rate"], []).append(number)
+        name = axis(grid)
+        return {rate: sorted({*own}, key=lambda n: self.points[n][name]) for rate, own in numbers.items()}
+
+    def least(
+        self, grid: Collection[str], attack: str, form: str, *, slope: float
+    ) -> tuple[str, list[Claim]]:
+        """The amount from which the factor is 1 or less, by rate: in words, and as claims where it was met.
+
+        Harm less loss is a straight line over the amount, which falls by `slope` for each token.
+        """
+        net, name = self.harm(attack) - self.loss(attack), axis(grid)
+        error = standard_error(self.table, f"{attack}_harm") + standard_error(self.table, f"{attack}_loss")
+        words, claims = [], []
+        for rate, numbers in self.by_rate(grid).items():
+            amounts = np.array([self.points[number][name] for number in numbers]) / TOKEN
+            least = _root(amounts, net[numbers])
+            tried = f"all of {amounts[0]:g} to {amounts[-1]:g}"
+            words.append(
+                (
+                    f"{least:.3g}"
+                    if np.isfinite(least)
+                    else f"less than {tried}"
+                    if least < 0
+                    else f"more than {tried}"
+                )
+                + f" tokens where waiting costs {rate:.0%} a year"
+            )
+            if np.isfinite(least):
+                text = f"{form.replace('_', ' ')} at yearly_rate {rate:g}"
+                off = max(1.0, float(error[numbers].max())) / slope / TOKEN
+                claims.append(Claim(text, float(self.expected[form][numbers[0]]) / TOKEN, least, off))
+        return ", ".join(words), claims
+
+    def figure(self, grid: Collection[str], attack: str, x: str) -> Figure:
+        """Factors over an amount: theory's lines, the engine's dots."""
+        from sim.figures import Line, lines
+
+        name, seen, theory = axis(grid), _shown(self.factors(attack)), _shown(self.theory(attack))
+        series = [
+            Line(
+                f"waiting costs {rate:.0%} a year",
+                [self.points[number][name] / TOKEN for number in numbers],
+                theory[numbers],
+                points=seen[numbers],
+            )
+            for rate, numbers in sorted(self.by_rate(grid).items())
+        ]
+        x = f"{x} (lines: theory, dots: engine)"
+        return lines(series, x=x, y="harm for each token lost", log_x=True, log_y=True, level=1.0)
+
+    def parties(self) -> Figure:
+        """What silence costs whom, over the audit fee."""
+        from sim.figures import Line, lines
+
+        numbers = sorted(self.grid(FEES), key=lambda number: self.points[number]["audit_fee"])
+        fees = [self.points[number]["audit_fee"] / TOKEN for number in numbers]
+        labels = {f"silence_{victim}": f"harm to the {victim}" for victim in VICTIMS}
+        labels["silence_loss"] = "loss of the silent"
+        series = [
+            Line(
+                label,
+                fees,
+                self.expected[column][numbers] / TOKEN,
+                points=mean(self.table, column)[numbers] / TOKEN,
+            )
+            for column, label in labels.items()
+        ]
+        return lines(
+            series, x="audit fee, tokens (lines: theory, dots: engine)", y="tokens a task", log_x=True
+        )
+
+
+def axis(grid: Collection[str]) -> str:
+    """The amount that a grid varies."""
+    return next(iter(grid))
+
+
+def _factors(harm: Floats, loss: Floats) -> Floats:
+    some, lost = np.maximum(harm, 0.0), np.maximum(loss, 0.0)
+    free = np.where(some > 0, np.inf, 0.0)
+    return np.asarray(np.divide(some, lost, out=free, where=lost > 0))
+
+
+def _shown(factors: Floats) -> Floats:
+    """A logarithmic axis has no 0 and no end."""
+    return np.where((factors > 0) & np.isfinite(factors), factors, np.nan)
+
+
+def _root(x: Floats, falling: Floats) -> float:
+    """Where a falling line through points meets 0: -inf when it is below everywhere, inf when above."""
+    if (falling <= 0).all():
+        return float("-inf")
+    if (falling > 0).all():
+        return float("inf")
+    return float(np.interp(0.0, -falling, x))

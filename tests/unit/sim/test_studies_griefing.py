@@ -1,0 +1,85 @@
+"""Griefing: engine and closed forms agree on every attack, findings follow the table, and grids stay apart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import sim
+from sim.errors import SettingError
+from sim.results.results import Results
+from sim.studies.grids import several, within
+from sim.studies.griefing import Griefing
+from sim.studies.griefing_reading import BONDS, FEES, PENALTIES
+from sim.units import TOKEN
+
+SETTING = Griefing().setting()
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return sim.run("griefing", runs=200, rounds=2, params={"yearly_rate": [0.2, 1.0]})
+
+
+def test_the_engine_meets_the_closed_forms(results: Results) -> None:
+    claims = list(results.answer.claims)
+    assert [claim.text for claim in claims if not claim.holds] == []
+    # Harm and loss of 7 bonds at 2 rates, 4 columns of 5 fees, 7 penalties, and 2 rates of each break-even.
+    assert len(claims) == 2 * 14 + 4 * 5 + 2 * 14 + 4
+
+
+def test_break_even_amounts_by_hand(results: Results) -> None:
+    """Price and stake held for 32 days, gas and a replay, over 1.5; a result's delay for 30 days less the gas."""
+    found = {claim.text: claim.measured for claim in results.answer.claims}
+    cost, gas = SETTING.training_cost / TOKEN, SETTING.gas_price
+    held = (cost * (1 + 2 * SETTING.markup / 21) + SETTING.stake / TOKEN) * 0.2 * 32 / 365
+    net = held + cost / SETTING.segments + gas * (SETTING.gas_defence - SETTING.gas_dispute)
+    assert found["least bond at yearly_rate 0.2"] == pytest.approx(net / 1.5, rel=1e-3)
+    delay = 1000 * 0.2 * 30 / 365 - gas * SETTING.gas_task
+    assert found["least penalty at yearly_rate 0.2"] == pytest.approx(delay, rel=1e-6)
+
+
+def test_findings_say_what_the_table_has(results: Results) -> None:
+    worst, silence, bond, penalty = results.answer.findings
+    assert worst.sentence.startswith("Silent verifiers are the cheapest way to harm")
+    assert "the solver bears most" in worst.sentence
+    assert "still above 1" in silence.sentence
+    found = {claim.text: claim.measured for claim in results.answer.claims}
+    least = found["least bond at yearly_rate 0.2"]
+    assert f"below a bond of {least:.3g} tokens where waiting costs 20% a year" in bond.sentence
+    assert f"delay penalty of {found['least penalty at yearly_rate 0.2']:.3g} tokens" in penalty.sentence
+    assert all(finding.figure for finding in results.answer.findings)
+
+
+def test_findings_change_with_the_data(results: Results) -> None:
+    """A table in which nobody was late finds no penalty necessary, and its claims fail."""
+    table = {name: results.rows[name] for name in results.rows}
+    table["late_harm"] = np.zeros_like(table["late_harm"])
+    answer = Griefing().answer(table)
+    assert "less than all of 1 to 100 tokens" in answer.findings[3].sentence
+    assert any("late harm" in claim.text and not claim.holds for claim in answer.claims)
+
+
+def test_one_point_is_enough() -> None:
+    params = {"challenge_bond": 20, "audit_fee": 0.5, "delay_penalty": 10, "yearly_rate": 0.2}
+    answer = sim.run("griefing", runs=200, rounds=1, params=params).answer
+    assert "endless" in answer.findings[0].sentence  # A fee of 0.5 pays for no replay: silence is free.
+    assert all(claim.holds for claim in answer.claims)
+
+
+def test_grids_vary_their_own_axes() -> None:
+    study = Griefing()
+    points = study.points({})
+    assert len({tuple(point.values()) for point in points}) == len(points)
+    assert [len(within(study, points, grid)) for grid in (BONDS, FEES, PENALTIES)] == [21, 5, 21]
+    asked = several(study, {"challenge_bond": [TOKEN], "stake": [500 * TOKEN]}, (BONDS, FEES))
+    assert {point["challenge_bond"] for point in asked} == {TOKEN}
+    assert len(within(study, asked, FEES)) == 5
+
+
+def test_impossible_values_are_refused() -> None:
+    with pytest.raises(SettingError, match="silent_share"):
+        sim.run("griefing", runs=1, rounds=1, params={"silent_share": 0.9})
+    assert math.isfinite(Griefing().forms(Griefing().points({})[0])["least_bond"])
