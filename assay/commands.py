@@ -127,6 +127,8 @@ def submit(desk: Desk, file: Path, dry_run: bool) -> None:
 
     settings, output = desk.settings, desk.output
     description = read(file)
+    for line in submitting.recommendations(description):
+        output.say(line)
     prepared = submitting.prepare(description, desk.home)
     terms = prepared.terms(settings.bundle_base)
     step, cost = prepared.bundle.step, prepared.bundle.cost

@@ -6,14 +6,16 @@ Amounts are whole tokens there and token units here; times are seconds.
 from __future__ import annotations
 
 import tomllib
+from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from assay.errors import DescriptionError
 from protocol.chain.parameters import TOKEN
+from protocol.chain.recommendation import recommended_terms
 from protocol.task import MAX_DRAWS, MAX_SEGMENT_STEPS, MAX_SEGMENTS
 
 MAX_BYTES = 1 << 20
@@ -21,7 +23,9 @@ MAX_BYTES = 1 << 20
 _Tokens = Annotated[Decimal, Field(ge=0, le=10**15, decimal_places=18)]
 _Seconds = Annotated[int, Field(ge=1, lt=2**32)]
 _Function = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
-_AMOUNTS = ("budget", "stake", "restitution", "audit_fee", "delay_penalty")
+_Draws = Annotated[int, Field(ge=1, le=MAX_DRAWS)]
+_TOGETHER = ("stake", "verifiers", "segments_per_verifier")
+AMOUNTS = ("budget", "stake", "restitution", "audit_fee", "delay_penalty")
 
 
 class _Table(BaseModel):
@@ -48,27 +52,37 @@ class ResultTable(_Table):
 
 
 class TermsTable(_Table):
-    """The market's side of the terms."""
+    """The market's side of the terms. What may be left out is recommended for the task's segments and budget."""
 
     budget: _Tokens
-    stake: _Tokens
-    restitution: _Tokens
-    audit_fee: _Tokens
-    delay_penalty: _Tokens
+    stake: _Tokens | None = None
+    restitution: _Tokens | None = None
+    audit_fee: _Tokens | None = None
+    delay_penalty: _Tokens | None = None
     bidding_period: _Seconds
     training_period: _Seconds
     challenge_period: _Seconds
     attest_period: _Seconds
     solver_clock: _Seconds
     challenger_clock: _Seconds
-    verifiers: Annotated[int, Field(ge=1, le=MAX_DRAWS)]
-    segments_per_verifier: Annotated[int, Field(ge=1, le=MAX_DRAWS)]
-    matches: Annotated[int, Field(ge=1, le=MAX_DRAWS)]
+    verifiers: _Draws | None = None
+    segments_per_verifier: _Draws | None = None
+    matches: _Draws | None = None
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> TermsTable:
+        missing = [name for name in _TOGETHER if getattr(self, name) is None]
+        if missing and len(missing) < len(_TOGETHER):
+            raise ValueError(
+                f"expected {', '.join(_TOGETHER)} all or none, for a stake is right for one audit only, "
+                f"and {', '.join(missing)} not there"
+            )
+        return self
 
     def fields(self) -> dict[str, int]:
-        """Fields of `Terms`, amounts in token units."""
-        given = self.model_dump()
-        return {name: int(value * TOKEN) if name in _AMOUNTS else value for name, value in given.items()}
+        """Given fields of `Terms`, amounts in token units."""
+        given = self.model_dump(exclude_none=True)
+        return {name: int(value * TOKEN) if name in AMOUNTS else value for name, value in given.items()}
 
 
 class Description(_Table):
@@ -83,6 +97,18 @@ class Description(_Table):
     def source(self) -> Path:
         """The Python file."""
         return self.folder / self.task.source
+
+    @property
+    def recommended(self) -> dict[str, int]:
+        """Fields of `Terms` that the file leaves out, as recommended. Raises NoRecommendation for too many segments."""
+        given = self.terms.fields()
+        draws = given.get("segments_per_verifier")
+        terms = asdict(recommended_terms(self.task.segments, given["budget"], draws=draws))
+        return {name: value for name, value in terms.items() if name not in given}
+
+    def fields(self) -> dict[str, int]:
+        """The market's fields of `Terms`, given or recommended. Raises NoRecommendation."""
+        return {**self.terms.fields(), **self.recommended}
 
     @property
     def steps(self) -> int:

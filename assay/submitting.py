@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.description import Description
+from assay.description import AMOUNTS, Description
 from assay.errors import NobodyAudits, NotEnoughTokens, NotServed
 from assay.source import build
 from protocol.bundles import Bundle, BundleError, Limits, committed_terms, write_bundle
 from protocol.bundles.sources import open_source
 from protocol.bundles.write import MANIFEST
 from protocol.chain.client import Client
-from protocol.chain.parameters import TOKEN
+from protocol.chain.parameters import RECOMMENDED, TOKEN
+from protocol.chain.recommendation import Recommended
 from protocol.commitments.atomic import write_atomically
 from protocol.runtime.home import Home
 from protocol.task import Terms
@@ -37,7 +38,7 @@ class Prepared:
     def terms(self, base: str) -> Terms:
         """Terms that name the bundle below `base`, the bundle server's address. Raises TermsError."""
         given = self.description.task
-        fields: dict[str, Any] = {**committed_terms(self.bundle), **self.description.terms.fields()}
+        fields: dict[str, Any] = {**committed_terms(self.bundle), **self.description.fields()}
         return Terms(
             **fields,
             bundle_hash=self.bundle_hash,
@@ -45,6 +46,26 @@ class Prepared:
             segments=given.segments,
             segment_steps=given.segment_steps,
         )
+
+
+def recommendations(description: Description) -> list[str]:
+    """In words, what the file leaves out and the task will ask for. Raises NoRecommendation."""
+    found = description.recommended
+    if not found:
+        return []
+    shown = ", ".join(
+        f"{name} {value / TOKEN:,.6g}" if name in AMOUNTS else f"{name} {value}"
+        for name, value in found.items()
+    )
+    lines = [f"recommended for {description.task.segments} segments and this budget: {shown}"]
+    terms = Recommended(**{name: description.fields()[name] for name in Recommended.__slots__})
+    forgone = terms.forgone(description.task.segments)
+    if forgone >= RECOMMENDED.reward_cap:
+        lines.append(
+            f"a verifier that convicts forgoes fees of {forgone / TOKEN:,.6g}, and the reward is at most "
+            f"{RECOMMENDED.reward_cap / TOKEN:,.6g}: more segments or a lower budget give it a reason to look"
+        )
+    return lines
 
 
 def prepare(description: Description, home: Home) -> Prepared:

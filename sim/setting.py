@@ -13,12 +13,18 @@ from typing import Any, Final
 
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
+from protocol.chain.recommendation import recommended_terms
 from protocol.economics import ONE, Audit
 from protocol.task import MAX_DRAWS, MAX_SEGMENTS
 from sim.errors import SettingError
 from sim.units import TOKEN, Unit
 
 _MOST_TOKENS: Final = 10**9 * TOKEN
+_SEGMENTS: Final = 100
+_DRAWS: Final = 4
+"""Of the default market, which is audited thinly: the recommended q deters, and studies are to see what does not."""
+_BUDGET: Final = 100
+_TERMS: Final = recommended_terms(_SEGMENTS, _BUDGET * CHAIN_TOKEN, draws=_DRAWS)
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:
@@ -32,6 +38,11 @@ def _tokens(default: float, text: str) -> Any:
 def _deployed(name: str, text: str) -> Any:
     """A deployment's parameter, as recommended; the chain's units are finer."""
     return _number(getattr(RECOMMENDED, name) * TOKEN // CHAIN_TOKEN, Unit.TOKENS, 0, _MOST_TOKENS, text)
+
+
+def _recommended(name: str, text: str) -> Any:
+    """An amount of the terms, as `assay submit` recommends it for the default budget."""
+    return _number(getattr(_TERMS, name) * TOKEN // CHAIN_TOKEN, Unit.TOKENS, 0, _MOST_TOKENS, text)
 
 
 def _count(default: int, least: int, most: int, text: str) -> Any:
@@ -51,15 +62,19 @@ class Setting:
     """One market. Amounts are units of 10^-6 token. Raises SettingError when a value is out of its bounds."""
 
     # ---- terms of every task
-    budget: int = _tokens(100, "most that a solver may ask")
-    stake: int = _tokens(1000, "S: what a solver locks")
-    restitution: int = _tokens(100, "most that a slash returns to the submitter, at most the budget")
+    budget: int = _tokens(_BUDGET, "most that a solver may ask")
+    stake: int = _recommended("stake", "S: what a solver locks")
+    restitution: int = _recommended(
+        "restitution", "most that a slash returns to the submitter, at most the budget"
+    )
     audit_fee: int = _tokens(2, "paid for each attested (verifier, segment)")
-    delay_penalty: int = _tokens(10, "burned from the stake when the deadline is missed")
-    segments: int = _count(100, 1, MAX_SEGMENTS, "K: segments of a task")
-    verifiers: int = _count(3, 1, MAX_DRAWS, "V: verifiers drawn")
-    segments_per_verifier: int = _count(4, 1, MAX_DRAWS, "q: segments drawn for each verifier (also: audits)")
-    matches: int = _count(1, 1, MAX_DRAWS, "A: attestations that each drawn segment needs")
+    delay_penalty: int = _recommended("delay_penalty", "burned from the stake when the deadline is missed")
+    segments: int = _count(_SEGMENTS, 1, MAX_SEGMENTS, "K: segments of a task")
+    verifiers: int = _count(_TERMS.verifiers, 1, MAX_DRAWS, "V: verifiers drawn")
+    segments_per_verifier: int = _count(
+        _DRAWS, 1, MAX_DRAWS, "q: segments drawn for each verifier (also: audits)"
+    )
+    matches: int = _count(_TERMS.matches, 1, MAX_DRAWS, "A: attestations that each drawn segment needs")
     # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
     draw_fee: int = _deployed("draw_fee", "paid to whoever proves the draw's header")
     stake_unit: int = _deployed("stake_unit", "stake behind one slot of a verifier")

@@ -15,6 +15,7 @@ from sim.results.folder import Folder
 from sim.results.manifest import manifest_of
 from sim.results.results import Results, fill
 from sim.results.table import Rows
+from sim.setting import Setting
 from sim.sweeping.plan import Chunk, Plan, plan
 from sim.sweeping.workers import Played, WorkerLost, here, pool
 
@@ -186,7 +187,7 @@ def test_a_manifest_says_what_was_asked(tmp_path: Path) -> None:
     assert question["study"] == "baseline"
     assert (question["runs"], question["rounds"], question["seed"]) == (10, 5, 0)
     assert question["axes"]["false_share"] == {"unit": "share", "values": [0.1, 0.5]}
-    assert question["parameters"]["stake"] == {"unit": "tokens", "value": 10**9}
+    assert question["parameters"]["stake"] == {"unit": "tokens", "value": Setting().stake}
     assert (about["points"], about["parts"]) == (COUNT, COUNT)
     assert about["versions"]["numpy"] == np.__version__
 

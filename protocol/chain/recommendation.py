@@ -1,0 +1,141 @@
+"""Recommended terms of a task: what a submitter that says nothing asks for. Pure; docs/economics.md says why.
+
+The rules stand in `presets/recommended.toml` beside the deployment's parameters; `assay submit` and `sim` read the same
+ones. Nothing here knows what a result is worth to a cheater or how many verifiers are honest: both are assumed there.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, Final
+
+from protocol.chain.parameters import PRESETS, RECOMMENDED, TOKEN, ParametersError
+from protocol.economics import ONE, Audit, StakeError, minimum_stake
+from protocol.runtime.exits import OperatorError
+from protocol.task import MAX_DRAWS
+
+
+class NoRecommendation(OperatorError):
+    """A task that no recommended terms fit; the message says into how many parts it must be split."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is assumed, and what is wanted. Shares and multiples are exact; a multiple is of the budget."""
+
+    honest_share: Fraction
+    """h: honest share of the verifiers' slots."""
+    gain: Fraction
+    """G: worth of a false result to its maker, a multiple."""
+    rerolls: int
+    """k: a solver that keeps everybody from drawing has 2^k tries (dispute.md section 8)."""
+    verifiers: int
+    """V."""
+    matches: int
+    """A."""
+    stake: Fraction
+    """What a conviction must cost beside what a cheater can get back, a multiple."""
+    restitution: Fraction
+    """A multiple."""
+    delay_penalty: Fraction
+    """A multiple."""
+    audit_fee: Fraction
+    """A multiple of budget / K: what training one segment may cost at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """Terms by their names in `protocol.task.Terms`, amounts in token units."""
+
+    stake: int
+    restitution: int
+    audit_fee: int
+    delay_penalty: int
+    verifiers: int
+    segments_per_verifier: int
+    matches: int
+
+    def forgone(self, segments: int) -> int:
+        """Fees that a verifier gives up by convicting: a reward below them makes it look away."""
+        return self.audit_fee * min(self.segments_per_verifier + 1, segments)
+
+
+def _rules() -> Rules:
+    table: Mapping[str, Any] = tomllib.loads((PRESETS / "recommended.toml").read_text())["rules"]
+    wanted = {known.name for known in fields(Rules)}
+    if table.keys() != wanted:
+        raise ParametersError(
+            f"rules of recommended: expected {', '.join(sorted(wanted))}, got {', '.join(sorted(table))}; "
+            f"correct the table [rules]"
+        )
+    values: dict[str, Any] = {name: Fraction(value) for name, value in table.items()}
+    return Rules(**{**values, **{name: table[name] for name in ("rerolls", "verifiers", "matches")}})
+
+
+RULES: Final = _rules()
+
+
+def recommended_terms(
+    segments: int,
+    budget: int,
+    *,
+    reward_cap: int = RECOMMENDED.reward_cap,
+    draws: int | None = None,
+    rules: Rules = RULES,
+) -> Recommended:
+    """Terms for K = `segments` and a budget in token units; `draws` is q where the submitter has chosen its own.
+
+    The stake is `rules.stake` budgets, and on top the reward and the restitution, which a cheater that is its own
+    challenger and submitter gets back. q is the least with which no number of false segments pays at that stake,
+    for every price up to the budget. Raises NoRecommendation where even V q = 64 is too little.
+    """
+    restitution = int(rules.restitution * budget)
+    q = _least_draws(segments, budget, rules) if draws is None else draws
+    if q is None:
+        most = most_segments(rules)
+        raise NoRecommendation(
+            f"{segments} segments: expected at most {most} in one task, for {rules.verifiers} verifiers may draw "
+            f"{MAX_DRAWS} segments in all and cheating would pay; submit {-(-segments // most)} tasks, each of which "
+            f"begins with the result of the one before, or give stake, verifiers and segments_per_verifier yourself"
+        )
+    return Recommended(
+        stake=int(rules.stake * budget) + restitution + reward_cap,
+        restitution=restitution,
+        audit_fee=-(-int(rules.audit_fee * budget) // segments),
+        delay_penalty=int(rules.delay_penalty * budget),
+        verifiers=rules.verifiers,
+        segments_per_verifier=q,
+        matches=rules.matches,
+    )
+
+
+def most_segments(rules: Rules = RULES) -> int:
+    """K_max: the most segments of a task at V q = 64. The stake needed grows with K, so bisection finds it."""
+    low, high = 0, 1
+    while _deters(high, MAX_DRAWS // rules.verifiers, TOKEN, rules):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = _deters(middle, MAX_DRAWS // rules.verifiers, TOKEN, rules)
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def _least_draws(segments: int, budget: int, rules: Rules) -> int | None:
+    for q in range(1, min(segments, MAX_DRAWS // rules.verifiers) + 1):
+        if _deters(segments, q, budget, rules):
+            return q
+    return None
+
+
+def _deters(segments: int, draws: int, budget: int, rules: Rules) -> bool:
+    """Tell whether the rules' stake is enough, with nothing counted on but the stake: `margin` gives the price back."""
+    audit = Audit(segments, min(draws, segments), rules.verifiers, int(rules.honest_share * ONE))
+    try:
+        needed = minimum_stake(audit, budget, int(rules.gain * budget), margin=budget, rerolls=rules.rerolls)
+    except StakeError:
+        return False
+    return needed <= rules.stake * budget

@@ -1,0 +1,111 @@
+"""Recommended terms: they deter by the stake's own formula, just so; and everybody reads the same file."""
+
+from dataclasses import asdict, fields, replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from assay.description import read
+from assay.errors import DescriptionError
+from assay.submitting import recommendations
+from protocol.chain.parameters import RECOMMENDED, TOKEN, load_parameters
+from protocol.chain.recommendation import (
+    RULES,
+    NoRecommendation,
+    Recommended,
+    most_segments,
+    recommended_terms,
+)
+from protocol.economics import ONE, Audit, minimum_stake
+from protocol.task import MAX_DRAWS
+from sim.setting import Setting
+from sim.units import TOKEN as SIM_TOKEN
+
+BUDGET = 100 * TOKEN
+EXAMPLES = Path(__file__).parents[2] / "examples"
+OPTIONAL = [known.name for known in fields(Recommended)]
+
+
+def needed(segments: int, draws: int, price: int) -> int:
+    """S_min for one price, whatever a self-challenger gets back included."""
+    audit = Audit(segments, draws, RULES.verifiers, int(RULES.honest_share * ONE))
+    back = RECOMMENDED.reward_cap + int(RULES.restitution * BUDGET)
+    return minimum_stake(audit, price, int(RULES.gain * BUDGET), recoverable=back, rerolls=RULES.rerolls)
+
+
+@pytest.mark.parametrize("segments", [2, 5, 8, 20, 41, 60])
+def test_the_stake_deters_at_every_price_and_one_draw_less_does_not(segments: int) -> None:
+    terms = recommended_terms(segments, BUDGET)
+    q = terms.segments_per_verifier
+    for price in (0, BUDGET // 3, BUDGET):
+        assert needed(segments, q, price) <= terms.stake
+    if q > 1:
+        # With no price to lose, and the worst price's share saved: what the rule counts on.
+        assert needed(segments, q - 1, BUDGET) + BUDGET > terms.stake
+
+
+def test_the_most_segments_are_the_most() -> None:
+    most = most_segments()
+    assert recommended_terms(most, BUDGET).verifiers * (MAX_DRAWS // RULES.verifiers) <= MAX_DRAWS
+    with pytest.raises(NoRecommendation, match=rf"at most {most} .* submit 2 tasks"):
+        recommended_terms(most + 1, BUDGET)
+    assert most_segments(replace(RULES, rerolls=0)) > 5 * most
+
+
+def test_amounts_follow_the_budget_and_the_rules() -> None:
+    terms = recommended_terms(50, 7 * TOKEN, reward_cap=3)
+    assert terms.stake == 70 * TOKEN + 7 * TOKEN + 3
+    assert (terms.restitution, terms.delay_penalty) == (7 * TOKEN, 7 * TOKEN // 10)
+    assert terms.audit_fee * 50 == 7 * TOKEN
+    half = recommended_terms(50, 7 * TOKEN, rules=replace(RULES, restitution=Fraction(1, 2)))
+    assert half.restitution == 7 * TOKEN // 2
+
+
+def test_deployment_submitter_and_simulation_read_one_file(tmp_path: Path) -> None:
+    setting = Setting()
+    terms = recommended_terms(
+        setting.segments, setting.budget * TOKEN // SIM_TOKEN, draws=setting.segments_per_verifier
+    )
+    for name in ("stake", "restitution", "delay_penalty"):
+        assert getattr(setting, name) * TOKEN // SIM_TOKEN == getattr(terms, name)
+    assert (setting.verifiers, setting.matches) == (RULES.verifiers, RULES.matches)
+    for name in ("draw_fee", "stake_unit", "challenge_bond", "reward_cap"):
+        deployed = getattr(load_parameters("recommended"), name)
+        assert getattr(setting, name) * TOKEN // SIM_TOKEN == deployed
+    given = read(described(tmp_path, OPTIONAL)).fields()
+    assert {name: given[name] for name in OPTIONAL} == asdict(recommended_terms(8, BUDGET))
+
+
+def described(folder: Path, left_out: list[str], segments: int = 8) -> Path:
+    """The example's file without some of its fields."""
+    lines = (EXAMPLES / "digits.toml").read_text().replace("segments = 8", f"segments = {segments}")
+    (folder / "digits.py").touch()
+    file = folder / "task.toml"
+    file.write_text("".join(line for line in lines.splitlines(True) if line.split(" =")[0] not in left_out))
+    return file
+
+
+def test_what_a_file_gives_stays(tmp_path: Path) -> None:
+    description = read(described(tmp_path, ["restitution", "matches"]))
+    assert (description.fields()["stake"], description.fields()["matches"]) == (1000 * TOKEN, 1)
+    assert recommendations(description) == [
+        "recommended for 8 segments and this budget: restitution 100, matches 1"
+    ]
+    assert recommendations(read(EXAMPLES / "digits.toml")) == []
+
+
+def test_a_stake_without_its_audit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DescriptionError, match=r"all or none.*verifiers not there"):
+        read(described(tmp_path, ["verifiers"]))
+
+
+def test_a_task_of_too_many_segments_is_told_to_split(tmp_path: Path) -> None:
+    with pytest.raises(NoRecommendation, match="submit 9 tasks"):
+        recommendations(read(described(tmp_path, OPTIONAL, segments=500)))
+
+
+def test_a_reward_below_the_fees_forgone_is_said(tmp_path: Path) -> None:
+    words = recommendations(read(described(tmp_path, OPTIONAL, segments=1)))
+    assert len(words) == 2
+    assert "forgoes fees of 100" in words[1]
