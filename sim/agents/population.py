@@ -14,7 +14,7 @@ import numpy as np
 from sim.agents.bystanders import Bystander, Griefer
 from sim.agents.solvers import Crashing, Late, Lazy, Noisy, Skipper, Solver, Withholder
 from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
-from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
+from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Thrifty, Trusting, Verifier
 from sim.errors import SettingError
 from sim.mechanism.arrays import Indices
 
@@ -22,7 +22,7 @@ Strategy = TypeVar("Strategy", Solver, Verifier, Bystander)
 
 SOLVERS: Final = {kind.name: kind for kind in (Solver, Lazy, Skipper, Withholder, Crashing, Noisy, Late)}
 VERIFIERS: Final = {
-    kind.name: kind for kind in (Verifier, Trusting, Copying, Colluding, Absent, Mixing, Accusing)
+    kind.name: kind for kind in (Verifier, Trusting, Copying, Colluding, Absent, Mixing, Accusing, Thrifty)
 }
 BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer)}
 SUBMITTERS: Final = {kind.name: kind for kind in (Submitter, Shill, Vanishing, Challenging)}

@@ -27,6 +27,10 @@ class Seats(NamedTuple):
     """Somebody else has attested this task already: plain attestations can be seen. Only for those that watch."""
     luck: Floats
     """A uniform number of 0 to 1."""
+    gas: Floats
+    """Token units for one gas, (rows,)."""
+    work: Floats
+    """Tokens for work that cost one token at first, (rows,)."""
 
 
 class Check(NamedTuple):
@@ -148,3 +152,18 @@ class Accusing(Verifier):
         """What it accuses it does not attest."""
         accuses = seats.luck < self.rate
         return Check(np.zeros_like(seats.served), seats.served & ~accuses, accuses)
+
+
+@dataclass(frozen=True)
+class Thrifty(Verifier):
+    """Honest while it pays: does nothing in rounds in which gas and replay cost more than the fee."""
+
+    name: ClassVar[str] = "thrifty"
+    honest: ClassVar[bool] = False
+
+    def check(self, seats: Seats) -> Check:
+        """All duties are alike, so all are done or none."""
+        setting = seats.setting
+        replay = setting.replay_cost * setting.training_cost / setting.segments * seats.work
+        pays = setting.audit_fee > replay + setting.gas_attest * seats.gas
+        return super().check(seats).where(pays)

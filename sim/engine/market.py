@@ -56,7 +56,7 @@ class Market:
         conduct = self._post()
         costs = self.prices.costs(self.costs)
         task = self._train(self._assign(costs, conduct), costs, conduct)
-        self.closer.end(task, self.checker.check(task))
+        self.closer.end(task, self.checker.check(task, self.prices))
 
     def _post(self) -> Conduct | None:
         """What the submitter does beside paying; None when it does nothing."""

@@ -19,6 +19,7 @@ from sim.agents.verifiers import (
     Copying,
     Mixing,
     Seats,
+    Thrifty,
     Trusting,
     Verifier,
 )
@@ -28,7 +29,7 @@ from sim.mechanism.arrays import Flags, Floats
 from sim.setting import Setting
 from sim.units import TOKEN
 
-SETTING = Setting(segments=40)
+SETTING = Setting(segments=40, budget=100 * TOKEN, restitution=0)
 SEEN = list(product([True, False], repeat=3))
 """Served, hit, attested by others."""
 
@@ -37,9 +38,10 @@ def flags(*values: bool) -> Flags:
     return np.array(values)
 
 
-def seats(luck: float = 0.5) -> Seats:
+def seats(luck: float = 0.5, gas: float = 1.0) -> Seats:
     served, hit, others = (np.array(part) for part in zip(*SEEN))
-    return Seats(SETTING, served, hit, others, np.full(len(SEEN), luck))
+    every = np.ones(len(SEEN))
+    return Seats(SETTING, served, hit, others, luck * every, gas * every, every)
 
 
 NOBODY, SERVED, OTHERS, EVERYBODY = "00000000", "11110000", "10101010", "11111111"
@@ -80,6 +82,13 @@ def test_who_does_not_look_does_not_know(kind: type[Verifier]) -> None:
         assert (
             np.logical_and.reduce(alike) | check.replays[hit] | check.replays[~hit] | ~seats().served[hit]
         ).all()
+
+
+def test_the_thrifty_stop_where_gas_and_replay_cost_the_fee() -> None:
+    most = (SETTING.audit_fee - SETTING.replay_cost * SETTING.training_cost / 40) / SETTING.gas_attest
+    pays, not_quite = (Thrifty().check(seats(gas=most + more)) for more in (-1e-6, 1e-6))
+    assert tuple("".join("01"[done] for done in part.astype(int)) for part in pays) == HONEST
+    assert not np.any(not_quite)
 
 
 def won(strategy: Solver, *luck: float) -> Work:
@@ -213,7 +222,10 @@ class Undercutter(Solver):
 
 
 def test_a_strategy_of_ones_own_plays_with_the_others() -> None:
-    case = Case(Setting(), population([(Solver(), 19), (Undercutter(), 1)], [(Verifier(), 20)]))
+    case = Case(
+        Setting(training_cost=60 * TOKEN),
+        population([(Solver(), 19), (Undercutter(), 1)], [(Verifier(), 20)]),
+    )
     found = simulate(case, runs=50, rounds=3, seed=np.random.SeedSequence(1))
     assert found["settled"].min() == 1
     assert found["profit_solver_undercutter"].mean() < 0
