@@ -55,4 +55,6 @@ class Books:
 
     def profits(self) -> Amounts:
         """What everybody has more than at first, outside included, (accounts, rows) token units."""
-        return self.ledger.gains() + self.outside
+        gains = self.ledger.gains()
+        gains += self.outside
+        return gains

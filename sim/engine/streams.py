@@ -1,12 +1,13 @@
 """Random numbers: one stream for each purpose, so that variants of a market meet the same luck.
 
 A variant that draws more verifiers uses more numbers of the stream of draws and none of the others': bids, devices and
-accidents stay the same (common random numbers). Numbers are drawn for a whole block, also where fewer rows are played,
-so that the first runs stay the same when more are asked for.
+accidents stay the same (common random numbers). CHUNK runs share a generator, which draws for all of them, also where
+fewer are played: so a run's luck is its own, however many there are beside it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,30 +15,33 @@ import numpy as np
 
 from sim.mechanism.arrays import Floats, Indices
 
-BLOCK: Final = 2_048
-"""Rows of a block. With fewer the 200 calls of a round cost more than their work; with more, small samples pay for luck
-that they do not use."""
+CHUNK: Final = 512
+"""With more runs to a generator small samples pay for luck that they do not use, with fewer large ones for calls."""
 
 
 class Stream:
-    """Random numbers of one purpose for `rows` markets."""
+    """Random numbers of one purpose for `rows` runs: a generator for each chunk of them."""
 
-    def __init__(self, seed: np.random.SeedSequence, rows: int) -> None:
+    def __init__(self, seeds: Sequence[np.random.SeedSequence], rows: int) -> None:
         # SFC64 passes the known test batteries and is the fastest of NumPy's.
-        self.generator = np.random.Generator(np.random.SFC64(seed))
-        self.rows = rows
+        self._generators = [np.random.Generator(np.random.SFC64(seed)) for seed in seeds]
+        self._rows = rows
 
     def uniform(self, *shape: int) -> Floats:
         """Numbers of 0 to 1, (*shape, rows)."""
-        return self.generator.random((*shape, BLOCK))[..., : self.rows]
+        return self._joined([each.random((*shape, CHUNK)) for each in self._generators])
 
     def normal(self, *shape: int) -> Floats:
         """Standard normal numbers, (*shape, rows)."""
-        return self.generator.standard_normal((*shape, BLOCK))[..., : self.rows]
+        return self._joined([each.standard_normal((*shape, CHUNK)) for each in self._generators])
 
     def below(self, most: int, *shape: int) -> Indices:
-        """Whole numbers from 0 to below `most`, (*shape, rows)."""
+        """Whole numbers from 0 to below `most`, (*shape, rows): floors, off by less than `most` / 2^53 of a chance."""
         return (self.uniform(*shape) * most).astype(np.int64)
+
+    def _joined(self, chunks: list[Floats]) -> Floats:
+        whole = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=-1)
+        return whole[..., : self._rows]
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,13 @@ class Streams:
     arrivals: Stream
 
 
-def streams(seed: np.random.SeedSequence, rows: int) -> Streams:
-    """The streams of one block of `rows` rows, at most BLOCK."""
+def streams(seed: np.random.SeedSequence, rows: int, first: int = 0) -> Streams:
+    """The streams of `rows` runs from run number `first` on, which begins a chunk.
+
+    Purpose p of chunk c has the seed's child c's child p. The seed itself is left as it was.
+    """
     names = Streams.__dataclass_fields__
-    return Streams(*(Stream(child, rows) for child in seed.spawn(len(names))))
+    chunks = range(first // CHUNK, -(-(first + rows) // CHUNK))
+    own = [np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, chunk)) for chunk in chunks]
+    purposes = zip(*(child.spawn(len(names)) for child in own))
+    return Streams(*(Stream(seeds, rows) for seeds in purposes))

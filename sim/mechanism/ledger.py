@@ -27,7 +27,7 @@ def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amount
 
 
 class Ledger:
-    """`free`, `locked`, `deposits`: (accounts, rows) token units; `burned`: (rows,).
+    """`free`, `deposits`: (accounts, rows) token units; `locked`: (accounts, 1), in all rows; `burned`: (rows,).
 
     In all methods `rows` are (n,) numbers of rows, none of them twice; accounts and amounts as in `book`.
     """
@@ -41,7 +41,7 @@ class Ledger:
                 f"lower amounts, agents or rounds"
             )
         self.free = np.array(deposits, order="C")
-        self.locked = np.zeros_like(self.free)
+        self.locked = np.zeros((len(self.free), 1), dtype=self.free.dtype)
         self.burned = np.zeros_like(self.free[0])
         self.deposits = deposits
 
@@ -68,7 +68,8 @@ class Ledger:
 
     def gains(self) -> Amounts:
         """What every account holds more than it deposited, (accounts, rows)."""
-        more: Amounts = self.free + self.locked - self.deposits
+        more: Amounts = self.free - self.deposits
+        more += self.locked
         return more
 
     def balanced(self) -> bool:

@@ -20,6 +20,20 @@ from sim.setting import Setting
 from sim.units import TOKEN
 
 SMALL = Setting(
+    budget=100 * TOKEN,
+    stake=1000 * TOKEN,
+    restitution=100 * TOKEN,
+    audit_fee=2 * TOKEN,
+    delay_penalty=10 * TOKEN,
+    training_cost=60 * TOKEN,
+    replay_cost=1.1,
+    gain=100 * TOKEN,
+    gas_price=1e-6,
+    gas_task=500_000,
+    gas_attest=70_000,
+    gas_dispute=600_000,
+    gas_defence=400_000,
+    matches=1,
     segments=1,
     verifiers=1,
     segments_per_verifier=1,

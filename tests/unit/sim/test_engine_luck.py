@@ -1,6 +1,7 @@
 """Luck: the same seed gives the same run, variants meet the same luck, more runs leave the first ones as they are."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from sim.agents.submitters import Shill
 from sim.agents.verifiers import Mixing, Verifier
 from sim.engine import simulate as simulating
 from sim.engine import streams as streaming
-from sim.engine.simulate import Case, Columns, simulate
-from sim.engine.streams import BLOCK, Streams, streams
+from sim.engine.simulate import BLOCK, Case, Columns, simulate
+from sim.engine.streams import Streams, streams
 from sim.mechanism.arrays import Amounts
 from sim.mechanism.auctions import Assignment, first_price
 from sim.setting import Setting
@@ -80,13 +81,17 @@ def test_the_first_runs_stay_when_more_are_asked_for() -> None:
 
 
 def test_runs_across_the_borders_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "BLOCK", 8)
+    """Chunks of 4 runs, blocks of 8: chunks have luck of their own, and results do not depend on blocks."""
+    monkeypatch.setattr(streaming, "CHUNK", 4)
     monkeypatch.setattr(simulating, "BLOCK", 8)
     many = play(20)
-    for fewer in (1, 7, 8, 9, 16, 17):
+    for fewer in (1, 3, 4, 5, 7, 8, 9, 16, 17):
         assert same(play(fewer), {name: column[:fewer] for name, column in many.items()})
-    blocks = np.split(many["profit_submitter"][:16], 2)
-    assert (blocks[0] != blocks[1]).all()
+    chunks = np.split(many["profit_submitter"], 5)
+    assert all((one != other).any() for one, other in combinations(chunks, 2))
+    for block in (4, 12, 100):
+        monkeypatch.setattr(simulating, "BLOCK", block)
+        assert same(play(20), many)
 
 
 def test_a_whole_block_and_one_more() -> None:
