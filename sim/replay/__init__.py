@@ -1,6 +1,7 @@
 """The simulation's agents on the real contracts, every balance compared with the engine's ledger to the last unit.
 
-`play.replay` is the door; it loads web3 and torch, `scenarios` and `amounts` do not. Further in: `training` (what is
-trained), `stage` (a chain with everybody on it), `games` (disputes), `tasks` (a task's life), `books` (what the engine
-expects), `reading` (what the chain holds), `comparison` (the two side by side), `drawing` (the chain's draws again).
+`play.replay` is the door; it loads web3 and torch, `scenarios` and `amounts` do not. `shadow` is the engine's own
+market, which decides; `stage` a chain with everybody on it; `tasks`, `auditing`, `disputing` and `games` carry out by
+transactions what was decided; `books` is what the engine expects of it, `reading` what the chain holds, `comparison`
+both side by side. `training` is what is trained, under the `terms`; `drawing` finds the chain's draws again.
 """

@@ -7,21 +7,26 @@ stream. What the market decided is kept, so that it can be carried out by transa
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from sim.agents.population import Population
 from sim.engine.checking import Checker
 from sim.engine.ending import Closer
 from sim.engine.market import Market
-from sim.engine.streams import streams
+from sim.engine.streams import Streams, streams
 from sim.engine.task import Checks, Task
+from sim.errors import StudyError
 from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.auctions import Assignment, first_price
 from sim.mechanism.draw import Draw
 from sim.replay.scenarios import Scenario
+from sim.setting import Setting
 
-_ENDS = ("unsold", "expired", "convicted", "void", "settled")
+_CONTRACTS: Final = {"forced_error_rate": 0, "redraws": 0, "arrival_rate": 1, "solver_capital": 0}
+"""What a setting must say: the first two are not in the contracts, the others would leave the chain without a task."""
+_ENDS: Final = ("unsold", "expired", "convicted", "void", "settled")
 
 
 class Challenge(NamedTuple):
@@ -38,12 +43,15 @@ class _Drawn(Checker):
 
     drawn: Draw
 
+    def __init__(self, setting: Setting, population: Population, luck: Streams) -> None:
+        super().__init__(setting, population, luck)
+        self._terms = setting
+
     def check(self, task: Task) -> Checks:
         """As the engine's, with the draw that is there."""
         drawn = self.drawn
-        if len(drawn.verifiers) > self.setting.verifiers:
-            # Seats for segment K alone, drawn because fewer than A verifiers were.
-            self.setting = replace(self.setting, verifiers=len(drawn.verifiers))
+        # Where fewer than A verifiers were drawn there are further seats, for segment K alone.
+        self.setting = replace(self._terms, verifiers=len(drawn.verifiers))
         hit: Flags = drawn.segments.min(axis=0) <= task.work.false
         luck = self.luck.checks.uniform(len(drawn.verifiers))
         check = self._act(task, drawn.verifiers, hit, luck, self.luck.outages)
@@ -67,6 +75,13 @@ class Shadow(Market):
     """The market of a scenario, a task at a time: `begin`, then `end` with the chain's draw where it was submitted."""
 
     def __init__(self, scenario: Scenario) -> None:
+        """Raises StudyError when the setting asks for what the contracts do not have."""
+        for name, due in _CONTRACTS.items():
+            if getattr(scenario.setting, name) != due:
+                raise StudyError(
+                    f"scenario {scenario.name!r}, {name}: expected {due}, for the contracts have nothing else, "
+                    f"got {getattr(scenario.setting, name)}; leave it out of a replay"
+                )
         luck = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self.asks: Amounts
         """Of the last auction, (solvers, 1) units of the engine; one more when the submitter bids itself."""

@@ -16,8 +16,8 @@ from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.transactions import Sender, Sending
 from protocol.runtime.home import VARIABLE
-from sim.errors import StudyError
-from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
+from sim.errors import Disagreement, StudyError
+from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
 from sim.replay.amounts import Amounts
 from sim.replay.books import Books
 from sim.replay.comparison import Comparison, compare
@@ -80,6 +80,27 @@ class Stage:
     def verifiers(self) -> list[Client]:
         """The verifiers' clients."""
         return self.clients[self.first_verifier : self.first_bystander]
+
+    @property
+    def referee(self) -> Client:
+        """Whoever calls what anybody may call: the drawer."""
+        return self.clients[DRAWER]
+
+    def name(self, account: int) -> str:
+        """Kind, number and strategy."""
+        return self.names[account]
+
+    def until(self, time: int) -> None:
+        """Let the chain's clock pass a time."""
+        self.devnet.skip(max(0, time - self.referee.now()) + 1)
+
+    def same(self, what: str, expected: object, chain: object) -> None:
+        """Raises Disagreement where the chain decided otherwise than the engine."""
+        if expected != chain:
+            raise Disagreement(
+                f"engine and contracts disagree (scenario {self.scenario.name}), {what}: expected {expected}, "
+                f"chain {chain}; one of the two is wrong: report this"
+            )
 
     def booked(self, event: str) -> Comparison:
         """Say what happened, and compare every balance. Raises Disagreement."""

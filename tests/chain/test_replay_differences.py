@@ -12,7 +12,7 @@ from protocol.runtime.exits import ExitCode
 from sim.errors import Disagreement
 from sim.mechanism import booking, shares
 from sim.mechanism.booking import DRAWER
-from sim.replay import drawing, tasks
+from sim.replay import auditing, tasks
 from sim.replay.comparison import Comparison
 from sim.replay.scenarios import scenario
 from tests.chain.conftest import Replayed
@@ -104,12 +104,12 @@ def test_a_lock_too_few(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_draw_that_is_not_raised(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "raised", lambda each, *_arguments: each)
+    monkeypatch.setattr(auditing, "raised", lambda each, *_arguments: each)
     assert "duties of the draw" in str(found(replayed, "missed_draw"))
 
 
 def test_another_draw(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "holders", lambda _slots: [1, 0])
+    monkeypatch.setattr("sim.replay.drawing.holders", lambda _slots: [1, 0])
     assert "duties of the draw" in str(found(replayed, "honest"))
 
 

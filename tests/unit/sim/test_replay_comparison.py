@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from protocol.runtime.exits import ExitCode
@@ -10,6 +13,7 @@ from sim.replay.amounts import Amounts
 from sim.replay.books import Books
 from sim.replay.comparison import BOND, FREE, STAKE, Comparison, Place, compare
 from sim.replay.scenarios import SCENARIOS, scenario
+from sim.replay.shadow import Shadow
 from sim.setting import Setting
 
 HELD = {Place("a", FREE): 10**30, Place("b", FREE): 0}
@@ -62,3 +66,13 @@ def test_scenarios_have_their_names_and_unknown_ones_are_refused() -> None:
     assert all(scenario(name).name == name for name in SCENARIOS)
     with pytest.raises(StudyError, match="expected honest, cheat"):
         scenario("nothing")
+
+
+@pytest.mark.parametrize(
+    "more", [{"forced_error_rate": 0.1}, {"redraws": 1}, {"arrival_rate": 0.5}, {"solver_capital": 3}]
+)
+def test_what_the_contracts_do_not_have_is_not_replayed(more: dict[str, Any]) -> None:
+    story = scenario("honest")
+    (name,) = more
+    with pytest.raises(StudyError, match=name):
+        Shadow(replace(story, setting=replace(story.setting, **more)))

@@ -1,0 +1,42 @@
+"""Terms of a replay's tasks: the setting's numbers, the training's roots, times that suffice for every transaction."""
+
+from __future__ import annotations
+
+from protocol.program import cost
+from protocol.task import ARITHMETIC, Terms
+from sim.replay.amounts import Amounts
+from sim.replay.training import STEPS, Training
+from sim.setting import Setting
+
+
+def terms(training: Training, setting: Setting, amounts: Amounts, number: int) -> Terms:
+    """Of task `number`, which only makes bundles differ."""
+    program = training.program
+    return Terms(
+        program_id=program.program.id,
+        constants_root=program.constants_root(training.fixed),
+        initial_state=program.state_root(training.initial),
+        bundle_hash=number.to_bytes(32, "big"),
+        constants=len(training.fixed),
+        state_tensors=len(program.state),
+        segments=setting.segments,
+        segment_steps=STEPS,
+        step_operations=cost(program.program).operations,
+        state_bytes=program.state_bytes,
+        budget=amounts.budget,
+        stake=amounts.stake,
+        restitution=amounts.restitution,
+        audit_fee=amounts.audit_fee,
+        delay_penalty=amounts.delay_penalty,
+        bidding_period=600,
+        training_period=10_000,
+        challenge_period=60_000,
+        attest_period=50_000,
+        solver_clock=500,
+        challenger_clock=500,
+        verifiers=setting.verifiers,
+        segments_per_verifier=setting.segments_per_verifier,
+        matches=setting.matches,
+        arithmetic=ARITHMETIC,
+        bundle="http://127.0.0.1/none",
+    )
