@@ -7,7 +7,6 @@ import numpy as np
 from sim.agents.bystanders import Passing
 from sim.agents.population import Population, spread
 from sim.agents.verifiers import Check, Seats
-from sim.engine.prices import Prices
 from sim.engine.streams import Stream, Streams
 from sim.engine.task import Checks, Looks, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
@@ -31,7 +30,7 @@ class Checker:
             enumerate(population.verifiers), key=lambda numbered: numbered[1].strategy.watches
         )
 
-    def check(self, task: Task, prices: Prices) -> Checks:
+    def check(self, task: Task) -> Checks:
         """Draws are made, and used up, in every row, so that a variant's luck stays in step."""
         setting, luck = self.setting, self.luck
         seats, last = setting.verifiers, setting.segments
@@ -39,13 +38,13 @@ class Checker:
         segments = distinct(luck.draws.uniform(setting.segments_per_verifier, seats), last)
         drawn = complete(who, segments, last)
         hit: Flags = drawn.segments.min(axis=0) <= task.work.false
-        check = self._act(task, prices, who, hit, luck.checks.uniform(seats), luck.outages)
+        check = self._act(task, who, hit, luck.checks.uniform(seats), luck.outages)
         for _ in range(setting.redraws):
             other = self._holding(luck.redraws.below(self._slots, seats))
             silent = ~(check.attests | check.challenges)
             who = np.where(silent, other, who)
             drawn = complete(who, drawn.segments[1:], last)
-            acts = self._act(task, prices, who, hit, luck.redraws.uniform(seats), luck.redraws)
+            acts = self._act(task, who, hit, luck.redraws.uniform(seats), luck.redraws)
             check = check | acts.where(silent)
         return Checks(drawn, hit, check, self._pass_by(task))
 
@@ -53,9 +52,7 @@ class Checker:
         """Who holds the drawn slots."""
         return slots if self._holders is None else self._holders.take(slots)
 
-    def _act(
-        self, task: Task, prices: Prices, who: Indices, hit: Flags, luck: Floats, outages: Stream
-    ) -> Check:
+    def _act(self, task: Task, who: Indices, hit: Flags, luck: Floats, outages: Stream) -> Check:
         """What the holders of all seats do, (V, rows): nothing where they are offline or no task is."""
         setting = self.setting
         served, others = np.empty_like(hit), np.zeros_like(hit)
@@ -65,7 +62,9 @@ class Checker:
         for number, group in self._order:
             if group.strategy.watches:
                 others[:] = check.attests.any(axis=0)
-            acts = group.strategy.check(Seats(setting, served, hit, others, luck, prices.gas, prices.work))
+            acts = group.strategy.check(
+                Seats(setting, served, hit, others, luck, task.prices.gas, task.prices.work)
+            )
             check = check | acts.where(kinds == number)
         there = task.live
         if setting.downtime:

@@ -56,7 +56,7 @@ class Market:
         conduct = self._post()
         costs = self.prices.costs(self.costs)
         task = self._train(self._assign(costs, conduct), costs, conduct)
-        self.closer.end(task, self.checker.check(task, self.prices))
+        self.closer.end(task, self.checker.check(task))
 
     def _post(self) -> Conduct | None:
         """What the submitter does beside paying; None when it does nothing."""
@@ -105,7 +105,7 @@ class Market:
         late = (sold & ~live).nonzero()[0]
         booking.expire(books.ledger, late, solver[late], setting.delay_penalty)
         books.tally.expired[late] += 1
-        return Task(live, solver, price, work, conduct.games if conduct else None)
+        return Task(live, solver, price, work, conduct.games if conduct else None, self.prices)
 
     def _work(self, winner: Amounts) -> Work:
         view = Won(self.setting, self.luck.work.uniform())

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from sim.agents.solvers import Work
 from sim.agents.verifiers import Check
+from sim.engine.prices import Prices
 from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.draw import Draw
 
@@ -20,6 +21,8 @@ class Task(NamedTuple):
     work: Work
     own_games: Indices | None
     """Challenges by the submitter itself."""
+    prices: Prices
+    """Of the round."""
 
 
 class Looks(NamedTuple):
