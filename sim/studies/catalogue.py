@@ -13,14 +13,18 @@ from typing import Final
 
 from sim.errors import SimError, StudyError
 from sim.studies.baseline import Baseline
+from sim.studies.dilemma import Dilemma
 from sim.studies.griefing import Griefing
+from sim.studies.stake_audits import StakeAudits
 from sim.studies.study import Study
 
 STUDIES: Final[Mapping[str, type[Study]]] = {
     kind.name: kind
     for kind in (
         Baseline,
+        Dilemma,
         Griefing,
+        StakeAudits,
     )
 }  # fmt: skip  # One line for each study.
 

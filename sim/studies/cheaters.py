@@ -1,0 +1,38 @@
+"""Solvers that several studies play: their price says nothing about what they do. Not a strategy of `sim list`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sim.agents.solvers import Lazy, Won, Work
+from sim.setting import Setting
+
+
+@dataclass(frozen=True)
+class Disguised(Lazy):
+    """Bids as an honest solver and, with the chance `rate`, invents the share `share` of its segments.
+
+    Markets with it and with honest solvers have the same winners and prices under the same seed: the difference of
+    their profits is what cheating earns.
+    """
+
+    name: ClassVar[str] = "disguised"
+    rate: float = 1.0
+
+    def expected_effort(self, setting: Setting) -> float:
+        """All: the cost saved stays its own."""
+        del setting
+        return 1.0
+
+    def work(self, view: Won) -> Work:
+        """One coin for each task."""
+        cheats = view.luck < self.rate
+        false = self.false(view.setting)
+        work = self._work(view, 0)
+        return work._replace(
+            false=np.where(cheats, false, work.false).astype(np.int32),
+            effort=np.where(cheats, 1 - false / view.setting.segments, work.effort),
+        )

@@ -1,0 +1,231 @@
+"""Findings of the study `dilemma`: the game and its three remedies, from what a seat earns at each point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from sim.mechanism.arrays import Floats
+from sim.studies.dilemma_seat import Seat
+from sim.studies.grids import within
+from sim.studies.points import crossing, grid
+from sim.studies.study import Claim, Finding, Point, Study
+from sim.theory import cheating_rate
+from sim.units import TOKEN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GAME: Final = ("false_rate", "diligence")
+FORCED: Final = ("forced_error_rate", "jackpot")
+FEES: Final = ("false_rate", "audit_fee")
+ROOTS: Final = ("copied", "diligence")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Everything by point: what theory expects that replaying earns, and what the engine measured."""
+
+    study: Study
+    points: Sequence[Point]
+    seats: Sequence[Seat]
+    expected: Floats
+    gain: Floats
+    error: Floats
+    solver: Floats
+    """Profit of all solvers, for each task, and its standard error."""
+    solver_error: Floats
+
+
+Part = tuple[list[Finding], list[Claim]]
+
+
+def _line(rows: Rows, names: Sequence[str], along: str, fixed: Mapping[str, float]) -> list[int]:
+    """Numbers of the points of one grid that have these values, in the order of `along`."""
+    chosen = within(rows.study, rows.points, names)
+    here = [n for n in chosen if all(rows.points[n][name] == value for name, value in fixed.items())]
+    return sorted(here, key=lambda n: rows.points[n][along])
+
+
+def _zero(rows: Rows, numbers: Sequence[int], along: str) -> tuple[float, float] | None:
+    """Where the measured gain changes its sign, and the standard error."""
+    at = np.array([rows.points[n][along] for n in numbers])
+    return crossing(at, rows.gain[numbers], rows.error[numbers])
+
+
+def _values(rows: Rows, names: Sequence[str], name: str) -> list[float]:
+    return sorted({rows.points[n][name] for n in within(rows.study, rows.points, names)})
+
+
+def game(rows: Rows) -> Part:
+    """Where replaying pays, by how many cheat and how many look."""
+    chosen = within(rows.study, rows.points, GAME)
+    claims, contour = [], []
+    for looking in _values(rows, GAME, "diligence"):
+        numbers = _line(rows, GAME, "false_rate", {"diligence": looking})
+        contour.append((rows.seats[numbers[0]].indifferent(), looking))
+        zero = _zero(rows, numbers, "false_rate")
+        if zero is not None:
+            text = f"false results that make replaying pay, where {looking:g} of the verifiers do it"
+            claims.append(Claim(text, contour[-1][0], *zero))
+    rest = _rest(rows, contour, claims)
+    across, up, laid = grid([rows.points[n] for n in chosen], rows.gain[chosen] / TOKEN, *GAME)
+    if laid.shape < (2, 2) or not claims:
+        return [], claims
+    seen = [claim.measured for claim in claims]
+    signs = [(rows.gain[n] > 0) == (rows.expected[n] > 0) for n in chosen if _clear(rows, n)]
+    sentence = (
+        f"Replaying pays from {min(seen):.1%} false results where few replay, from {max(seen):.1%} where most do; "
+        f"engine and theory agree on who earns more at {sum(signs):,} of {len(signs):,} points"
+    )
+    seat = rows.seats[chosen[0]]
+    lone = cheating_rate(seat.duty(0.0), hit=seat.hit)
+    note = f"A verifier that is alone with a cheater is indifferent at {lone:.1%} false results."
+    if rest:
+        sentence += f"; it rests at {rest[0].measured:.1%} false results and {rest[1].measured:.1%} replaying"
+    return [Finding(sentence, _map(across, up, laid, contour), note)], [*rest, *claims]
+
+
+def _rest(rows: Rows, contour: Sequence[tuple[float, float]], claims: Sequence[Claim]) -> list[Claim]:
+    """The mixed equilibrium, false results and replaying: where neither side gains by doing otherwise."""
+    honest, cheating = (_line(rows, GAME, "diligence", {"false_rate": rate}) for rate in (0.0, 1.0))
+    if not honest or len(honest) != len(cheating) or len(claims) < len(contour):
+        return []
+    looking = np.array([rows.points[n]["diligence"] for n in honest])
+    more = rows.solver[cheating] - rows.solver[honest]
+    zero = crossing(looking, more, rows.solver_error[cheating])
+    if zero is None:
+        return []
+    theory = rows.seats[honest[0]].equilibrium()
+    false = [float(np.interp(zero[0], looking, values)) for values in (
+        [claim.measured for claim in claims], [claim.error for claim in claims])]  # fmt: skip
+    return [
+        Claim("false results in equilibrium", theory.cheating, *false),
+        Claim("share of the verifiers that replays in equilibrium", theory.checking, *zero),
+    ]
+
+
+def _clear(rows: Rows, number: int) -> bool:
+    return bool(abs(rows.gain[number]) > 4 * rows.error[number])
+
+
+def _map(across: Floats, up: Floats, laid: Floats, contour: Sequence[tuple[float, float]]) -> Figure:
+    from sim.figures import heat_map
+
+    near = across <= max(3 * max(x for x, _ in contour), across[min(2, len(across) - 1)])
+    figure = heat_map(
+        across[near],
+        up,
+        laid[:, near],
+        x="share x of false results (line: no difference by the closed form)",
+        y="share d of verifiers that replay",
+        label="replaying over rubber-stamping, tokens a seat",
+        contours=(),
+    )
+    figure.axes[0].plot(*zip(*contour), color="black")
+    return figure
+
+
+def forced(rows: Rows) -> Part:
+    """The least rate of forced errors, by jackpot."""
+    claims, series, said = [], [], []
+    for jackpot in _values(rows, FORCED, "jackpot"):
+        numbers = _line(rows, FORCED, "forced_error_rate", {"jackpot": jackpot})
+        zero = _zero(rows, numbers, "forced_error_rate")
+        series.append((f"jackpot {jackpot / TOKEN:g} tokens", numbers))
+        if zero is not None:
+            least = rows.seats[numbers[0]].least_forced()
+            claims.append(Claim(f"e_min with a jackpot of {jackpot / TOKEN:g} tokens", least, *zero))
+            said.append(f"{zero[0]:.2%} with a jackpot of {jackpot / TOKEN:g} tokens (theory {least:.2%})")
+    if not said:
+        return [], claims
+    sentence = f"Without any fraud replaying pays from a rate of forced errors of {', '.join(said)}"
+    label = "forced errors e for each duty (lines: theory, dots: engine)"
+    return [Finding(sentence, _lines(rows, series, "forced_error_rate", label))], claims
+
+
+def fees(rows: Rows) -> Part:
+    """The fraud that must be about before anybody looks, by fee."""
+    found: list[tuple[float, Claim]] = []
+    for fee in _values(rows, FEES, "audit_fee"):
+        numbers = _line(rows, FEES, "false_rate", {"audit_fee": fee})
+        zero = _zero(rows, numbers, "false_rate")
+        if zero is not None:
+            text = f"false results that make replaying pay at a fee of {fee / TOKEN:g} tokens"
+            found.append((fee / TOKEN, Claim(text, rows.seats[numbers[0]].indifferent(), *zero)))
+    claims = [claim for _, claim in found]
+    if len(found) < 2:
+        return [], claims
+    (low, first), (high, last) = found[0], found[-1]
+    moved = (last.measured - first.measured) / float(np.hypot(first.error, last.error))
+    verb = "do not make anybody look" if moved > -4 else "make verifiers look"
+    sentence = (
+        f"Fees {verb}: from {low:g} to {high:g} tokens a duty, the false results that it takes go from "
+        f"{first.measured:.1%} to {last.measured:.1%}, for a copy is paid the same and a conviction pays no fee"
+    )
+    from sim.figures import Line, lines
+
+    line = Line(
+        "",
+        [fee for fee, _ in found],
+        [claim.expected for claim in claims],
+        points=[claim.measured for claim in claims],
+    )
+    figure = lines(
+        [line],
+        x="audit fee, tokens a duty (line: theory, dots: engine)",
+        y="false results that make replaying pay",
+    )
+    return [Finding(sentence, figure)], claims
+
+
+def roots(rows: Rows) -> Part:
+    """How secret roots must be, and how many must look."""
+    claims: list[Claim] = []
+    chosen = within(rows.study, rows.points, ROOTS)
+    copied = _values(rows, ROOTS, "copied")
+    secret, most = copied[0], _values(rows, ROOTS, "diligence")[-1]
+    said = []
+    by_looking = _line(rows, ROOTS, "diligence", {"copied": secret})
+    zero = _zero(rows, by_looking, "diligence") if secret == 0 else None
+    if zero is not None:
+        least = rows.seats[by_looking[0]].least_looking()
+        claims.append(Claim("verifiers that must replay before it pays, roots secret", least, *zero))
+        said.append(f"once {zero[0]:.0%} of the verifiers do it where no root can be copied")
+    by_copied = _line(rows, ROOTS, "copied", {"diligence": most})
+    zero = _zero(rows, by_copied, "copied")
+    if zero is not None:
+        known = rows.seats[by_copied[0]].most_known()
+        claims.append(
+            Claim(f"roots that skippers may learn, where {most:g} of the verifiers replay", known, *zero)
+        )
+        said.append(f"while skippers learn fewer than {zero[0]:.0%} of the roots where {most:.0%} replay")
+    if not said:
+        return [], claims
+    series = [(f"copied {share:g}", _line(rows, ROOTS, "diligence", {"copied": share})) for share in copied]
+    voids = f"Where a seat is silent the task is void and nobody is paid: {len(chosen):,} points, no forced errors."
+    label = "share d of verifiers that replay (lines: theory, dots: engine)"
+    figure = _lines(rows, series, "diligence", label)
+    return [Finding(f"Without any fraud replaying pays {', and '.join(said)}", figure, voids)], claims
+
+
+def _lines(rows: Rows, series: Sequence[tuple[str, Sequence[int]]], along: str, x: str) -> Figure:
+    from sim.figures import Line, lines
+
+    return lines(
+        [
+            Line(
+                label,
+                [rows.points[n][along] for n in numbers],
+                rows.expected[numbers] / TOKEN,
+                points=rows.gain[numbers] / TOKEN,
+            )
+            for label, numbers in series
+        ],
+        x=x,
+        y="replaying over not replaying, tokens a seat",
+        level=0.0,
+    )

@@ -1,0 +1,66 @@
+"""Points and results that several studies lay out, compare and put in words; which points: `sim.studies.grids`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sim.errors import SettingError
+from sim.mechanism.arrays import Floats
+from sim.setting import KNOWN, Setting
+from sim.studies.study import Point, Study
+
+ALIKE = (
+    "device_spread",
+    "crash_rate",
+    "downtime",
+    "silence_rate",
+    "arrival_rate",
+    "gas_volatility",
+    "token_volatility",
+    "solver_capital",
+    "redraws",
+)
+"""Parameters that the closed forms have no term for."""
+
+
+def require(own: Setting, setting: Setting, names: Sequence[str] = ALIKE) -> None:
+    """Raise SettingError where a point moves a parameter that the study's closed forms have no term for."""
+    for name in names:
+        kept, given = getattr(own, name), getattr(setting, name)
+        if given != kept:
+            show = KNOWN[name].metadata["unit"].format
+            raise SettingError(
+                f"{name}: expected {show(kept)}, for the closed forms have no term for it, got {show(given)}; "
+                f"leave it out"
+            )
+
+
+def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Floats, Floats, Floats]:
+    """Values laid out as (len(up), len(across)), with both axes' values; NaN where there is no point."""
+    across, up = (np.array(sorted({float(point[name]) for point in points})) for name in (x, y))
+    laid = np.full((len(up), len(across)), np.nan)
+    for point, value in zip(points, values):
+        laid[np.searchsorted(up, point[y]), np.searchsorted(across, point[x])] = value
+    return across, up, laid
+
+
+def crossing(x: Floats, y: Floats, error: Floats) -> tuple[float, float] | None:
+    """Where a straight line through the two points around the first change of sign is 0, and its standard error.
+
+    None where the sign does not change.
+    """
+    changes = np.flatnonzero((y[1:] > 0) != (y[:-1] > 0))
+    if not changes.size:
+        return None
+    i = int(changes[0])
+    slope = (y[i + 1] - y[i]) / (x[i + 1] - x[i])
+    share = y[i] / (y[i] - y[i + 1])
+    spread = np.hypot((1 - share) * error[i], share * error[i + 1])
+    return float(x[i] - y[i] / slope), float(abs(spread / slope))
+
+
+def where(study: Study, point: Point, *names: str) -> str:
+    """A point's values in words."""
+    return ", ".join(f"{name} {study.unit(name).format(point[name])}" for name in names or point)

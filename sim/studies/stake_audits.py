@@ -1,0 +1,279 @@
+"""Stake and audits: where does the best cheater stop earning more than honest work, and what does a long task need?
+
+At every point honest work and cheaters with a few false shares are played under the same luck. The zero-profit contour
+of `sim.theory` is drawn over what the engine measured. A second grid lengthens the task, whole and as milestones.
+The gain comes with acceptance and each task has one seed, as the engine plays it (`kept` 0, `rerolls` 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from sim.agents.population import Population, population
+from sim.agents.solvers import Solver
+from sim.agents.verifiers import Trusting, Verifier
+from sim.engine.simulate import Case, Columns, simulate
+from sim.mechanism.arrays import Floats
+from sim.setting import Setting
+from sim.studies.cheaters import Disguised
+from sim.studies.grids import several, within
+from sim.studies.points import ALIKE, grid, require, where
+from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
+from sim.studies.tables import by_point, mean, points_of, standard_error
+from sim.theory import advantage_at, caught_probability, stake_at
+from sim.units import TOKEN, Unit
+
+SHARES: Final = (0.0, 0.05, 0.3, 1.0)
+"""False shares of the cheaters that are played; at least one segment each."""
+REROLLS: Final = 2
+MAP: Final = ("stake", "segments_per_verifier")
+LENGTHS: Final = ("segments", "milestones")
+
+
+class StakeAudits(Study):
+    """A cheater that bids like an honest solver, some verifiers that look and others that do not."""
+
+    name = "stake_audits"
+    question = (
+        "Which stake and how many audits take the best cheater's advantage, and what do long tasks need?"
+    )
+    runs = 1000
+    rounds = 4
+
+    def setting(self) -> Setting:
+        """Devices alike."""
+        return Setting(device_spread=0.0)
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        """Stake by audits for one length; lengths whole and in ten parts for one stake and audit."""
+        stakes = (100, 200, 300, 500, 700, 1000, 1500, 2500, 5000)
+        return {
+            "stake": tuple(stake * TOKEN for stake in stakes),
+            "segments_per_verifier": (1, 2, 3, 4, 6, 8),
+            "segments": (50, 100, 200, 500, 1000, 2000),
+            "milestones": (1, 10),
+            "honest_share": (0.7,),
+        }
+
+    def extra(self) -> Mapping[str, Extra]:
+        """Who looks, and the parts of a task."""
+        return {
+            "honest_share": Extra("share of the verifiers that replay; the others attest whatever is served"),
+            "milestones": Extra(
+                "equal tasks, one after the other, that a long one is split into", Unit.COUNT, 1, 1e4
+            ),
+        }
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        """Two grids that meet at the default."""
+        return several(self, given, (MAP, LENGTHS))
+
+    def case(self, point: Point) -> Case:
+        """One part of the task: its segments and its cost, against the whole gain."""
+        whole = super().case(point).setting
+        parts = int(point["milestones"])
+        segments = -(-whole.segments // parts)
+        part = whole.with_values(
+            {
+                "segments": segments,
+                "training_cost": whole.training_cost // parts,
+                "segments_per_verifier": min(whole.segments_per_verifier, segments),
+            }
+        )
+        return Case(part, self.population(part, point))
+
+    def population(self, setting: Setting, point: Point) -> Population:
+        """Honest solvers. Raises SettingError where the closed forms do not reach."""
+        require(self.setting(), setting, (*ALIKE, "forced_error_rate"))
+        return population([(Solver(), setting.solver_count)], _verifiers(setting, point))
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        """What each cheater earns over honest work under the same luck, and how often it is convicted."""
+        case = self.case(point)
+        setting = case.setting
+        honest = simulate(case, runs=runs, rounds=rounds, seed=seed)["profit_solver_honest"]
+        columns = {"profit_honest": honest}
+        for share in SHARES:
+            cheater = population([(Disguised(share), setting.solver_count)], _verifiers(setting, point))
+            played = simulate(Case(setting, cheater), runs=runs, rounds=rounds, seed=seed)
+            columns[_column("advantage", share)] = played["profit_solver_disguised"] - honest
+            columns[_column("convicted", share)] = played["convicted"]
+        return columns
+
+    def answer(self, table: Table) -> Answer:
+        """The map, and the line of lengths."""
+        points = points_of(self, table)
+        tasks = int(by_point(table, "run").shape[1] * table["rounds"][0])
+        forms = [_Forms(self.case(point)) for point in points]
+        advantage = np.stack([mean(table, _column("advantage", share)) for share in SHARES], axis=1)
+        seen = np.stack([standard_error(table, _column("advantage", share)) for share in SHARES], axis=1)
+        coin = np.stack([form.coin(tasks) * form.swing for form in forms])
+        error = np.where(np.isfinite(seen), np.maximum(seen, coin), coin)
+        findings, claims = _map(self, points, forms, advantage, error)
+        convicted = np.stack([mean(table, _column("convicted", share)) for share in SHARES], axis=1)
+        more, also = _lengths(self, points, forms, convicted, tasks)
+        return Answer([*findings, *more], [*claims, *also])
+
+
+def _verifiers(setting: Setting, point: Point) -> list[tuple[Verifier, int]]:
+    honest = round(point["honest_share"] * setting.verifier_count)
+    return [(Verifier(), honest), (Trusting(), setting.verifier_count - honest)]
+
+
+def _column(measure: str, share: float) -> str:
+    """By false share in percent."""
+    return f"{measure}_{100 * share:g}"
+
+
+class _Forms:
+    """Closed forms at one point, for the shares that are played, (shares,); amounts in token units."""
+
+    def __init__(self, case: Case) -> None:
+        self.setting = setting = case.setting
+        self.false = np.array([Disguised(share).false(setting) for share in SHARES])
+        # The lowest of n asks whose markups are uniform on 0 to 2 has the mean markup 2 / (n + 1).
+        price = setting.training_cost * (1 + setting.markup * 2 / (setting.solver_count + 1))
+        self.money: dict[str, Any] = {"price": price, "gain": setting.gain, "cost": setting.training_cost}
+        self.defence = setting.gas_defence * setting.gas_price * TOKEN
+        """Lost with the stake."""
+        self.honest = case.population.honest
+        self.caught = self.chance(self.false)
+        self.swing = setting.stake + price + setting.gain + self.defence
+
+    def chance(self, false: Any) -> Floats:
+        setting = self.setting
+        return caught_probability(
+            setting.segments, false, setting.segments_per_verifier, setting.verifiers, self.honest, rerolls=0
+        )
+
+    def coin(self, tasks: int) -> Floats:
+        """Standard error of a measured chance of conviction, never below that of one task."""
+        return np.maximum(np.sqrt(self.caught * (1 - self.caught) / tasks), 1 / tasks)
+
+    @property
+    def advantage(self) -> Floats:
+        """Over honest work."""
+        share = self.false / self.setting.segments
+        return advantage_at(
+            self.caught, share=share, stake=self.setting.stake + self.defence, kept=0, **self.money
+        )
+
+    def zero_profit(self) -> float:
+        """The stake at which no m of all earns more than honest work."""
+        every = np.arange(1, self.setting.segments + 1)
+        return float(self.stakes(self.chance(every), every).max())
+
+    def stakes(self, caught: Floats, false: Any, *, seeds: int = 1) -> Floats:
+        """Zero-profit stakes at chances of conviction; a solver that can wait for several seeds needs all."""
+        return (
+            stake_at(caught**seeds, share=false / self.setting.segments, kept=0, **self.money) - self.defence
+        )
+
+
+def _map(
+    study: Study, points: Sequence[Point], forms: Sequence[_Forms], advantage: Floats, error: Floats
+) -> tuple[list[Finding], list[Claim]]:
+    claims, agree, off = [], 0, 0
+    for point, form, seen, spread in zip(points, forms, advantage, error):
+        best = int(form.advantage.argmax())
+        three = (form.advantage[best], seen[best], spread[best])
+        text = f"best cheater's advantage in tokens ({form.false[best]} false) at {where(study, point)}"
+        claims.append(Claim(text, *(float(number) / TOKEN for number in three)))
+        measured = int(seen.argmax())
+        if abs(seen[measured]) > 4 * spread[measured]:
+            off += 1
+            agree += (seen[measured] > 0) == (form.setting.stake < form.zero_profit())
+    claims.append(Claim("points off the contour where cheating pays on one side only", off, agree, 0.0))
+    numbers = within(study, points, MAP)
+    chosen = [points[i] for i in numbers]
+    across, up, laid = grid(chosen, advantage[numbers].max(axis=1) / TOKEN, "stake", "segments_per_verifier")
+    contour = {
+        point["segments_per_verifier"]: forms[i].zero_profit() / TOKEN for i, point in zip(numbers, chosen)
+    }
+    fewest, most = min(contour), max(contour)
+    verb = "agrees" if agree == off else "does not agree"
+    sentence = (
+        f"Where cheating pays {verb} with the closed form at {agree:,} of {off:,} points off its contour: with "
+        f"{chosen[0]['segments']:,} segments the stake that ends it is {contour[fewest]:,.0f} tokens with {fewest:g} "
+        f"drawn for each verifier, {contour[most]:,.0f} at {most:g}"
+    )
+    return [Finding(sentence, _heat(across / TOKEN, up, laid, contour))], claims
+
+
+def _heat(across: Floats, up: Floats, laid: Floats, contour: Mapping[float, float]) -> Any:
+    from sim.figures import heat_map
+
+    most = max(float(np.nanmax(laid)), 1.0)
+    figure = heat_map(
+        across, up, np.clip(laid, -most, most), x="stake S, tokens (line: zero profit by the closed form)",
+        y="audits q of each verifier", label="best advantage, tokens a task (losses cut off)",
+        contours=(), log_x=True,
+    )  # fmt: skip
+    axes = figure.axes[0]
+    inside = [
+        (stake, audits) for audits, stake in sorted(contour.items()) if across[0] <= stake <= across[-1]
+    ]
+    if inside:
+        axes.plot(*zip(*inside), "-o", color="black", markersize=3)
+    return figure
+
+
+def _lengths(
+    study: Study, points: Sequence[Point], forms: Sequence[_Forms], convicted: Floats, tasks: int
+) -> tuple[list[Finding], list[Claim]]:
+    """The stake that ends cheating by length: theory's, and that of the conviction rate that the engine measured."""
+    numbers = within(study, points, LENGTHS)
+    price = forms[numbers[0]].money["price"]
+    rows, claims = [], []
+    for i in numbers:
+        form = forms[i]
+        needed = form.stakes(form.caught, form.false)
+        worst = int(needed.argmax())
+        seen = convicted[i, worst : worst + 1]
+        measured = float(form.stakes(seen, form.false[worst])[0])
+        again = [float(form.stakes(chance, form.false[worst], seeds=2**REROLLS)[0])
+                 for chance in (form.caught[worst : worst + 1], seen)]  # fmt: skip
+        # dS / dD of (f c + G) / D - ...
+        share = form.false[worst] / form.setting.segments
+        error = (
+            (share * form.money["cost"] + form.money["gain"])
+            / form.caught[worst] ** 2
+            * form.coin(tasks)[worst]
+        )
+        if np.isfinite(measured):
+            text = f"zero-profit stake in tokens ({form.false[worst]} false) at {where(study, points[i])}"
+            claims.append(Claim(text, *(float(n) / TOKEN for n in (needed[worst], measured, error))))
+        rows.append((points[i]["segments"], points[i]["milestones"], needed[worst], measured, *again))
+    lengths = np.array(sorted(rows))
+    parts = np.unique(lengths[:, 1])
+    if len(lengths) < 2 or len(np.unique(lengths[:, 0])) < 2:
+        return [], claims
+    whole, split = (lengths[lengths[:, 1] == n] for n in (parts[0], parts[-1]))
+    sentence = (
+        f"From {whole[0, 0]:,.0f} to {whole[-1, 0]:,.0f} segments the stake that ends cheating grows "
+        f"{whole[-1, 2] / whole[0, 2]:,.0f} times, to {whole[-1, 3] / TOKEN:,.0f} tokens as measured"
+    )
+    if len(parts) > 1:
+        sentence += f"; {parts[-1]:.0f} milestones lower it to {split[-1, 3] / TOKEN:,.0f}"
+    note = (
+        f"Upper lines: solvers that wait for {2**REROLLS} seeds, {whole[-1, 4] / TOKEN:,.3g} tokens at the longest; "
+        f"each milestone can be worth the whole gain, and the price of a whole task is {price / TOKEN:,.1f} tokens."
+    )
+    return [Finding(sentence, _growth(parts, lengths), note)], claims
+
+
+def _growth(parts: Floats, lengths: Floats) -> Any:
+    from sim.figures import Line, lines
+
+    series = []
+    for first, seeds in ((2, 1), (4, 2**REROLLS)):
+        for n in parts:
+            mine = lengths[lengths[:, 1] == n]
+            label = f"{'whole' if n == 1 else f'{n:.0f} milestones'}, {seeds} seed{'s' * (seeds > 1)}"
+            stakes, seen = np.maximum(mine[:, first] / TOKEN, 0.1), mine[:, first + 1] / TOKEN
+            series.append(Line(label, mine[:, 0], stakes, points=np.where(np.isfinite(seen), seen, np.nan)))
+    return lines(series, x="segments K of the whole task (lines: theory, dots: engine)",
+                 y="stake that ends cheating, tokens", log_x=True, log_y=True)  # fmt: skip

@@ -1,0 +1,82 @@
+"""Stake and audits: the study played small, and what it says about numbers that are made up."""
+
+import re
+
+import numpy as np
+import pytest
+
+from sim.engine.simulate import Columns
+from sim.errors import SettingError
+from sim.results.results import run
+from sim.studies.points import crossing, grid
+from sim.studies.stake_audits import SHARES, StakeAudits
+from sim.units import TOKEN
+
+SMALL = {"stake": "200,5000", "audits": "2,8", "segments": "50,500"}
+
+
+def played(point: dict[str, float], **given: int) -> Columns:
+    return StakeAudits().play(point, runs=50, rounds=2, seed=np.random.SeedSequence(3), **given)
+
+
+def test_engine_and_closed_forms_agree() -> None:
+    answer = run("stake_audits", runs=600, rounds=2, params=SMALL).answer
+    assert [claim.text for claim in answer.claims if not claim.holds] == []
+    signs = [claim for claim in answer.claims if "contour" in claim.text]
+    assert signs[0].expected == signs[0].measured > 0
+    assert re.search("agrees with the closed form", answer.findings[0].sentence)
+    grows, lowered = (
+        float(re.search(pattern, answer.findings[1].sentence)[1].replace(",", ""))  # type: ignore[index]
+        for pattern in (r"to ([\d,]+) tokens", r"milestones lower it to ([\d,]+)")
+    )
+    assert lowered < grows / 5
+
+
+def test_sentence_follows_the_rows() -> None:
+    results = run("stake_audits", runs=100, rounds=1, params={**SMALL, "milestones": "1", "segments": "100"})
+    table = {name: np.array(results.rows[name]) for name in results.rows}
+    for share in SHARES:
+        table[f"advantage_{100 * share:g}"] *= -1
+    answer = StakeAudits().answer(table)
+    assert "does not agree" in answer.findings[0].sentence
+    assert any(not claim.holds for claim in answer.claims)
+
+
+def test_a_cheater_takes_the_price_that_honest_work_takes() -> None:
+    point = {
+        "stake": 1000 * TOKEN,
+        "segments_per_verifier": 4,
+        "segments": 100,
+        "milestones": 1,
+        "honest_share": 0.0,
+    }
+    columns = played(point)
+    # Nobody looks: all of it is saved cost, 60 tokens, and the gain of 100.
+    assert columns["advantage_100"] == pytest.approx(160 * TOKEN)
+    assert columns["advantage_0"] == pytest.approx(100.6 * TOKEN)
+
+
+def test_milestones_are_tasks_of_a_part() -> None:
+    point = {
+        "stake": 1000 * TOKEN,
+        "segments_per_verifier": 4,
+        "segments": 95,
+        "milestones": 10,
+        "honest_share": 0.7,
+    }
+    setting = StakeAudits().case(point).setting
+    assert (setting.segments, setting.training_cost) == (10, 6 * TOKEN)
+    with pytest.raises(SettingError, match="device_spread"):
+        StakeAudits().case({**point, "device_spread": 0.5})
+
+
+def test_crossing_and_grid() -> None:
+    zero = crossing(np.array([0.0, 1.0, 3.0]), np.array([-2.0, -1.0, 1.0]), np.array([0.1, 0.1, 0.1]))
+    assert zero == pytest.approx((2.0, 0.05 * np.sqrt(2)))
+    assert crossing(np.array([0.0, 1.0]), np.array([1.0, 2.0]), np.zeros(2)) is None
+    across, up, laid = grid([{"a": 2, "b": 5}, {"a": 1, "b": 6}], np.array([7.0, 8.0]), "a", "b")
+    assert across.tolist() == [1, 2]
+    assert up.tolist() == [5, 6]
+    assert laid[0, 1] == 7
+    assert laid[1, 0] == 8
+    assert np.isnan(laid[0, 0])
