@@ -6,6 +6,7 @@ Workers need the same code: on a cluster install this package on every node; wit
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Generator, Iterable
 from itertools import islice
 from typing import Any
@@ -34,6 +35,7 @@ def ray_workers(address: str) -> Workers:
         ) from error
 
     def play(chunks: Iterable[Chunk]) -> Generator[Played]:
+        _knock(address)
         threads = {"env_vars": dict.fromkeys(THREADS, "1")}
         try:
             ray.init(address=address, runtime_env=threads, log_to_driver=False, configure_logging=False)
@@ -54,6 +56,19 @@ def ray_workers(address: str) -> Workers:
             ray.shutdown()
 
     return play
+
+
+def _knock(address: str) -> None:
+    """Ray tries for minutes to reach a host that does not answer. Raises ClusterLost after seconds."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return  # "auto" and "local".
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterLost(
+            f"--ray: expected a cluster at {address}, got {error}; start it, or leave --ray out"
+        ) from error
 
 
 def _in_flight(ray: Any, chunks: Iterable[Chunk]) -> Generator[Played]:
