@@ -56,7 +56,17 @@ class Market:
         conduct = self._post()
         costs = self.prices.costs(self.costs)
         task = self._train(self._assign(costs, conduct), costs, conduct)
+        if self.setting.draw_missed:
+            task = self._await_draw(task)
         self.closer.end(task, self.checker.check(task))
+
+    def _await_draw(self, task: Task) -> Task:
+        """A task whose draws nobody proves is void before anybody was drawn (AuditBoard.drawLost)."""
+        setting = self.setting
+        missed = self.luck.misses.uniform(setting.max_misses + 1) < setting.draw_missed
+        lost = task.live & missed.all(axis=0)
+        self.books.tally.void += lost
+        return task._replace(live=task.live & ~lost)
 
     def _post(self) -> Conduct | None:
         """What the submitter does beside paying; None when it does nothing."""

@@ -62,6 +62,7 @@ class Streams:
     bystanders: Stream
     submitters: Stream
     arrivals: Stream
+    misses: Stream
 
 
 def streams(seed: np.random.SeedSequence, rows: int, first: int = 0) -> Streams:

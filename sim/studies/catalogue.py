@@ -15,6 +15,7 @@ from sim.errors import SimError, StudyError
 from sim.studies.baseline import Baseline
 from sim.studies.dilemma import Dilemma
 from sim.studies.griefing import Griefing
+from sim.studies.liveness import Liveness
 from sim.studies.stake_audits import StakeAudits
 from sim.studies.study import Study
 
@@ -24,6 +25,7 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
         Baseline,
         Dilemma,
         Griefing,
+        Liveness,
         StakeAudits,
     )
 }  # fmt: skip  # One line for each study.

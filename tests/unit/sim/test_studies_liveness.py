@@ -1,0 +1,93 @@
+"""Liveness: void tasks of the engine meet the closed forms, findings follow the table, lost draws move no token."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sim
+from sim.agents.population import population
+from sim.agents.solvers import Lazy, Solver
+from sim.agents.verifiers import Verifier
+from sim.engine.simulate import Case, simulate
+from sim.errors import SettingError
+from sim.results.results import Results
+from sim.setting import Setting
+from sim.studies.liveness import Liveness, dear
+from sim.units import TOKEN
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return sim.run("liveness", runs=250, rounds=4)
+
+
+def test_the_engine_meets_the_closed_forms(results: Results) -> None:
+    claims = list(results.answer.claims)
+    assert len(claims) == len(results.study.points({})) > 100
+    assert [claim.text for claim in claims if not claim.holds] == []
+    most = max(claims, key=lambda claim: claim.expected)
+    assert most.error < 0.02 < most.expected
+
+
+def test_everything_at_once_meets_them_too() -> None:
+    params = {
+        "downtime": 0.2,
+        "verifiers": [2, 4],
+        "audits": 3,
+        "matches": 2,
+        "redraws": 1,
+        "gas_volatility": 0.5,
+        "audit_fee": 3.5,
+        "draw_missed": 0.4,
+        "max_misses": 1,
+    }
+    claims = sim.run("liveness", runs=500, rounds=3, params=params).answer.claims
+    assert len(claims) == 2
+    assert all(claim.holds and 0.1 < claim.expected < 0.5 for claim in claims)
+
+
+def test_findings_say_what_the_table_has(results: Results) -> None:
+    seats, overlap, redrawn, spikes, missed = (finding.sentence for finding in results.answer.findings)
+    assert seats.startswith("More verifiers void more tasks: where 10.0% are offline")
+    assert "0.34% with 3" in seats  # 1 - 0.99^(1/3), a little more for segments that two verifiers share.
+    assert "at q = 20" in overlap
+    assert "0 at 0.1%" in redrawn
+    assert "1 at 3.0%" in redrawn
+    assert "3.5 tokens at a volatility of 0.25" in spikes
+    assert "none tried with 0" in missed
+
+
+def test_findings_change_with_the_data(results: Results) -> None:
+    table = {name: results.rows[name] for name in results.rows}
+    table["void"] = np.zeros_like(table["void"])
+    answer = Liveness().answer(table)
+    assert answer.findings[0].sentence.startswith("More verifiers void no more tasks")
+    assert "3.4 tokens at a volatility of 1 a round" in answer.findings[3].sentence
+    assert any(not claim.holds for claim in answer.claims)
+
+
+def test_dear_gas_by_hand() -> None:
+    """A fee of 5 leaves 1.7 beside a replay of 3.3; one attestation costs 0.07 at first."""
+    setting = Liveness().setting().with_values({"training_cost": 60 * TOKEN, "gas_price": 1e-6})
+    assert dear(setting, 5) == 0.0
+    assert dear(setting.with_values({"gas_price": 1.8 / 70_000}), 5) == 1.0
+    assert dear(setting.with_values({"audit_fee": 3 * TOKEN, "gas_volatility": 0.5}), 5) == 1.0
+    normal = np.random.default_rng(1).standard_normal((2, 400_000))
+    prices = 0.07 * np.exp(np.cumsum(normal, axis=0) - np.array([[0.5], [1.0]]))
+    spread = dear(setting.with_values({"gas_volatility": 1.0}), 2)
+    assert spread == pytest.approx((prices > 1.7).mean(), rel=0.1)
+
+
+@pytest.mark.parametrize("solver", [Solver(), Lazy(1.0)])
+def test_a_lost_draw_moves_no_token(solver: Solver) -> None:
+    setting = Setting(draw_missed=1.0)
+    people = population([(solver, setting.solver_count)], [(Verifier(), setting.verifier_count)])
+    found = simulate(Case(setting, people), runs=5, rounds=3, seed=np.random.SeedSequence(1))
+    assert found["void"].tolist() == [1.0] * 5
+    assert not any(found[name].any() for name in ("profit_submitter", "profit_verifier_honest", "burned"))
+
+
+def test_what_the_closed_forms_do_not_know_is_refused() -> None:
+    with pytest.raises(SettingError, match="crash_rate"):
+        sim.run("liveness", runs=1, rounds=1, params={"crash_rate": 0.1})
