@@ -10,7 +10,7 @@ from sim.agents.verifiers import Check, Seats
 from sim.engine.streams import Stream, Streams
 from sim.engine.task import Checks, Looks, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
-from sim.mechanism.draw import complete, distinct
+from sim.mechanism.draw import Draw, complete, distinct
 from sim.setting import Setting
 
 
@@ -33,10 +33,8 @@ class Checker:
     def check(self, task: Task) -> Checks:
         """Draws are made, and used up, in every row, so that a variant's luck stays in step."""
         setting, luck = self.setting, self.luck
-        seats, last = setting.verifiers, setting.segments
-        who = self._holding(luck.draws.below(self._slots, seats))
-        segments = distinct(luck.draws.uniform(setting.segments_per_verifier, seats), last)
-        drawn = complete(who, segments, last)
+        drawn = self.draw()
+        who, seats, last = drawn.verifiers, len(drawn.verifiers), setting.segments
         hit: Flags = drawn.segments.min(axis=0) <= task.work.false
         check = self._act(task, who, hit, luck.checks.uniform(seats), luck.outages)
         for _ in range(setting.redraws):
@@ -47,6 +45,15 @@ class Checker:
             acts = self._act(task, who, hit, luck.redraws.uniform(seats), luck.redraws)
             check = check | acts.where(silent)
         return Checks(drawn, hit, check, self._pass_by(task))
+
+    def draw(self) -> Draw:
+        """V seats in all rows."""
+        setting, luck = self.setting, self.luck
+        who = self._holding(luck.draws.below(self._slots, setting.verifiers))
+        segments = distinct(
+            luck.draws.uniform(setting.segments_per_verifier, setting.verifiers), setting.segments
+        )
+        return complete(who, segments, setting.segments)
 
     def _holding(self, slots: Indices) -> Indices:
         """Who holds the drawn slots."""
@@ -68,7 +75,7 @@ class Checker:
             check = check | acts.where(kinds == number)
         there = task.live
         if setting.downtime:
-            there = there & (outages.uniform(setting.verifiers) >= setting.downtime)
+            there = there & (outages.uniform(len(who)) >= setting.downtime)
         return check.where(there)
 
     def _pass_by(self, task: Task) -> Looks | None:

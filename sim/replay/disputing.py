@@ -46,7 +46,7 @@ def dispute(stage: Stage, task: Submitted, checks: Checks, accused: list[Challen
 
 
 def _accusation(stage: Stage, task: Submitted, checks: Checks, number: int, each: Challenge) -> Accusation:
-    """Whoever has looked names the first false segment that it saw; who has not names none, lest it be right by luck."""
+    """Whoever has looked names the first false segment that it saw; who has not names none: it could be lucky."""
     segment = None
     if task.serves and each.wins:
         seen = task.trained.false_segments

@@ -6,23 +6,20 @@ stream. What the market decided is kept, so that it can be carried out by transa
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from sim.agents.population import Population
 from sim.engine.checking import Checker
 from sim.engine.ending import Closer
 from sim.engine.market import Market
-from sim.engine.streams import Streams, streams
+from sim.engine.streams import streams
 from sim.engine.task import Checks, Task
 from sim.errors import StudyError
 from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.auctions import Assignment, first_price
 from sim.mechanism.draw import Draw
 from sim.replay.scenarios import Scenario
-from sim.setting import Setting
 
 _CONTRACTS: Final = {"forced_error_rate": 0, "redraws": 0, "arrival_rate": 1, "solver_capital": 0}
 """What a setting must say: the first two are not in the contracts, the others would leave the chain without a task."""
@@ -39,23 +36,13 @@ class Challenge(NamedTuple):
 
 
 class _Drawn(Checker):
-    """Lets the holders of the chain's seats act."""
+    """Seats whoever the chain has drawn."""
 
     drawn: Draw
 
-    def __init__(self, setting: Setting, population: Population, luck: Streams) -> None:
-        super().__init__(setting, population, luck)
-        self._terms = setting
-
-    def check(self, task: Task) -> Checks:
-        """As the engine's, with the draw that is there."""
-        drawn = self.drawn
-        # Where fewer than A verifiers were drawn there are further seats, for segment K alone.
-        self.setting = replace(self._terms, verifiers=len(drawn.verifiers))
-        hit: Flags = drawn.segments.min(axis=0) <= task.work.false
-        luck = self.luck.checks.uniform(len(drawn.verifiers))
-        check = self._act(task, drawn.verifiers, hit, luck, self.luck.outages)
-        return Checks(drawn, hit, check, self._pass_by(task))
+    def draw(self) -> Draw:
+        """The chain's."""
+        return self.drawn
 
 
 class _Recorded(Closer):
