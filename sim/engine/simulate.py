@@ -42,8 +42,9 @@ def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence
     """Play `runs` markets for `rounds` tasks each.
 
     A run's luck depends on seed and number alone: the first runs stay the same when more are asked for. Returns columns
-    of length `runs`: `settled`, `convicted` and the other counts of `Tally` as shares of all tasks, `price` and `fees`
-    for each settled task, `burned` for each task, and `profit_<kind>_<strategy>` of all members together for each task.
+    of length `runs`: `posted` as a share of the rounds; `settled`, `convicted` and the other counts of `Tally` as
+    shares of all posted tasks; `price` and `fees` for each settled task; `burned` and `profit_<kind>_<strategy>`, of
+    all members together, for each posted one.
     """
     parts = []
     for first in range(0, runs, BLOCK):
@@ -56,11 +57,11 @@ def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence
             raise Unbalanced(
                 f"expected a ledger that adds up, got one that does not (seed {seed}); report this as a defect"
             )
-        parts.append(_columns(market))
+        parts.append(_columns(market, rounds))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _columns(market: Market) -> dict[str, Floats]:
+def _columns(market: Market, rounds: int) -> dict[str, Floats]:
     books, people, tally = market.books, market.population, market.books.tally
     tasks, settled = np.maximum(tally.posted, 1), np.maximum(tally.settled, 1)
     columns = {
@@ -68,6 +69,7 @@ def _columns(market: Market) -> dict[str, Floats]:
         for known in fields(tally)
         if known.name not in ("paid", "fees")
     }
+    columns["posted"] = tally.posted / rounds
     columns["price"] = tally.paid / settled
     columns["fees"] = tally.fees / settled
     columns["burned"] = books.ledger.burned / tasks

@@ -7,7 +7,7 @@ fewer are played: so a run's luck is its own, however many there are beside it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,18 +29,21 @@ class Stream:
 
     def uniform(self, *shape: int) -> Floats:
         """Numbers of 0 to 1, (*shape, rows)."""
-        return self._joined([each.random((*shape, CHUNK)) for each in self._generators])
+        return self._filled(np.random.Generator.random, shape)
 
     def normal(self, *shape: int) -> Floats:
         """Standard normal numbers, (*shape, rows)."""
-        return self._joined([each.standard_normal((*shape, CHUNK)) for each in self._generators])
+        return self._filled(np.random.Generator.standard_normal, shape)
 
     def below(self, most: int, *shape: int) -> Indices:
         """Whole numbers from 0 to below `most`, (*shape, rows): floors, off by less than `most` / 2^53 of a chance."""
         return (self.uniform(*shape) * most).astype(np.int64)
 
-    def _joined(self, chunks: list[Floats]) -> Floats:
-        whole = chunks[0] if len(chunks) == 1 else np.concatenate(chunks, axis=-1)
+    def _filled(self, draw: Callable[..., Floats], shape: tuple[int, ...]) -> Floats:
+        """One chunk's numbers at a time: few live at once, so the allocator has their memory at hand."""
+        whole = np.empty((*shape, len(self._generators) * CHUNK))
+        for number, generator in enumerate(self._generators):
+            whole[..., number * CHUNK : (number + 1) * CHUNK] = draw(generator, (*shape, CHUNK))
         return whole[..., : self._rows]
 
 
