@@ -96,10 +96,12 @@ def recommended_terms(
     q = _least_draws(segments, budget, rules) if draws is None else draws
     if q is None:
         most = most_segments(rules)
+        whole = int(rules.stake * budget) + restitution + reward_cap
         raise NoRecommendation(
             f"{segments} segments: expected at most {most} in one task, for {rules.verifiers} verifiers may draw "
             f"{MAX_DRAWS} segments in all and cheating would pay; submit {-(-segments // most)} tasks, each of which "
-            f"begins with the result of the one before, or give stake, verifiers and segments_per_verifier yourself"
+            f"begins with the result of the one before, each with the whole stake of {whole / TOKEN:,g} tokens, "
+            f"verifiers {rules.verifiers} and segments_per_verifier {MAX_DRAWS // rules.verifiers}"
         )
     return Recommended(
         stake=int(rules.stake * budget) + restitution + reward_cap,
@@ -125,10 +127,14 @@ def most_segments(rules: Rules = RULES) -> int:
 
 
 def _least_draws(segments: int, budget: int, rules: Rules) -> int | None:
-    for q in range(1, min(segments, MAX_DRAWS // rules.verifiers) + 1):
-        if _deters(segments, q, budget, rules):
-            return q
-    return None
+    """q: the stake needed falls as q grows, so bisection finds it. None when even the most draws are too few."""
+    low, high = 0, min(segments, MAX_DRAWS // rules.verifiers)
+    if not _deters(segments, high, budget, rules):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _deters(segments, middle, budget, rules) else (middle, high)
+    return high
 
 
 def _deters(segments: int, draws: int, budget: int, rules: Rules) -> bool:

@@ -1,0 +1,283 @@
+"""Recommended terms, played: at every edge of their margins cheating must lose and honest work must earn.
+
+The terms are those that `assay submit` asks for, for each number of segments; what is assumed of the world moves around
+them. sim.studies.margins has the closed forms behind the numbers; redraws of the seed are theory's alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
+from protocol.chain.recommendation import most_segments, recommended_terms
+from sim.agents.population import Population, population
+from sim.agents.verifiers import Trusting, Verifier
+from sim.engine.simulate import Case
+from sim.mechanism.arrays import Floats
+from sim.setting import Setting
+from sim.studies.cheaters import Disguised
+from sim.studies.margins import forced_rate, margins
+from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
+from sim.studies.tables import by_point, mean, points_of
+from sim.theory import cheating_advantage
+from sim.units import TOKEN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SEGMENTS: Final = (8, 20, 40, most_segments())
+BUDGET: Final = Setting().budget
+_CENTRE: Final[Mapping[str, float]] = {
+    "honest_share": 0.7,
+    "gain": BUDGET,
+    "training_cost": Setting().training_cost,
+    "gas_price": Setting().gas_price,
+    "forced": 0.0,
+}
+EDGES: Final[Mapping[str, Mapping[str, float]]] = {
+    "centre": {},
+    "half of the verifiers honest": {"honest_share": 0.5},
+    "gain of 2 budgets": {"gain": 2 * BUDGET},
+    "work at half the price": {"training_cost": 30 * TOKEN},
+    "work at 1.4 times the price": {"training_cost": 84 * TOKEN},
+    "gas at 5 times the price": {"gas_price": 5e-6},
+    "all of the cheater's at once": {"honest_share": 0.5, "gain": 2 * BUDGET, "training_cost": 30 * TOKEN},
+    "forced errors, half honest": {"honest_share": 0.5, "forced": 1.0},
+}
+_HONEST: Final = 0.0
+_CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
+"""False shares; the first is one segment."""
+
+
+def setting_for(segments: int) -> Setting:
+    """The recommended market for a task of K segments: what `assay submit` would ask for. Raises NoRecommendation."""
+    terms = asdict(recommended_terms(segments, BUDGET * CHAIN_TOKEN // TOKEN))
+    amounts = ("stake", "restitution", "audit_fee", "delay_penalty")
+    values = {name: v * TOKEN // CHAIN_TOKEN if name in amounts else v for name, v in terms.items()}
+    # Devices alike, for which theory has its closed form; a markup that covers gas, which bids leave out.
+    return Setting(segments=segments, device_spread=0.0, markup=0.5, **values)
+
+
+class Recommended(Study):
+    """One cheater's share of false segments at each edge of what is assumed, beside honest work there."""
+
+    name = "recommended"
+    question = "Which terms make cheating lose and honest work earn, and how far does that reach?"
+    runs = 2_000
+    rounds = 1
+
+    def setting(self) -> Setting:
+        """The largest task; others have terms of their own."""
+        return setting_for(SEGMENTS[-1])
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        """Sizes of tasks and false shares; `points` crosses them with the edges."""
+        return {
+            "segments": SEGMENTS,
+            "false_share": (_HONEST, *_CHEATERS),
+            **{name: (value,) for name, value in _CENTRE.items()},
+        }
+
+    def extra(self) -> Mapping[str, Extra]:
+        """What the population is made of."""
+        return {
+            "false_share": Extra("share of the segments that solvers invent; 0: they are honest"),
+            "honest_share": Extra("share of the verifiers that replay; the others attest what is served"),
+            "forced": Extra("1: with forced errors at the recommended rate"),
+        }
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        """The grid at each edge; with axes of the operator's own, their product at the centre."""
+        grid = super().points(given)
+        names = {self.known(name) for name in given}
+        edges = EDGES.values() if not names - {"segments", "false_share"} else [{}]
+        return [{**point, **edge} for edge in edges for point in grid]
+
+    def case(self, point: Point) -> Case:
+        """Terms of the point's own K, then what the point moves."""
+        base = setting_for(int(point["segments"]))
+        own = self.extra()
+        setting = base.with_values({name: value for name, value in point.items() if name not in own})
+        if point["forced"]:
+            setting = setting.with_values({"forced_error_rate": forced_rate(setting)})
+        return Case(setting, self.population(setting, point))
+
+    def population(self, setting: Setting, point: Point) -> Population:
+        """Solvers that all cheat, or none of them: bids and luck are the same."""
+        honest = round(point["honest_share"] * setting.verifier_count)
+        share = point["false_share"]
+        return population(
+            [(Disguised(share=share, rate=float(share > 0)), setting.solver_count)],
+            [(Verifier(), honest), (Trusting(), setting.verifier_count - honest)],
+        )
+
+    def answer(self, table: Table) -> Answer:
+        """What was played, then the closed forms."""
+        points = points_of(self, table)
+        if not any(point["false_share"] == _HONEST for point in points) or all(
+            point["false_share"] == _HONEST for point in points
+        ):
+            return Answer([Finding("Neither honest nor false work was left out: nothing can be compared")])
+        played = _Played(self, table, points)
+        return Answer(
+            [played.cheating(), played.earning(), played.forcing(), *margins()],
+            played.claims(),
+        )
+
+
+class _Played:
+    """Advantage and profits by edge, tokens a task."""
+
+    def __init__(self, study: Recommended, table: Table, points: Sequence[Point]) -> None:
+        self.study, self.points, self.table = study, points, table
+        self.profit = by_point(table, "profit_solver_disguised") / TOKEN
+        self.base = [
+            next(
+                number
+                for number, other in enumerate(points)
+                if {**other, "false_share": 0} == {**point, "false_share": 0}
+                and other["false_share"] == _HONEST
+            )
+            for point in points
+        ]
+        paired = self.profit - self.profit[self.base]
+        """Markets of one seed: prices and bids are the same."""
+        self.advantage: Floats = paired.mean(axis=1)
+        self.error: Floats = paired.std(axis=1, ddof=1) / np.sqrt(paired.shape[1])
+
+    def _edges(self) -> dict[str, list[int]]:
+        """Numbers of the points of each edge that was played."""
+        found = {}
+        for name, edge in EDGES.items():
+            at = {**_CENTRE, **edge}
+            numbers = [n for n, point in enumerate(self.points) if all(point[k] == v for k, v in at.items())]
+            if numbers:
+                found[name] = numbers
+        return found or {"as asked": list(range(len(self.points)))}
+
+    def cheating(self) -> Finding:
+        """The best that a cheater can do at each edge."""
+        series, best = [], {}
+        for name, numbers in self._edges().items():
+            cheats = [n for n in numbers if self.points[n]["false_share"] > 0]
+            sizes = sorted({int(self.points[n]["segments"]) for n in cheats})
+            most = [
+                max((n for n in cheats if self.points[n]["segments"] == k), key=self.advantage.__getitem__)
+                for k in sizes
+            ]
+            best[name] = max(most, key=self.advantage.__getitem__)
+            series.append((name, sizes, self.advantage[most], 2 * self.error[most]))
+        worst = max(best, key=lambda name: self.advantage[best[name]])
+        number = best[worst]
+        loses = all(self.advantage[n] + 2 * self.error[n] < 0 for n in best.values())
+        verb = "loses at every edge of the margins" if loses else "does not lose at every edge of the margins"
+        sentence = (
+            f"Cheating {verb}: at most {self.advantage[number]:+,.0f} tokens a task, at {worst!r} with "
+            f"{self.points[number]['segments']:g} segments"
+        )
+        return Finding(
+            sentence,
+            _figure(series, "advantage of the best cheater, tokens a task"),
+            note="Against one draw of the seed: what a solver has that cannot keep others from drawing.",
+        )
+
+    def earning(self) -> Finding:
+        """Honest solvers and honest verifiers among honest solvers."""
+        seats = mean(self.table, "profit_verifier_honest") / TOKEN
+        series, least = [], []
+        for name, numbers in self._edges().items():
+            honest = [n for n in numbers if self.points[n]["false_share"] == _HONEST]
+            sizes = [int(self.points[n]["segments"]) for n in honest]
+            earned = [(self.profit[n].mean(), seats[n] / self._seated(n)) for n in honest]
+            series.append((name, sizes, np.array([seat for _, seat in earned]), np.zeros(len(honest))))
+            least += [(*pair, name, size) for pair, size in zip(earned, sizes)]
+        solver, seat = min(least, key=lambda one: one[0]), min(least, key=lambda one: one[1])
+        verb = "earn" if solver[0] > 0 and seat[1] > 0 else "do not always earn"
+        sentence = (
+            f"Honest solvers and verifiers {verb}: a solver at least {solver[0]:,.2f} tokens a task ({solver[2]!r}), "
+            f"an honest seat at least {seat[1]:,.2f} ({seat[2]!r}, {seat[3]} segments)"
+        )
+        return Finding(sentence, _figure(series, "profit of an honest seat, tokens a task"))
+
+    def _seated(self, number: int) -> float:
+        """Honest seats of a task on average."""
+        case = self.study.case(self.points[number])
+        return case.setting.verifiers * case.population.honest
+
+    def forcing(self) -> Finding:
+        """What forced errors take from verifiers that do not look."""
+        forced = [
+            n for n, point in enumerate(self.points) if point["forced"] and point["false_share"] == _HONEST
+        ]
+        if not forced:
+            return Finding("Forced errors were not played")
+        profits = {
+            kind: mean(self.table, f"profit_verifier_{kind}")[forced] / TOKEN for kind in ("honest", "lazy")
+        }
+        sizes = [int(self.points[n]["segments"]) for n in forced]
+        seats = np.array([self._seated(n) for n in forced])
+        gaps = (profits["honest"] - profits["lazy"]) / seats
+        rates = [self.study.case(self.points[n]).setting.forced_error_rate for n in forced]
+        better = "earns more" if gaps.min() > 0 else "does not earn more everywhere"
+        sentence = (
+            f"With forced errors at e = {min(rates):.1%} to {max(rates):.1%} a verifier that replays {better} than one "
+            f"that does not look: {gaps.min():+,.1f} tokens a seat at least, although nobody cheats"
+        )
+        series = [(kind, sizes, profits[kind] / seats, np.zeros(len(sizes))) for kind in profits]
+        note = (
+            "Not in the contracts yet: dispute.md section 3. Half of the verifiers look; no jackpot is paid."
+        )
+        return Finding(sentence, _figure(series, "profit of a seat, tokens a task"), note)
+
+    def claims(self) -> list[Claim]:
+        """The advantage beside theory's for one draw."""
+        found = []
+        for number, point in enumerate(self.points):
+            if point["false_share"] == _HONEST:
+                continue
+            case = self.study.case(point)
+            setting = case.setting
+            false = Disguised(share=point["false_share"]).false(setting)
+            price = self.table["price"].reshape(len(self.points), -1)[self.base[number]].mean() / TOKEN
+            expected = cheating_advantage(
+                segments=setting.segments,
+                false=false,
+                segments_per_verifier=setting.segments_per_verifier,
+                verifiers=setting.verifiers,
+                honest=case.population.honest,
+                price=price,
+                gain=setting.gain / TOKEN,
+                stake=setting.stake / TOKEN + setting.gas_defence * setting.gas_price,
+                cost=setting.training_cost / TOKEN,
+                rerolls=0,
+                kept=0.0,
+            )
+            # A task is a coin: where none of them escaped, one may have.
+            coin = (price + setting.gain / TOKEN + setting.stake / TOKEN) / self.profit.shape[1]
+            where = ", ".join(
+                f"{name} {self.study.unit(name).format(value)}" for name, value in point.items()
+            )
+            found.append(
+                Claim(
+                    f"advantage at {where}",
+                    float(expected),
+                    float(self.advantage[number]),
+                    max(float(self.error[number]), coin),
+                )
+            )
+        return found
+
+
+def _figure(series: Sequence[tuple[str, Sequence[int], Floats, Floats]], y: str) -> Figure:
+    from sim.figures import Line, lines
+
+    return lines(
+        [Line(name, sizes, values, values - band, values + band) for name, sizes, values, band in series],
+        x="K: segments of a task",
+        y=y,
+        level=0.0,
+    )

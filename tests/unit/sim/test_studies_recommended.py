@@ -1,0 +1,91 @@
+"""Recommended terms, played small: claims hold, sentences follow the data, and worse terms are told apart."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from protocol.chain.recommendation import RULES, most_segments, recommended_terms
+from sim.mechanism.arrays import Floats
+from sim.setting import Setting
+from sim.studies.margins import FORCED_MARGIN, forced_rate, margins
+from sim.studies.recommended import EDGES, SEGMENTS, Recommended, setting_for
+from sim.studies.study import Point, Table
+from sim.theory import stake_multiple
+from sim.units import TOKEN
+
+STUDY = Recommended()
+
+
+def played(points: Sequence[Point], runs: int = 400) -> Table:
+    """A table as `sim run` writes it."""
+    columns: dict[str, list[Floats]] = {}
+    for number, point in enumerate(points):
+        found = STUDY.play(point, runs=runs, rounds=1, seed=np.random.SeedSequence(7))
+        rows = {name: np.full(runs, float(value)) for name, value in point.items()}
+        order = {"point": np.full(runs, number), "run": np.arange(runs), "rounds": np.ones(runs)}
+        for name, values in {**rows, **order, **found}.items():
+            columns.setdefault(name, []).append(values)
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return played(STUDY.points({"segments": (8, most_segments())}))
+
+
+def test_points_cross_edges_sizes_and_shares() -> None:
+    points = STUDY.points({})
+    assert len(points) == len(EDGES) * len(SEGMENTS) * 5
+    assert len(STUDY.points({"gain": (1, 2)})) == 2 * len(SEGMENTS) * 5
+
+
+def test_every_point_has_the_terms_that_submit_asks_for() -> None:
+    setting = setting_for(20)
+    terms = recommended_terms(20, 100 * 10**18)
+    assert setting.stake * 10**12 == terms.stake
+    assert (setting.verifiers, setting.segments_per_verifier) == (
+        RULES.verifiers,
+        terms.segments_per_verifier,
+    )
+    assert abs(setting.audit_fee * 10**12 - terms.audit_fee) <= 10**12
+
+
+def test_cheating_loses_and_honest_work_earns(table: Table) -> None:
+    answer = STUDY.answer(table)
+    assert "Cheating loses at every edge" in answer.findings[0].sentence
+    assert "Honest solvers and verifiers earn" in answer.findings[1].sentence
+    assert "a verifier that replays earns more" in answer.findings[2].sentence
+    assert all(claim.holds for claim in answer.claims)
+    assert len(answer.claims) == len(EDGES) * 2 * 4
+
+
+def test_the_sentence_turns_with_the_data() -> None:
+    points: list[Mapping[str, float]] = [
+        {**point, "stake": 60 * TOKEN, "restitution": 0, "delay_penalty": 0, "reward_cap": 0}
+        for point in STUDY.points({"segments": (20,), "false_share": (0.0, 0.001)})
+    ]
+    answer = STUDY.answer(played(points))
+    assert "does not lose" in answer.findings[0].sentence
+    assert all(claim.holds for claim in answer.claims)
+
+
+def test_forced_errors_take_what_replays_cost() -> None:
+    for segments in SEGMENTS:
+        setting = setting_for(segments)
+        duties = min(setting.segments_per_verifier + 1, segments)
+        replays = setting.replay_cost * setting.training_cost / segments * duties
+        lost = (1 - (1 - forced_rate(setting)) ** duties) * setting.stake_unit
+        assert lost == pytest.approx(min(FORCED_MARGIN * replays, setting.stake_unit))
+
+
+def test_theory_says_what_the_sentences_say() -> None:
+    explosion, reach, audits, longer, reward, _ = margins()
+    thin = stake_multiple(
+        segments=100, segments_per_verifier=4, verifiers=RULES.verifiers, honest=0.7, gain_ratio=1.0
+    )
+    assert f"{thin:,.0f} prices at K = 100" in explosion.sentence
+    assert "to 70% against a solver" in reach.sentence
+    assert f"up to K = {most_segments()} for 4 tries" in audits.sentence
+    assert f"at most {most_segments()} segments" in longer.sentence
+    assert f"reward cap of {Setting().reward_cap / TOKEN:g} tokens" in reward.sentence
