@@ -16,6 +16,7 @@ from sim.studies.baseline import Baseline
 from sim.studies.dilemma import Dilemma
 from sim.studies.griefing import Griefing
 from sim.studies.liveness import Liveness
+from sim.studies.recommended import Recommended
 from sim.studies.stake_audits import StakeAudits
 from sim.studies.study import Study
 
@@ -26,6 +27,7 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
         Dilemma,
         Griefing,
         Liveness,
+        Recommended,
         StakeAudits,
     )
 }  # fmt: skip  # One line for each study.
