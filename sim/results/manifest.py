@@ -6,29 +6,25 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import platform
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-import protocol.economics
 import sim
 from sim.errors import ResultsError
+from sim.results.code import sources
 from sim.setting import KNOWN
 from sim.sweeping.plan import Plan
 
 NAME: Final = "manifest.json"
 FORMAT: Final = 1
 KEYS: Final = ("format", "source", "title", "question", "digest", "versions", "commit", "points", "parts")
-
-_ENGINE: Final = ("setting.py", "units.py", "mechanism", "agents", "engine", "studies/study.py")
-"""Below sim/: what rows are computed by, with the study's own file. Theory and figures are not: they come after."""
 
 
 def manifest_of(plan: Plan) -> dict[str, Any]:
@@ -95,17 +91,9 @@ def _question(plan: Plan) -> dict[str, Any]:
         },
         "points": _sha256(*(json.dumps(dict(point)).encode() for point in plan.points)),
         "points_per_part": plan.points_per_chunk,
-        "code": _sha256(*(path.read_bytes() for path in _sources(plan))),
+        "code": _sha256(*(path.read_bytes() for path in sources(study))),
         "numpy": np.__version__,
     }
-
-
-def _sources(plan: Plan) -> Iterator[Path]:
-    root = Path(sim.__file__).parent
-    for name in _ENGINE:
-        yield from sorted((root / name).rglob("*.py")) if (root / name).is_dir() else [root / name]
-    yield Path(protocol.economics.__file__)
-    yield Path(inspect.getfile(type(plan.study)))
 
 
 def _sha256(*parts: bytes) -> str:

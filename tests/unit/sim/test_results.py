@@ -11,13 +11,16 @@ import pytest
 
 import sim
 from sim.errors import ResultsError, SimError
+from sim.results.code import sources
 from sim.results.folder import Folder
 from sim.results.manifest import manifest_of
 from sim.results.results import Results, fill
 from sim.results.table import Rows
 from sim.setting import Setting
+from sim.studies.baseline import Baseline
 from sim.sweeping.plan import Chunk, Plan, plan
 from sim.sweeping.workers import Played, WorkerLost, here, pool
+from tests.toolchain.project import REPOSITORY
 
 AXES = {"false_share": (0.1, 0.5), "honest_share": (0.5, 0.7, 0.9)}
 COUNT = 6
@@ -155,6 +158,18 @@ def test_rows_of_other_code_are_refused(tmp_path: Path) -> None:
     source.write_text(text + "    # Another thought.\n")
     with pytest.raises(ResultsError, match="code is"):
         opened(tmp_path / "out", plan(str(source), AXES))
+
+
+def test_the_code_of_rows_is_all_that_a_study_rests_on() -> None:
+    names = {str(path.relative_to(REPOSITORY)) for path in sources(Baseline())}
+    assert {
+        "sim/studies/baseline.py",
+        "sim/studies/study.py",
+        "sim/engine/market.py",
+        "sim/setting.py",
+    } <= names
+    assert {"sim/mechanism/draw.py", "sim/theory/escape.py", "protocol/economics.py"} <= names
+    assert not {"sim/figures.py", "sim/cli.py", "sim/results/report.py", "sim/studies/griefing.py"} & names
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""Which code computed rows: a digest over a study's file and all of `sim` that it imports, directly or not.
+
+Read from the sources' syntax trees, as an import inside a function counts too. Figures are not code of rows: they come
+after. Files of a researcher's own beside the study are not followed, nor other packages: the manifest names NumPy's
+version and holds the presets' values as parameters.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import protocol.economics
+import sim
+from sim.studies.study import Study
+
+_ROOT: Final = Path(sim.__file__).parent
+_AFTER: Final = _ROOT / "figures.py"
+
+
+def sources(study: Study) -> list[Path]:
+    """The study's file and what it rests on, in a fixed order."""
+    own = Path(inspect.getfile(type(study)))
+    found: set[Path] = set()
+    left = [own]
+    while left:
+        path = left.pop()
+        if path not in found:
+            found.add(path)
+            left += _imported(path, path.stat().st_mtime_ns)
+    return [own, *sorted(found - {own}), Path(protocol.economics.__file__)]
+
+
+@lru_cache(maxsize=1000)
+def _imported(path: Path, _changed: int) -> tuple[Path, ...]:
+    names = {name for node in ast.walk(ast.parse(path.read_bytes())) for name in _names(node)}
+    return tuple(file for name in sorted(names) for file in _files(name))
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _files(name: str) -> Iterator[Path]:
+    """The file of a module of `sim`, and of the packages that it lies in; none for other names."""
+    first, *parts = name.split(".")
+    if first != "sim":
+        return
+    for count in range(1, len(parts) + 1):
+        place = _ROOT.joinpath(*parts[:count])
+        for file in (place / "__init__.py", place.with_suffix(".py")):
+            if file.is_file() and file != _AFTER:
+                yield file
