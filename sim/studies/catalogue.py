@@ -13,6 +13,7 @@ from typing import Final
 
 from sim.errors import SimError, StudyError
 from sim.studies.baseline import Baseline
+from sim.studies.collusion import Collusion
 from sim.studies.dilemma import Dilemma
 from sim.studies.griefing import Griefing
 from sim.studies.liveness import Liveness
@@ -24,6 +25,7 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
     kind.name: kind
     for kind in (
         Baseline,
+        Collusion,
         Dilemma,
         Griefing,
         Liveness,
