@@ -71,12 +71,15 @@ class Amounts:
         """Audit fees in the escrow: q segments and segment K for each of V verifiers."""
         return self.audit_fee * verifiers * (each + 1)
 
-    def parameters(self) -> Parameters:
-        """Parameters of the deployment; all but the amounts are those of a development chain."""
-        return replace(
-            DEVNET,
-            draw_fee=self.draw_fee,
-            stake_unit=self.stake_unit,
-            challenge_bond=self.challenge_bond,
-            reward_cap=self.reward_cap,
-        )
+
+def parameters(setting: Setting, *, exact: bool = False) -> Parameters:
+    """Parameters of the deployment: the setting's where it has them, else those of a development chain."""
+    amounts = Amounts.of(setting, exact=exact)
+    return replace(
+        DEVNET,
+        max_misses=setting.max_misses,
+        draw_fee=amounts.draw_fee,
+        stake_unit=amounts.stake_unit,
+        challenge_bond=amounts.challenge_bond,
+        reward_cap=amounts.reward_cap,
+    )

@@ -54,7 +54,20 @@ def draw(stage: Stage, task: int) -> Draw:
     return drawn
 
 
+def lose_draw(stage: Stage, task: int) -> None:
+    """Nobody proves a draw in any of its windows."""
+    for _ in range(stage.scenario.setting.max_misses):
+        _miss(stage, task)
+    _outrun(stage, task)
+
+
 def _miss(stage: Stage, task: int) -> None:
+    _outrun(stage, task)
+    stage.referee.audit.missed(task)
+    stage.booked(f"task {task}: draw missed")
+
+
+def _outrun(stage: Stage, task: int) -> None:
     """The draw's block gets out of reach: BLOCKHASH forgets it, and its place in the history is cleared.
 
     8,191 blocks would clear it too, in minutes.
@@ -64,8 +77,6 @@ def _miss(stage: Stage, task: int) -> None:
     devnet.mine(max(0, block - client.connection.block().number) + _REACH + 1)
     place = f"0x{block % _HISTORY_SIZE:064x}"
     devnet.connection.request("anvil_setStorageAt", HISTORY_CONTRACT, place, "0x" + "00" * 32)
-    client.audit.missed(task)
-    stage.booked(f"task {task}: draw missed")
 
 
 def attest(stage: Stage, task: Submitted, checks: Checks) -> Flags:

@@ -172,6 +172,14 @@ _ALL = (
         terms=_RAISED,
     ),
     _story(
+        "draw_lost",
+        "nobody ever proves a draw: void, and no fee for it",
+        "void",
+        Solver(),
+        (_HONEST,),
+        terms={"draw_missed": 1.0},
+    ),
+    _story(
         "small_price",
         "after missed draws the escrow does not cover the fees: each attestation earns less, rounded down",
         "settled",

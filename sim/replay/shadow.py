@@ -83,6 +83,10 @@ class Shadow(Market):
         costs = self.prices.costs(self.costs)
         return self._train(self._assign(costs, conduct), costs, conduct)
 
+    def loses_draw(self, task: Task) -> bool:
+        """Whether nobody ever proves the draw of a submitted task: it is void then."""
+        return bool(self.setting.draw_missed) and not self._await_draw(task).live[0]
+
     def end(self, task: Task, drawn: Draw) -> Checks:
         """Whoever was drawn acts, and the task ends."""
         self._drawn.drawn = drawn

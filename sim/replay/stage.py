@@ -18,7 +18,7 @@ from protocol.chain.transactions import Sender, Sending
 from protocol.runtime.home import VARIABLE
 from sim.errors import Disagreement, StudyError
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
-from sim.replay.amounts import Amounts
+from sim.replay.amounts import Amounts, parameters
 from sim.replay.books import Books
 from sim.replay.comparison import Comparison, compare
 from sim.replay.reading import Reader
@@ -60,7 +60,8 @@ class Stage:
         self.judged: list[str] = []
         self.compared = 0
         self._say = say
-        deployment = deployment or deployed(devnet, self.amounts)
+        deployment = deployment or deployed(devnet, scenario)
+        self._unbonding = deployment.parameters.unbonding_period
         self.clients = [
             stack.enter_context(connect(devnet.url, deployment, f"dev:{number}", sending=QUICK))
             for number in range(len(self.names))
@@ -115,7 +116,7 @@ class Stage:
         for client in self.verifiers:
             client.audit.resign()
         self.booked("resignations")
-        self.devnet.skip(self.amounts.parameters().unbonding_period + 1)
+        self.devnet.skip(self._unbonding + 1)
         # Registrations were the first locks.
         for number, client in enumerate(self.verifiers, start=1):
             client.vault.finish_unbonding(number)
@@ -154,10 +155,10 @@ class Stage:
         return deposits
 
 
-def deployed(devnet: Devnet, amounts: Amounts) -> Deployment:
-    """Contracts with these amounts among their parameters."""
+def deployed(devnet: Devnet, scenario: Scenario) -> Deployment:
+    """Contracts with a scenario's parameters."""
     with Sender(devnet.connection, open_account(f"dev:{_DEPLOYER}", devnet.chain_id), QUICK) as sender:
-        return deploy(sender, amounts.parameters())
+        return deploy(sender, parameters(scenario.setting, exact=scenario.exact))
 
 
 def _names(scenario: Scenario) -> list[str]:

@@ -16,7 +16,7 @@ from sim.mechanism.auctions import NO_ASK, first_price
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.mechanism.draw import Draw
 from sim.replay.amounts import SCALE
-from sim.replay.auditing import Submitted, attest, draw
+from sim.replay.auditing import Submitted, attest, draw, lose_draw
 from sim.replay.comparison import ESCROW, STAKE
 from sim.replay.disputing import dispute
 from sim.replay.shadow import Shadow
@@ -64,6 +64,9 @@ class Life:
             return self._expire(task, solver, escrow)
         trained = self._stage.training.by(int(engine.work.false[0]))
         self._submit(task, solver, trained)
+        if self._shadow.loses_draw(engine):
+            lose_draw(self._stage, task)
+            return self._void(task, solver, escrow)
         serves = bool(engine.work.serves[0])
         submitted = Submitted(task, solver, price, escrow - self._amounts.draw_fee, serves, trained)
         drawn = draw(self._stage, task)
@@ -140,16 +143,24 @@ class Life:
         """Settled or void, when the window is over."""
         enough = bool(satisfied(drawn, done, self._setting.matches)[0])
         self._stage.same("attestations suffice", enough, self._referee.audit.satisfied(task.number))
-        self._stage.until(self._referee.market.task(task.number).challenge_until)
-        self._books.release(SUBMITTER, ESCROW, task.escrow)
-        self._books.release(task.solver, STAKE, self._amounts.stake)
         if not enough:
-            self._referee.market.void(task.number)
-            return self._ended(task.number, "void")
+            return self._void(task.number, task.solver, task.escrow)
+        self._over(task.number, task.solver, task.escrow)
         self._referee.market.settle(task.number)
         seats = self._stage.first_verifier + drawn.verifiers
         self._books.settled(task.solver, seats, done, task.price, self._reserve)
         return self._ended(task.number, "settled")
+
+    def _void(self, task: int, solver: int, escrow: int) -> str:
+        self._over(task, solver, escrow)
+        self._referee.market.void(task)
+        return self._ended(task, "void")
+
+    def _over(self, task: int, solver: int, escrow: int) -> None:
+        """The window passes; escrow and stake are booked by what follows, or return."""
+        self._stage.until(self._referee.market.task(task).challenge_until)
+        self._books.release(SUBMITTER, ESCROW, escrow)
+        self._books.release(solver, STAKE, self._amounts.stake)
 
     def _ended(self, task: int, how: str) -> str:
         self._stage.booked(f"task {task}: {how}")

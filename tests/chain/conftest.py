@@ -13,11 +13,11 @@ from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.transactions import Sender, Sending
-from sim.replay.amounts import Amounts
+from sim.replay.amounts import parameters
 from sim.replay.comparison import Comparison
 from sim.replay.play import replay_on
 from sim.replay.scenarios import SCENARIOS, Scenario
-from sim.replay.stage import deployed as deployed_with
+from sim.replay.stage import deployed as deployed_for
 from sim.replay.stage import own_home
 
 QUICK = Sending(timeout=30.0, poll=0.01)
@@ -62,7 +62,7 @@ def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
 def odd_amounts(devnet: Devnet) -> Deployment:
     """Contracts that only replays of the simulation's scenarios use: their amounts are odd, so that roundings show."""
     with own_home():
-        return deployed_with(devnet, Amounts.of(SCENARIOS["honest"].setting))
+        return deployed_for(devnet, SCENARIOS["honest"])
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def replayed(odd_amounts: Deployment, chain: Devnet) -> Replayed:
     """`replayed(scenario, say)` plays it on the development chain; what it does to it is undone."""
 
     def play(story: Scenario, say: Callable[[str], None]) -> Comparison:
-        usual = Amounts.of(story.setting, exact=story.exact).parameters() == odd_amounts.parameters
+        usual = parameters(story.setting, exact=story.exact) == odd_amounts.parameters
         return replay_on(chain, story, say, odd_amounts if usual else None)
 
     return play

@@ -64,6 +64,8 @@ def setting(luck: random.Random, everybody: Population) -> Setting:
         markup=1.0,
         silence_rate=luck.choice([0.0, 0.3]),
         crash_rate=luck.choice([0.0, 0.2]),
+        draw_missed=luck.choice([0.0, 0.0, 0.5]),
+        max_misses=2,
         solver_count=everybody.solver_count,
         verifier_count=everybody.verifier_count,
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from protocol.chain.parameters import TOKEN
-from sim.replay.amounts import SCALE, Amounts
+from sim.replay.amounts import SCALE, Amounts, parameters
 from sim.replay.scenarios import SCENARIOS
 from sim.setting import Setting
 from sim.units import TOKEN as UNITS
@@ -67,6 +67,6 @@ def test_of_equal_asks_the_first_is_lowest() -> None:
 
 def test_deployments_have_the_settings_parameters() -> None:
     setting = SCENARIOS["honest"].setting
-    parameters = Amounts.of(setting).parameters()
+    found = parameters(setting)
     for name in ("draw_fee", "stake_unit", "challenge_bond", "reward_cap"):
-        assert getattr(parameters, name) // SCALE == getattr(setting, name)
+        assert getattr(found, name) // SCALE == getattr(setting, name)
