@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.agents.bystanders import Bystander, Griefer
 from sim.agents.solvers import Crashing, Late, Lazy, Noisy, Skipper, Solver, Withholder
-from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
+from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Thrifty, Trusting, Verifier
 from sim.errors import SettingError
 from sim.mechanism.arrays import Indices
@@ -25,7 +25,7 @@ VERIFIERS: Final = {
     kind.name: kind for kind in (Verifier, Trusting, Copying, Colluding, Absent, Mixing, Accusing, Thrifty)
 }
 BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer)}
-SUBMITTERS: Final = {kind.name: kind for kind in (Submitter, Shill, Vanishing, Challenging)}
+SUBMITTERS: Final = {kind.name: kind for kind in (Submitter, Shill, Vanishing, Challenging, Insider)}
 HONEST_SUBMITTER: Final = Submitter()
 
 

@@ -34,6 +34,8 @@ class Submitter:
     """An honest submitter, and the base of all others."""
 
     name: ClassVar[str] = "honest"
+    preempts: ClassVar[bool] = False
+    """Challenges just before whoever would win, and has the reward in their place."""
 
     def conduct(self, view: Posting) -> Conduct:
         """Nothing but paying."""
@@ -96,3 +98,11 @@ class Challenging(Submitter):
     def most_games(self) -> int:
         """All at once."""
         return self.games
+
+
+@dataclass(frozen=True)
+class Insider(Submitter):
+    """In league with its solver: what would convict it they challenge first, and earn reward and restitution."""
+
+    name: ClassVar[str] = "insider"
+    preempts: ClassVar[bool] = True

@@ -29,8 +29,12 @@ class _Games(NamedTuple):
 class Closer:
     """Books the ends of a round's tasks."""
 
-    def __init__(self, setting: Setting, books: Books, prices: Prices, luck: Streams) -> None:
+    def __init__(
+        self, setting: Setting, books: Books, prices: Prices, luck: Streams, *, preempted: bool = False
+    ) -> None:
+        """`preempted`: the submitter takes the place of every challenger that wins (`agents.submitters.Insider`)."""
         self.setting = setting
+        self.preempted = preempted
         self.books = books
         self.prices = prices
         self.luck = luck
@@ -80,11 +84,15 @@ class Closer:
         """The first that wins earns the reward; the bonds of all return."""
         setting, rows = self.setting, ends.nonzero()[0]
         first = games.won.take(rows, axis=1).argmax(axis=0)
+        challengers = games.accounts[first, rows]
+        if self.preempted:
+            challengers = np.full_like(challengers, SUBMITTER)
+            self.books.spend(rows, challengers, self.prices.gas[rows] * setting.gas_dispute)
         booking.convict(
             self.books.ledger,
             rows,
             task.solver[rows],
-            games.accounts[first, rows],
+            challengers,
             stake=setting.stake,
             reward=setting.reward_cap,
             restitution=setting.restitution,

@@ -43,7 +43,7 @@ class Market:
         self.books = Books(setting, population, rows, rounds)
         self.prices = Prices(setting, luck, rows)
         self.checker = Checker(setting, population, luck)
-        self.closer = Closer(setting, self.books, self.prices, luck)
+        self.closer = Closer(setting, self.books, self.prices, luck, preempted=population.submitter.preempts)
         devices = np.exp(setting.device_spread * luck.devices.normal(population.solver_count))
         self.costs = np.rint(setting.training_cost * devices)
         """Honest costs at first prices, (solvers, rows) whole token units."""

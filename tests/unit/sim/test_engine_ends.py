@@ -12,7 +12,7 @@ import pytest
 from sim.agents.bystanders import Bystander, Griefer
 from sim.agents.population import Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Solver, Withholder
-from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
+from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.auctions import second_price
@@ -224,6 +224,16 @@ def test_an_honest_solver_that_is_silent_in_its_games_is_slashed() -> None:
     each(found, convicted=1, false=0, profit_submitter=50 + 100 - 1 - GAS_DISPUTE)
     found = play(Solver(), (Verifier(), 1), submitter=Challenging(2))
     each(found, settled=1, dismissed=2, profit_submitter=-60 - 2 - 1 - 2 * (20 + GAS_DISPUTE))
+
+
+def test_an_insider_has_the_reward_of_whoever_would_have_won() -> None:
+    found = play(Lazy(1.0), (Verifier(), 1), submitter=Insider())
+    each(found, convicted=1, burned=SLASH_BURNED, profit_submitter=50 + 100 - 1 - GAS_DISPUTE)
+    each(
+        found, profit_solver_lazy=-1000 - GAS_TASK - GAS_DEFENCE, profit_verifier_honest=-REPLAY - GAS_DISPUTE
+    )
+    found = play(Lazy(1.0), (Trusting(), 1), submitter=Insider())
+    each(found, settled=1, escaped=1, burned=0, profit_submitter=-2 - 1)
 
 
 def test_a_submitter_that_vanishes_costs_the_solver_the_penalty() -> None:
