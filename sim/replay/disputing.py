@@ -46,13 +46,15 @@ def dispute(stage: Stage, task: Submitted, checks: Checks, accused: list[Challen
 
 
 def _accusation(stage: Stage, task: Submitted, checks: Checks, number: int, each: Challenge) -> Accusation:
-    """Whoever has looked names the first false segment that it saw; who has not names none: it could be lucky."""
-    segment = None
-    if task.serves and each.wins:
-        seen = task.trained.false_segments
+    """Whoever has looked names the first false segment that it saw; who has not names none that is false.
+
+    By luck it could: then the contracts would reward it before whoever looked and committed later.
+    """
+    segment, false = None, task.trained.false_segments
+    if task.serves and (each.wins or not false):
         if each.seat is not None:
-            seen = seen.intersection(checks.drawn.segments[:, each.seat, 0].tolist()) or seen
-        segment = min(seen, default=stage.scenario.setting.segments)
+            false = false.intersection(checks.drawn.segments[:, each.seat, 0].tolist()) or false
+        segment = min(false, default=stage.scenario.setting.segments)
     return Accusation(each.account, segment, number.to_bytes(32, "big"))
 
 
@@ -86,7 +88,8 @@ def _moot(stage: Stage, task: Submitted, game: _Game) -> None:
 
 def _run(stage: Stage, task: Submitted, game: _Game, *, answers: bool) -> Verdict:
     clients = stage.clients
-    trained, looked = task.trained, game.challenge.wins
+    trained = task.trained
+    looked = game.challenge.wins or not trained.false_segments
     run = (trained.checked if task.serves else trained.repeated) if looked else None
     sides = Sides(clients[task.solver], clients[game.challenge.account], stage.referee)
     return play(stage, sides, game.number, trained.run if answers else None, run)

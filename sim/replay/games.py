@@ -31,7 +31,7 @@ class EndlessGame(SimError):
 
 @dataclass(frozen=True)
 class Accusation:
-    """One seat's challenge. `segment` None: nothing is served, the game begins without one."""
+    """One challenge. `segment` None: the game begins without one."""
 
     account: int
     segment: int | None

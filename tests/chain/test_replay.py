@@ -66,6 +66,7 @@ def test_false_challenges_cost_their_bonds(replayed: Replayed) -> None:
     assert bond % 2, "an even bond has no rounding to see"
     assert of(ended, "bystander") == -2 * bond
     assert burned(ended) == 2 * (bond - bond // 2)
+    assert sum("has nothing to show" in event for event in ended.events) == 2
 
 
 def test_an_unattested_task_is_void(replayed: Replayed) -> None:
