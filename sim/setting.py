@@ -83,6 +83,7 @@ class Setting:
     # ---- costs and values outside of the vault
     training_cost: int = _tokens(60, "c: cost of honest training on the median device")
     device_spread: float = _factor(0.25, "standard deviation of the logarithm of devices' costs", 3.0)
+    device_range: float = _factor(0.0, "width of a uniform factor around 1 on devices' costs", 2.0)
     markup: float = _factor(0.1, "what a solver asks above its cost, as a share of it", 100.0)
     replay_cost: float = _factor(1.1, "cost of replaying a segment, as a multiple of training it")
     gain: int = _tokens(100, "G: worth of an accepted false result to the cheater")

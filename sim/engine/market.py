@@ -45,6 +45,8 @@ class Market:
         self.checker = Checker(setting, population, luck)
         self.closer = Closer(setting, self.books, self.prices, luck, preempted=population.submitter.preempts)
         devices = np.exp(setting.device_spread * luck.devices.normal(population.solver_count))
+        if setting.device_range:
+            devices *= 1 + setting.device_range * (luck.devices.uniform(population.solver_count) - 0.5)
         self.costs = np.rint(setting.training_cost * devices)
         """Honest costs at first prices, (solvers, rows) whole token units."""
         self._kinds = spread(population.solvers, range(len(population.solvers)))

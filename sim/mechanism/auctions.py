@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sim.mechanism.arrays import Amounts, Flags, Indices
+from sim.mechanism.arrays import Amounts, Flags, Floats, Indices
 
 NO_ASK: Final = 1 << 61
 
@@ -43,6 +43,48 @@ def second_price(asks: Amounts, budget: Amounts) -> Assignment:
     return Assignment(sold, winner, np.where(sold, np.maximum(lowest, np.minimum(second, budget)), 0))
 
 
+def posted_price(asks: Amounts, budget: Amounts) -> Assignment:
+    """The first that asks the budget or less wins and is paid the budget: not in the contracts.
+
+    Solvers whose costs are drawn alike come in any order, so the first number is as good as the first in time.
+    """
+    willing = asks <= budget
+    sold: Flags = np.logical_or.reduce(willing, axis=0)
+    return Assignment(sold, _first(willing | ~sold), np.where(sold, budget, 0))
+
+
+def weakest(strength: Floats) -> Auction:
+    """Of those that ask the budget or less the weakest wins and is paid its ask: not in the contracts.
+
+    `strength` (solvers, rows) is taken to be known: dispute.md section 9 certifies it by class. Who cannot meet a
+    task's deadline does not bid on it.
+    """
+
+    def auction(asks: Amounts, budget: Amounts) -> Assignment:
+        able = np.where(asks <= budget, strength, np.inf)
+        sold: Flags = np.logical_or.reduce(np.isfinite(able), axis=0)
+        winner = able.argmin(axis=0)
+        price = np.take_along_axis(asks, winner[None], axis=0)[0]
+        return Assignment(sold, winner, np.where(sold, price, 0))
+
+    return auction
+
+
+def in_turn(asks: Amounts, budget: Amounts, auction: Auction) -> Assignment:
+    """Tasks that run side by side, sold one after another: whoever has won one is busy.
+
+    Asks (tasks, solvers, rows), budgets and all of the result (tasks, rows).
+    """
+    free = np.ones(asks.shape[1:], dtype=np.bool_)
+    results = []
+    for own, most in zip(asks, budget):
+        result = auction(np.where(free, own, NO_ASK), most)
+        rows = result.sold.nonzero()[0]
+        free[result.winner[rows], rows] = False
+        results.append(result)
+    return Assignment(*(np.stack(part) for part in zip(*results)))
+
+
 def _first(flags: Flags) -> Indices:
     """The first place along the first axis that is set in each row: `argmax`, which is slow over that axis."""
     places = len(flags)
@@ -52,4 +94,8 @@ def _first(flags: Flags) -> Indices:
     return first
 
 
-AUCTIONS: Final[Mapping[str, Auction]] = {"first_price": first_price, "second_price": second_price}
+AUCTIONS: Final[Mapping[str, Auction]] = {
+    "first_price": first_price,
+    "second_price": second_price,
+    "posted_price": posted_price,
+}

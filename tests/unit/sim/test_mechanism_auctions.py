@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.mechanism.auctions import NO_ASK, first_price, second_price
+from sim.mechanism.auctions import NO_ASK, first_price, in_turn, posted_price, second_price
 
 ASKS = st.lists(st.integers(0, 12) | st.just(NO_ASK), min_size=1, max_size=6)
 
@@ -36,3 +36,21 @@ def test_every_solver_can_win(solvers: int) -> None:
         asks = np.full((solvers, 2), 5.0)
         asks[winner, 1] = 4.0
         assert first_price(asks, np.array([9, 9])).winner.tolist() == [0, winner]
+
+
+@given(asks=ASKS, budget=st.integers(0, 12))
+def test_a_posted_price_goes_to_the_first_that_would_work_for_it(asks: list[int], budget: int) -> None:
+    found = posted_price(np.array([asks]).T, np.array([budget]))
+    willing = [place for place, ask in enumerate(asks) if ask <= budget]
+    assert bool(found.sold[0]) == bool(willing)
+    assert int(found.price[0]) == (budget if willing else 0)
+    assert int(found.winner[0]) == (willing[0] if willing else 0)
+
+
+def test_who_has_won_is_busy() -> None:
+    """Three tasks for two solvers; the cheaper one takes the first, and nobody is left for the last."""
+    asks = np.array([[[5], [6]]] * 3)
+    found = in_turn(asks, np.full((3, 1), 9), first_price)
+    assert found.sold.T.tolist() == [[True, True, False]]
+    assert found.winner[:2].T.tolist() == [[0, 1]]
+    assert found.price.T.tolist() == [[5, 6, 0]]

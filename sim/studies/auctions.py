@@ -1,0 +1,161 @@
+"""Auctions: what a task costs at first, second and posted price, and whether the cheapest bid wastes strong devices.
+
+Solvers' costs are uniform, as in `sim.theory.auctions`, and bids are the equilibrium's: shaded at first price, one's
+cost at the others. The engine plays each format with the same luck, gas aside. Which device gets which task is
+`sim.studies.matching`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from sim.agents.population import Population, population
+from sim.agents.solvers import Bidding, Solver
+from sim.agents.verifiers import Verifier
+from sim.engine.simulate import Case, Columns, simulate
+from sim.mechanism.arrays import Floats
+from sim.mechanism.auctions import AUCTIONS
+from sim.setting import Setting
+from sim.studies.auctions_reading import (
+    BIDDERS,
+    BUDGETS,
+    LOADS,
+    Seen,
+    market_of,
+    of_formats,
+    of_rules,
+    of_variances,
+)
+from sim.studies.grids import several, within
+from sim.studies.matching import MOST_LOAD, Batch
+from sim.studies.matching import play as play_batch
+from sim.studies.points import require
+from sim.studies.study import Answer, Extra, Point, Study, Table
+from sim.studies.tables import points_of
+from sim.theory import equilibrium_bid
+from sim.units import TOKEN, Unit
+
+if TYPE_CHECKING:
+    pass
+
+_WITHOUT_TERM: Final = (
+    *("device_spread", "crash_rate", "silence_rate", "arrival_rate", "token_volatility", "solver_capital"),
+    *("downtime", "markup", "gas_price", "draw_fee"),
+)
+
+
+@dataclass(frozen=True)
+class Shading(Solver):
+    """Bids as the first-price equilibrium does, knowing how costs are distributed and how many bid."""
+
+    name: ClassVar[str] = "shading"
+
+    def bid(self, view: Bidding) -> Floats:
+        """No bid above the budget."""
+        market = market_of(view.setting)
+        bids = equilibrium_bid(market, np.clip(view.cost, market.low, market.high))
+        return np.where(np.isfinite(bids), bids, np.inf)
+
+
+class Auctions(Study):
+    """The same solvers under three formats, and the same tasks and devices under two rules."""
+
+    name = "auctions"
+    question = "What do first, second and posted price cost, and does the cheapest bid waste strong devices?"
+    runs = 2000
+    rounds = 1
+
+    def setting(self) -> Setting:
+        """Costs from 30 to 90 tokens, no gas and no fees beside the price, a budget above all costs."""
+        return Setting(
+            training_cost=60 * TOKEN,
+            device_spread=0.0,
+            device_range=1.0,
+            markup=0.0,
+            budget=90 * TOKEN,
+            restitution=0,
+            gas_price=0.0,
+            audit_fee=0,
+            draw_fee=0,
+            solver_count=5,
+        )
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        """Numbers of bidders, budgets, and loads of a market with strong and weak devices."""
+        return {
+            "solver_count": (1, 2, 3, 5, 10, 20),
+            "budget": tuple(amount * TOKEN for amount in (40, 50, 60, 75, 90, 120)),
+            "worth": (150 * TOKEN,),
+            "load": (1.0, 0.25, 0.5, 0.75, 1.5),
+            "economy": (0.25, -0.25),
+            "strength_spread": (0.7,),
+            "size_spread": (0.5,),
+            "deadline_spread": (0.5,),
+        }
+
+    def extra(self) -> Mapping[str, Extra]:
+        """What a task is worth, and how devices and tasks differ."""
+        return {
+            "worth": Extra("what a result is worth to its submitter", Unit.TOKENS, TOKEN, 10**9 * TOKEN),
+            "load": Extra("tasks side by side for each device", Unit.FACTOR, 0, MOST_LOAD),
+            "economy": Extra("a unit of work costs strength^-economy", Unit.FACTOR, -2, 2),
+            "strength_spread": Extra("deviation of the logarithm of devices' strength", Unit.FACTOR, 0, 3),
+            "size_spread": Extra("deviation of the logarithm of tasks' size", Unit.FACTOR, 0, 3),
+            "deadline_spread": Extra("deviation of the logarithm of tasks' deadline", Unit.FACTOR, 0, 3),
+        }
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        """A grid for bidders, budgets, and loads."""
+        return several(self, given, (BIDDERS, BUDGETS, LOADS))
+
+    def population(self, setting: Setting, point: Point) -> Population:
+        """Raises SettingError where the closed forms do not reach."""
+        del point
+        require(self.setting(), setting, _WITHOUT_TERM)
+        return population([(Solver(), setting.solver_count)], [(Verifier(), setting.verifier_count)])
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        """By format: share of tasks done, price and cost for each task posted."""
+        case = self.case(point)
+        columns: dict[str, Floats] = {}
+        for name, auction in AUCTIONS.items():
+            solver = Shading() if name == "first_price" else Solver()
+            people = population(
+                [(solver, case.setting.solver_count)], [(Verifier(), case.setting.verifier_count)]
+            )
+            found = simulate(Case(case.setting, people, auction), runs=runs, rounds=rounds, seed=seed)
+            paid = found["price"] * found["settled"]
+            columns[f"trade_{name}"] = found["settled"]
+            columns[f"price_{name}"] = paid
+            columns[f"cost_{name}"] = paid - found[f"profit_solver_{solver.name}"]
+        return {**columns, **play_batch(_batch(case.setting, point), runs=runs, seed=seed)}
+
+    def answer(self, table: Table) -> Answer:
+        """Claims for each format and rule; findings for cost, efficiency, risk, and strong devices."""
+        points = points_of(self, table)
+        settings = [self.case(point).setting for point in points]
+        sold = sorted({*within(self, points, BIDDERS), *within(self, points, BUDGETS)})
+        claims = [
+            *(claim for n in sold for claim in of_formats(self, points[n], settings[n], table, n)),
+            *of_variances(settings, table, sold),
+            *(claim for n in within(self, points, LOADS) for claim in of_rules(self, points[n], table, n)),
+        ]
+        seen = Seen(self, table, points, settings)
+        return Answer([seen.costs(), seen.efficiency(), seen.risk(), seen.done(), seen.welfare()], claims)
+
+
+def _batch(setting: Setting, point: Point) -> Batch:
+    return Batch(
+        devices=20,
+        load=point["load"],
+        economy=point["economy"],
+        strength_spread=point["strength_spread"],
+        size_spread=point["size_spread"],
+        deadline_spread=point["deadline_spread"],
+        worth=point["worth"],
+        cost=setting.training_cost,
+    )

@@ -1,0 +1,113 @@
+"""Tasks of several sizes and deadlines on devices of several strengths, side by side: who gets which.
+
+A device of strength s does work of size w in time w / s, so a task can be given to devices whose strength is at least
+its need, size over deadline. A unit of work costs s^-economy: above 0 strong devices are the cheap ones. Asks are costs;
+each device has one task at a time. No engine and no ledger: `sim.mechanism.auctions` sells the tasks in turn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from sim.engine.simulate import Columns
+from sim.mechanism.arrays import Floats
+from sim.mechanism.auctions import NO_ASK, Assignment, first_price, in_turn, weakest
+
+MOST_LOAD: Final = 4
+"""Tasks for each device: so many are always drawn, so that heavier loads add to the same first tasks."""
+_PURPOSE: Final = 1 << 20
+"""Child of the seed that no chunk of the engine has."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One question: how many devices and tasks, and how unlike they are (deviations of logarithms)."""
+
+    devices: int
+    load: float
+    economy: float
+    strength_spread: float
+    size_spread: float
+    deadline_spread: float
+    worth: float
+    """Of a task of size 1, where one of strength 1 has a cost of `cost`."""
+    cost: float
+
+    @property
+    def tasks(self) -> int:
+        """At least one."""
+        return max(1, round(self.load * self.devices))
+
+
+def play(batch: Batch, *, runs: int, seed: np.random.SeedSequence) -> Columns:
+    """Shares of tasks that are done, by rule, and welfare for each task: worth of what is done less its cost.
+
+    `done_most` is the most that any assignment could do; `done_form` is what theory expects of the cheapest.
+    """
+    sizes = _normal(batch.size_spread, runs, MOST_LOAD * batch.devices, seed, 0)[: batch.tasks]
+    deadlines = _normal(batch.deadline_spread, runs, MOST_LOAD * batch.devices, seed, 1)[: batch.tasks]
+    strength = _normal(batch.strength_spread, runs, batch.devices, seed, 2)
+    needs = sizes / deadlines
+    costs = batch.cost * sizes[:, None] * strength**-batch.economy
+    asks = np.where(strength >= needs[:, None], costs, NO_ASK)
+    endless = np.full(sizes.shape, NO_ASK / 2)
+    most = most_done(needs, strength)
+    columns = {"done_most": most / batch.tasks}
+    columns["done_form"] = (
+        expected_done(batch, strength) / batch.tasks if batch.economy > 0 else columns["done_most"]
+    )
+    for name, rule in (("cheapest", first_price), ("weakest", weakest(strength))):
+        result = in_turn(asks, endless, rule)
+        columns[f"done_{name}"] = result.sold.mean(axis=0)
+        columns[f"welfare_{name}"] = _welfare(batch, sizes, result)
+    return columns
+
+
+def _welfare(batch: Batch, sizes: Floats, result: Assignment) -> Floats:
+    gained: Floats = np.where(result.sold, batch.worth * sizes - result.price, 0.0).mean(axis=0)
+    return gained
+
+
+def most_done(needs: Floats, strength: Floats) -> Floats:
+    """The most tasks, (tasks, rows), that devices, (devices, rows), can do, one each: by Hall's theorem.
+
+    Whoever can do a task can do each easier one, so only sets of the hardest tasks can lack devices: of the i hardest
+    at most as many are done as there are devices for the easiest of them.
+    """
+    hardest = -np.sort(-needs, axis=0)
+    able = (strength[None] >= hardest[:, None]).sum(axis=1)
+    ranks = np.arange(1, len(needs) + 1)[:, None]
+    lacking = np.maximum(0, ranks - able).max(axis=0)
+    return np.asarray(len(needs) - lacking, dtype=np.float64)
+
+
+def expected_done(batch: Batch, strength: Floats) -> Floats:
+    """How many tasks the cheapest asks do on average, given the devices, (rows,), where the strong are the cheap ones.
+
+    Then each task goes to the strongest device that is free, if it can: after k tasks that is the (k + 1)-th strongest,
+    and it can with chance F(s) of the needs' distribution, lognormal here. A chain of births over k.
+    """
+    ranked = -np.sort(-strength, axis=0)
+    spread = math.hypot(batch.size_spread, batch.deadline_spread)
+    able = np.zeros((len(ranked) + 1, ranked.shape[1]))
+    able[:-1] = np.vectorize(NormalDist().cdf)(np.log(ranked) / spread) if spread else ranked >= 1
+    chance = np.zeros_like(able)
+    chance[0] = 1.0
+    for _ in range(batch.tasks):
+        moved = chance * able
+        chance -= moved
+        chance[1:] += moved[:-1]
+    return np.asarray((chance * np.arange(len(chance))[:, None]).sum(axis=0))
+
+
+def _normal(spread: float, runs: int, count: int, seed: np.random.SeedSequence, purpose: int) -> Floats:
+    """Lognormal numbers, (count, runs): a run's are the same however many runs there are."""
+    key: Sequence[int] = (*seed.spawn_key, _PURPOSE, purpose)
+    generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed.entropy, spawn_key=key)))
+    return np.asarray(np.exp(spread * generator.standard_normal((runs, count)).T))
