@@ -16,11 +16,9 @@ from sim.studies.auctions import Auctions
 from sim.studies.baseline import Baseline
 from sim.studies.collusion import Collusion
 from sim.studies.dilemma import Dilemma
-from sim.studies.dynamics import Dynamics
 from sim.studies.griefing import Griefing
 from sim.studies.liveness import Liveness
 from sim.studies.recommended import Recommended
-from sim.studies.slash_split import SlashSplit
 from sim.studies.stake_audits import StakeAudits
 from sim.studies.study import Study
 
@@ -31,11 +29,9 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
         Baseline,
         Collusion,
         Dilemma,
-        Dynamics,
         Griefing,
         Liveness,
         Recommended,
-        SlashSplit,
         StakeAudits,
     )
 }  # fmt: skip  # One line for each study.
