@@ -224,7 +224,7 @@ def _least_honest(segments: int, rerolls: int, gain: float) -> float:
     low, high = 0.0, 1.0
     if not stands(high):
         return float("nan")
-    for _ in range(20):
+    for _ in range(12):
         middle = (low + high) / 2
         low, high = (low, middle) if stands(middle) else (middle, high)
     return high

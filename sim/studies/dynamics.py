@@ -1,0 +1,368 @@
+"""Dynamics: solvers and verifiers that turn to what pays, epoch by epoch, by payoffs that the engine plays.
+
+Two shares move: x, of solvers that cheat, and y, of verifiers that replay. Replicator dynamics (Taylor and Jonker,
+1978) in discrete time multiply each strategy's share by the exponential of its payoff; best-response dynamics (Gilboa
+and Matsui, 1991) move a tenth of the way to the better strategy. Where they go is compared with
+`sim.theory.inspection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from sim.agents.population import Population, population
+from sim.agents.verifiers import Trusting, Verifier
+from sim.engine.simulate import Case, Columns, simulate
+from sim.mechanism.arrays import Floats
+from sim.setting import Setting
+from sim.studies.cheaters import Disguised
+from sim.studies.margins import forced_rate
+from sim.studies.recommended import setting_for
+from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
+from sim.studies.tables import by_point, points_of
+from sim.theory import (
+    Duty,
+    Equilibrium,
+    cheating_advantage,
+    committee_equilibrium,
+    gain_against_cheater,
+    missed_probability,
+)
+from sim.units import TOKEN, Unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EPOCHS: Final = 48
+SEGMENTS: Final = 20
+REST, REPLICATOR, BEST_RESPONSE = 0, 1, 2
+RULES: Final = {REST: "at rest", REPLICATOR: "replicator", BEST_RESPONSE: "best response"}
+_STEP: Final = 0.1
+"""Share of a population that turns to the better strategy in an epoch."""
+_MOST_TURN: Final = 2.0
+"""Of the replicator: what the logarithm of the odds changes by in an epoch at most. It changes by one for a payoff of
+what the side plays for: a false result's worth, a reward."""
+_FEWEST: Final = 0.02
+"""Somebody always tries the other strategy: without that a share of 0 stays for ever."""
+
+
+class Gains(NamedTuple):
+    """What cheating earns over honest work, and replaying over rubber-stamping, tokens a task and a seat."""
+
+    solver: float
+    verifier: float
+
+
+class _Game(NamedTuple):
+    """A market in the terms of `sim.theory.inspection`, amounts in token units."""
+
+    setting: Setting
+    duty: Duty
+    false: int
+    hit: float
+    price: float
+
+
+class Dynamics(Study):
+    """Trajectories from two corners, by two rules, without and with forced errors."""
+
+    name = "dynamics"
+    question = (
+        "Where do the shares of cheating solvers and replaying verifiers go when everybody follows profit?"
+    )
+    runs = 3
+    rounds = 256
+    """Runs are trajectories, rounds the tasks that an epoch's payoffs are taken from."""
+
+    def setting(self) -> Setting:
+        """The recommended one; gas is free, for theory leaves out who pays for games that come second."""
+        return setting_for(SEGMENTS).with_values({"gas_price": 0.0, "solver_count": 5})
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        """What a trajectory starts from, and how it moves."""
+        return {
+            "rule": (REPLICATOR, BEST_RESPONSE),
+            "forced": (0.0, 1.0),
+            "cheating": (0.1, 0.9),
+            "checking": (0.2, 0.8),
+            "false_share": (0.5,),
+        }
+
+    def extra(self) -> Mapping[str, Extra]:
+        """None of them is the engine's."""
+        return {
+            "rule": Extra("0: shares stay, 1: replicator, 2: best response", Unit.COUNT, 0, 2),
+            "forced": Extra("1: with forced errors at the recommended rate"),
+            "cheating": Extra("x: share of cheating solvers at first"),
+            "checking": Extra("y: share of replaying verifiers at first"),
+            "false_share": Extra("share of the segments that a cheater invents"),
+        }
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        """Opposite corners instead of all four, and theory's equilibrium, where shares stay."""
+        points = super().points(given)
+        if not {"cheating", "checking"} & {self.known(name) for name in given}:
+            corners = {(0.1, 0.8), (0.9, 0.2)}
+            points = [point for point in points if (point["cheating"], point["checking"]) in corners]
+        if not given:
+            rest = self.equilibrium({**points[0], "forced": 0.0})
+            points.append(
+                {
+                    **points[0],
+                    "rule": REST,
+                    "forced": 0.0,
+                    "cheating": rest.cheating,
+                    "checking": _counted(rest.checking, self.setting()),
+                }
+            )
+        return points
+
+    def case(self, point: Point) -> Case:
+        """The market at the start."""
+        case = super().case(point)
+        setting = case.setting
+        if point["forced"]:
+            setting = setting.with_values({"forced_error_rate": forced_rate(setting)})
+        return Case(setting, case.population)
+
+    def population(self, setting: Setting, point: Point) -> Population:
+        """All solvers cheat at the rate x."""
+        return _people(setting, point["false_share"], point["cheating"], point["checking"])
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        """Shares and gains of every epoch: `cheating_00`, `checking_00`, `solver_00`, ...; a row is a trajectory."""
+        setting = self.case(point).setting
+        columns: dict[str, Floats] = {}
+        for run in range(runs):
+            x, y = point["cheating"], point["checking"]
+            for epoch in range(EPOCHS):
+                own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, run, epoch))
+                gains = payoffs(setting, point["false_share"], x, y, rounds, own)
+                for name, value in (("cheating", x), ("checking", y), *gains._asdict().items()):
+                    columns.setdefault(f"{name}_{epoch:02}", np.empty(runs))[run] = value
+                scale = Gains(setting.gain / TOKEN, setting.reward_cap / TOKEN)
+                x = _moved(x, gains.solver / scale.solver, int(point["rule"]))
+                y = _moved(y, gains.verifier / scale.verifier, int(point["rule"]))
+        return columns
+
+    def equilibrium(self, point: Point) -> Equilibrium:
+        """Theory's, of the committee of V."""
+        game = self._game(point)
+        return committee_equilibrium(
+            game.duty,
+            share=game.false / game.setting.segments,
+            hit=game.hit,
+            verifiers=game.setting.verifiers,
+            honest=1.0,
+            price=game.price,
+            gain=game.setting.gain,
+            stake=game.setting.stake + game.setting.gain,
+            cost=game.setting.training_cost,
+        )
+
+    def expected(self, point: Point) -> Gains:
+        """Theory's gains at the shares of a point, tokens."""
+        game = self._game(point)
+        setting = game.setting
+        found = _counted(point["checking"], setting) * game.hit
+        solver = cheating_advantage(
+            segments=setting.segments,
+            false=game.false,
+            segments_per_verifier=setting.segments_per_verifier,
+            verifiers=setting.verifiers,
+            honest=_counted(point["checking"], setting),
+            price=game.price,
+            gain=setting.gain,
+            stake=setting.stake,
+            cost=setting.training_cost,
+            rerolls=0,
+            kept=0.0,
+        )
+        # With nothing to hit, what is left of the gain against a cheater is that against honest work.
+        against = [
+            gain_against_cheater(game.duty, hit=hit, verifiers=setting.verifiers, found=chance)
+            for hit, chance in ((0.0, 0.0), (game.hit, found))
+        ]
+        x = point["cheating"]
+        return Gains(float(solver) / TOKEN, ((1 - x) * against[0] + x * against[1]) / TOKEN)
+
+    def _game(self, point: Point) -> _Game:
+        """The engine's market in theory's terms.
+
+        The engine gives a gain only with the payment, so G is lost with the stake; a seat has q + 1 - q / K duties on
+        average, for segment K is among its own with chance q / K.
+        """
+        setting = self.case({**point, "cheating": 0.5, "checking": 0.5}).setting
+        k, q = setting.segments, setting.segments_per_verifier
+        false = Disguised(share=point["false_share"]).false(setting)
+        duties = q + 1 - q / k
+        duty = Duty(
+            audit_fee=setting.audit_fee * duties,
+            cost=setting.replay_cost * setting.training_cost / k * duties,
+            reward=float(setting.reward_cap),
+            # A flagged seat loses one slot's stake, once; the engine pays its fee all the same.
+            lock=max(0.0, setting.stake_unit - setting.audit_fee * duties),
+            forced=1 - (1 - setting.forced_error_rate) ** duties,
+        )
+        price = setting.training_cost * (1 + setting.markup * 2 / (setting.solver_count + 1))
+        return _Game(setting, duty, false, 1 - float(missed_probability(k, false, q)), price)
+
+    def answer(self, table: Table) -> Answer:
+        """Where trajectories go, in time and in the plane; and whether the equilibrium is one."""
+        points = points_of(self, table)
+        shares = {name: _series(table, name) for name in ("cheating", "checking")}
+        findings = [
+            finding
+            for forced in (0.0, 1.0)
+            for finding in self._of(points, shares, forced)
+            if any(point["forced"] == forced and point["rule"] != REST for point in points)
+        ]
+        return Answer(findings, self._claims(points, table))
+
+    def _of(self, points: Sequence[Point], shares: Mapping[str, Floats], forced: float) -> list[Finding]:
+        """Two findings: over time, and in the plane."""
+        here = [n for n, point in enumerate(points) if point["forced"] == forced and point["rule"] != REST]
+        if not here:
+            return []
+        rest = self.equilibrium(points[here[0]])
+        late = {name: values[here, :, EPOCHS // 2 :] for name, values in shares.items()}
+        middle = {name: float(values.mean()) for name, values in late.items()}
+        ends = {name: (float(values.min()), float(values.max())) for name, values in late.items()}
+        moving = max(high - low for low, high in ends.values()) > 0.1
+        words = "With forced errors" if forced else "With attestations as they are"
+        sentence = (
+            f"{words} the shares {'keep moving' if moving else 'come to rest'}: in the second half "
+            f"{middle['cheating']:.0%} of the solvers cheat ({ends['cheating'][0]:.0%} to {ends['cheating'][1]:.0%}) "
+            f"and {middle['checking']:.0%} of the verifiers replay; the inspection game's equilibrium is "
+            f"{rest.cheating:.0%} and {rest.checking:.0%}"
+        )
+        near = {
+            rule: float(
+                np.hypot(
+                    late["cheating"][[points[n]["rule"] == rule for n in here]].mean() - rest.cheating,
+                    late["checking"][[points[n]["rule"] == rule for n in here]].mean() - rest.checking,
+                )
+            )
+            for rule in sorted({int(points[n]["rule"]) for n in here})
+        }
+        distances = ", ".join(f"{RULES[rule]} {value:.2f}" for rule, value in near.items())
+        plane = f"{words} the late average lies from the equilibrium by {distances} (shares of 1)"
+        note = (
+            f"Shares start in two corners; at least {_FEWEST:.0%} always try the other strategy. Terms are the "
+            f"recommended ones for {SEGMENTS} segments, and a cheater invents half of them."
+        )
+        return [
+            Finding(sentence, self._in_time(points, shares, here), note),
+            Finding(plane, self._plane(points, shares, here, rest)),
+        ]
+
+    def _in_time(self, points: Sequence[Point], shares: Mapping[str, Floats], here: Sequence[int]) -> Figure:
+        from sim.figures import Line, lines
+
+        series = []
+        for number in here:
+            for name, values in shares.items():
+                of = values[number]
+                start = "from fraud" if points[number]["cheating"] > 0.5 else "from honesty"
+                label = f"{name}, {RULES[int(points[number]['rule'])]}, {start}"
+                low, high = of.min(axis=0), of.max(axis=0)
+                series.append(Line(label, np.arange(EPOCHS), of.mean(axis=0), low, high))
+        return lines(series, x="epoch (band: all trajectories)", y="share")
+
+    def _plane(
+        self, points: Sequence[Point], shares: Mapping[str, Floats], here: Sequence[int], rest: Equilibrium
+    ) -> Figure:
+        from sim.figures import Line, lines
+
+        series = []
+        for number in here:
+            x, y = (shares[name][number].mean(axis=0) for name in ("cheating", "checking"))
+            start = "from fraud" if points[number]["cheating"] > 0.5 else "from honesty"
+            series.append(Line(f"{RULES[int(points[number]['rule'])]}, {start}", x, y))
+        at = ([rest.cheating], [rest.checking])
+        series.append(Line("equilibrium of theory", *at, points=at[1]))
+        return lines(series, x="x: share of solvers that cheat", y="y: share of verifiers that replay")
+
+    def _claims(self, points: Sequence[Point], table: Table) -> list[Claim]:
+        """In theory's equilibrium both sides gain next to nothing by another strategy: what a whole number of verifiers
+        leaves."""
+        found = []
+        for number, point in enumerate(points):
+            if point["rule"] != REST:
+                continue
+            expected = self.expected(point)
+            for name, text in (("solver", "cheating"), ("verifier", "replaying")):
+                gains = _series(table, name)[number].ravel()
+                error = float(gains.std(ddof=1) / np.sqrt(gains.size))
+                found.append(
+                    Claim(
+                        f"what {text} earns at the equilibrium, tokens",
+                        getattr(expected, name),
+                        float(gains.mean()),
+                        error,
+                    )
+                )
+        return found
+
+
+def payoffs(
+    setting: Setting, false_share: float, x: float, y: float, tasks: int, seed: np.random.SeedSequence
+) -> Gains:
+    """Gains where the share x of solvers cheats and y of verifiers replays, from two markets of the same luck.
+
+    All solvers are honest in one and cheat in the other; what verifiers earn is linear in x, for a task has one solver.
+    """
+    honest, cheating = (
+        simulate(Case(setting, _people(setting, false_share, rate, y)), runs=tasks, rounds=1, seed=seed)
+        for rate in (0.0, 1.0)
+    )
+    looks = round(_counted(y, setting) * setting.verifier_count)
+    sizes = {"honest": looks, "lazy": setting.verifier_count - looks}
+
+    def seat(columns: Columns, kind: str) -> float:
+        """Tokens of a seat of one kind."""
+        seats = setting.verifiers * sizes[kind] / setting.verifier_count
+        return float(columns[f"profit_verifier_{kind}"].mean()) / TOKEN / seats
+
+    return Gains(
+        float((cheating["profit_solver_disguised"] - honest["profit_solver_disguised"]).mean()) / TOKEN,
+        sum(
+            share * (seat(columns, "honest") - seat(columns, "lazy"))
+            for share, columns in ((1 - x, honest), (x, cheating))
+        ),
+    )
+
+
+def _people(setting: Setting, false_share: float, x: float, y: float) -> Population:
+    looks = round(_counted(y, setting) * setting.verifier_count)
+    return population(
+        [(Disguised(share=false_share, rate=x), setting.solver_count)],
+        [(Verifier(), looks), (Trusting(), setting.verifier_count - looks)],
+    )
+
+
+def _counted(y: float, setting: Setting) -> float:
+    """A share of verifiers as a whole number of them, of each kind some."""
+    most = setting.verifier_count
+    fewest = max(1, round(_FEWEST * most))
+    return min(max(round(y * most), fewest), most - fewest) / most
+
+
+def _moved(share: float, gain: float, rule: int) -> float:
+    """The share of those with the better strategy after an epoch."""
+    if rule == REPLICATOR:
+        odds = share / (1 - share) * np.exp(np.clip(gain, -_MOST_TURN, _MOST_TURN))
+        share = float(odds / (1 + odds))
+    elif rule == BEST_RESPONSE:
+        share += _STEP * ((gain > 0) - share)
+    else:
+        return share
+    return min(max(share, _FEWEST), 1 - _FEWEST)
+
+
+def _series(table: Table, name: str) -> Floats:
+    """A measure of all epochs, (points, runs, epochs)."""
+    return np.stack([by_point(table, f"{name}_{epoch:02}") for epoch in range(EPOCHS)], axis=2)
