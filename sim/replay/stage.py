@@ -28,8 +28,6 @@ from sim.replay.training import Training
 QUICK: Final = Sending(timeout=60.0, poll=0.005)
 """A block for each transaction: a receipt is there at once."""
 _DEPLOYER: Final = DEVELOPMENT_ACCOUNTS - 1
-_GAMES: Final = 2
-"""Most games of one bystander, or of the submitter, on one task."""
 
 
 class Stage:
@@ -142,10 +140,11 @@ class Stage:
         escrow = amounts.budget + amounts.draw_fee
         escrow += amounts.reserve(terms.verifiers, terms.segments_per_verifier)
         bond = amounts.challenge_bond
-        each = [escrow + _GAMES * bond, 0]
+        # The submitter may bid itself, and challenge; a verifier may be drawn for every seat.
+        each = [escrow + amounts.stake + people.submitter.most_games * bond, 0]
         each += people.solver_count * [amounts.stake]
         each += people.verifier_count * [terms.verifiers * bond]
-        each += people.bystander_count * [_GAMES * bond]
+        each += [group.strategy.most_games * bond for group in people.bystanders for _ in range(group.size)]
         deposits = [self.scenario.tasks * amount + 2 * account + 1 for account, amount in enumerate(each)]
         for verifier, count in enumerate(self.slots, start=self.first_verifier):
             deposits[verifier] += count * amounts.stake_unit

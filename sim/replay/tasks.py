@@ -44,9 +44,9 @@ class Life:
         ended = [name for name, count in self._shadow.ends().items() if count != before[name]]
         self._stage.same("the end of a task", ended, [end])
         if self._stage.scenario.exact:
-            own, theirs = self._books.ledger.gains(), self._shadow.books.ledger.gains()
+            own, theirs = self._books.ledger.gains()[:, 0], self._shadow.books.ledger.gains()[:, 0]
             self._stage.same(
-                "gains in the engine's own units", theirs[:, 0].tolist(), (own[:, 0] // SCALE).tolist()
+                "gains by the int64 ledger", [int(gain) * SCALE for gain in theirs], own.tolist()
             )
         return end
 
