@@ -16,6 +16,7 @@ from sim.studies.auctions import Auctions
 from sim.studies.baseline import Baseline
 from sim.studies.collusion import Collusion
 from sim.studies.dilemma import Dilemma
+from sim.studies.dynamics import Dynamics
 from sim.studies.griefing import Griefing
 from sim.studies.liveness import Liveness
 from sim.studies.recommended import Recommended
@@ -29,6 +30,7 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
         Baseline,
         Collusion,
         Dilemma,
+        Dynamics,
         Griefing,
         Liveness,
         Recommended,
