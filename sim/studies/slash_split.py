@@ -1,0 +1,150 @@
+"""The split of a slashed stake: what does convicting oneself cost, and what do those earn who look?
+
+A quarter of the stake burns, then the challenger has its reward and the submitter its restitution, and the rest burns.
+A cheater that is both, or has friends there, has both back. At every split four things are played: an insider that
+convicts its own solver, honest verifiers that do, a solver that misses its deadline, and a cheater with few false
+segments that concedes whatever would be proven against it. All is compared with the closed forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sim.agents.population import HONEST_SUBMITTER, Population, population
+from sim.agents.solvers import Solver, Won, Work
+from sim.agents.submitters import Insider, Submitter
+from sim.agents.verifiers import Trusting, Verifier
+from sim.engine.simulate import Case, Columns, simulate
+from sim.setting import Setting
+from sim.studies.cheaters import Disguised
+from sim.studies.grids import several
+from sim.studies.points import ALIKE, require
+from sim.studies.slash_split_reading import (
+    PENALTY,
+    SPLIT,
+    Forms,
+    Rows,
+    concession,
+    cost,
+    insured,
+    whistleblowers,
+)
+from sim.studies.study import Answer, Extra, Point, Study, Table
+from sim.studies.tables import by_point, mean, points_of, standard_error
+from sim.units import TOKEN
+
+
+@dataclass(frozen=True)
+class Quitting(Solver):
+    """Takes tasks, does nothing and lets their deadlines pass."""
+
+    name: ClassVar[str] = "quitting"
+
+    def work(self, view: Won) -> Work:
+        """Nothing."""
+        return self._work(view, 0, effort=0.0, submits=False)
+
+
+class SlashSplit(Study):
+    """Cheaters that are their own challengers and submitters, beside honest ones."""
+
+    name = "slash_split"
+    question = "What does a self-challenge cost, when does it pay, and what do honest whistleblowers earn?"
+    runs = 1000
+    rounds = 4
+
+    def setting(self) -> Setting:
+        """Devices alike; a stake of 1,000 tokens, and a budget that any restitution fits."""
+        return Setting(device_spread=0.0, stake=1000 * TOKEN, budget=1000 * TOKEN)
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        """Reward by restitution, and reward by the penalty of a missed deadline."""
+        return {
+            "reward_cap": tuple(tokens * TOKEN for tokens in (0, 70, 150, 300, 500, 750)),
+            "restitution": tuple(tokens * TOKEN for tokens in (0, 100, 300, 500, 750)),
+            "delay_penalty": tuple(tokens * TOKEN for tokens in (10, 200, 400, 600, 800, 1000)),
+            "honest_share": (0.7,),
+            "false_share": (0.03,),
+        }
+
+    def extra(self) -> Mapping[str, Extra]:
+        """Of the cheater that concedes only what would be proven."""
+        return {
+            "honest_share": Extra(
+                "share of the verifiers that replay, against the cheater with few false segments"
+            ),
+            "false_share": Extra("share of the segments that this cheater invents"),
+        }
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        """Two grids."""
+        return several(self, given, (SPLIT, PENALTY))
+
+    def population(self, setting: Setting, point: Point) -> Population:
+        """Of the cheater with few false segments. Raises SettingError where the closed forms do not reach."""
+        require(self.setting(), setting, (*ALIKE, "forced_error_rate", "gas_volatility"))
+        return self._people(setting, Disguised(point["false_share"]), Insider(), point["honest_share"])
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        """Profits in token units for each task; the first three cases are certain, so one round is enough."""
+        case = self.case(point)
+
+        def played(solver: Solver, submitter: Submitter, honest: float, rounds: int = 1) -> Columns:
+            people = self._people(case.setting, solver, submitter, honest)
+            return simulate(Case(case.setting, people), runs=runs, rounds=rounds, seed=seed)
+
+        conceding = played(Disguised(1.0), Insider(), 1.0)
+        proven = played(Disguised(1.0), HONEST_SUBMITTER, 1.0)
+        late = played(Quitting(), HONEST_SUBMITTER, 1.0)
+        few = simulate(case, runs=runs, rounds=rounds, seed=seed)
+        honest = played(Solver(), HONEST_SUBMITTER, point["honest_share"], rounds)
+        alone = conceding["profit_solver_disguised"]
+        return {
+            "conceding": alone + conceding["profit_submitter"],
+            "conceding_challenger": alone + conceding["profit_submitter"] - proven["profit_submitter"],
+            "late": late["profit_solver_quitting"] + late["profit_submitter"],
+            "whistleblowers": proven["profit_verifier_honest"],
+            "whistleblowers_preempted": conceding["profit_verifier_honest"],
+            "insured": few["profit_solver_disguised"]
+            + few["profit_submitter"]
+            - honest["profit_solver_honest"]
+            - honest["profit_submitter"],
+            "convicted": few["convicted"],
+        }
+
+    def answer(self, table: Table) -> Answer:
+        """Cost, concessions, whistleblowers, and the cheater that insures itself."""
+        points = points_of(self, table)
+        names = (
+            "conceding",
+            "conceding_challenger",
+            "late",
+            "whistleblowers",
+            "whistleblowers_preempted",
+            "insured",
+        )
+        rows = Rows(
+            self,
+            points,
+            [Forms(self.case(point)) for point in points],
+            {name: mean(table, name) / TOKEN for name in names},
+            {name: standard_error(table, name) / TOKEN for name in names},
+            int(by_point(table, "run").shape[1] * table["rounds"][0]),
+        )
+        parts = [part(rows) for part in (cost, concession, whistleblowers, insured)]
+        return Answer(
+            [finding for findings, _ in parts for finding in findings],
+            [claim for _, claims in parts for claim in claims],
+        )
+
+    def _people(self, setting: Setting, solver: Solver, submitter: Submitter, honest: float) -> Population:
+        looking = round(honest * setting.verifier_count)
+        return population(
+            [(solver, setting.solver_count)],
+            [(Verifier(), looking), (Trusting(), setting.verifier_count - looking)],
+            submitter=submitter,
+        )

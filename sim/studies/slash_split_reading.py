@@ -1,0 +1,332 @@
+"""Findings of the study `slash_split`, and the closed forms that it is compared with. Amounts are tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from sim.agents.solvers import Lazy
+from sim.engine.simulate import Case
+from sim.mechanism.arrays import Floats
+from sim.studies.grids import within
+from sim.studies.points import crossing, grid, where
+from sim.studies.study import Claim, Finding, Point, Study
+from sim.theory import caught_probability, concession_pays, expected_duties, self_challenge
+from sim.units import TOKEN
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SPLIT: Final = ("reward_cap", "restitution")
+PENALTY: Final = ("reward_cap", "delay_penalty")
+UNIT: Final = 1 / TOKEN
+"""Amounts are whole units: a certain one has no other error."""
+
+
+class Forms:
+    """Closed forms at one point."""
+
+    def __init__(self, case: Case) -> None:
+        self.setting = setting = case.setting
+        self.stake = setting.stake / TOKEN
+        gas = setting.gas_price
+        self.task, self.defence, self.dispute = (
+            gas * used for used in (setting.gas_task, setting.gas_defence, setting.gas_dispute)
+        )
+        self.net, self.net_challenger = (
+            self_challenge(
+                stake=setting.stake, reward=setting.reward_cap, restitution=setting.restitution, own_task=own
+            ).net_cost
+            / TOKEN
+            for own in (True, False)
+        )
+        """What the stake costs who has reward and restitution back, and the reward alone."""
+        self.reward = self.stake - self.net_challenger
+        self.duties = float(
+            expected_duties(
+                segments=setting.segments,
+                segments_per_verifier=setting.segments_per_verifier,
+                verifiers=setting.verifiers,
+                share=1.0,
+                accounts=setting.verifier_count,
+            )
+        )
+        self.honest = case.population.honest
+        strategy = case.population.solvers[0].strategy
+        self.false = strategy.false(setting) if isinstance(strategy, Lazy) else 0
+
+    @property
+    def conceding(self) -> float:
+        """Lost by a solver and submitter that convict themselves, the draw and gas included."""
+        return self.net + self.setting.draw_fee / TOKEN + self.task + self.defence + self.dispute
+
+    @property
+    def late(self) -> float:
+        """Lost by those that let a deadline pass."""
+        return self.setting.delay_penalty / TOKEN + self.task
+
+    @property
+    def work(self) -> float:
+        """What all seats spend on proving a false result."""
+        setting = self.setting
+        replay = setting.replay_cost * setting.training_cost / setting.segments / TOKEN
+        return self.duties * replay + setting.verifiers * self.dispute
+
+    @property
+    def caught(self) -> float:
+        """Chance that the cheater with few false segments has to concede."""
+        setting = self.setting
+        return float(
+            caught_probability(
+                setting.segments,
+                self.false,
+                setting.segments_per_verifier,
+                setting.verifiers,
+                self.honest,
+                rerolls=0,
+            )
+        )
+
+    @property
+    def at_stake(self) -> float:
+        """What a concession takes beside the gain; it saves the fees of its own task."""
+        return self.net + self.defence + self.dispute - self.duties * self.setting.audit_fee / TOKEN
+
+    @property
+    def insured(self) -> float:
+        """Advantage over honest work of a cheater that concedes what would be proven. The price it pays itself."""
+        setting, caught = self.setting, self.caught
+        saved = self.false / setting.segments * setting.training_cost
+        return (saved + (1 - caught) * setting.gain) / TOKEN - caught * self.at_stake
+
+    @property
+    def enough(self) -> float:
+        """The cost of a self-challenge at which that advantage is 0."""
+        return self.net + self.insured / self.caught
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Means and standard errors of all measures by point."""
+
+    study: Study
+    points: Sequence[Point]
+    forms: Sequence[Forms]
+    means: Mapping[str, Floats]
+    errors: Mapping[str, Floats]
+    tasks: int
+
+    def error(self, name: str, number: int) -> float:
+        """Of a mean; a token unit where nothing varies."""
+        seen = self.errors[name][number]
+        return float(max(seen, UNIT)) if np.isfinite(seen) else UNIT
+
+
+Part = tuple[list[Finding], list[Claim]]
+
+
+def cost(rows: Rows) -> Part:
+    """What a self-challenge costs at each split."""
+    chosen = within(rows.study, rows.points, SPLIT)
+    claims = []
+    overhead = np.array([form.conceding - form.net for form in rows.forms])
+    net = -rows.means["conceding"] - overhead
+    for n in chosen:
+        form, at = rows.forms[n], where(rows.study, rows.points[n], *SPLIT)
+        claims.append(
+            Claim(
+                f"tokens that a self-challenge costs, own task, at {at}",
+                form.net,
+                float(net[n]),
+                rows.error("conceding", n),
+            )
+        )
+        alone = -float(rows.means["conceding_challenger"][n]) - form.task - form.defence - form.dispute
+        claims.append(
+            Claim(
+                f"tokens that it costs, another's task, at {at}",
+                form.net_challenger,
+                alone,
+                rows.error("conceding_challenger", n),
+            )
+        )
+    share = net[chosen] / np.array([rows.forms[n].stake for n in chosen])
+    burned = min(-(-rows.forms[n].setting.stake // 4) / rows.forms[n].setting.stake for n in chosen)
+    sentence = (
+        f"Convicting itself costs a cheater {share.min():.0%} to {share.max():.0%} of its stake when it is its own "
+        f"challenger and submitter, {'never' if share.min() > burned - 1e-9 else 'at times'} less than the burned "
+        f"{burned:.0%}"
+    )
+    across, up, laid = grid([rows.points[n] for n in chosen], share, *SPLIT)
+    if min(laid.shape) < 2:
+        return [Finding(sentence)], claims
+    from sim.figures import heat_map
+
+    figure = heat_map(
+        across / TOKEN,
+        up / TOKEN,
+        laid,
+        x="reward, tokens",
+        y="restitution, tokens",
+        label="cost of a self-challenge, share of the stake",
+        contours=(),
+    )
+    return [Finding(sentence, figure)], claims
+
+
+def concession(rows: Rows) -> Part:
+    """Where conceding is cheaper than missing a deadline."""
+    chosen = within(rows.study, rows.points, PENALTY)
+    claims, limits = [], []
+    gain = rows.means["conceding"] - rows.means["late"]
+    for n in chosen:
+        form, at = rows.forms[n], where(rows.study, rows.points[n], *PENALTY)
+        error = rows.error("conceding", n) + rows.error("late", n)
+        claims.append(
+            Claim(
+                f"tokens that conceding saves over a missed deadline at {at}",
+                form.late - form.conceding,
+                float(gain[n]),
+                error,
+            )
+        )
+    # Beside gas and the draw's fee, which `concession_pays` has no term for.
+    clear = [n for n in chosen if abs(gain[n]) > rows.forms[n].conceding - rows.forms[n].net]
+    agree = sum((gain[n] > 0) == _pays(rows.forms[n]) for n in clear)
+    claims.append(
+        Claim("splits at which conceding pays on the side that theory says", len(clear), agree, 0.0)
+    )
+    for reward in sorted({rows.points[n]["reward_cap"] for n in chosen}):
+        numbers = sorted(
+            (n for n in chosen if rows.points[n]["reward_cap"] == reward),
+            key=lambda n: rows.points[n]["delay_penalty"],
+        )
+        penalty = np.array([rows.points[n]["delay_penalty"] / TOKEN for n in numbers])
+        zero = crossing(penalty, gain[numbers], np.full(len(numbers), UNIT))
+        if zero is not None:
+            limits.append((reward / TOKEN, rows.forms[numbers[0]].net, *zero))
+    quarter = min(-(-form.setting.stake // 4) for form in rows.forms) / TOKEN
+    if not limits:
+        return [], claims
+    low, high = limits[0], limits[-1]
+    safe = [gain[n] <= 0 for n in chosen if rows.points[n]["delay_penalty"] <= quarter * TOKEN]
+    verb = "never" if all(safe) else "also"
+    sentence = (
+        f"Conceding to oneself beats missing a deadline from a penalty of {low[2]:,.0f} tokens at a reward of "
+        f"{low[0]:,.0f}, of {high[2]:,.0f} at {high[0]:,.0f}; {verb} with a penalty of at most the burned quarter, "
+        f"{quarter:,.0f}"
+    )
+    across, up, laid = grid([rows.points[n] for n in chosen], gain[chosen], *PENALTY)
+    return [Finding(sentence, _concessions(across, up, laid, limits))], claims
+
+
+def _pays(form: Forms) -> bool:
+    setting = form.setting
+    return concession_pays(
+        stake=setting.stake,
+        reward=setting.reward_cap,
+        delay_penalty=setting.delay_penalty,
+        restitution=setting.restitution,
+        own_task=True,
+    )
+
+
+def _concessions(
+    across: Floats, up: Floats, laid: Floats, limits: Sequence[tuple[float, float, float, float]]
+) -> Figure:
+    from sim.figures import heat_map
+
+    figure = heat_map(
+        across / TOKEN,
+        up / TOKEN,
+        laid,
+        x="reward, tokens (line: no difference by the closed form)",
+        y="penalty of a missed deadline, tokens",
+        label="conceding over missing a deadline, tokens",
+        contours=(),
+    )
+    figure.axes[0].plot([limit[0] for limit in limits], [limit[1] for limit in limits], color="black")
+    return figure
+
+
+def whistleblowers(rows: Rows) -> Part:
+    """What all verifiers of a task earn by proving a false result, by reward."""
+    every = within(rows.study, rows.points, SPLIT)
+    first = min(rows.points[n]["restitution"] for n in every)
+    chosen = sorted(
+        (n for n in every if rows.points[n]["restitution"] == first),
+        key=lambda n: rows.points[n]["reward_cap"],
+    )
+    claims = []
+    for n in chosen:
+        form, at = rows.forms[n], where(rows.study, rows.points[n], "reward_cap")
+        for name, text, prize in (
+            ("whistleblowers", "verifiers earn by proving a false result", form.reward),
+            ("whistleblowers_preempted", "they earn when an insider is first", 0.0),
+        ):
+            measured = float(rows.means[name][n])
+            claims.append(
+                Claim(f"tokens that {text} at {at}", prize - form.work, measured, rows.error(name, n))
+            )
+    reward = np.array([rows.points[n]["reward_cap"] / TOKEN for n in chosen])
+    earned, lost = (rows.means[name][chosen] for name in ("whistleblowers", "whistleblowers_preempted"))
+    zero = crossing(reward, earned, np.array([rows.error("whistleblowers", n) for n in chosen]))
+    sentence = (
+        f"Who proves a false result earns up to {earned.max():,.0f} tokens for the seats of a task together"
+        f"{f', and nothing below a reward of {zero[0]:,.0f}' if zero else ''}; where an insider is first they lose "
+        f"{-lost.mean():,.1f} at any reward"
+    )
+    from sim.figures import Line, lines
+
+    expected = np.array([rows.forms[n].reward - rows.forms[n].work for n in chosen])
+    work = np.array([-rows.forms[n].work for n in chosen])
+    figure = lines(
+        [
+            Line("nobody before them", reward, expected, points=earned),
+            Line("insider first", reward, work, points=lost),
+        ],
+        x="reward, tokens (lines: theory, dots: engine)",
+        y="earned by all seats of a task, tokens",
+        level=0.0,
+    )
+    return [Finding(sentence, figure)], claims
+
+
+def insured(rows: Rows) -> Part:
+    """A cheater that concedes what would be proven, by what the concession costs."""
+    chosen = within(rows.study, rows.points, SPLIT)
+    claims = []
+    for n in chosen:
+        form = rows.forms[n]
+        coin = max(float(np.sqrt(form.caught * (1 - form.caught) / rows.tasks)), 1 / rows.tasks)
+        error = max(rows.error("insured", n), coin * (form.at_stake + form.setting.gain / TOKEN))
+        at = where(rows.study, rows.points[n], *SPLIT)
+        text = f"advantage in tokens of a cheater that concedes ({form.false} false) at {at}"
+        claims.append(Claim(text, form.insured, float(rows.means["insured"][n]), error))
+    net, order = np.unique([rows.forms[n].net for n in chosen], return_index=True)
+    measured = np.array([claims[i].measured for i in order])
+    spread = np.array([claims[i].error for i in order])
+    form = rows.forms[chosen[0]]
+    zero = crossing(net, measured, spread)
+    if zero is None:
+        return [], claims
+    claims.insert(
+        0, Claim("cost of a self-challenge below which few false segments pay, tokens", form.enough, *zero)
+    )
+    sentence = (
+        f"What a self-challenge costs deters, not the stake of {form.stake:,.0f} tokens: {form.false} of "
+        f"{form.setting.segments:,} segments false pay while it is below {zero[0]:,.0f} (theory {form.enough:,.0f})"
+    )
+    from sim.figures import Line, lines
+
+    expected = np.array([claims[1 + i].expected for i in order])
+    figure = lines(
+        [Line("", net, expected, measured - 4 * spread, measured + 4 * spread, measured)],
+        x="what a self-challenge costs, tokens (line: theory, dots: engine with 4 standard errors)",
+        y="advantage over honest work, tokens a task",
+        level=0.0,
+    )
+    return [Finding(sentence, figure)], claims

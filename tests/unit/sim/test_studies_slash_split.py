@@ -1,0 +1,90 @@
+"""The split of a slash: the study played small, its closed forms by hand, and its sentences."""
+
+import numpy as np
+import pytest
+
+from sim.engine.simulate import Columns
+from sim.errors import SettingError
+from sim.results.results import run
+from sim.studies.slash_split import SlashSplit
+from sim.studies.slash_split_reading import Forms
+from sim.studies.study import Answer
+from sim.units import TOKEN
+
+POINT = {
+    "reward_cap": 100 * TOKEN,
+    "restitution": 200 * TOKEN,
+    "delay_penalty": 400 * TOKEN,
+    "honest_share": 0.7,
+    "false_share": 0.03,
+}
+SMALL = {"reward_cap": "0,750", "restitution": "0,500", "delay_penalty": "250,1000"}
+
+
+def played(**values: float) -> Columns:
+    return SlashSplit().play({**POINT, **values}, runs=100, rounds=1, seed=np.random.SeedSequence(4))
+
+
+def forms(**values: float) -> Forms:
+    return Forms(SlashSplit().case({**POINT, **values}))
+
+
+@pytest.fixture(scope="module")
+def answer() -> Answer:
+    return run("slash_split", runs=1000, rounds=1, params=SMALL).answer
+
+
+def test_engine_and_closed_forms_agree(answer: Answer) -> None:
+    assert [claim.text for claim in answer.claims if not claim.holds] == []
+    for words in ("own task", "another's task", "conceding saves", "proving a false", "below which few"):
+        assert any(words in claim.text for claim in answer.claims), words
+
+
+def test_sentences_are_the_measured_ones(answer: Answer) -> None:
+    cost, concession, whistle, insured = (finding.sentence for finding in answer.findings)
+    assert "25% to 100% of its stake" in cost
+    assert "never less than the burned 25%" in cost
+    assert "never with a penalty of at most the burned quarter, 250" in concession
+    assert "where an insider is first they lose" in whistle
+    (claim,) = (claim for claim in answer.claims if "below which few" in claim.text)
+    assert f"below {claim.measured:,.0f} (theory {claim.expected:,.0f})" in insured
+
+
+def test_sentences_follow_the_rows() -> None:
+    results = run("slash_split", runs=20, rounds=1, params=SMALL)
+    table = {name: np.array(results.rows[name]) for name in results.rows}
+    table["conceding"] += 300 * TOKEN
+    answer = SlashSplit().answer(table)
+    assert "at times less than the burned 25%" in answer.findings[0].sentence
+    assert "also with a penalty of at most the burned quarter" in answer.findings[1].sentence
+    assert any(not claim.holds for claim in answer.claims)
+
+
+def test_a_self_challenge_by_hand() -> None:
+    columns = played()
+    # 1000 - 100 - 200 of the stake; 0.1 for the draw; gas of task, defence and dispute.
+    assert columns["conceding"] == pytest.approx(-(700 + 0.1 + 0.5 + 0.4 + 0.6) * TOKEN)
+    assert columns["conceding_challenger"] == pytest.approx(-(900 + 0.5 + 0.4 + 0.6) * TOKEN)
+    # The penalty and the task's gas.
+    assert columns["late"] == pytest.approx(-400.5 * TOKEN)
+    # The reward is all that the insider takes from the verifiers.
+    assert columns["whistleblowers"] - columns["whistleblowers_preempted"] == pytest.approx(100 * TOKEN)
+    assert (forms().net, forms().net_challenger) == (700, 900)
+
+
+def test_reward_and_restitution_share_three_quarters() -> None:
+    assert forms(reward_cap=600 * TOKEN, restitution=600 * TOKEN).net == 250
+    assert played(reward_cap=600 * TOKEN, restitution=600 * TOKEN)["conceding"] == pytest.approx(
+        -251.6 * TOKEN
+    )
+
+
+def test_the_cost_that_deters_leaves_the_cheater_nothing() -> None:
+    form = forms()
+    form.net = form.enough
+    assert form.insured == pytest.approx(0)
+
+
+def test_terms_that_theory_lacks_are_refused() -> None:
+    with pytest.raises(SettingError, match="downtime"):
+        SlashSplit().case({**POINT, "downtime": 0.1})
