@@ -15,11 +15,13 @@ from sim.engine.streams import CHUNK, streams
 from sim.errors import SimError
 from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import Auction, first_price
-from sim.mechanism.booking import SUBMITTER
+from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.setting import Setting
 
-BLOCK: Final = 8 * CHUNK
-"""Rows of one block. With fewer the 200 calls of a round cost more than their work. Results do not depend on it."""
+CHUNKS: Final = 8
+"""Chunks of runs that are played at once: with fewer the 200 calls of a round cost more than their work."""
+ROOM: Final = 1 << 20
+"""Numbers in a table of accounts, 8 MB: with many accounts fewer chunks are played at once."""
 
 
 class Unbalanced(SimError):
@@ -37,6 +39,12 @@ class Case:
 
 Columns = Mapping[str, Floats]
 """Results by name, one number for each run: shares of tasks, and token units for each task."""
+
+
+def block(people: Population) -> int:
+    """Rows that are played at once: whole chunks of runs, at least one. Results do not depend on it."""
+    accounts = FIRST_SOLVER + people.solver_count + people.verifier_count + people.bystander_count
+    return CHUNK * max(1, min(CHUNKS, ROOM // (CHUNK * accounts)))
 
 
 @cache
@@ -60,8 +68,9 @@ def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence
     """
     _keep_memory()
     parts = []
-    for first in range(0, runs, BLOCK):
-        rows = min(BLOCK, runs - first)
+    most = block(case.population)
+    for first in range(0, runs, most):
+        rows = min(most, runs - first)
         luck = streams(seed, rows, first)
         market = Market(case.setting, case.population, rows, rounds, luck, case.auction)
         for _ in range(rounds):

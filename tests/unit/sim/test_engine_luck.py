@@ -13,8 +13,8 @@ from sim.agents.submitters import Shill
 from sim.agents.verifiers import Mixing, Verifier
 from sim.engine import simulate as simulating
 from sim.engine import streams as streaming
-from sim.engine.simulate import BLOCK, Case, Columns, simulate
-from sim.engine.streams import Streams, streams
+from sim.engine.simulate import Case, Columns, block, simulate
+from sim.engine.streams import CHUNK, Streams, streams
 from sim.mechanism.arrays import Amounts
 from sim.mechanism.auctions import Assignment, first_price
 from sim.setting import Setting
@@ -83,21 +83,35 @@ def test_the_first_runs_stay_when_more_are_asked_for() -> None:
 def test_runs_across_the_borders_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of 4 runs, blocks of 8: chunks have luck of their own, and results do not depend on blocks."""
     monkeypatch.setattr(streaming, "CHUNK", 4)
-    monkeypatch.setattr(simulating, "BLOCK", 8)
+    monkeypatch.setattr(simulating, "block", lambda _: 8)
     many = play(20)
     for fewer in (1, 3, 4, 5, 7, 8, 9, 16, 17):
         assert same(play(fewer), {name: column[:fewer] for name, column in many.items()})
     chunks = np.split(many["profit_submitter"], 5)
     assert all((one != other).any() for one, other in combinations(chunks, 2))
-    for block in (4, 12, 100):
-        monkeypatch.setattr(simulating, "BLOCK", block)
+    for rows in (4, 12, 100):
+        monkeypatch.setattr(simulating, "block", lambda _, rows=rows: rows)
         assert same(play(20), many)
 
 
 def test_a_whole_block_and_one_more() -> None:
-    many = play(BLOCK + 1, rounds=2)
-    assert same(play(BLOCK, rounds=2), {name: column[:BLOCK] for name, column in many.items()})
-    assert len(many["settled"]) == BLOCK + 1
+    rows = 2 * CHUNK
+    many_verifiers = replace(PEOPLE, verifiers=population([(Solver(), 1)], [(Verifier(), 1000)]).verifiers)
+    assert block(many_verifiers) == rows
+    many = play(rows + 1, people=many_verifiers, rounds=2)
+    assert same(
+        play(rows, people=many_verifiers, rounds=2), {name: column[:rows] for name, column in many.items()}
+    )
+    assert len(many["settled"]) == rows + 1
+
+
+@pytest.mark.parametrize(
+    ("verifiers", "rows"), [(1, 8 * CHUNK), (200, 8 * CHUNK), (900, 2 * CHUNK), (100_000, CHUNK)]
+)
+def test_a_block_takes_no_more_memory_with_more_accounts(verifiers: int, rows: int) -> None:
+    people = population([(Solver(), 20)], [(Verifier(), verifiers)])
+    assert block(people) == rows
+    assert rows == CHUNK or 8 * rows * (2 + 20 + verifiers) <= 1 << 23
 
 
 @pytest.mark.parametrize(
@@ -134,7 +148,7 @@ def test_every_stream_has_numbers_of_its_own() -> None:
 
 
 def test_whole_numbers_are_uniform_and_within_bounds() -> None:
-    found = streams(np.random.SeedSequence(3), BLOCK).draws.below(7, 50)
+    found = streams(np.random.SeedSequence(3), 2000).draws.below(7, 50)
     counts = np.bincount(found.ravel(), minlength=7)
     assert len(counts) == 7
     expected = found.size / 7
