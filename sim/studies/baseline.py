@@ -26,17 +26,23 @@ from sim.units import TOKEN
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_WITHOUT_TERM: Final = (
-    "device_spread",
-    "crash_rate",
-    "downtime",
-    "silence_rate",
-    "arrival_rate",
-    "token_volatility",
-    "solver_capital",
-    "forced_error_rate",
+_WITH_TERM: Final = frozenset(
+    (
+        *("budget", "stake", "restitution", "audit_fee", "delay_penalty", "gain", "training_cost", "markup"),
+        *("segments", "verifiers", "segments_per_verifier", "matches", "solver_count", "verifier_count"),
+        *(
+            "draw_fee",
+            "stake_unit",
+            "challenge_bond",
+            "reward_cap",
+            "replay_cost",
+            "gas_price",
+            "gas_volatility",
+        ),
+        *("gas_attest", "gas_dispute", "gas_defence", "gas_task"),
+    )
 )
-"""Parameters that the closed forms have no term for: they stay as `Baseline.setting` has them."""
+"""Parameters that the closed forms hold for at any value; all others stay as `Baseline.setting` has them."""
 
 
 class Forms(NamedTuple):
@@ -92,7 +98,7 @@ class Baseline(Study):
     def population(self, setting: Setting, point: Point) -> Population:
         """All solvers lazy. Raises SettingError where the closed forms do not reach."""
         own = self.setting()
-        for name in _WITHOUT_TERM:
+        for name in KNOWN.keys() - _WITH_TERM:
             kept, given = getattr(own, name), getattr(setting, name)
             if given != kept:
                 raise SettingError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -33,9 +34,10 @@ def test_the_engine_meets_the_closed_forms_at_every_point(results: sim.Results) 
     # The errors are small enough to tell: at the middle of the grid, below 2 percent of the tasks.
     middle = next(c for c in claims if c.text == "escape at false_share 0.1, honest_share 0.5")
     assert 0 < middle.error < 0.02
-    assert middle.expected == pytest.approx(
-        (0.5 + 0.5 * (90 * 89 * 88 * 87) / (100 * 99 * 98 * 97)) ** 3, rel=1e-12
-    )
+    s = Baseline().setting()
+    false, drawn = round(0.1 * s.segments), s.segments_per_verifier
+    missed = math.comb(s.segments - false, drawn) / math.comb(s.segments, drawn)
+    assert middle.expected == pytest.approx((0.5 + 0.5 * missed) ** s.verifiers, rel=1e-12)
 
 
 def test_other_settings_meet_them_too() -> None:
@@ -86,6 +88,7 @@ REFUSED = [
     ({"device_spread": (0.1,)}, "device_spread: expected 0"),
     ({"downtime": (0.1,)}, "downtime: expected 0"),
     ({"arrival_rate": (0.5,)}, "arrival_rate: expected 1"),
+    ({"draw_missed": (0.5,)}, "draw_missed: expected 0"),
     ({"training_cost": (100 * TOKEN,)}, "budget: expected at least"),
     ({"honest_share": (1.5,)}, "honest_share: expected 0 to 1"),
     ({"false_share": (-0.5,)}, "false_share: expected 0 to 1"),

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from sim.setting import Setting
+from sim.units import Unit
+
 HEAVY = ("numpy", "pyarrow", "matplotlib", "rich.progress", "sim.results.results")
 MOST_TIMES = 1.6
 """`sim --help` beside a bare Typer command's. On an idle core they take 0.24 s and 0.2 s of processor time."""
@@ -120,7 +123,8 @@ def test_lists_are_for_people_and_for_programs(tmp_path: Path) -> None:
     assert next(row for row in told["data"] if row["study"] == "baseline")["points"] == 28
     rows = json.loads(run("list", "--parameters", "--json", folder=tmp_path).stdout)["data"]
     stake = next(row for row in rows if row["name"] == "stake")
-    assert (stake["unit"], stake["default"], stake["least"]) == ("tokens", "1,000", "0")
+    default = Unit.TOKENS.format(Setting().stake)
+    assert (stake["unit"], stake["default"], stake["least"]) == ("tokens", default, "0")
     own = next(row for row in rows if row["name"] == "honest_share")
     assert (own["study"], own["most"]) == ("baseline", "1")
 
