@@ -231,10 +231,12 @@ class Dynamics(Study):
         late = {name: values[here, :, EPOCHS // 2 :] for name, values in shares.items()}
         middle = {name: float(values.mean()) for name, values in late.items()}
         ends = {name: (float(values.min()), float(values.max())) for name, values in late.items()}
-        moving = max(high - low for low, high in ends.values()) > 0.1
+        off = max(abs(middle[name] - getattr(rest, name)) for name in middle)
+        circling = ends["cheating"][1] - ends["cheating"][0] > 0.3
+        verb = "keep circling" if circling else "go to the equilibrium" if off < 0.1 else "settle elsewhere"
         words = "With forced errors" if forced else "With attestations as they are"
         sentence = (
-            f"{words} the shares {'keep moving' if moving else 'come to rest'}: in the second half "
+            f"{words} the shares {verb}: in the second half "
             f"{middle['cheating']:.0%} of the solvers cheat ({ends['cheating'][0]:.0%} to {ends['cheating'][1]:.0%}) "
             f"and {middle['checking']:.0%} of the verifiers replay; the inspection game's equilibrium is "
             f"{rest.cheating:.0%} and {rest.checking:.0%}"

@@ -1,0 +1,239 @@
+"""Sensitivity: which parameters decide whether cheating pays and whether checking does, over their whole ranges.
+
+Morris' elementary effects (Technometrics 33(2), 1991) screen; Sobol's indices with Saltelli's sampling (Computer
+Physics Communications 181(2), 2010) say which share of an outcome's variance a parameter explains alone (first order)
+and with all others (total). Both are SALib's. Every point plays the same luck with honest solvers and with cheaters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from sim.agents.population import Population, population
+from sim.agents.verifiers import Trusting, Verifier
+from sim.engine.simulate import Case, Columns, simulate
+from sim.errors import SweepError
+from sim.mechanism.arrays import Floats
+from sim.setting import Setting
+from sim.studies.cheaters import Disguised
+from sim.studies.study import Answer, Extra, Finding, Point, Study, Table
+from sim.studies.tables import mean, of_points
+from sim.units import TOKEN, Unit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RANGES: Final[Mapping[str, tuple[float, float]]] = {
+    "honest_share": (0.4, 0.9),
+    "false_share": (0.02, 1.0),
+    "gain": (50 * TOKEN, 200 * TOKEN),
+    "stake": (400 * TOKEN, 2000 * TOKEN),
+    "segments": (10, 60),
+    "segments_per_verifier": (2, 8),
+    "training_cost": (30 * TOKEN, 84 * TOKEN),
+    "audit_fee": (TOKEN, 10 * TOKEN),
+}
+MORRIS, SOBOL = 0, 1
+TRAJECTORIES: Final = 20
+SAMPLES: Final = 128
+"""A power of two: Sobol's sequence is balanced then. There are SAMPLES times (parameters + 2) points."""
+LEVELS: Final = 4
+_SEED: Final = 1
+"""Of the samples and of the intervals' resampling; a study's points are always the same."""
+
+
+class Outcome(NamedTuple):
+    """A column that is explained."""
+
+    column: str
+    text: str
+
+
+OUTCOMES: Final = (
+    Outcome("advantage", "what cheating earns over honest work"),
+    Outcome("seat", "what an honest verifier's seat earns"),
+)
+
+
+class Sensitivity(Study):
+    """Samples of all ranges at once."""
+
+    name = "sensitivity"
+    question = "Which parameters decide whether cheating pays, and whether checking does?"
+    runs = 128
+    rounds = 1
+    trajectories: int = TRAJECTORIES
+    samples: int = SAMPLES
+
+    def setting(self) -> Setting:
+        """A small market with devices alike; a markup that covers gas."""
+        return Setting(device_spread=0.0, markup=0.5, solver_count=5, verifier_count=50)
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        """The ends of each range, and the two samples."""
+        return {"method": (MORRIS, SOBOL), **RANGES}
+
+    def extra(self) -> Mapping[str, Extra]:
+        """What the setting does not have."""
+        return {
+            "method": Extra("0: Morris' trajectories, 1: Sobol's sequence", Unit.COUNT, 0, 1),
+            "honest_share": Extra("share of the verifiers that replay; the others attest what is served"),
+            "false_share": Extra("share of the segments that a cheater invents"),
+        }
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        """Both samples between the ends of each range; an axis of one value is held there.
+
+        Raises SweepError for a parameter without range, an empty axis, or fewer than two that vary.
+        """
+        axes = {**self.axes(), **{self.known(name): values for name, values in given.items()}}
+        for name, values in axes.items():
+            if name not in self.axes() or not len(values):
+                raise SweepError(
+                    f"{name}: expected values of one of {', '.join(RANGES)}, got {len(values)} for this; correct it"
+                )
+        ends = {name: (min(values), max(values)) for name, values in axes.items() if name != "method"}
+        free = {name: pair for name, pair in ends.items() if pair[0] < pair[1]}
+        if len(free) < 2:
+            raise SweepError("expected at least two parameters that vary, got fewer; widen a range")
+        held = {name: low for name, (low, _) in ends.items() if name not in free}
+        return [
+            {"method": int(method), **held, **self._valued(free, row)}
+            for method in axes["method"]
+            for row in self._sample(_problem(free), int(method))
+        ]
+
+    def _sample(self, problem: dict[str, Any], method: int) -> Floats:
+        from SALib.sample import morris, sobol
+
+        if method == MORRIS:
+            rows: Floats = morris.sample(problem, self.trajectories, num_levels=LEVELS, seed=_SEED)
+        else:
+            rows = sobol.sample(problem, self.samples, calc_second_order=False, seed=_SEED)
+        return rows
+
+    def _valued(self, names: Mapping[str, tuple[float, float]], row: Floats) -> Point:
+        return {
+            name: round(float(value)) if self.unit(name).whole else float(value)
+            for name, value in zip(names, row)
+        }
+
+    def population(self, setting: Setting, point: Point) -> Population:
+        """All solvers cheat."""
+        return self._people(setting, point, 1.0)
+
+    def _people(self, setting: Setting, point: Point, rate: float) -> Population:
+        honest = max(1, round(point["honest_share"] * setting.verifier_count))
+        return population(
+            [(Disguised(share=point["false_share"], rate=rate), setting.solver_count)],
+            [(Verifier(), honest), (Trusting(), setting.verifier_count - honest)],
+        )
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        """Both outcomes in tokens: with honest solvers and with cheating ones, of the same luck."""
+        cheating = self.case(point)
+        people = self._people(cheating.setting, point, 0.0)
+        honest = Case(cheating.setting, people)
+        false, true = (simulate(case, runs=runs, rounds=rounds, seed=seed) for case in (cheating, honest))
+        seats = cheating.setting.verifiers * people.honest
+        return {
+            "advantage": (false["profit_solver_disguised"] - true["profit_solver_disguised"]) / TOKEN,
+            "seat": true["profit_verifier_honest"] / TOKEN / seats,
+        }
+
+    def answer(self, table: Table) -> Answer:
+        """For each outcome Sobol's indices with a tornado, then Morris' screening beside them."""
+        findings = []
+        methods = of_points(table, "method")
+        for outcome in OUTCOMES:
+            values = mean(table, outcome.column)
+            total: Floats | None = None
+            if (methods == SOBOL).any():
+                part = self._part(table, methods == SOBOL)
+                finding, total = _sobol(outcome, part, values[methods == SOBOL])
+                findings.append(finding)
+            if (methods == MORRIS).any():
+                part = self._part(table, methods == MORRIS)
+                findings.append(_morris(outcome, part, values[methods == MORRIS], total))
+        return Answer(findings)
+
+    def _part(self, table: Table, rows: Any) -> dict[str, Floats]:
+        """Values of the parameters that vary, (points,), as parts of their range."""
+        part = {}
+        for name in RANGES:
+            values = of_points(table, name)
+            if values.min() < values.max():
+                part[name] = (values[rows] - values.min()) / (values.max() - values.min())
+        return part
+
+
+def _problem(ranges: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+    return {
+        "num_vars": len(ranges),
+        "names": list(ranges),
+        "bounds": [list(pair) for pair in ranges.values()],
+    }
+
+
+def _sobol(outcome: Outcome, part: Mapping[str, Floats], values: Floats) -> tuple[Finding, Floats]:
+    """Total indices, and the mean in the lowest and the highest quarter of each range."""
+    from SALib.analyze import sobol
+
+    from sim.figures import tornado
+
+    names = list(part)
+    if values.std() == 0:
+        return Finding(f"Nothing moves {outcome.text}: it is {values[0]:+,.2f} tokens everywhere"), np.zeros(
+            len(names)
+        )
+    found = sobol.analyze(
+        _problem(dict.fromkeys(names, (0.0, 1.0))), values, calc_second_order=False, seed=_SEED
+    )
+    total, alone, error = found["ST"], found["S1"], found["ST_conf"]
+    order = np.argsort(-total)
+    first = ", ".join(f"{names[n]} {total[n]:.0%} (alone {alone[n]:.0%})" for n in order[:3])
+    pays = (values > 0).mean()
+    sentence = (
+        f"Of the variance of {outcome.text} most goes with {first}; it is positive in {pays:.0%} of the sampled "
+        f"markets"
+    )
+    low = [values[part[name] <= 0.25].mean() for name in names]
+    high = [values[part[name] >= 0.75].mean() for name in names]
+    note = (
+        f"Bars: means over the lowest and the highest quarter of each range. Total indices of Sobol, from "
+        f"{len(values):,} markets, are right to {error.max():.2f} (95 %); they add up to {total.sum():.2f}, and "
+        f"what is above 1 is interaction."
+    )
+    figure = tornado(names, low, high, centre=float(values.mean()), x=f"{outcome.text}, tokens")
+    return Finding(sentence, figure, note), total
+
+
+def _morris(outcome: Outcome, part: Mapping[str, Floats], values: Floats, total: Floats | None) -> Finding:
+    """Mean absolute elementary effects, and whether they name the same parameters as Sobol's indices."""
+    from SALib.analyze import morris
+
+    names = list(part)
+    inputs = np.stack([part[name] for name in names], axis=1)
+    found = morris.analyze(
+        _problem(dict.fromkeys(names, (0.0, 1.0))), inputs, values, num_levels=LEVELS, seed=_SEED
+    )
+    effects = np.asarray(found["mu_star"], dtype=np.float64)
+    signed = np.asarray(found["mu"], dtype=np.float64)
+    order = np.argsort(-effects)
+    first = ", ".join(f"{names[n]} {signed[n]:+,.1f}" for n in order[:3])
+    same = ""
+    if total is not None:
+        mine, other = set(order[:3].tolist()), set(np.argsort(-total)[:3].tolist())
+        same = f"; {len(mine & other)} of these 3 are among the first 3 of Sobol's indices"
+    sentence = f"Over its range a parameter moves {outcome.text} by (tokens): {first}{same}"
+    return Finding(sentence, _effects(names, effects, outcome))
+
+
+def _effects(names: Sequence[str], effects: Floats, outcome: Outcome) -> Figure:
+    from sim.figures import tornado
+
+    zeros = np.zeros(len(names))
+    return tornado(names, zeros, effects, centre=0.0, x=f"mean absolute effect on {outcome.text}, tokens")
