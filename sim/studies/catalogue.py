@@ -20,6 +20,7 @@ from sim.studies.dynamics import Dynamics
 from sim.studies.griefing import Griefing
 from sim.studies.liveness import Liveness
 from sim.studies.recommended import Recommended
+from sim.studies.sensitivity import Sensitivity
 from sim.studies.slash_split import SlashSplit
 from sim.studies.stake_audits import StakeAudits
 from sim.studies.study import Study
@@ -35,6 +36,7 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
         Griefing,
         Liveness,
         Recommended,
+        Sensitivity,
         SlashSplit,
         StakeAudits,
     )
