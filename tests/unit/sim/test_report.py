@@ -13,9 +13,8 @@ import pytest
 import sim
 from sim import figures
 from sim.results.report import MOST_CLAIMS, page, svg, write_report
-from sim.setting import Setting
+from sim.setting import Setting, unit_of
 from sim.studies.study import Answer, Claim, Finding, Table
-from sim.units import Unit
 
 
 class Reader(HTMLParser):
@@ -57,7 +56,7 @@ def test_a_report_has_everything_in_one_file_that_loads_nothing(results: sim.Res
         assert f"<h2>{escape(finding.sentence)}</h2>" in text
     assert "84 of 84 claims hold" in text
     assert results.manifest["digest"] in text
-    assert f"stake</td><td>{Unit.TOKENS.format(Setting().stake)}</td><td>tokens" in text
+    assert f"stake</td><td>{unit_of('stake').format(Setting().stake)}</td><td>tokens" in text
 
 
 def test_claims_that_fail_come_first_and_long_tables_end(
