@@ -26,12 +26,13 @@ from sim.units import TOKEN, Unit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# A cheater that invents much is found by anybody: what decides is what a careful one earns.
 RANGES: Final[Mapping[str, tuple[float, float]]] = {
-    "honest_share": (0.4, 0.9),
-    "false_share": (0.02, 1.0),
+    "honest_share": (0.3, 0.9),
+    "false_share": (0.01, 0.1),
     "gain": (50 * TOKEN, 200 * TOKEN),
-    "stake": (400 * TOKEN, 2000 * TOKEN),
-    "segments": (10, 60),
+    "stake": (300 * TOKEN, 1500 * TOKEN),
+    "segments": (10, 100),
     "segments_per_verifier": (2, 8),
     "training_cost": (30 * TOKEN, 84 * TOKEN),
     "audit_fee": (TOKEN, 10 * TOKEN),
@@ -116,10 +117,11 @@ class Sensitivity(Study):
         return rows
 
     def _valued(self, names: Mapping[str, tuple[float, float]], row: Floats) -> Point:
-        return {
-            name: round(float(value)) if self.unit(name).whole else float(value)
-            for name, value in zip(names, row)
+        # Levels between the ends are computed, and may leave them by a unit in the last place.
+        inside = {
+            name: min(max(float(value), low), high) for (name, (low, high)), value in zip(names.items(), row)
         }
+        return {name: round(value) if self.unit(name).whole else value for name, value in inside.items()}
 
     def population(self, setting: Setting, point: Point) -> Population:
         """All solvers cheat."""
