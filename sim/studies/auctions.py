@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _WITHOUT_TERM: Final = (
     *("device_spread", "crash_rate", "silence_rate", "arrival_rate", "token_volatility", "solver_capital"),
-    *("downtime", "markup", "gas_price", "draw_fee"),
+    *("downtime", "markup", "gas_price", "draw_fee", "draw_missed"),
 )
 
 

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from protocol.chain.parameters import RECOMMENDED
 from sim.agents.bystanders import Griefer
-from sim.agents.population import Population, population
+from sim.agents.population import Group, Population, population
 from sim.agents.solvers import Late, Solver
 from sim.agents.verifiers import Absent, Verifier
 from sim.engine.simulate import Columns, simulate
 from sim.setting import Setting
 from sim.studies.grids import several
 from sim.studies.griefing_reading import ATTACKS, BONDS, FEES, PENALTIES, VICTIMS, Seen
+from sim.studies.points import ALIKE, require
 from sim.studies.study import Answer, Extra, Finding, Point, Study, Table
 from sim.studies.tables import points_of
 from sim.theory import (
@@ -39,6 +40,7 @@ from sim.units import TOKEN, Unit
 DAY: Final = 86_400
 HELD: Final = held_seconds(challenger_clock=RECOMMENDED.min_clock, solver_clock=0, solver_moves=0) / DAY
 """Days that a challenger alone can hold a payout: the solver answers at once."""
+_WITHOUT_TERM: Final = (*ALIKE, "forced_error_rate", "draw_missed", "device_range")
 
 
 class Reformed(Verifier):
@@ -90,20 +92,29 @@ class Griefing(Study):
         """A grid for each attack."""
         return several(self, given, (BONDS, FEES, PENALTIES))
 
+    def population(self, setting: Setting, point: Point) -> Population:
+        """The calm market: who is silent in the attack is `Reformed`. Raises SettingError beyond the closed forms."""
+        require(self.setting(), setting, _WITHOUT_TERM)
+        silent = _silent(setting, point)
+        return population(
+            [(Solver(), setting.solver_count)],
+            [(Verifier(), setting.verifier_count - silent), (Reformed(), silent)],
+        )
+
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """Harm and loss by attack, token units for each task."""
         case = self.case(point)
-        setting, silent = case.setting, _silent(case.setting, point)
-        solvers = [(Solver(), setting.solver_count)]
-        honest = (Verifier(), setting.verifier_count - silent)
+        setting, people = case.setting, case.population
+        honest, reformed = people.verifiers
 
-        def played(people: Population) -> Columns:
-            return simulate(replace(case, population=people), runs=runs, rounds=rounds, seed=seed)
+        def played(**changed: Any) -> Columns:
+            market = replace(case, population=replace(people, **changed))
+            return simulate(market, runs=runs, rounds=rounds, seed=seed)
 
-        calm = played(population(solvers, [honest, (Reformed(), silent)]))
-        accused = played(population(solvers, [honest, (Reformed(), silent)], [(Griefer(chance=1.0), 1)]))
-        dumb = played(population(solvers, [honest, (Absent(), silent)]))
-        late = played(population([*solvers, (Late(), 1)], [honest, (Reformed(), silent)]))
+        calm = played()
+        accused = played(bystanders=(Group(Griefer(chance=1.0), 1),))
+        dumb = played(verifiers=(honest, replace(reformed, strategy=Absent())))
+        late = played(solvers=(*people.solvers, Group(Late(), 1, setting.solver_count)))
         delay = _delay(point)
         redone = setting.training_cost / setting.segments
         return {
@@ -181,8 +192,26 @@ class Griefing(Study):
             f"The best audit fee of {len(fees)} from {min(fees):g} to {max(fees):g} tokens {held}; at the fee of "
             f"{seen.at('audit_fee')} a lock of {max(0.0, lock):.3g} tokens for each duty would hold it at 1",
             seen.figure(FEES, "silence", "audit fee, tokens"),
-            note="Locks for duties are dispute.md section 3; the contracts have none.",
+            note="Locks for duties are dispute.md section 3, as are redraws: by theory one redraw, in which the silent "
+            f"must be drawn again, brings the factor to {self._redrawn(setting, seen.points[seen.middle]):.2g}. The "
+            "contracts have neither.",
         )
+
+    def _redrawn(self, setting: Setting, point: Point) -> float:
+        """The factor of one silent seat after one redraw."""
+        replay = setting.replay_cost * setting.training_cost / setting.segments
+        duties = setting.segments_per_verifier + 1
+        return silent_verifier(
+            price=setting.training_cost * (1 + 2 * setting.markup / (setting.solver_count + 1)),
+            audit_fee=setting.audit_fee,
+            duties=duties,
+            other_duties=duties * (setting.verifiers - 1),
+            replay_cost=replay + setting.gas_attest * setting.gas_price * TOKEN,
+            draw_fee=setting.draw_fee,
+            delay=_delay(point),
+            redraws=1,
+            seated_again=_silent(setting, point) / setting.verifier_count,
+        ).factor
 
     def forms(self, point: Point) -> Mapping[str, float]:
         """What theory expects of the columns of `play`; harm of a challenge before it is cut off at 0.

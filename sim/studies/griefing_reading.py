@@ -116,26 +116,26 @@ class Seen:
         """
         net, name = self.harm(attack) - self.loss(attack), axis(grid)
         error = standard_error(self.table, f"{attack}_harm") + standard_error(self.table, f"{attack}_loss")
-        words, claims = [], []
+        words: list[str] = []
+        claims = []
         for rate, numbers in self.by_rate(grid).items():
             amounts = np.array([self.points[number][name] for number in numbers]) / TOKEN
             least = _root(amounts, net[numbers])
             tried = f"all of {amounts[0]:g} to {amounts[-1]:g}"
+            amount = (
+                f"{least:.3g}" if np.isfinite(least) else f"{'less' if least < 0 else 'more'} than {tried}"
+            )
             words.append(
-                (
-                    f"{least:.3g}"
-                    if np.isfinite(least)
-                    else f"less than {tried}"
-                    if least < 0
-                    else f"more than {tried}"
-                )
-                + f" tokens where waiting costs {rate:.0%} a year"
+                f"{amount} at {rate:.0%}"
+                if words
+                else f"{amount} tokens where waiting costs {rate:.0%} a year"
             )
             if np.isfinite(least):
                 text = f"{form.replace('_', ' ')} at yearly_rate {rate:g}"
                 off = max(1.0, float(error[numbers].max())) / slope / TOKEN
                 claims.append(Claim(text, float(self.expected[form][numbers[0]]) / TOKEN, least, off))
-        return ", ".join(words), claims
+        others = f" ({', '.join(words[1:])})" if words[1:] else ""
+        return words[0] + others, claims
 
     def figure(self, grid: Collection[str], attack: str, x: str) -> Figure:
         """Factors over an amount: theory's lines, the engine's dots."""

@@ -62,6 +62,13 @@ def test_findings_change_with_the_data(results: Results) -> None:
     assert any("late harm" in claim.text and not claim.holds for claim in answer.claims)
 
 
+def test_other_settings_meet_them_too() -> None:
+    params = {"verifiers": 5, "segments": 300, "audits": 2, "stake": 300, "markup": 0.4, "solver_count": 3}
+    params |= {"gas_price": 2e-6, "silent_share": 0.2, "yearly_rate": 0.5, "held_days": 10, "worth": 50}
+    claims = sim.run("griefing", runs=200, rounds=2, params=params).answer.claims
+    assert [claim.text for claim in claims if not claim.holds] == []
+
+
 def test_one_point_is_enough() -> None:
     params = {"challenge_bond": 20, "audit_fee": 0.5, "delay_penalty": 10, "yearly_rate": 0.2}
     answer = sim.run("griefing", runs=200, rounds=1, params=params).answer
@@ -80,6 +87,8 @@ def test_grids_vary_their_own_axes() -> None:
 
 
 def test_impossible_values_are_refused() -> None:
+    with pytest.raises(SettingError, match="crash_rate"):
+        sim.run("griefing", runs=1, rounds=1, params={"crash_rate": 0.1})
     with pytest.raises(SettingError, match="silent_share"):
         sim.run("griefing", runs=1, rounds=1, params={"silent_share": 0.9})
     assert math.isfinite(Griefing().forms(Griefing().points({})[0])["least_bond"])
