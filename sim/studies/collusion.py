@@ -20,8 +20,8 @@ from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.arrays import Floats
 from sim.setting import Setting
 from sim.studies.cheaters import Disguised
-from sim.studies.grids import several, within
-from sim.studies.points import ALIKE, crossing, require, where
+from sim.studies.grids import within
+from sim.studies.points import ALIKE, agreement, asked, crossing, require, where
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import (
@@ -83,7 +83,7 @@ class Collusion(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """Share by seats, and accounts for one share."""
-        return several(self, given, (SEATS, SPLITS))
+        return asked(self, given, (SEATS, SPLITS))
 
     def population(self, setting: Setting, point: Point) -> Population:
         """Honest work of all. Raises SettingError where theory has no term."""
@@ -127,7 +127,8 @@ class Collusion(Study):
             claims.append(Claim(text, *(float(number) / TOKEN for number in numbers)))
         seats, also = _seats(self, points, forms, means, errors)
         splits, more = _splits(self, points, forms, table)
-        return Answer([*seats, *splits], [*also, *more, *claims])
+        claims = [*also, *more, *claims]
+        return Answer([*seats, *splits] or [agreement(claims)], claims)
 
 
 def _accounts(setting: Setting, point: Point) -> list[tuple[int, int]]:

@@ -21,8 +21,7 @@ from sim.setting import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.dilemma_reading import FEES, FORCED, GAME, ROOTS, Rows, fees, forced, game, roots
 from sim.studies.dilemma_seat import Seat
-from sim.studies.grids import several
-from sim.studies.points import ALIKE, require, where
+from sim.studies.points import ALIKE, agreement, asked, require, where
 from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.units import TOKEN
@@ -79,7 +78,7 @@ class Dilemma(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """Four grids around the contracts as they are: nothing forced, every root can be copied."""
-        return several(self, given, (GAME, FORCED, FEES, ROOTS))
+        return asked(self, given, (GAME, FORCED, FEES, ROOTS))
 
     def population(self, setting: Setting, point: Point) -> Population:
         """Both kinds of verifiers, at least one of each. Raises SettingError where theory has no term."""
@@ -134,7 +133,6 @@ class Dilemma(Study):
             if seat.covered
         ]
         parts = [part(rows) for part in (game, forced, fees, roots)]
-        return Answer(
-            [finding for findings, _ in parts for finding in findings],
-            [*(claim for _, own in parts for claim in own), *claims],
-        )
+        findings = [finding for found, _ in parts for finding in found]
+        claims = [*(claim for _, own in parts for claim in own), *claims]
+        return Answer(findings or [agreement(claims)], claims)

@@ -73,7 +73,7 @@ def game(rows: Rows) -> Part:
             claims.append(Claim(text, contour[-1][0], *zero))
     rest = _rest(rows, contour, claims)
     across, up, laid = grid([rows.points[n] for n in chosen], rows.gain[chosen] / TOKEN, *GAME)
-    if laid.shape < (2, 2) or not claims:
+    if min(laid.shape) < 2 or not claims:
         return [], claims
     seen = [claim.measured for claim in claims]
     signs = [(rows.gain[n] > 0) == (rows.expected[n] > 0) for n in chosen if _clear(rows, n)]

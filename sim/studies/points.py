@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from sim.errors import SettingError
 from sim.mechanism.arrays import Floats
 from sim.setting import KNOWN, Setting
-from sim.studies.study import Point, Study
+from sim.studies.grids import Grid, several
+from sim.studies.study import Claim, Finding, Point, Study
 
 ALIKE = (
     "device_spread",
+    "device_range",
     "crash_rate",
     "downtime",
     "silence_rate",
@@ -21,6 +23,7 @@ ALIKE = (
     "token_volatility",
     "solver_capital",
     "redraws",
+    "draw_missed",
 )
 """Parameters that the closed forms have no term for."""
 
@@ -35,6 +38,12 @@ def require(own: Setting, setting: Setting, names: Sequence[str] = ALIKE) -> Non
                 f"{name}: expected {show(kept)}, for the closed forms have no term for it, got {show(given)}; "
                 f"leave it out"
             )
+
+
+def asked(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
+    """Points of the grids that vary something that the operator gave; of all when none does (`grids.several`)."""
+    names = {study.known(name) for name in given}
+    return several(study, given, [one for one in grids if names & set(one)] or grids)
 
 
 def grid(points: Sequence[Point], values: Floats, x: str, y: str) -> tuple[Floats, Floats, Floats]:
@@ -64,3 +73,11 @@ def crossing(x: Floats, y: Floats, error: Floats) -> tuple[float, float] | None:
 def where(study: Study, point: Point, *names: str) -> str:
     """A point's values in words."""
     return ", ".join(f"{name} {study.unit(name).format(point[name])}" for name in names or point)
+
+
+def agreement(claims: Sequence[Claim]) -> Finding:
+    """The finding of a table whose grids are too small for any other."""
+    holding = sum(claim.holds for claim in claims)
+    return Finding(
+        f"Engine and theory agree within 4 standard errors on {holding:,} of {len(claims):,} numbers"
+    )

@@ -21,8 +21,7 @@ from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.setting import Setting
 from sim.studies.cheaters import Disguised
-from sim.studies.grids import several
-from sim.studies.points import ALIKE, require
+from sim.studies.points import ALIKE, asked, require
 from sim.studies.slash_split_reading import (
     PENALTY,
     SPLIT,
@@ -82,7 +81,7 @@ class SlashSplit(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """Two grids."""
-        return several(self, given, (SPLIT, PENALTY))
+        return asked(self, given, (SPLIT, PENALTY))
 
     def population(self, setting: Setting, point: Point) -> Population:
         """Of the cheater with few false segments. Raises SettingError where the closed forms do not reach."""

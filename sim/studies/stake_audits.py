@@ -19,8 +19,8 @@ from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.arrays import Floats
 from sim.setting import Setting
 from sim.studies.cheaters import Disguised
-from sim.studies.grids import several, within
-from sim.studies.points import ALIKE, grid, require, where
+from sim.studies.grids import within
+from sim.studies.points import ALIKE, asked, grid, require, where
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import advantage_at, caught_probability, stake_at
@@ -69,7 +69,7 @@ class StakeAudits(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """Two grids that meet at the default."""
-        return several(self, given, (MAP, LENGTHS))
+        return asked(self, given, (MAP, LENGTHS))
 
     def case(self, point: Point) -> Case:
         """One part of the task: its segments and its cost, against the whole gain."""
@@ -121,6 +121,11 @@ class StakeAudits(Study):
 def _verifiers(setting: Setting, point: Point) -> list[tuple[Verifier, int]]:
     honest = round(point["honest_share"] * setting.verifier_count)
     return [(Verifier(), honest), (Trusting(), setting.verifier_count - honest)]
+
+
+def _tokens(amount: float) -> str:
+    """In words: a chance of conviction of 0 needs more than any stake."""
+    return f"{amount:,.0f} tokens" if np.isfinite(amount) else "none"
 
 
 def _column(measure: str, share: float) -> str:
@@ -197,8 +202,8 @@ def _map(
     verb = "agrees" if agree == off else "does not agree"
     sentence = (
         f"Where cheating pays {verb} with the closed form at {agree:,} of {off:,} points off its contour: with "
-        f"{chosen[0]['segments']:,} segments the stake that ends it is {contour[fewest]:,.0f} tokens with {fewest:g} "
-        f"drawn for each verifier, {contour[most]:,.0f} at {most:g}"
+        f"{chosen[0]['segments']:,} segments the stake that ends it is {_tokens(contour[fewest])} with {fewest:g} "
+        f"drawn for each verifier, {_tokens(contour[most])} with {most:g}"
     )
     return [Finding(sentence, _heat(across / TOKEN, up, laid, contour))], claims
 
@@ -232,6 +237,8 @@ def _lengths(
         form = forms[i]
         needed = form.stakes(form.caught, form.false)
         worst = int(needed.argmax())
+        if not np.isfinite(needed[worst]):
+            continue  # Nobody looks: no stake is enough.
         seen = convicted[i, worst : worst + 1]
         measured = float(form.stakes(seen, form.false[worst])[0])
         again = [float(form.stakes(chance, form.false[worst], seeds=2**REROLLS)[0])
@@ -247,17 +254,18 @@ def _lengths(
             text = f"zero-profit stake in tokens ({form.false[worst]} false) at {where(study, points[i])}"
             claims.append(Claim(text, *(float(n) / TOKEN for n in (needed[worst], measured, error))))
         rows.append((points[i]["segments"], points[i]["milestones"], needed[worst], measured, *again))
+    if len({row[0] for row in rows}) < 2:
+        return [], claims
     lengths = np.array(sorted(rows))
     parts = np.unique(lengths[:, 1])
-    if len(lengths) < 2 or len(np.unique(lengths[:, 0])) < 2:
-        return [], claims
     whole, split = (lengths[lengths[:, 1] == n] for n in (parts[0], parts[-1]))
     sentence = (
         f"From {whole[0, 0]:,.0f} to {whole[-1, 0]:,.0f} segments the stake that ends cheating grows "
-        f"{whole[-1, 2] / whole[0, 2]:,.0f} times, to {whole[-1, 3] / TOKEN:,.0f} tokens as measured"
+        f"from {_tokens(whole[0, 3] / TOKEN)} to {_tokens(whole[-1, 3] / TOKEN)} "
+        f"(theory {_tokens(whole[-1, 2] / TOKEN)})"
     )
     if len(parts) > 1:
-        sentence += f"; {parts[-1]:.0f} milestones lower it to {split[-1, 3] / TOKEN:,.0f}"
+        sentence += f"; {parts[-1]:.0f} milestones lower it to {_tokens(split[-1, 3] / TOKEN)}"
     note = (
         f"Upper lines: solvers that wait for {2**REROLLS} seeds, {whole[-1, 4] / TOKEN:,.3g} tokens at the longest; "
         f"each milestone can be worth the whole gain, and the price of a whole task is {price / TOKEN:,.1f} tokens."

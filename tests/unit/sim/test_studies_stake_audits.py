@@ -8,8 +8,9 @@ import pytest
 from sim.engine.simulate import Columns
 from sim.errors import SettingError
 from sim.results.results import run
-from sim.studies.points import crossing, grid
+from sim.studies.points import agreement, crossing, grid
 from sim.studies.stake_audits import SHARES, StakeAudits
+from sim.studies.study import Claim
 from sim.units import TOKEN
 
 SMALL = {"stake": "200,5000", "audits": "2,8", "segments": "50,500"}
@@ -27,7 +28,7 @@ def test_engine_and_closed_forms_agree() -> None:
     assert re.search("agrees with the closed form", answer.findings[0].sentence)
     grows, lowered = (
         float(re.search(pattern, answer.findings[1].sentence)[1].replace(",", ""))  # type: ignore[index]
-        for pattern in (r"to ([\d,]+) tokens", r"milestones lower it to ([\d,]+)")
+        for pattern in (r"to ([\d,]+) tokens \(theory", r"milestones lower it to ([\d,]+)")
     )
     assert lowered < grows / 5
 
@@ -68,6 +69,28 @@ def test_milestones_are_tasks_of_a_part() -> None:
     assert (setting.segments, setting.training_cost) == (10, 6 * TOKEN)
     with pytest.raises(SettingError, match="device_spread"):
         StakeAudits().case({**point, "device_spread": 0.5})
+
+
+def test_no_stake_is_enough_where_nobody_looks() -> None:
+    params = {"honest_share": "0", "stake": "500,1000", "audits": "2,3", "segments": "100,200"}
+    answer = run("stake_audits", runs=40, rounds=1, params=params).answer
+    assert "is none with 2" in answer.findings[0].sentence
+    assert all(claim.holds for claim in answer.claims)
+
+
+def test_only_grids_that_vary_what_was_asked_for_are_played() -> None:
+    def sizes(**given: list[int]) -> tuple[int, int]:
+        points = StakeAudits().points(given)
+        return len({p["stake"] for p in points}), len({p["segments"] for p in points})
+
+    assert sizes(stake=[100, 200, 300]) == (3, 1)
+    assert sizes(segments=[100, 300]) == (1, 2)
+    assert sizes(gain=[0, 1]) == sizes()
+
+
+def test_agreement_counts_the_claims_that_hold() -> None:
+    finding = agreement([Claim("", 1.0, 1.1, 0.1), Claim("", 1.0, 2.0, 0.1)])
+    assert "on 1 of 2 numbers" in finding.sentence
 
 
 def test_crossing_and_grid() -> None:
