@@ -54,11 +54,6 @@ class Plan:
         """How many parts the results have."""
         return -(-len(self.points) // self.points_per_chunk)
 
-    @property
-    def swept(self) -> Sequence[str]:
-        """Names of the columns before the measures."""
-        return list(self.points[0])
-
     def chunk(self, number: int) -> Chunk:
         """The part of that number, from 0."""
         first = number * self.points_per_chunk
