@@ -122,6 +122,8 @@ class Dilemma(Study):
             np.where(np.isfinite(seen), np.maximum(seen, least), least),
             mean(table, "profit_solver"),
             np.nan_to_num(standard_error(table, "profit_solver"), posinf=0.0),
+            mean(table, "replaying"),
+            np.nan_to_num(standard_error(table, "replaying"), posinf=0.0),
         )
         claims = [
             Claim(

@@ -13,7 +13,7 @@ from sim.studies.dilemma_seat import Seat
 from sim.studies.grids import within
 from sim.studies.points import crossing, grid
 from sim.studies.study import Claim, Finding, Point, Study
-from sim.theory import cheating_rate
+from sim.theory import cheating_rate, least_attestation_fee
 from sim.units import TOKEN
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ class Rows:
     solver: Floats
     """Profit of all solvers, for each task, and its standard error."""
     solver_error: Floats
+    replaying: Floats
+    """What a seat that replays earns, and its standard error."""
+    replaying_error: Floats
 
 
 Part = tuple[list[Finding], list[Claim]]
@@ -157,14 +160,18 @@ def fees(rows: Rows) -> Part:
             text = f"false results that make replaying pay at a fee of {fee / TOKEN:g} tokens"
             found.append((fee / TOKEN, Claim(text, rows.seats[numbers[0]].indifferent(), *zero)))
     claims = [claim for _, claim in found]
+    paid = _paid(rows)
     if len(found) < 2:
-        return [], claims
+        return [], [*paid, *claims]
     (low, first), (high, last) = found[0], found[-1]
     moved = (last.measured - first.measured) / float(np.hypot(first.error, last.error))
     verb = "do not make anybody look" if moved > -4 else "make verifiers look"
     sentence = (
         f"Fees {verb}: from {low:g} to {high:g} tokens a duty, the false results that it takes go from "
         f"{first.measured:.1%} to {last.measured:.1%}, for a copy is paid the same and a conviction pays no fee"
+    )
+    note = "".join(
+        f"Whoever replays is paid for it from {claim.measured:.2f} tokens a duty." for claim in paid
     )
     from sim.figures import Line, lines
 
@@ -179,7 +186,22 @@ def fees(rows: Rows) -> Part:
         x="audit fee, tokens a duty (line: theory, dots: engine)",
         y="false results that make replaying pay",
     )
-    return [Finding(sentence, figure)], claims
+    return [Finding(sentence, figure, note)], [*paid, *claims]
+
+
+def _paid(rows: Rows) -> list[Claim]:
+    """The fee that pays a seat's replays when nobody cheats: taking part at all, not looking, is what it buys."""
+    numbers = _line(rows, FEES, "audit_fee", {"false_rate": 0.0})
+    fee = np.array([rows.points[n]["audit_fee"] / TOKEN for n in numbers])
+    zero = crossing(fee, rows.replaying[numbers], rows.replaying_error[numbers])
+    if zero is None:
+        return []
+    seat = rows.seats[numbers[0]]
+    forced = seat.setting.forced_error_rate
+    least = least_attestation_fee(
+        cost=seat.replay / seat.duties / TOKEN, forced=forced, jackpot=seat.setting.jackpot / TOKEN
+    )
+    return [Claim("tokens a duty from which replaying is paid", least, *zero)]
 
 
 def roots(rows: Rows) -> Part:
