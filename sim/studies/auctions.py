@@ -66,7 +66,7 @@ class Auctions(Study):
 
     name = "auctions"
     question = "What do first, second and posted price cost, and does the cheapest bid waste strong devices?"
-    runs = 2000
+    runs = 1536
     rounds = 1
 
     def setting(self) -> Setting:

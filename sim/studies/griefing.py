@@ -56,7 +56,7 @@ class Griefing(Study):
     question = (
         "What do false challengers, silent verifiers and late solvers cost others for each token they lose?"
     )
-    runs = 1000
+    runs = 512
     rounds = 2
 
     def setting(self) -> Setting:
