@@ -4,7 +4,7 @@
 #   make test        lint, contract tests, Python tests          make test-heavy   what takes minutes; goes on where it stopped
 #   make test-gpu    the kernels for NVIDIA GPUs (installs Triton, 200 MB; without a GPU they are interpreted)
 #   make bench       the performance table                       make lint         only the linters
-#   make studies     every study of the economics and its report, in build/sim; goes on where it stopped
+#   make studies     every study and its report, in build/sim, and docs/economics.md; goes on where it stopped
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
 #
 # Needed: Python 3.11, Node 20 with npm. The npm packages of forge, anvil and cast are for x86-64 Linux;
@@ -110,6 +110,7 @@ bench: setup
 # --fresh: what other code has played is played anew; rows of the same question stay.
 studies: $(PYTHON_READY)
 	$(BIN)/sim run all --fresh --strict
+	$(BIN)/python -m sim.page
 
 clean:
 	rm -rf build .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

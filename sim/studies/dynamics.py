@@ -250,8 +250,8 @@ class Dynamics(Study):
             )
             for rule in sorted({int(points[n]["rule"]) for n in here})
         }
-        distances = ", ".join(f"{RULES[rule]} {value:.2f}" for rule, value in near.items())
-        plane = f"{words} the late average lies from the equilibrium by {distances} (shares of 1)"
+        distances = ", ".join(f"{value:.2f} by {RULES[rule]}" for rule, value in near.items())
+        plane = f"{words} the late average is off the equilibrium in the plane of both shares: {distances}"
         note = (
             f"Shares start in two corners; at least {_FEWEST:.0%} always try the other strategy. Terms are the "
             f"recommended ones for {SEGMENTS} segments, and a cheater invents half of them."

@@ -43,10 +43,21 @@ def forced_rate(setting: Setting) -> float:
 
     A seat of n duties is flagged with chance 1 - (1 - e)^n and then loses one slot's stake, once.
     """
-    duties = min(setting.segments_per_verifier + 1, setting.segments)
-    replays = setting.replay_cost * setting.training_cost / setting.segments * duties
+    duties, replays = _seat(setting)
     needed = min(FORCED_MARGIN * replays / setting.stake_unit, 1.0)
     return float(1 - (1 - needed) ** (1 / duties))
+
+
+def forced_lock(setting: Setting, rate: float) -> float:
+    """The slot's stake that does the same at a given e, in tokens."""
+    duties, replays = _seat(setting)
+    return float(FORCED_MARGIN * replays / (1 - (1 - rate) ** duties) / TOKEN)
+
+
+def _seat(setting: Setting) -> tuple[int, float]:
+    """Duties of a seat, and the cost of their replays in token units."""
+    duties = min(setting.segments_per_verifier + 1, setting.segments)
+    return duties, setting.replay_cost * setting.training_cost / setting.segments * duties
 
 
 def explosion() -> Finding:

@@ -56,7 +56,7 @@ def test_the_most_segments_are_the_most() -> None:
 def test_amounts_follow_the_budget_and_the_rules() -> None:
     terms = recommended_terms(50, 7 * TOKEN, reward_cap=3)
     assert terms.stake == 70 * TOKEN + 7 * TOKEN + 3
-    assert (terms.restitution, terms.delay_penalty) == (7 * TOKEN, 7 * TOKEN // 10)
+    assert (terms.restitution, terms.delay_penalty) == (7 * TOKEN, 7 * TOKEN // 5)
     assert terms.audit_fee * 50 == 7 * TOKEN
     half = recommended_terms(50, 7 * TOKEN, rules=replace(RULES, restitution=Fraction(1, 2)))
     assert half.restitution == 7 * TOKEN // 2

@@ -1,0 +1,258 @@
+"""docs/economics.md as a function of docs/economics.json and of the recommended file; no figure is written by hand.
+
+`python -m sim.page` takes the findings of all studies whose results lie in build/sim (`make studies` has played them),
+keeps them in docs/economics.json, draws their figures, and writes the page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from protocol.chain.parameters import RECOMMENDED
+from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
+from protocol.chain.recommendation import RULES, most_segments, recommended_terms
+from protocol.task import MAX_DRAWS
+from sim.results.report import svg
+from sim.results.results import Results
+from sim.setting import Setting
+from sim.studies.catalogue import STUDIES
+from sim.studies.margins import FORCED_MARGIN, forced_lock, forced_rate
+from sim.studies.recommended import setting_for
+from sim.theory import stake_multiple
+
+DOCS: Final = Path(__file__).parents[1] / "docs"
+KEPT: Final = DOCS / "economics.json"
+PAGE: Final = DOCS / "economics.md"
+FIGURES: Final = DOCS / "figures"
+RESULTS: Final = Path("build/sim")
+BUDGET: Final = 100 * CHAIN_TOKEN
+_SIZES: Final = (5, 10, 20, 30, 40, 50)
+
+Kept = Mapping[str, Mapping[str, Any]]
+
+
+def gather(results: Path) -> Kept:
+    """Findings of all studies by name, figures drawn under docs/figures. Raises ResultsError for one not played."""
+    kept = {}
+    for name in STUDIES:
+        found = Results.at(results / name)
+        findings = []
+        for number, finding in enumerate(found.answer.findings, 1):
+            file = f"economics-{name.replace('_', '-')}-{number}.svg"
+            if finding.figure is not None:
+                (FIGURES / file).write_text(_standing(svg(finding.figure, f"{name}{number}")))
+            findings.append(
+                {
+                    "sentence": finding.sentence,
+                    "note": finding.note,
+                    "figure": file if finding.figure is not None else None,
+                }
+            )
+        claims = found.answer.claims
+        question = found.manifest["question"]
+        kept[name] = {
+            "question": found.study.question,
+            "findings": findings,
+            "claims": len(claims),
+            "held": sum(bool(claim.holds) for claim in claims),
+            "points": found.manifest["points"],
+            "runs": question["runs"],
+            "rounds": question["rounds"],
+            "seed": question["seed"],
+        }
+    return kept
+
+
+def _standing(element: str) -> str:
+    """An SVG element as a file of its own."""
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + element.rstrip() + "\n"
+
+
+def page(kept: Kept) -> str:
+    """The whole page."""
+    order = sorted(kept, key=lambda name: (name != "recommended", name))
+    return "\n".join([*_head(), *_parameters(), *_by_segments(), *_long(), *_studies(kept, order)]) + "\n"
+
+
+def _head() -> Iterator[str]:
+    yield "# Economics: recommended defaults, and why"
+    yield ""
+    yield "Written by `make studies`, which plays every study anew (`sim run all`) and draws the figures; do not edit."
+    yield "The values are those of `protocol/chain/presets/recommended.toml`, which the deployment, `assay submit` and"
+    yield "the simulation read. What the simulation leaves out: `sim/ASSUMPTIONS.md`. The formulas: `sim/theory/`."
+    yield ""
+
+
+def _parameters() -> Iterator[str]:
+    """One row for each recommended number."""
+    chain, rules, k = RECOMMENDED, RULES, most_segments()
+    draws = MAX_DRAWS // rules.verifiers
+    rows = [
+        (
+            "stake S",
+            f"{float(rules.stake):g} budgets + restitution + reward",
+            "the first part deters; the rest is what a cheater that is its own challenger and submitter gets back",
+        ),
+        (
+            "verifiers V",
+            rules.verifiers,
+            "any that is absent voids the task, and more of them detect no more at the same V q",
+        ),
+        (
+            "segments per verifier q",
+            "by K, below",
+            f"least with S_min at most {float(rules.stake):g} budgets at any price",
+        ),
+        ("attestations a segment A", rules.matches, "most segments are drawn once: more cannot be had"),
+        (
+            "assumed",
+            f"h = {float(rules.honest_share):g}, G = {float(rules.gain):g} budget, k = {rules.rerolls}",
+            f"k = {rules.rerolls} re-rolls are {2**rules.rerolls} tries at a seed (dispute.md section 8)",
+        ),
+        (
+            "audit fee",
+            f"{float(rules.audit_fee):g} budget / K for a duty",
+            "what training the segment may cost at most",
+        ),
+        (
+            "restitution",
+            f"{float(rules.restitution):g} budget",
+            "the submitter's loss; at most the budget in the contracts",
+        ),
+        (
+            "delay penalty",
+            f"{float(rules.delay_penalty):g} budgets",
+            "must stay below S less the reward, or convicting oneself is cheaper than missing the deadline",
+        ),
+        (
+            "reward cap",
+            _tokens(chain.reward_cap),
+            "once to twice the cost of a challenge; above the fees that convicting forgoes",
+        ),
+        (
+            "challenge bond",
+            _tokens(chain.challenge_bond),
+            "makes a wrongly accused solver nearly whole; half of it burns",
+        ),
+        (
+            "bond schedule",
+            "the bond, doubled beyond four open challenges",
+            "dispute.md section 6; the contracts ask for the bond each time",
+        ),
+        ("stake of a slot", _tokens(chain.stake_unit), "more than the replays of a seat cost"),
+        (
+            "forced errors e",
+            "by K, below",
+            f"takes {FORCED_MARGIN:g} times what skipping saves; not in the contracts",
+        ),
+        (
+            "draw fee",
+            _tokens(chain.draw_fee),
+            "somebody must be paid to prove each draw: that keeps tries at one",
+        ),
+        (
+            "longest task K_max",
+            f"{k} segments",
+            f"with V q = {rules.verifiers * draws}; longer runs are split (milestones)",
+        ),
+    ]
+    yield "## Recommended defaults"
+    yield ""
+    yield "| parameter | recommended | why |"
+    yield "|---|---|---|"
+    for name, value, why in rows:
+        yield f"| {name} | {value} | {why} |"
+    yield ""
+
+
+def _by_segments() -> Iterator[str]:
+    most = most_segments()
+    yield f"## Terms by the number of segments, for a budget of {_tokens(BUDGET)}"
+    yield ""
+    yield "| K | V | q | duties | stake | audit fee | all fees, budgets | forced errors e | slot's stake for e = 5 % |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for segments in (*_SIZES, most):
+        terms = recommended_terms(segments, BUDGET)
+        duties = terms.verifiers * min(terms.segments_per_verifier + 1, segments)
+        yield (
+            f"| {segments} | {terms.verifiers} | {terms.segments_per_verifier} | {duties} | {_tokens(terms.stake)} "
+            f"| {_tokens(terms.audit_fee)} | {duties * terms.audit_fee / BUDGET:.2f} "
+            f"| {forced_rate(setting_for(segments)):.1%} | {forced_lock(setting_for(segments), 0.05):,.0f} tokens |"
+        )
+    yield ""
+    yield "A rate of forced errors far above 5 % is no use: tasks of few segments need slots with more at stake."
+    yield ""
+
+
+def _long() -> Iterator[str]:
+    most, thin = most_segments(), Setting()
+    many, one = (
+        stake_multiple(
+            segments=thin.segments,
+            segments_per_verifier=thin.segments_per_verifier,
+            verifiers=thin.verifiers,
+            honest=float(RULES.honest_share),
+            gain_ratio=float(RULES.gain),
+            rerolls=rerolls,
+        )
+        for rerolls in (RULES.rerolls, 0)
+    )
+    tries = 2**RULES.rerolls
+    yield "## Where the least stake explodes, and what to do"
+    yield ""
+    yield f"At a fixed audit the least stake grows as K to the power of {tries}, for a cheat must be found at each of a"
+    yield f"solver's {tries} tries at a seed. The simulation's default market (K = {thin.segments},"
+    yield f"V = {thin.verifiers}, q = {thin.segments_per_verifier}) is such a thin audit: it takes a stake of {many:,.0f}"
+    yield f"prices against {tries} tries, and of {one:,.1f} against one. In this order:"
+    yield ""
+    yield f"1. Let q grow with K. `assay submit` does so up to K = {most}; fees then are a fixed share of the budget."
+    yield f"2. Split longer runs into tasks of at most {most} segments, each beginning with the result of the one"
+    yield "   before, each with the stake of the whole run: one false segment anywhere spoils the last result."
+    yield "3. Lower the number of tries: draws that anybody proves at once, or randomness that nobody can wait out. It"
+    yield "   is worth more than any stake: the figures below say how much cheaper an audit is against a single try."
+    yield ""
+
+
+def _studies(kept: Kept, order: list[str]) -> Iterator[str]:
+    yield "## What the studies found"
+    yield ""
+    for name in order:
+        study = kept[name]
+        yield f"### {name}: {study['question']}"
+        yield ""
+        claims = f"; {study['held']:,} of {study['claims']:,} claims of theory hold within 4 standard errors"
+        yield (
+            f"`sim run {name}`: {study['points']:,} points, {study['runs']:,} runs of {study['rounds']:,} rounds each, "
+            f"seed {study['seed']}{claims if study['claims'] else ''}."
+        )
+        yield ""
+        for finding in study["findings"]:
+            yield f"**{finding['sentence']}.**" + (f" {finding['note']}" if finding["note"] else "")
+            yield ""
+            if finding["figure"]:
+                yield f"![{name}](figures/{finding['figure']})"
+                yield ""
+
+
+def _tokens(units: int) -> str:
+    return f"{units / CHAIN_TOKEN:,.6g} tokens"
+
+
+def main() -> None:
+    """Gather, draw, write."""
+    kept = gather(RESULTS)
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    wanted = {finding["figure"] for study in kept.values() for finding in study["findings"]}
+    for old in FIGURES.glob("economics-*.svg"):
+        if old.name not in wanted:
+            old.unlink()
+    KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    PAGE.write_text(page(kept))
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()
