@@ -17,6 +17,7 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Bidding, Solver
 from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, Columns, simulate
+from sim.errors import SettingError
 from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import AUCTIONS
 from sim.setting import Setting
@@ -30,10 +31,10 @@ from sim.studies.auctions_reading import (
     of_rules,
     of_variances,
 )
-from sim.studies.grids import several, within
+from sim.studies.grids import within
 from sim.studies.matching import MOST_LOAD, Batch
 from sim.studies.matching import play as play_batch
-from sim.studies.points import require
+from sim.studies.points import asked, require
 from sim.studies.study import Answer, Extra, Point, Study, Table
 from sim.studies.tables import points_of
 from sim.theory import equilibrium_bid
@@ -110,12 +111,19 @@ class Auctions(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """A grid for bidders, budgets, and loads."""
-        return several(self, given, (BIDDERS, BUDGETS, LOADS))
+        return asked(self, given, (BIDDERS, BUDGETS, LOADS))
 
     def population(self, setting: Setting, point: Point) -> Population:
         """Raises SettingError where the closed forms do not reach."""
         del point
         require(self.setting(), setting, _WITHOUT_TERM)
+        least = setting.training_cost * (1 - setting.device_range / 2)
+        if not setting.device_range or setting.budget < least:
+            raise SettingError(
+                f"budget, device_range: expected costs that differ and a budget of at least the lowest, "
+                f"{least / TOKEN:g} tokens, got a range of {setting.device_range:g} and {setting.budget / TOKEN:g}; "
+                f"raise them"
+            )
         return population([(Solver(), setting.solver_count)], [(Verifier(), setting.verifier_count)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:

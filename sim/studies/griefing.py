@@ -20,9 +20,8 @@ from sim.agents.solvers import Late, Solver
 from sim.agents.verifiers import Absent, Verifier
 from sim.engine.simulate import Columns, simulate
 from sim.setting import Setting
-from sim.studies.grids import several
 from sim.studies.griefing_reading import ATTACKS, BONDS, FEES, PENALTIES, VICTIMS, Seen
-from sim.studies.points import ALIKE, require
+from sim.studies.points import ALIKE, asked, require
 from sim.studies.study import Answer, Extra, Finding, Point, Study, Table
 from sim.studies.tables import points_of
 from sim.theory import (
@@ -90,7 +89,7 @@ class Griefing(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """A grid for each attack."""
-        return several(self, given, (BONDS, FEES, PENALTIES))
+        return asked(self, given, (BONDS, FEES, PENALTIES))
 
     def population(self, setting: Setting, point: Point) -> Population:
         """The calm market: who is silent in the attack is `Reformed`. Raises SettingError beyond the closed forms."""
@@ -167,7 +166,7 @@ class Griefing(Study):
         first, *others = sorted(factors, key=lambda text: -factors[text])
         harms = {victim: seen.centre(f"silence_{victim}") for victim in VICTIMS}
         bearer = max(harms, key=lambda victim: harms[victim])
-        share = harms[bearer] / sum(harms.values())
+        share = harms[bearer] / (sum(harms.values()) or 1.0)
         return Finding(
             f"{first.capitalize()} are the cheapest way to harm: {_times(factors[first])} tokens for each lost, "
             f"against {' and '.join(f'{_times(factors[text])} by {text}' for text in others)}; of what silence costs "
@@ -189,7 +188,7 @@ class Griefing(Study):
         duties *= setting.segments_per_verifier + 1
         lock = (seen.harm("silence") - seen.loss("silence"))[seen.middle] / duties / TOKEN
         return Finding(
-            f"The best audit fee of {len(fees)} from {min(fees):g} to {max(fees):g} tokens {held}; at the fee of "
+            f"The best audit fee tried, {fees[best]:g} of {min(fees):g} to {max(fees):g} tokens, {held}; at the fee of "
             f"{seen.at('audit_fee')} a lock of {max(0.0, lock):.3g} tokens for each duty would hold it at 1",
             seen.figure(FEES, "silence", "audit fee, tokens"),
             note="Locks for duties are dispute.md section 3, as are redraws: by theory one redraw, in which the silent "

@@ -152,7 +152,12 @@ class Seen:
             for rate, numbers in sorted(self.by_rate(grid).items())
         ]
         x = f"{x} (lines: theory, dots: engine)"
-        return lines(series, x=x, y="harm for each token lost", log_x=True, log_y=True, level=1.0)
+        every = [number for line in self.by_rate(grid).values() for number in line]
+        some = bool((np.nan_to_num([seen[every], theory[every]]) > 0).any())
+        positive = all(self.points[number][name] > 0 for number in every)
+        return lines(
+            series, x=x, y="harm for each token lost", log_x=positive and some, log_y=some, level=1.0
+        )
 
     def parties(self) -> Figure:
         """What silence costs whom, over the audit fee."""
@@ -172,7 +177,10 @@ class Seen:
             for column, label in labels.items()
         ]
         return lines(
-            series, x="audit fee, tokens (lines: theory, dots: engine)", y="tokens a task", log_x=True
+            series,
+            x="audit fee, tokens (lines: theory, dots: engine)",
+            y="tokens a task",
+            log_x=min(fees) > 0,
         )
 
 

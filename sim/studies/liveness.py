@@ -18,8 +18,8 @@ from sim.agents.solvers import Solver
 from sim.agents.verifiers import Thrifty
 from sim.mechanism.arrays import Floats
 from sim.setting import Setting
-from sim.studies.grids import Grid, several, within
-from sim.studies.points import require, where
+from sim.studies.grids import Grid, within
+from sim.studies.points import asked, require, where
 from sim.studies.study import Answer, Claim, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import draw_lost_probability, least_up, void_probability
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST = 0.01
 """Share of void tasks that is taken to be bearable."""
+_LEAST = 1e-6
+"""Smaller shares are not drawn: a logarithmic axis has no 0."""
 SEATS = ("downtime", "verifiers")
 OVERLAP = ("segments_per_verifier", "matches", "downtime")
 REDRAWS = ("redraws", "downtime")
@@ -74,7 +76,7 @@ class Liveness(Study):
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """All grids."""
-        return several(self, given, GRIDS)
+        return asked(self, given, GRIDS)
 
     def population(self, setting: Setting, point: Point) -> Population:
         """Raises SettingError where the closed forms do not reach."""
@@ -182,12 +184,13 @@ class Laid:
                 )
             )
         y = "void tasks, % (lines: theory, dots: engine)"
-        return lines(series, x=label, y=y, log_x=x == "downtime", log_y=True, level=100 * MOST)
+        some = bool((np.maximum(self.expected, self.seen) > _LEAST).any())
+        logarithmic = x == "downtime" and min(self.values(x)) > 0
+        return lines(series, x=label, y=y, log_x=logarithmic and some, log_y=some, level=100 * MOST)
 
 
 def _positive(shares: Floats) -> Floats:
-    """A logarithmic axis has no 0."""
-    return np.where(shares > 1e-6, shares, np.nan)
+    return np.where(shares > _LEAST, shares, np.nan)
 
 
 def _seats(laid: Laid) -> Finding:

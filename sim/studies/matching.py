@@ -1,8 +1,8 @@
 """Tasks of several sizes and deadlines on devices of several strengths, side by side: who gets which.
 
 A device of strength s does work of size w in time w / s, so a task can be given to devices whose strength is at least
-its need, size over deadline. A unit of work costs s^-economy: above 0 strong devices are the cheap ones. Asks are costs;
-each device has one task at a time. No engine and no ledger: `sim.mechanism.auctions` sells the tasks in turn.
+its need, size over deadline. A unit of work costs s^-economy: above 0 strong devices are the cheap ones. Asks are
+costs, and each device has one task at a time. No engine, no ledger: `sim.mechanism.auctions` sells the tasks in turn.
 """
 
 from __future__ import annotations

@@ -114,3 +114,5 @@ def test_what_the_closed_forms_do_not_know_is_refused() -> None:
         sim.run("auctions", runs=1, params={"gas_price": 1e-6})
     with pytest.raises(SettingError, match="load"):
         sim.run("auctions", runs=1, params={"load": 5})
+    with pytest.raises(SettingError, match="at least the lowest, 45 tokens"):
+        sim.run("auctions", runs=1, params={"device_range": 0.5, "budget": 40})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -20,14 +21,14 @@ SETTING = Griefing().setting()
 
 @pytest.fixture(scope="module")
 def results() -> Results:
-    return sim.run("griefing", runs=200, rounds=2, params={"yearly_rate": [0.2, 1.0]})
+    return sim.run("griefing", runs=200, rounds=2)
 
 
 def test_the_engine_meets_the_closed_forms(results: Results) -> None:
     claims = list(results.answer.claims)
     assert [claim.text for claim in claims if not claim.holds] == []
-    # Harm and loss of 7 bonds at 2 rates, 4 columns of 5 fees, 7 penalties, and 2 rates of each break-even.
-    assert len(claims) == 2 * 14 + 4 * 5 + 2 * 14 + 4
+    # Harm and loss of 7 bonds at 3 rates, 4 columns of 5 fees, 7 penalties, and 3 rates of each break-even.
+    assert len(claims) == 2 * 21 + 4 * 5 + 2 * 21 + 6
 
 
 def test_break_even_amounts_by_hand(results: Results) -> None:
@@ -74,6 +75,14 @@ def test_one_point_is_enough() -> None:
     answer = sim.run("griefing", runs=200, rounds=1, params=params).answer
     assert "endless" in answer.findings[0].sentence  # A fee of 0.5 pays for no replay: silence is free.
     assert all(claim.holds for claim in answer.claims)
+
+
+@pytest.mark.parametrize("params", [{"yearly_rate": [0.0]}, {"challenge_bond": [0]}, {}])
+def test_figures_are_drawn_where_there_is_nothing_to_see(params: dict[str, list[float]]) -> None:
+    runs = 1 if not params else 20
+    for finding in sim.run("griefing", runs=runs, rounds=1, params=params).answer.findings:
+        assert finding.figure
+        finding.figure.savefig(BytesIO(), dpi=10)
 
 
 def test_grids_vary_their_own_axes() -> None:

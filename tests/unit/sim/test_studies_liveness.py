@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,15 @@ def test_a_lost_draw_moves_no_token(solver: Solver) -> None:
     found = simulate(Case(setting, people), runs=5, rounds=3, seed=np.random.SeedSequence(1))
     assert found["void"].tolist() == [1.0] * 5
     assert not any(found[name].any() for name in ("profit_submitter", "profit_verifier_honest", "burned"))
+
+
+@pytest.mark.parametrize("params", [{"downtime": [0.0]}, {"audit_fee": [9]}, {"draw_missed": [1.0]}])
+def test_figures_are_drawn_where_all_or_none_are_void(params: dict[str, list[float]]) -> None:
+    answer = sim.run("liveness", runs=20, rounds=1, params=params).answer
+    assert all(claim.holds for claim in answer.claims)
+    for finding in answer.findings:
+        assert finding.figure
+        finding.figure.savefig(BytesIO(), dpi=10)
 
 
 def test_what_the_closed_forms_do_not_know_is_refused() -> None:
