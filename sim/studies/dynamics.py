@@ -281,7 +281,9 @@ class Dynamics(Study):
 
         series = []
         for number in here:
-            x, y = (shares[name][number].mean(axis=0) for name in ("cheating", "checking"))
+            x, y = (
+                shares[name][number][0] for name in ("cheating", "checking")
+            )  # Of many the mean has no shape.
             start = "from fraud" if points[number]["cheating"] > 0.5 else "from honesty"
             series.append(Line(f"{RULES[int(points[number]['rule'])]}, {start}", x, y))
         at = ([rest.cheating], [rest.checking])
