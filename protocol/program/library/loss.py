@@ -94,6 +94,8 @@ def _nll_loss_grad(
     # Zeros, and one place of each row: of 50,257 columns the rest is written once and never compared. A row without a
     # place writes its zero to column 0, so that shapes do not depend on the data.
     inside = (labels >= 0) & (labels < classes) & (labels != ignore)
+    if classes == 1:  # One place is the whole row, as wide as the weight: the body's operations broadcast.
+        return select(inside[:, None], each, torch.zeros((), device=labels.device))
     place = torch.where(inside, labels, 0).to(torch.int64)[:, None]
     each = each.expand(labels.shape[0], classes).gather(1, place)
     zeros = torch.zeros(labels.shape[0], classes, device=labels.device)
