@@ -23,6 +23,7 @@ from protocol.runtime.options import (
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,  # rich takes half of the time of --help
     pretty_exceptions_enable=False,
     help="Have models trained by strangers, and know that they were: chain, contracts, tasks, results.",
 )

@@ -9,8 +9,10 @@ import typer
 from assay.options import errors_reported
 from protocol.runtime.options import HomeOption, JsonOption, PasswordOption, at_home
 
-account = typer.Typer(no_args_is_help=True, help="Encrypted key files under the home folder.")
-config = typer.Typer(no_args_is_help=True, help="Settings and where they come from.")
+account = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Encrypted key files under the home folder."
+)
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Settings and where they come from.")
 
 
 @account.command("new")

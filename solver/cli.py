@@ -29,10 +29,11 @@ from protocol.runtime.options import (
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,  # rich takes half of the time of --help
     pretty_exceptions_enable=False,
     help="Train other people's models for pay: bid, stake, train, commit checkpoints, defend them.",
 )
-config = typer.Typer(no_args_is_help=True, help="Settings and where they come from.")
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Settings and where they come from.")
 app.add_typer(config, name="config")
 
 

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,  # rich takes half of the time of --help
     pretty_exceptions_enable=False,
     help="Replay other people's training for a fee: stake, get drawn, replay, attest, and challenge what is false.",
 )
-config = typer.Typer(no_args_is_help=True, help="Settings and where they come from.")
+config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Settings and where they come from.")
 app.add_typer(config, name="config")
 
 
