@@ -175,7 +175,11 @@ def test_an_interrupted_run_leaves_no_process_and_the_same_command_finishes_it(
 ) -> None:
     arguments = ["run", "tiny.py", "--out", "here", "--jobs", "2"]
     command = [sys.executable, "-c", START, *arguments]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+    # A shell's background job ignores SIGINT, and so would all that it starts, this command too.
+    heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    with subprocess.Popen(
+        command, cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    ) as process:
         deadline = time.monotonic() + 60
         while len(list(folder.glob("here/parts/*.parquet"))) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
