@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import Action, Row, quartiles, side_by_side
+from protocol.runtime.process import keep_memory
 from sim.agents.population import population
 from sim.agents.solvers import Lazy
 from sim.agents.verifiers import Trusting, Verifier
@@ -65,6 +66,7 @@ def terms() -> dict[str, float]:
 
 def rows() -> list[Row]:
     """Task-rounds a second, and how many times as fast as each rival."""
+    keep_memory()
     return [*_speeds(), *_beside()]
 
 
@@ -78,7 +80,7 @@ def _play(seed: int) -> float:
 def _speeds() -> Iterator[Row]:
     """By the clock, which on a busy machine shows what is left to the two; and by the processor time they had."""
     clock, processor = [], []
-    with ProcessPoolExecutor(PROCESSES) as pool:
+    with ProcessPoolExecutor(PROCESSES, initializer=keep_memory) as pool:
         list(pool.map(_play, range(PROCESSES)))
         for turn in range(TURNS):
             start = time.perf_counter()

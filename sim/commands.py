@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from protocol.runtime.output import Output
+from protocol.runtime.process import keep_memory
 from sim.errors import ResultsError, SweepError
 from sim.results.folder import Folder
 from sim.results.manifest import NAME, manifest_of
@@ -133,6 +134,7 @@ def write_reports(folder: Path, output: Output) -> None:
 
 
 def _play(asked: Asked, sweeping: bool) -> Results:
+    keep_memory()
     question = _plan(asked, sweeping)
     workers = _workers(asked, question)
     path = asked.out if asked.out is not None else RESULTS / question.study.name

@@ -18,7 +18,7 @@ from sim.mechanism.forcing import flagged, settle_flags
 from sim.setting import Setting
 
 
-class _Games(NamedTuple):
+class Games(NamedTuple):
     """All challenges of a task, by challenger: seats first, then bystanders, then the submitter; (n, rows) each."""
 
     accounts: Indices
@@ -48,7 +48,7 @@ class Closer:
         tally.false += wrong
         seats = books.verifiers.start + checks.drawn.verifiers
         self._pay_for_checks(task, checks, seats)
-        games = self._games(task, checks, seats)
+        games = self.games(task, checks, seats)
         convicted: Flags = np.logical_or.reduce(games.won, axis=0)
         self._convict(task, games, convicted)
         goes_on = task.live & ~convicted
@@ -63,14 +63,14 @@ class Closer:
 
     # ------------------------------------------------------------------ challenges
 
-    def _games(self, task: Task, checks: Checks, seats: Indices) -> _Games:
+    def games(self, task: Task, checks: Checks, seats: Indices) -> Games:
         """Who challenges knowing what is wrong, or a solver that serves nothing or is silent, wins."""
         lost_by_silence = ~task.work.serves
         if self.setting.silence_rate:
             lost_by_silence = lost_by_silence | (self.luck.silence.uniform() < self.setting.silence_rate)
         check = checks.check
         won = check.challenges & ((checks.hit & check.replays) | lost_by_silence)
-        games = _Games(seats, check.challenges, won)
+        games = Games(seats, check.challenges, won)
         if checks.looks is not None:
             looks = checks.looks
             won = (looks.games > 0) & ((looks.hit & looks.replays) | lost_by_silence)
@@ -80,7 +80,7 @@ class Closer:
             games = _joined(games, np.full_like(opened, SUBMITTER), opened, (opened > 0) & lost_by_silence)
         return games
 
-    def _convict(self, task: Task, games: _Games, ends: Flags) -> None:
+    def _convict(self, task: Task, games: Games, ends: Flags) -> None:
         """The first that wins earns the reward; the bonds of all return."""
         setting, rows = self.setting, ends.nonzero()[0]
         first = games.won.take(rows, axis=1).argmax(axis=0)
@@ -100,7 +100,7 @@ class Closer:
         self.books.tally.convicted += ends
         self._defend(task, rows)
 
-    def _dismiss(self, task: Task, games: _Games, ends: Flags) -> None:
+    def _dismiss(self, task: Task, games: Games, ends: Flags) -> None:
         """Every game of a task that is not convicted is lost, each with its bond."""
         opened = games.opened * ends
         while opened.any():
@@ -176,6 +176,6 @@ class Closer:
             books.spend(books.every, np.full_like(own, SUBMITTER), own * dispute)
 
 
-def _joined(games: _Games, accounts: Indices, opened: Amounts, won: Flags) -> _Games:
-    more = _Games(accounts, opened, won)
-    return _Games(*(np.concatenate(pair) for pair in zip(games, more)))
+def _joined(games: Games, accounts: Indices, opened: Amounts, won: Flags) -> Games:
+    more = Games(accounts, opened, won)
+    return Games(*(np.concatenate(pair) for pair in zip(games, more)))

@@ -54,15 +54,19 @@ class Market:
 
     def play(self) -> None:
         """One task in every market, where one arrives."""
+        task = self.begin()
+        if self.setting.draw_missed:
+            task = self.await_draw(task)
+        self.closer.end(task, self.checker.check(task))
+
+    def begin(self) -> Task:
+        """Prices move, tasks are posted, bid on and trained."""
         self.prices.move()
         conduct = self._post()
         costs = self.prices.costs(self.costs)
-        task = self._train(self._assign(costs, conduct), costs, conduct)
-        if self.setting.draw_missed:
-            task = self._await_draw(task)
-        self.closer.end(task, self.checker.check(task))
+        return self._train(self._assign(costs, conduct), costs, conduct)
 
-    def _await_draw(self, task: Task) -> Task:
+    def await_draw(self, task: Task) -> Task:
         """A task whose draws nobody proves is void before anybody was drawn (AuditBoard.drawLost)."""
         setting = self.setting
         missed = self.luck.misses.uniform(setting.max_misses + 1) < setting.draw_missed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Final
 
 import numpy as np
@@ -47,17 +46,6 @@ def block(people: Population) -> int:
     return CHUNK * max(1, min(CHUNKS, ROOM // (CHUNK * accounts)))
 
 
-@cache
-def _keep_memory() -> None:
-    """Let the C library keep the memory of a round's arrays for the next round, 33 MB at most, instead of returning it.
-
-    glibc learns from the largest block that it maps and frees: it then keeps twice as much (mallopt(3),
-    M_MMAP_THRESHOLD). Without it a block of 4,096 rows spends a third of its time on page faults. Other allocators do
-    not mind.
-    """
-    np.empty(1 << 21)
-
-
 def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
     """Play `runs` markets for `rounds` tasks each.
 
@@ -66,7 +54,6 @@ def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence
     shares of all posted tasks; `price` and `fees` for each settled task; `burned` and `profit_<kind>_<strategy>`, of
     all members together, for each posted one.
     """
-    _keep_memory()
     parts = []
     most = block(case.population)
     for first in range(0, runs, most):

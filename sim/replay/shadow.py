@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from sim.engine.checking import Checker
-from sim.engine.ending import Closer
+from sim.engine.ending import Closer, Games
 from sim.engine.market import Market
 from sim.engine.streams import streams
 from sim.engine.task import Checks, Task
 from sim.errors import StudyError
-from sim.mechanism.arrays import Amounts, Flags, Indices
+from sim.mechanism.arrays import Amounts, Indices
 from sim.mechanism.auctions import Assignment, first_price
 from sim.mechanism.draw import Draw
 from sim.replay.scenarios import Scenario
@@ -46,46 +46,44 @@ class _Drawn(Checker):
 
 
 class _Recorded(Closer):
-    """Keeps the games of the task that ended last: accounts, how many each opened, which are won; (n, 1) each."""
+    """Keeps the games of the task that ended last, (n, 1) each."""
 
-    accounts: Indices
-    opened: Amounts
-    won: Flags
+    last: Games
 
-    def _games(self, task: Task, checks: Checks, seats: Indices) -> tuple[Indices, Amounts, Flags]:  # type: ignore[override]
-        games = super()._games(task, checks, seats)
-        self.accounts, self.opened, self.won = games
-        return games
+    def games(self, task: Task, checks: Checks, seats: Indices) -> Games:
+        """The engine's."""
+        self.last = super().games(task, checks, seats)
+        return self.last
 
 
 class Shadow(Market):
     """The market of a scenario, a task at a time: `begin`, then `end` with the chain's draw where it was submitted."""
 
     def __init__(self, scenario: Scenario) -> None:
-        """Raises StudyError when the setting asks for what the contracts do not have."""
+        """Raises StudyError when setting or submitter asks for what the contracts or a replay do not have."""
         for name, due in _CONTRACTS.items():
             if getattr(scenario.setting, name) != due:
                 raise StudyError(
                     f"scenario {scenario.name!r}, {name}: expected {due}, for the contracts have nothing else, "
                     f"got {getattr(scenario.setting, name)}; leave it out of a replay"
                 )
+        submitter = scenario.population.submitter
+        if submitter.preempts:
+            raise StudyError(
+                f"scenario {scenario.name!r}, submitter: expected one that lets challengers come first, for a replay "
+                f"plays their games as they are, got {submitter.name!r}; choose another"
+            )
         luck = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self.asks: Amounts
         """Of the last auction, (solvers, 1) units of the engine; one more when the submitter bids itself."""
         super().__init__(scenario.setting, scenario.population, 1, scenario.tasks, luck, self._record)
         self._drawn = _Drawn(self.setting, self.population, luck)
         self._recorded = _Recorded(self.setting, self.books, self.prices, luck)
-
-    def begin(self) -> Task:
-        """Bids, the auction, training."""
-        self.prices.move()
-        conduct = self._post()
-        costs = self.prices.costs(self.costs)
-        return self._train(self._assign(costs, conduct), costs, conduct)
+        self.checker, self.closer = self._drawn, self._recorded
 
     def loses_draw(self, task: Task) -> bool:
         """Whether nobody ever proves the draw of a submitted task: it is void then."""
-        return bool(self.setting.draw_missed) and not self._await_draw(task).live[0]
+        return bool(self.setting.draw_missed) and not self.await_draw(task).live[0]
 
     def end(self, task: Task, drawn: Draw) -> Checks:
         """Whoever was drawn acts, and the task ends."""
@@ -100,11 +98,11 @@ class Shadow(Market):
 
     def challenges(self, seats: int) -> list[Challenge]:
         """All games of the task that ended last, in the engine's order."""
-        recorded = self._recorded
+        games = self._recorded.last
         return [
             Challenge(int(account), place if place < seats else None, bool(won))
             for place, (account, opened, won) in enumerate(
-                zip(recorded.accounts[:, 0], recorded.opened[:, 0], recorded.won[:, 0])
+                zip(games.accounts[:, 0], games.opened[:, 0], games.won[:, 0])
             )
             for _ in range(int(opened))
         ]

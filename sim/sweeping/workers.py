@@ -19,6 +19,7 @@ from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Final
 
 from protocol.runtime.exits import Retryable
+from protocol.runtime.process import keep_memory
 
 if TYPE_CHECKING:
     from sim.sweeping.plan import Chunk
@@ -91,6 +92,7 @@ def _start(parent: Connection) -> None:
     for name in THREADS:
         os.environ[name] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_memory()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from protocol.runtime.exits import ExitCode
+from sim.agents.submitters import Insider
 from sim.errors import Disagreement, StudyError
 from sim.replay.amounts import Amounts
 from sim.replay.books import Books
@@ -76,3 +77,9 @@ def test_what_the_contracts_do_not_have_is_not_replayed(more: dict[str, Any]) ->
     (name,) = more
     with pytest.raises(StudyError, match=name):
         Shadow(replace(story, setting=replace(story.setting, **more)))
+
+
+def test_a_submitter_quicker_than_every_challenger_is_not_replayed() -> None:
+    story = scenario("cheat")
+    with pytest.raises(StudyError, match=f"submitter: expected one .* got {Insider().name!r}"):
+        Shadow(replace(story, population=replace(story.population, submitter=Insider())))
