@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.__main__ import commit, hardware
+from benchmarks.place import where
 from benchmarks.quality import bias, plots, training
 from benchmarks.quality.page import page
 from benchmarks.quality.subjects import gpt_subject, resnet_subject
@@ -39,7 +38,6 @@ def main() -> None:
 
 def measure(steps: int) -> dict[str, Any]:
     """All numbers of the page but the elementary functions'."""
-    where = {"date": datetime.date.today().isoformat(), "commit": commit(), "hardware": hardware()}
     subjects = [compare(subject, steps) for subject in (gpt_subject(), resnet_subject())]
     mean, deviation = bias.ordinary(13, 13)
     found = {
@@ -48,7 +46,7 @@ def measure(steps: int) -> dict[str, Any]:
         "unigram": {"13": bias.unigram(13, 13), "rule": bias.unigram(20, 13)},
         "ordinary": {"mean": mean, "deviation": deviation},
     }
-    return {**where, "training": subjects, "bias": found}
+    return {**where(), "training": subjects, "bias": found}
 
 
 def compare(subject: Subject, steps: int) -> dict[str, Any]:
