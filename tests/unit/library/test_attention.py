@@ -189,6 +189,30 @@ def test_hidden_keys_still_count_where_numbers_are_not_tame(whole: int) -> None:
 
 
 @needs_library
+@pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
+@pytest.mark.parametrize(
+    "factors",
+    [
+        ((Kind.TIMES, 2.0**100), (Kind.OVER, 2.0**100)),
+        ((Kind.TIMES, 2.0**-100), (Kind.TIMES, 2.0**-60), (Kind.TIMES, 2.0**127), (Kind.TIMES, 2.0**127)),
+    ],
+    ids=["over", "under and over"],
+)
+def test_a_hidden_score_that_overflows_on_the_way_counts(
+    factors: tuple[tuple[Kind, float], ...], whole: int
+) -> None:
+    """Factors whose product is tame or vanishes make an infinity of a hidden score, and -infinity beside it NaN."""
+    hidden = causal(130, 130)
+    plus = Change(Kind.PLUS, table=torch.where(hidden, -math.inf, 0.0))
+    given = case((1, 1, 130, 130, 4, 4), (*(Change(*factor) for factor in factors), plus), drop=False)
+    given.forward.q.zero_()
+    given.forward.k.zero_()
+    given.forward.q[0, 0, :, 0] = 2.0**15
+    given.forward.k[0, 0, 129, 0] = 2.0**44
+    assert same(given, whole)
+
+
+@needs_library
 @pytest.mark.parametrize("safe", [False, True])
 @pytest.mark.parametrize("whole", [WHOLE, 1], ids=["whole", "twice"])
 def test_rows_without_any_key(whole: int, safe: bool) -> None:

@@ -145,6 +145,22 @@ def test_every_instruction_set_passes_every_class(variant: str, seed: int) -> No
         assert failure_of(Convolution(variant), case) is None
 
 
+@pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
+@pytest.mark.parametrize("windows", [(1, 1, 2, 2, 0, 0, 1, 1), (3, 3, 1, 1, 1, 1, 1, 1)], ids=["1x1", "3x3"])
+def test_any_number_of_panels_is_shared_by_any_number_of_threads(kind: int, windows: tuple[int, ...]) -> None:
+    """Panels that do not divide by their shares: 5 in 4, 11 in 8, 22 in 16."""
+    convolution = Convolution(VARIANTS[0])
+    for panels in range(1, 25):
+        wide = 12 * panels - 5
+        channels = (1, 3, wide) if kind != AT_INPUT else (1, wide, 3)
+        given = call(kind, 2, channels, (20, 11), windows)
+        of = operands(given)
+        expected = plain(given, *of).view(torch.int32)
+        for threads in (1, 2, 3, 4, 5, 8, 16):
+            found = canonical(convolution.run(given._replace(threads=threads), *of))
+            assert torch.equal(found.view(torch.int32), expected), (wide, threads)
+
+
 class Planted(Convolution):
     """Right but where `errs` says so."""
 

@@ -6,6 +6,8 @@
 // are known; a larger one is computed twice, first for the columns' exponents, then for their integers.
 #include "attention.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -26,6 +28,7 @@ const Fused *const FUSED[] = {&FUSED_AVX512VNNI, &FUSED_AVX2, &FUSED_BASELINE, &
 constexpr int64_t ROWS = 120;              // queries of a block: ten panels of 12, and the keys are packed once for them
 constexpr int32_t LEAST = -95;             // of exponents: arithmetic.md section 3
 constexpr int32_t TAME = 60;               // scores below 2^60 are far from infinity, and vanish beside 2^126
+constexpr float SLIGHT = 8.673617379884035e-19f;  // 2^-60: a product of factors that is smaller is not followed
 constexpr float HIDDEN = -8.507059173023462e37f;  // -2^126: so far below any tame score that its power is zero
 constexpr uint32_t NOT_A_NUMBER = 0x7fc00000u;
 const int64_t START[1] = {0};
@@ -137,7 +140,7 @@ class Attention {
     // then the hidden powers are zeros, their products with gradients too, and nothing else of them is read.
     std::vector<int32_t> last_of(int64_t h, bool back) const {
         std::vector<int32_t> last(M_, static_cast<int32_t>(N_));
-        float factor = 1.0f;
+        float factor = 1.0f, most = 1.0f;
         for (int32_t c = 0; c < a_.change_count; ++c) {
             const AssayChange &change = a_.changes[c];
             if (change.kind == ASSAY_TIMES)
@@ -146,11 +149,14 @@ class Attention {
                 factor /= change.value;
             else if (c + 1 != a_.change_count)
                 return last;
+            // A score may overflow on the way to a tame one; and where factors vanish their product says nothing.
+            if (!(std::fabs(factor) >= SLIGHT)) return last;
+            most = std::max(most, std::fabs(factor));
         }
         if (a_.change_count == 0 || a_.changes[a_.change_count - 1].kind < ASSAY_FILL_TRUE) return last;
         const AssayChange &mask = a_.changes[a_.change_count - 1];
         if (mask.column_stride != 1 || (mask.kind != ASSAY_PLUS && !(mask.value <= HIDDEN))) return last;
-        if (!tame(a_.q, a_.k, h, a_.inner, factor)) return last;
+        if (!tame(a_.q, a_.k, h, a_.inner, most)) return last;
         if (back && !(tame(a_.g, a_.v, h, a_.width, a_.dropout ? a_.kept : 1.0f) && zeros_stay())) return last;
         for (int64_t i = 0; i < M_; ++i) {
             const int64_t at = mask.offsets[h] + i * mask.row_stride;

@@ -30,8 +30,9 @@ struct Weights {
         const Room<double> row_scales(p.groups * panels_m * PANEL_X);
         if (!left || !image || !norms || !left_scales || !channel_scales || !row_scales) return false;
         // Columns are packed once for as many rows as leave every thread something to do.
-        const int64_t shares = std::min(panels_m, up(2 * p.threads, p.groups * panels_n));
-        const int64_t share = up(panels_m, shares);
+        // No share is empty: 11 panels in shares of 2 are 6 shares, however many were wished for.
+        const int64_t share = up(panels_m, std::min(panels_m, up(2 * p.threads, p.groups * panels_n)));
+        const int64_t shares = up(panels_m, share);
         bool enough = true;
 #pragma omp parallel num_threads(p.threads)
         {
