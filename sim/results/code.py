@@ -1,8 +1,8 @@
 """Which code computed rows: a digest over a study's file and all of `sim` that it imports, directly or not.
 
 Read from the sources' syntax trees, as an import inside a function counts too. Figures are not code of rows: they come
-after. Files of a researcher's own beside the study are not followed, nor other packages: the manifest names NumPy's
-version and holds the presets' values as parameters.
+after. What lays rows out, and the recommended terms, count for every study. Files of a researcher's own beside the
+study are not followed, nor other packages: the manifest names NumPy's version and holds the setting's values.
 """
 
 from __future__ import annotations
@@ -14,12 +14,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+import protocol.chain.recommendation
 import protocol.economics
 import sim
+from protocol.chain.parameters import PRESETS
 from sim.studies.study import Study
 
 _ROOT: Final = Path(sim.__file__).parent
 _AFTER: Final = _ROOT / "figures.py"
+_BESIDE: Final = (
+    Path(protocol.economics.__file__),
+    Path(protocol.chain.recommendation.__file__),
+    PRESETS / "recommended.toml",
+    _ROOT / "sweeping" / "chunk.py",
+)
+"""Of every study. They are not followed: a chunk imports all studies."""
 
 
 def sources(study: Study) -> list[Path]:
@@ -32,7 +41,7 @@ def sources(study: Study) -> list[Path]:
         if path not in found:
             found.add(path)
             left += _imported(path, path.stat().st_mtime_ns)
-    return [own, *sorted(found - {own}), Path(protocol.economics.__file__)]
+    return [own, *sorted(found - {own}), *_BESIDE]
 
 
 @lru_cache(maxsize=1000)

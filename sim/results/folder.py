@@ -1,7 +1,8 @@
 """A folder of results: `manifest.json`, and `parts/00000.parquet` on, one for each chunk; whole or not at all.
 
 A part is complete as soon as it has its name, so the parts that are there are all that a resumed sweep needs to know.
-Two sweeps of one question in one folder write the same bytes, and do each other no harm.
+Two sweeps of one question in one folder write the same bytes, and do each other no harm. The manifest is written before
+all else and replaced in one step, so that no rows are ever there without the question that they answer.
 """
 
 from __future__ import annotations
@@ -11,17 +12,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from protocol.commitments.atomic import remove_stale, write_atomically
+from protocol.commitments.atomic import TEMPORARY_PREFIX, remove_stale, write_atomically
 from sim.errors import ResultsError
 from sim.results import manifest
 
+REPORT: Final = "report.html"
 _PARTS: Final = "parts"
-_OURS: Final = (_PARTS, "report.html")
-"""What may lie in a folder without a manifest: a clearing that was interrupted left it."""
 
 
 class Folder:
-    """One folder. The manifest of `open` is what it must hold; `at` takes what is there."""
+    """One folder, and the manifest that it holds: that of the command that first played its rows."""
 
     def __init__(self, path: Path, about: Mapping[str, Any]) -> None:
         self.path = path
@@ -29,31 +29,29 @@ class Folder:
 
     @classmethod
     def open(cls, path: Path, about: Mapping[str, Any], *, fresh: bool = False) -> Folder:
-        """A folder for results with the manifest `about`, made or gone on with; `fresh` replaces those of another.
+        """A folder for results of the question in `about`, made or gone on with; `fresh` replaces those of another.
 
+        Where rows are gone on with, the manifest stays the one that is there, but for where the study's file lies now.
         Raises ResultsError when it holds results of another question or what is none, or cannot be written.
         """
         folder = cls(path, about)
+        there = path / manifest.NAME
         try:
-            there = path / manifest.NAME
-            if there.exists():
-                other = manifest.difference(manifest.read(there), about)
-                if other is not None and not fresh:
+            kept = manifest.read(there) if there.exists() else None
+            if kept is None:
+                _only_ours(path)
+            elif other := manifest.difference(kept, about):
+                if not fresh:
                     raise ResultsError(
                         f"{path}: expected results of this question, got those of another: {other}; "
                         f"give another --out, or --fresh to replace them"
                     )
-                if other is not None:
-                    folder._clear()
-            if there.exists():
-                (path / _PARTS).mkdir(exist_ok=True)
-            elif path.exists() and any(found.name not in _OURS for found in path.iterdir()):
-                raise ResultsError(
-                    f"{path}: expected an empty folder or one of results, got one with other files; give another --out"
-                )
+                folder._clear()
             else:
-                (path / _PARTS).mkdir(parents=True, exist_ok=True)
-                write_atomically(path / manifest.NAME, json.dumps(about, indent=2).encode() + b"\n")
+                folder.manifest = {**kept, "source": about["source"]}
+            if folder.manifest != kept:
+                write_atomically(there, json.dumps(folder.manifest, indent=2).encode() + b"\n")
+            (path / _PARTS).mkdir(exist_ok=True)
             remove_stale(path)
         except OSError as error:
             raise _unwritable(path, error) from error
@@ -90,10 +88,18 @@ class Folder:
             raise _unwritable(self.path, error) from error
 
     def _clear(self) -> None:
-        """Remove rows, then the manifest, and nothing that `sim` did not write."""
+        """Remove the report and the rows, and nothing that `sim` did not write; the manifest is replaced after."""
+        (self.path / REPORT).unlink(missing_ok=True)
         for path in (self.path / _PARTS).glob("*.parquet"):
             path.unlink()
-        (self.path / manifest.NAME).unlink()
+
+
+def _only_ours(path: Path) -> None:
+    """Raise ResultsError for a folder that holds more than what a killed write of its first manifest leaves."""
+    if path.exists() and any(not found.name.startswith(TEMPORARY_PREFIX) for found in path.iterdir()):
+        raise ResultsError(
+            f"{path}: expected an empty folder or one of results, got one with other files; give another --out"
+        )
 
 
 def _unwritable(path: Path, error: OSError) -> ResultsError:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from protocol.commitments.atomic import write_atomically
+from sim.results.folder import REPORT
 from sim.results.results import Results
 from sim.studies.study import Claim, Finding
 from sim.units import Unit
@@ -19,7 +20,6 @@ from sim.units import Unit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-REPORT: Final = "report.html"
 MOST_CLAIMS: Final = 500
 """Rows of the table of claims; those that do not hold come first."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,22 +16,42 @@ from sim.mechanism.arrays import Floats
 from sim.results.folder import Folder
 
 
+class _Part(NamedTuple):
+    """What is known of a part while its file is closed: a sweep has more parts than a process may have open files."""
+
+    path: Path
+    names: tuple[str, ...]
+    rows: int
+
+    @classmethod
+    def at(cls, path: Path) -> _Part:
+        with _opened(path) as file:
+            return cls(path, tuple(file.schema_arrow.names), file.metadata.num_rows)
+
+    def column(self, name: str) -> Floats:
+        if name not in self.names:
+            return np.full(self.rows, np.nan)
+        with _opened(self.path) as file:
+            values: Floats = file.read(columns=[name]).column(0).to_numpy()
+        return values.astype(np.float64, copy=False)
+
+
 class Rows(Mapping[str, Floats]):
     """A study's `Table` over all parts of a complete folder, in order of points and runs. Missing measures are NaN.
 
-    Raises ResultsError when a part is missing or damaged.
+    Raises ResultsError when a part is missing or damaged, or cannot be read; a column's damage when it is asked for.
     """
 
     def __init__(self, folder: Folder) -> None:
-        self._parts = [_opened(path) for path in folder.parts()]
-        self._names = list(dict.fromkeys(name for part in self._parts for name in part.schema_arrow.names))
+        self._parts = [_Part.at(path) for path in folder.parts()]
+        self._names = list(dict.fromkeys(name for part in self._parts for name in part.names))
         self._read: dict[str, Floats] = {}
 
     def __getitem__(self, name: str) -> Floats:
         if name not in self._names:
             raise KeyError(name)
         if name not in self._read:
-            self._read[name] = np.concatenate([_column(part, name) for part in self._parts])
+            self._read[name] = np.concatenate([part.column(name) for part in self._parts])
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -42,26 +63,31 @@ class Rows(Mapping[str, Floats]):
     @property
     def count(self) -> int:
         """How many rows there are."""
-        return sum(part.metadata.num_rows for part in self._parts)
+        return sum(part.rows for part in self._parts)
 
 
 def arrow(folder: Folder) -> pa.Table:
     """All rows as one Arrow table. Raises ResultsError as `Rows` does."""
-    tables = [_opened(path).read() for path in folder.parts()]
-    return pa.concat_tables(tables, promote_options="default")
+    return pa.concat_tables([_whole(path) for path in folder.parts()], promote_options="default")
 
 
-def _opened(path: Path) -> Any:
+def _whole(path: Path) -> pa.Table:
+    with _opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """An open part. Raises ResultsError for what cannot be opened, or read while it is open."""
     try:
-        return pq.ParquetFile(path)
-    except (OSError, pa.ArrowInvalid) as error:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        # Damage inside a file comes as OSError too, but what the system refuses has a number.
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
+            what, remedy = "a file that can be read", "let it be read"
+        else:
+            what, remedy = "rows as Parquet", "remove the file"
         raise ResultsError(
-            f"{path}: expected rows as Parquet, got {error}; remove the file and run the same command again"
+            f"{path}: expected {what}, got {' '.join(str(error).split())}; {remedy} and run the same command again"
         ) from error
-
-
-def _column(part: Any, name: str) -> Floats:
-    if name not in part.schema_arrow.names:
-        return np.full(part.metadata.num_rows, np.nan)
-    values: Floats = part.read(columns=[name]).column(0).to_numpy()
-    return values.astype(np.float64, copy=False)

@@ -70,12 +70,22 @@ def _from_file(path: Path) -> Study:
         raise StudyError(
             f"{path}: expected one subclass of Study, got {len(own)}; keep one study in a file (docs/studies.md)"
         )
-    return own[0]()
+    kind = own[0]
+    lacking = [name for name in ("name", "question") if not hasattr(kind, name)] + sorted(
+        kind.__abstractmethods__
+    )
+    if lacking:
+        raise StudyError(
+            f"{path}: expected a study with {', '.join(lacking)}, got {kind.__name__} without; "
+            f"write it (docs/studies.md)"
+        )
+    return kind()
 
 
 def _load(path: Path) -> ModuleType:
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        # A file that has moved is another module: of the old place nothing could be read again.
+        digest = hashlib.sha256(path.read_bytes() + bytes(path.resolve())).hexdigest()[:16]
     except OSError as error:
         raise StudyError(
             f"{path}: expected a readable file with a study, got {error.strerror}; correct the path"
@@ -90,10 +100,10 @@ def _load(path: Path) -> ModuleType:
     sys.modules[name] = module  # Dataclasses look their module up while it is executed.
     try:
         spec.loader.exec_module(module)
-    except SimError:
-        raise
-    except Exception as error:
-        del sys.modules[name]
+    except BaseException as error:
+        del sys.modules[name]  # The next who asks would get half of a module.
+        if isinstance(error, SimError) or not isinstance(error, Exception):
+            raise
         raise StudyError(
             f"{path}: expected a file that Python executes, got {type(error).__name__}: {error}; correct it"
         ) from error

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Generator, Iterable
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import sim
@@ -14,8 +16,9 @@ from sim.errors import ResultsError, SimError
 from sim.results.code import sources
 from sim.results.folder import Folder
 from sim.results.manifest import manifest_of
+from sim.results.report import page, write_report
 from sim.results.results import Results, fill
-from sim.results.table import Rows
+from sim.results.table import Rows, arrow
 from sim.setting import Setting
 from sim.studies.baseline import Baseline
 from sim.sweeping.plan import Chunk, Plan, plan
@@ -150,6 +153,69 @@ def test_fresh_replaces_another_question_and_goes_on_with_the_same(tmp_path: Pat
     assert opened(tmp_path, asked(seed=1), fresh=True).missing() == list(range(COUNT))
 
 
+def test_fresh_replaces_what_is_sims_and_leaves_other_files(tmp_path: Path) -> None:
+    results = fill(asked(), opened(tmp_path, asked()), here)
+    write_report(results)
+    (tmp_path / "notes.txt").write_text("years of work")
+    (tmp_path / ".partial-report").write_text("half of a page")
+    again = opened(tmp_path, asked(seed=1), fresh=True)
+    assert again.missing() == list(range(COUNT))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".partial-report",
+        "manifest.json",
+        "notes.txt",
+        "parts",
+    ]
+    assert fill(asked(seed=1), opened(tmp_path, asked(seed=1)), here).rows.count == COUNT * 10
+
+
+def test_an_interrupted_replacement_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    fill(asked(), opened(tmp_path, asked()), here)
+    (tmp_path / "notes.txt").write_text("years of work")
+    with monkeypatch.context() as patch:
+        patch.setattr("sim.results.folder.write_atomically", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            opened(tmp_path, asked(seed=1), fresh=True)
+    assert opened(tmp_path, asked(seed=1), fresh=True).missing() == list(range(COUNT))
+
+
+def test_a_first_manifest_that_was_being_written_stops_nobody(tmp_path: Path) -> None:
+    (tmp_path / ".partial-x").write_text('{"format"')
+    assert opened(tmp_path, asked()).missing() == list(range(COUNT))
+
+
+def test_rows_without_their_question_are_refused(tmp_path: Path) -> None:
+    kept = parts(fill(asked(), opened(tmp_path, asked()), here).folder)
+    text = (tmp_path / "manifest.json").read_bytes()
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(ResultsError, match="one with other files"):
+        opened(tmp_path, asked(seed=1))
+    (tmp_path / "manifest.json").write_bytes(text)
+    assert parts(opened(tmp_path, asked())) == kept
+
+
+def test_rows_that_are_gone_on_with_keep_their_manifest(tmp_path: Path) -> None:
+    first = {**manifest_of(asked()), "commit": "a" * 40}
+    text = page(fill(asked(), Folder.open(tmp_path, first), here))
+    later = Folder.open(tmp_path, {**first, "commit": "b" * 40})
+    assert later.manifest["commit"] == "a" * 40
+    assert page(fill(asked(), later, here)) == page(Results.at(tmp_path)) == text
+
+
+def test_a_study_that_moved_is_found_where_it_is(tmp_path: Path) -> None:
+    text = "from sim.studies.baseline import Baseline as B\nclass Mine(B):\n    name = 'mine'\n    runs = 2\n"
+    (tmp_path / "old.py").write_text(text)
+    question = plan(str(tmp_path / "old.py"), AXES)
+    fill(question, opened(tmp_path / "out", question), here)
+    (tmp_path / "old.py").rename(tmp_path / "new.py")
+    moved = plan(str(tmp_path / "new.py"), AXES)
+    assert opened(tmp_path / "out", moved).missing() == []
+    assert Results.at(tmp_path / "out").study.name == "mine"
+
+
 def test_rows_of_other_code_are_refused(tmp_path: Path) -> None:
     source = tmp_path / "mine.py"
     text = "from sim.studies.baseline import Baseline as B\nclass Mine(B):\n    name = 'mine'\n    runs = 2\n"
@@ -169,6 +235,11 @@ def test_the_code_of_rows_is_all_that_a_study_rests_on() -> None:
         "sim/setting.py",
     } <= names
     assert {"sim/mechanism/draw.py", "sim/theory/escape.py", "protocol/economics.py"} <= names
+    assert {
+        "sim/sweeping/chunk.py",
+        "protocol/chain/recommendation.py",
+        "protocol/chain/presets/recommended.toml",
+    } <= names
     assert not {"sim/figures.py", "sim/cli.py", "sim/results/report.py", "sim/studies/griefing.py"} & names
 
 
@@ -193,6 +264,43 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     folder.part(2).write_bytes(folder.part(2).read_bytes()[:100])
     with pytest.raises(ResultsError, match=r"00002\.parquet: expected rows as Parquet"):
         Rows(folder)
+
+
+def test_damage_inside_a_part_is_named_when_its_column_is_read(tmp_path: Path) -> None:
+    folder = fill(asked(), opened(tmp_path, asked()), here).folder
+    column = next(
+        found
+        for found in map(pq.read_metadata(folder.part(2)).row_group(0).column, range(100))
+        if found.path_in_schema == "escaped"
+    )
+    data = bytearray(folder.part(2).read_bytes())
+    data[column.data_page_offset : column.data_page_offset + column.total_compressed_size] = bytes(
+        column.total_compressed_size
+    )
+    folder.part(2).write_bytes(data)
+    rows = Rows(folder)
+    assert rows["burned"].size == COUNT * 10
+    for read in (lambda: rows["escaped"], lambda: arrow(folder)):
+        with pytest.raises(ResultsError, match=r"00002\.parquet: expected rows as Parquet.*remove the file"):
+            read()
+
+
+def test_parts_are_closed_once_they_are_read(tmp_path: Path) -> None:
+    rows = Rows(fill(asked(), opened(tmp_path, asked()), here).folder)
+    assert rows["escaped"].size == rows.count
+    held = [path.resolve() for path in Path("/proc/self/fd").iterdir()]
+    assert not any(path.is_relative_to(tmp_path) for path in held)
+
+
+def test_what_the_system_refuses_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    folder = fill(asked(), opened(tmp_path, asked()), here).folder
+    monkeypatch.setattr("sim.results.table.pq.ParquetFile", refused)
+    with pytest.raises(ResultsError, match="Too many open files") as caught:
+        Rows(folder)
+    assert "remove" not in str(caught.value)
 
 
 def test_a_manifest_says_what_was_asked(tmp_path: Path) -> None:
