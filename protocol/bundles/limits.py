@@ -30,6 +30,6 @@ class Limits:
     seconds: float = 3600.0
     """For the whole bundle; a server that trickles loses."""
     allowed: tuple[str, ...] = ()
-    """fsspec URLs below which bundles may be read, such as `file:///srv/bundles/` or `s3://mine/`, besides
-    http(s).
+    """URLs below which bundles may be read besides https and http on the internet: fsspec's, such as
+    `file:///srv/bundles/` or `s3://mine/`, and http of a private network, such as `http://192.168.1.5:8700/`.
     """

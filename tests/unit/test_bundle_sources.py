@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.bundles import BundleRefused, BundleTooLarge, BundleUnavailable, Limits
+from protocol.bundles import BundleRefused, BundleTooLarge, BundleUnavailable, Limits, sources
 from protocol.bundles.sources import open_source
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
@@ -167,9 +168,16 @@ def test_nobody_at_the_address() -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://example.org/bundle",
         "http://10.0.0.1/bundle",
+        "http://192.168.1.5:8700/bundle",
+        "http://169.254.169.254/bundle",
+        "http://[fd00::1]/bundle",
+        "http://[::ffff:127.0.0.1]/bundle",
+        "http://0.0.0.0:8700/bundle",
+        "http://[::]:8700/bundle",
         "http://127.0.0.1@example.org/bundle",
+        "http://[::1/bundle",
+        "http://example.org:99999/bundle",
         "https://user:secret@example.org/bundle",
         "https:///bundle",
         "ftp://example.org/bundle",
@@ -191,6 +199,75 @@ def test_addresses_that_are_not_allowed_are_refused_before_anything_is_asked(url
     limits = Limits(allowed=("file:///srv/bundles/", "s3://mine"))
     with pytest.raises(BundleRefused, match="bundle address"):
         open_source(url, limits)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://example.org/bundle", "http://8.8.8.8:8700/bundle", "http://[2606:4700::1111]:8700/bundle"],
+)
+def test_plain_http_on_the_internet_is_as_good_as_https(url: str) -> None:
+    open_source(url, Limits()).close()
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.1/bundle", "http://[fd00::1]:8700/bundle"])
+def test_an_operator_may_allow_its_private_network_or_ask_there_itself(url: str) -> None:
+    open_source(url, Limits(allowed=(url.removesuffix("/bundle"),))).close()
+    open_source(url, Limits(), anywhere=True).close()
+    with pytest.raises(BundleRefused, match="the address of a host"):
+        open_source("http://0.0.0.0:8700/bundle", Limits(), anywhere=True)
+
+
+def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """All names lead to these addresses."""
+
+    def found(_host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port or 0)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
+def test_a_name_that_leads_into_a_private_network_is_refused(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leads_to(monkeypatch, "8.8.8.8", "127.0.0.1")
+    with closing(open_source(f"http://bundles.example:{server.server_port}/", Limits())) as source:
+        for _ in range(2):
+            with pytest.raises(BundleRefused, match=r"got 127\.0\.0\.1"):
+                source.read("manifest.json", 10)
+    assert server.asked == []
+
+
+def test_what_a_name_leads_to_is_looked_up_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = []
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        hosts.append(request.headers["Host"])
+        reply(200, b"hello")(request)
+
+    server.answer = answer
+    monkeypatch.setattr(sources, "_require_public", lambda _url, _hosts: None)  # the test's server is here
+    leads_to(monkeypatch, "127.0.0.1")
+    name = f"bundles.example:{server.server_port}"
+    with closing(open_source(f"http://{name}/bundle", Limits())) as source:
+        assert source.read("one", 10) == b"hello"
+        leads_to(monkeypatch, "10.0.0.1")
+        assert source.read("two", 10) == b"hello"
+    assert (server.asked, hosts) == (["/bundle/one", "/bundle/two"], [name, name])
+
+
+@pytest.mark.parametrize("failure", [socket.gaierror(), UnicodeError()])
+def test_a_name_that_leads_nowhere_is_an_address_without_a_bundle(
+    failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object, **__: object) -> list[tuple[object, ...]]:
+        raise failure
+
+    monkeypatch.setattr(socket, "getaddrinfo", none)
+    with (
+        closing(open_source("http://bundles.example/", Limits())) as source,
+        pytest.raises(BundleUnavailable, match=type(failure).__name__),
+    ):
+        source.read("manifest.json", 10)
 
 
 def test_an_allowed_folder_is_read_within_the_limit(tmp_path: Path) -> None:
