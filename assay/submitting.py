@@ -13,7 +13,7 @@ from typing import Any
 from assay.description import AMOUNTS, Description
 from assay.errors import NobodyAudits, NotEnoughTokens, NotServed
 from assay.source import build
-from protocol.bundles import Bundle, BundleError, Limits, committed_terms, write_bundle
+from protocol.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
 from protocol.bundles.sources import open_source
 from protocol.bundles.write import MANIFEST
 from protocol.chain.client import Client
@@ -85,14 +85,16 @@ def prepare(description: Description, home: Home) -> Prepared:
 
 
 def require_served(terms: Terms) -> None:
-    """Raises NotServed unless the bundle can be had where the terms will say."""
+    """Raises NotServed unless the bundle can be had where the terms will say, BundleRefused where it never can."""
     limits = Limits(seconds=SERVED_SECONDS)
     deadline = time.monotonic() + SERVED_SECONDS
     while True:
         try:
-            with closing(open_source(terms.bundle, limits)) as source:
+            with closing(open_source(terms.bundle, limits, anywhere=True)) as source:
                 source.read(MANIFEST, limits.manifest_bytes)
             return
+        except BundleRefused:
+            raise  # waiting does not help
         except BundleError as error:
             if time.monotonic() > deadline:
                 raise NotServed(
@@ -102,8 +104,31 @@ def require_served(terms: Terms) -> None:
         time.sleep(0.3)
 
 
+def is_private(terms: Terms) -> bool:
+    """Whether only those read the bundle who allow its address."""
+    try:
+        open_source(terms.bundle, Limits()).close()
+    except BundleRefused:
+        return True
+    return False
+
+
+def is_posted(client: Client, terms: Terms) -> bool:
+    """Whether a command that was cut short has sent these terms: `post` then finds the task, or waits for it."""
+    return client.market.interrupted("post", terms.abi()) is not None
+
+
 def post(client: Client, terms: Terms) -> int:
     """Lock the escrow and post; the task's id. Raises NobodyAudits, NotEnoughTokens, ChainError."""
+    intent = client.market.interrupted("post", terms.abi())
+    if intent is None:
+        _fund(client, terms)
+    task, _ = client.market.post(terms, intent)
+    return task
+
+
+def _fund(client: Client, terms: Terms) -> None:
+    """Bring the escrow into the vault. Raises NobodyAudits, NotEnoughTokens, ChainError."""
     if not client.audit.live_slots():
         raise NobodyAudits(
             "verifiers: expected at least one registered, got none; wait until `verifier watch` runs on this chain"
@@ -116,8 +141,6 @@ def post(client: Client, terms: Terms) -> int:
             "send tokens to it, on a development chain by `assay mint`"
         )
     client.fund(amount)
-    task, _ = client.market.post(terms)
-    return task
 
 
 def remember(home: Home, client: Client, task: int, file: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from eth_utils.crypto import keccak
@@ -11,6 +12,7 @@ from protocol.chain.connection import BlockId, Connection
 from protocol.chain.errors import AccountError
 from protocol.chain.fees import Call
 from protocol.chain.receipts import Event, Receipt
+from protocol.chain.repeats import Repeats
 from protocol.chain.transactions import Sender
 
 
@@ -24,6 +26,7 @@ class Room:
         self.address = address
         self.connection = connection
         self.sender = sender
+        self._repeats = None if sender is None else Repeats(sender.journal, connection)
 
     def read(self, function: str, *arguments: Any, block: BlockId = "latest") -> Any:
         """The single value (or struct, as a tuple) that a view returns."""
@@ -35,10 +38,11 @@ class Room:
         return self.connection.call(self.contract, self.address, function, *arguments, block=block)
 
     def write(self, function: str, *arguments: Any, intent: str | None = None) -> Receipt:
-        """Send a call and wait for its receipt. Raises AccountError without a sender, and what `Sender.send`
-        raises.
+        """Send a call and wait for its receipt. Without an `intent` it is one of its own, but for the same call of a
+        command that was cut short: what that sent is waited for. Raises AccountError without a sender, and what
+        `Sender.send` raises.
         """
-        if self.sender is None:
+        if self.sender is None or self._repeats is None:
             raise AccountError(
                 f"{self.contract.name}.{function}",
                 expected="an account to send from",
@@ -46,14 +50,34 @@ class Room:
                 remedy="connect with an account",
             )
         data = self.contract.encode(function, arguments)
-        return self.sender.send(Call(self.address, data, f"{self.contract.name}.{function}"), intent)
+        call = Call(self.address, data, f"{self.contract.name}.{function}")
+        if intent is not None:
+            return self.sender.send(call, intent)
+        with self._repeats.intent(self._named(function, arguments)) as own:
+            return self.sender.send(call, own)
+
+    def interrupted(self, function: str, *arguments: Any) -> str | None:
+        """The intent of such a call whose end nobody saw, mined by now or not; None without one."""
+        return None if self._repeats is None else self._repeats.left(self._named(function, arguments))
 
     def write_once(self, function: str, *arguments: Any, about: str = "") -> Receipt:
         """As `write`, but the same call (with the same `about`) is never carried out twice, whatever is
         restarted.
         """
+        return self.write(function, *arguments, intent=self._intent(function, arguments, about))
+
+    def begun(self, function: str, *arguments: Any, about: str = "") -> bool:
+        """Whether such a `write_once` was signed before and may be, or is, mined: then nothing new is sent for it."""
+        return self.sender is not None and bool(
+            self.sender.journal.of_intent(self._intent(function, arguments, about))
+        )
+
+    def _named(self, function: str, arguments: Sequence[Any]) -> str:
+        return f"own:{self._intent(function, arguments, '')}"
+
+    def _intent(self, function: str, arguments: Sequence[Any], about: str) -> str:
         digest = keccak(self.contract.encode(function, arguments)).hex()
-        return self.write(function, *arguments, intent=f"{self.address}:{function}:{about}:{digest}")
+        return f"{self.address}:{function}:{about}:{digest}"
 
     def events(self, receipt: Receipt) -> list[Event]:
         """The events that this contract left in a receipt."""

@@ -1,0 +1,115 @@
+"""Commands that are cut short and repeated: what the first one sent counts, and nothing goes out twice."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from assay.submitting import is_posted, post
+from protocol.chain.client import Client, connect
+from protocol.chain.deployment import Deployment
+from protocol.chain.devnet import Devnet
+from protocol.chain.errors import NotMined
+from protocol.chain.transactions import Sending
+from tests.chain.conftest import QUICK, Connect
+from tests.chain.trees import fund, terms
+
+pytestmark = pytest.mark.chain
+
+
+class CutShort(Exception):
+    """The command dies at this point."""
+
+
+def cut_short(client: Client, monkeypatch: pytest.MonkeyPatch, *, arrives: bool) -> None:
+    """From now on the command dies when it sends, before or after the node has the transaction."""
+    real = client.connection.broadcast
+
+    def broadcast(raw: bytes) -> str:
+        if arrives:
+            real(raw)
+        raise CutShort
+
+    monkeypatch.setattr(client.connection, "broadcast", broadcast)
+
+
+@pytest.mark.parametrize("arrives", [False, True])
+def test_a_post_repeated_after_it_was_cut_short_is_one_task_and_one_escrow(
+    chain: Devnet, deployed: Deployment, connected: Connect, monkeypatch: pytest.MonkeyPatch, arrives: bool
+) -> None:
+    verifier = connected(3)
+    fund(verifier, 100)
+    verifier.audit.register(1)
+    asked = terms()
+    escrow = asked.escrow(deployed.parameters.draw_fee)
+    with connect(chain.url, deployed, "dev:5", sending=QUICK) as dying:
+        dying.token.mint(dying.address, 3 * escrow)
+        dying.fund(escrow)
+        cut_short(dying, monkeypatch, arrives=arrives)
+        assert not is_posted(dying, asked)
+        with pytest.raises(CutShort):
+            post(dying, asked)
+    with connect(chain.url, deployed, "dev:5", sending=QUICK) as again:
+        assert is_posted(again, asked)
+        assert post(again, asked) == 1
+        assert (again.market.tasks(), again.token.balance_of(again.address)) == (1, 2 * escrow)
+        assert not is_posted(again, asked), "its end was seen"
+        assert post(again, asked) == 2
+        assert again.token.balance_of(again.address) == escrow
+
+
+def test_a_deposit_that_is_not_mined_yet_is_waited_for_and_one_that_is_was_another(
+    chain: Devnet, client: Client
+) -> None:
+    client.token.mint(client.address, 20)
+    client.token.approve(client.vault.address, 20)
+    assert client.sender is not None
+    client.sender.sending = Sending(timeout=0.1, poll=0.02)
+    chain.connection.request("evm_setAutomine", False)
+    try:
+        for _ in range(2):
+            with pytest.raises(NotMined, match="repeating the command waits for the same transaction"):
+                client.vault.deposit(5)
+        assert len(client.sender.journal.pending()) == 1
+        chain.mine()
+    finally:
+        chain.connection.request("evm_setAutomine", True)
+    client.sender.sending = QUICK
+    assert client.vault.free(client.address) == 5
+    client.vault.deposit(5)
+    assert client.vault.free(client.address) == 10
+
+
+def test_threads_that_send_the_same_call_send_it_each(client: Client) -> None:
+    failures: list[BaseException] = []
+
+    def mint() -> None:
+        try:
+            client.token.mint(client.address, 3)
+        except BaseException as error:
+            failures.append(error)
+
+    before = client.token.balance_of(client.address)
+    threads = [threading.Thread(target=mint) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert client.token.balance_of(client.address) - before == 18
+
+
+def test_an_attempt_whose_replacement_was_mined_is_not_waited_for(chain: Devnet, client: Client) -> None:
+    assert client.sender is not None
+    before = client.token.balance_of(client.address)
+    client.sender.sending = Sending(timeout=20, poll=0.02, replace_after=0.2)
+    chain.connection.request("evm_setAutomine", False)
+    try:
+        threading.Timer(0.7, chain.mine).start()
+        client.token.mint(client.address, 4)
+    finally:
+        chain.connection.request("evm_setAutomine", True)
+    assert client.sender.journal.pending(), "the attempts that were replaced"
+    client.token.mint(client.address, 4)
+    assert client.token.balance_of(client.address) - before == 8
