@@ -115,3 +115,4 @@ studies: $(PYTHON_READY)
 clean:
 	rm -rf build .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f protocol/numerics/kernels/_native*.so protocol/commitments/_native*.so
