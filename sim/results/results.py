@@ -73,15 +73,16 @@ def run(
     """Play a study and return its rows; for notebooks.
 
     `study` is a name that `sim list` shows or the path of a Python file. `params` maps parameters to a number, a
-    sequence, or a text as --param takes it ("100:5000:20"); amounts are tokens. Without `out` the rows live as long as
-    the result. With more than one job a script needs `if __name__ == "__main__":` around the call. Raises SimError.
+    sequence, or a text as --param takes it ("100:5000:20"); amounts are tokens. Without `out` the folder lives as
+    long as the result or its `rows`. With more than one job a script needs `if __name__ == "__main__":` around the
+    call. Raises SimError.
     """
     asked = plan(study, axes_of(found(study), texts(params or {})), runs=runs, rounds=rounds, seed=seed)
-    folder = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="sim-"))
-    results = fill(asked, Folder.open(folder, manifest_of(asked)), here if jobs == 1 else pool(jobs))
+    path = Path(out) if out is not None else Path(tempfile.mkdtemp(prefix="sim-"))
+    folder = Folder.open(path, manifest_of(asked))
     if out is None:
-        weakref.finalize(results, shutil.rmtree, folder, ignore_errors=True)
-    return results
+        weakref.finalize(folder, shutil.rmtree, path, ignore_errors=True)
+    return fill(asked, folder, here if jobs == 1 else pool(jobs))
 
 
 def fill(asked: Plan, folder: Folder, workers: Workers, *, progress: Progress | None = None) -> Results:

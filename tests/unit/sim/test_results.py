@@ -323,7 +323,10 @@ def test_a_notebook_gets_rows_and_its_folder_goes_with_them() -> None:
     assert sorted(set(results.rows["stake"])) == [500e6, 600e6]
     path = results.folder.path
     assert path.exists()
+    rows = results.rows
     del results
+    assert rows["convicted"].size == 6
+    del rows
     assert not path.exists()
     with pytest.raises(SimError, match="stake: expected"):
         sim.run("baseline", params={"stake": -1})
