@@ -19,7 +19,7 @@ def contracts_project(root: Path, test_source: str) -> Path:
     for name in SHARED:
         (root / name).symlink_to(REPOSITORY / name)
     (root / "tests" / "vectors").mkdir(parents=True)
-    for folder in ("src", "script", "test"):
+    for folder in ("src", "test"):
         (root / "contracts" / folder).mkdir(parents=True)
     (root / "contracts" / "src" / "Empty.sol").write_text(EMPTY)
     (root / "contracts" / "test" / "Subject.t.sol").write_text(test_source)
