@@ -26,6 +26,7 @@ from benchmarks import (
 )
 from benchmarks.measure import Row
 from benchmarks.place import where
+from protocol.runtime.process import keep_memory
 
 GROUPS = {
     "capturing": capturing.rows,
@@ -55,6 +56,7 @@ def main() -> None:
         "--record", action="store_true", help="also write docs/performance.md and its plot, after every group"
     )
     arguments = parser.parse_args()
+    keep_memory()  # as every command does that trains or simulates; what runs beside it has it too
     measured_at = where()
     found = {}
     for group in arguments.rows:

@@ -9,7 +9,7 @@ from statistics import median
 
 from benchmarks.measure import Row, seconds
 
-COMMANDS = ("assay", "solver", "verifier")
+COMMANDS = ("assay", "solver", "verifier", "sim")
 
 
 def rows() -> list[Row]:

@@ -66,7 +66,6 @@ def terms() -> dict[str, float]:
 
 def rows() -> list[Row]:
     """Task-rounds a second, and how many times as fast as each rival."""
-    keep_memory()
     return [*_speeds(), *_beside()]
 
 

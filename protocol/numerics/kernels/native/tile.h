@@ -1,5 +1,7 @@
-// The product of two packed panels in i32 registers, for the instruction set that the including file has chosen.
+// What is written by hand for the instruction set that the including file has chosen: the product of two packed panels
+// in i32 registers, and the turning of rows of pairs into pairs of rows.
 #include <cstdint>
+#include <cstring>
 
 #include "variant.h"
 
@@ -12,6 +14,13 @@ namespace {
 
 #if defined(ASSAY_PORTABLE) || !defined(__x86_64__)
 
+// Four pairs of four rows, which lie `apart` i16 from each other, to four rows of four pairs, `stride` bytes from pair
+// to pair.
+inline void turn_pairs(const int16_t *rows, int64_t apart, char *out, int64_t stride) {
+    for (int k = 0; k < 4; ++k)
+        for (int r = 0; r < 4; ++r) std::memcpy(out + k * stride + 4 * r, rows + r * apart + 2 * k, 4);
+}
+
 void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
     uint32_t acc[PANEL_X * PANEL_Y] = {0};  // unsigned: partial sums may wrap
     for (int64_t p = 0; p < pairs; ++p, x += 2 * PANEL_X, y += 2 * PANEL_Y)
@@ -22,7 +31,20 @@ void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c
     for (int i = 0; i < PANEL_X * PANEL_Y; ++i) c[i] = static_cast<int32_t>(acc[i]);
 }
 
-#elif defined(ASSAY_AVX512VNNI)
+#else  // SSE2, which every x86-64 has, turns pairs; each set multiplies by itself
+
+inline void turn_pairs(const int16_t *rows, int64_t apart, char *out, int64_t stride) {
+    __m128i row[4];
+    for (int r = 0; r < 4; ++r) row[r] = _mm_loadu_si128(reinterpret_cast<const __m128i *>(rows + r * apart));
+    const __m128i low01 = _mm_unpacklo_epi32(row[0], row[1]), high01 = _mm_unpackhi_epi32(row[0], row[1]);
+    const __m128i low23 = _mm_unpacklo_epi32(row[2], row[3]), high23 = _mm_unpackhi_epi32(row[2], row[3]);
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(out), _mm_unpacklo_epi64(low01, low23));
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(out + stride), _mm_unpackhi_epi64(low01, low23));
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(out + 2 * stride), _mm_unpacklo_epi64(high01, high23));
+    _mm_storeu_si128(reinterpret_cast<__m128i *>(out + 3 * stride), _mm_unpackhi_epi64(high01, high23));
+}
+
+#if defined(ASSAY_AVX512VNNI)
 
 void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
     __m512i acc[PANEL_X][2];
@@ -73,7 +95,7 @@ void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c
         }
 }
 
-#else  // SSE2, which every x86-64 has
+#else
 
 void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
     constexpr int ROWS = 4;  // 4 x 8 results are 8 of 16 registers
@@ -102,6 +124,7 @@ void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c
         }
 }
 
+#endif
 #endif
 
 }  // namespace

@@ -64,8 +64,12 @@ template <> inline RowScale scale_of_row(const Source &s, int64_t row, const flo
     return row_scale(exponent_of(largest), s.bits);
 }
 
-// A bound of a square in quarters, so that CHUNK of them stay below 2^31: 64 * (8256^2 / 4 + 1) < 2^30.1. Zero of zero.
-inline int32_t quarter_square(int32_t q) { return (q * q + 3) >> 2; }
+constexpr int HALF = CHUNK / 2;  // terms whose squares add up below 2^32: 32 * 8256^2 < 2^31.1
+
+inline uint32_t square(int32_t q) { return static_cast<uint32_t>(q * q); }
+
+// A quarter, rounded up: those of two halves of a chunk add up below 2^31, and only that of zero is zero.
+inline int32_t quarter(uint32_t squares) { return static_cast<int32_t>((squares >> 2) + ((squares & 3) != 0)); }
 
 // One chunk of a row into every plane; returns nothing but fills bounds[p] with four times less than the squared norm.
 template <class T, int PLANES>
@@ -74,14 +78,14 @@ inline void quantise_chunk(const T *__restrict x, const RowScale &scale, int16_t
     alignas(64) int32_t m[CHUNK];
     for (int k = 0; k < CHUNK; ++k) m[k] = integer(x[k], scale);
     for (int p = 0; p < PLANES; ++p) {
-        int32_t bound = 0;
         int16_t *__restrict out = planes[p];
-        for (int k = 0; k < CHUNK; ++k) {
-            const int32_t q = plane_of<PLANES>(m[k], p);
-            out[k] = static_cast<int16_t>(q);
-            bound += quarter_square(q);
+        for (int k = 0; k < CHUNK; ++k) out[k] = static_cast<int16_t>(plane_of<PLANES>(m[k], p));
+        uint32_t first = 0, second = 0;
+        for (int k = 0; k < HALF; ++k) {
+            first += square(out[k]);
+            second += square(out[HALF + k]);
         }
-        bounds[p] = bound;
+        bounds[p] = quarter(first) + quarter(second);
     }
 }
 
@@ -100,7 +104,7 @@ void pack_rows(const Source &s, const Packed &to, int64_t first, int64_t end) {
             scales[r] = r < inside ? scale_of_row<T>(s, row, data + row * s.row_stride) : RowScale{0.0f, 0, 0.0};
             to.scales[row] = scales[r].scale;
         }
-        std::memset(block, 0, sizeof(block));
+        if (inside < PANEL) std::memset(block, 0, sizeof(block));
         for (int64_t c = 0; c < chunks; ++c) {
             const int64_t start = c * CHUNK;
             const int count = static_cast<int>(s.terms - start < CHUNK ? s.terms - start : CHUNK);
@@ -123,7 +127,11 @@ void pack_rows(const Source &s, const Packed &to, int64_t first, int64_t end) {
                 to.norms[p][panel * chunks + c] = 4.0f * static_cast<float>(largest[p]);
                 char *out = reinterpret_cast<char *>(to.data[p] + panel * padded * PANEL + start * PANEL);
                 const int pairs = (count + 1) / 2;
-                for (int k = 0; k < pairs; ++k)
+                int k = 0;
+                for (; k + 4 <= pairs; k += 4)
+                    for (int r = 0; r < PANEL; r += 4)
+                        turn_pairs(&block[p][r][2 * k], CHUNK, out + (k * PANEL + r) * 4, 4 * PANEL);
+                for (; k < pairs; ++k)
                     for (int r = 0; r < PANEL; ++r)
                         std::memcpy(out + (k * PANEL + r) * 4, &block[p][r][2 * k], 4);
             }
@@ -132,6 +140,12 @@ void pack_rows(const Source &s, const Packed &to, int64_t first, int64_t end) {
 }
 
 constexpr int STRIP = 128;  // rows of a strip with the lanes that fill it up: 10 panels of 12, or 4 of 32
+constexpr int AHEAD = 8;    // terms: each begins on another page, where no processor fetches ahead by itself
+
+// Asks for a term's elements of a strip.
+template <class T> inline void fetch(const T *term, int count) {
+    for (int r = 0; r < count; r += 64 / static_cast<int>(sizeof(T))) __builtin_prefetch(term + r);
+}
 
 template <class T> inline void column_scales(const Source &s, int64_t row, int count, RowScale *scales);
 
@@ -150,23 +164,25 @@ template <> inline void column_scales<float>(const Source &s, int64_t row, int c
         for (int64_t k = 0; k < s.terms; ++k, x += s.term_stride)
             for (int r = 0; r < count; ++r) largest[r] = magnitude(x[r]) > largest[r] ? magnitude(x[r]) : largest[r];
     else
-        for (int64_t k = 0; k < s.terms; ++k, x += s.term_stride)
+        for (int64_t k = 0; k < s.terms; ++k, x += s.term_stride) {
+            if (k + AHEAD < s.terms) fetch(x + AHEAD * s.term_stride, STRIP);
             for (int r = 0; r < STRIP; ++r) largest[r] = magnitude(x[r]) > largest[r] ? magnitude(x[r]) : largest[r];
+        }
     for (int r = 0; r < count; ++r) scales[r] = row_scale(exponent_of(largest[r]), s.bits);
 }
 
-// Two terms of a strip into pairs, and their squares into the bounds of the norms.
+// Two terms of a strip into pairs; their squares onto those of the terms before.
 template <class T, int PLANES>
 inline void quantise_strip(const T *__restrict low, const T *__restrict high, const float *__restrict factor,
                            const int32_t *__restrict mask, uint32_t (*__restrict pairs)[STRIP],
-                           int32_t (*__restrict bounds)[STRIP]) {
+                           uint32_t (*__restrict squares)[STRIP]) {
     for (int r = 0; r < STRIP; ++r) {
         const RowScale scale = {factor[r], mask[r], 0.0};
         const int32_t m0 = integer(low[r], scale), m1 = integer(high[r], scale);
         for (int p = 0; p < PLANES; ++p) {
             const int32_t q0 = plane_of<PLANES>(m0, p), q1 = plane_of<PLANES>(m1, p);
             pairs[p][r] = pair_of(q0, q1);
-            bounds[p][r] += quarter_square(q0) + quarter_square(q1);
+            squares[p][r] += square(q0) + square(q1);
         }
     }
 }
@@ -191,8 +207,13 @@ void pack_columns(const Source &s, const Packed &to, int64_t first, int64_t end)
     for (int64_t c = 0; c < chunks; ++c) {
         const int64_t start = c * CHUNK, stop = start + CHUNK < s.terms ? start + CHUNK : s.terms;
         alignas(64) int32_t bounds[PLANES][STRIP] = {{0}};
+        alignas(64) uint32_t squares[PLANES][STRIP] = {{0}};
         for (int64_t k = start; k < stop; k += 2) {
             const T *low = x + k * s.term_stride, *high = low + s.term_stride;
+            if (k + AHEAD + 1 < s.terms) {
+                fetch(low + AHEAD * s.term_stride, inside);
+                fetch(high + AHEAD * s.term_stride, inside);
+            }
             if (!whole_strip || k + 1 == s.terms) {
                 std::memcpy(edge[0], low, sizeof(T) * inside);
                 if (k + 1 < s.terms)
@@ -201,11 +222,14 @@ void pack_columns(const Source &s, const Packed &to, int64_t first, int64_t end)
                     std::memset(edge[1], 0, sizeof(edge[1]));
                 low = edge[0], high = edge[1];
             }
-            quantise_strip<T, PLANES>(low, high, factor, mask, pairs, bounds);
+            quantise_strip<T, PLANES>(low, high, factor, mask, pairs, squares);
             for (int p = 0; p < PLANES; ++p)
                 for (int64_t i = first; i < end; ++i)
                     std::memcpy(to.data[p] + i * padded * PANEL + k * PANEL, pairs[p] + (i - first) * PANEL,
                                 PANEL * 4);
+            if (k + 2 - start == HALF || k + 2 >= stop)
+                for (int p = 0; p < PLANES; ++p)
+                    for (int r = 0; r < STRIP; ++r) bounds[p][r] += quarter(squares[p][r]), squares[p][r] = 0;
         }
         for (int p = 0; p < PLANES; ++p)
             for (int64_t i = first; i < end; ++i) {
