@@ -60,31 +60,32 @@ class Follower:
         self._stops: list[tuple[int, str]] = []
 
     def poll(self, upto: int | None = None) -> Batch:
-        """Events since the last poll, up to block `upto` or the newest confirmed one. Raises UnstableChain,
-        RpcError.
+        """Events since the last poll that returned, up to block `upto` or the newest confirmed one. Raises
+        UnstableChain, RpcError.
         """
-        rewound = self._rewind()
+        stops = self._standing()
+        rewound = None
+        if len(stops) < len(self._stops):
+            rewound = stops[-1][0] if stops else self._first - 1
         newest = self._connection.block().number - self._confirmations
         end = newest if upto is None else min(upto, newest)
-        begin = self._stops[-1][0] + 1 if self._stops else self._first
+        begin = stops[-1][0] + 1 if stops else self._first
         events: list[Event] = []
         while begin <= end:
             last, logs, stop = self._read(begin, min(end, begin + self._span - 1))
             events += decode_logs(logs, self._contracts)
-            self._stops = [*self._stops, (last, stop)][-KEPT:]
+            stops.append((last, stop))
             begin = last + 1
+        # Only now: after an error in a later span nobody has seen the events of the earlier ones.
+        self._stops = stops[-KEPT:]
         return Batch(tuple(events), end, rewound)
 
-    def _rewind(self) -> int | None:
-        """Forget the stops that a re-organisation took away; the block that still stands, None if nothing
-        changed.
-        """
-        known = len(self._stops)
-        while self._stops and not self._stands(*self._stops[-1]):
-            self._stops.pop()
-        if len(self._stops) == known:
-            return None
-        return self._stops[-1][0] if self._stops else self._first - 1
+    def _standing(self) -> list[tuple[int, str]]:
+        """The stops but for those that a re-organisation took away."""
+        stops = list(self._stops)
+        while stops and not self._stands(*stops[-1]):
+            stops.pop()
+        return stops
 
     def _stands(self, number: int, block_hash: str) -> bool:
         try:

@@ -9,7 +9,7 @@ import pytest
 
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
-from protocol.chain.errors import RpcRefused, UnstableChain
+from protocol.chain.errors import RpcRefused, RpcUnavailable, UnstableChain
 from protocol.chain.events import Batch, Follower
 
 pytestmark = pytest.mark.chain
@@ -127,3 +127,45 @@ def test_hashes_that_never_settle_are_an_error(client: Client, monkeypatch: pyte
     monkeypatch.setattr(client.connection, "raw_block", restless)
     with pytest.raises(UnstableChain, match="more confirmations"):
         follow(client).poll()
+
+
+def unanswered_once(client: Client, monkeypatch: pytest.MonkeyPatch, question: int) -> None:
+    """The node is out of reach at this question for logs, and is back at the next."""
+    real = client.connection.request
+    asked = iter(range(1_000_000))
+
+    def frail(method: str, *parameters: Any, **options: Any) -> Any:
+        if method == "eth_getLogs" and next(asked) == question:
+            raise RpcUnavailable(client.connection.url, ConnectionResetError())
+        return real(method, *parameters, **options)
+
+    monkeypatch.setattr(client.connection, "request", frail)
+
+
+def test_what_was_read_before_an_error_is_returned_by_the_next_poll(
+    client: Client, deposit: Deposit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = follow(client, span=1)
+    follower.poll()
+    for amount in (1, 2, 3):
+        deposit(amount)
+    unanswered_once(client, monkeypatch, 2)
+    with pytest.raises(RpcUnavailable):
+        follower.poll()
+    assert amounts(follower.poll()) == [1, 2, 3]
+
+
+def test_a_reorganisation_is_told_by_the_next_poll_that_returns(
+    client: Client, deposit: Deposit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deposit(1)
+    follower = follow(client)
+    follower.poll()
+    common = client.connection.block().number
+    deposit(2)
+    assert amounts(follower.poll()) == [2]
+    client.connection.request("anvil_reorg", 1, [])
+    unanswered_once(client, monkeypatch, 0)
+    with pytest.raises(RpcUnavailable):
+        follower.poll()
+    assert follower.poll().rewound == common
