@@ -3,7 +3,7 @@
 One process sends from an account at a time (a file lock says so). A transaction is signed, written to the
 journal, and only then handed to the node; whatever happens in between, the same bytes are looked up or handed
 over again, so an intent is never carried out twice. A transaction that is not mined for a while is replaced
-by one with the same nonce and a higher fee.
+by one with the same nonce and a higher fee; so is every earlier one of the account that stands before it.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ class Sender:
         self._lock_file = _lock(folder / f"{self.address}.lock", self.address)
         self.journal = Journal(folder / f"{self.address}.sqlite")
         self._nonces = threading.Lock()
+        self._offered: dict[int, float] = {}
+        """When the fee of a nonce was last chosen; of an earlier process's nonce, when it was first pushed."""
 
     def send(self, call: Call, intent: str | None = None) -> Receipt:
         """Carry out an intent once, and return its receipt, also when an earlier process began it.
@@ -88,26 +90,30 @@ class Sender:
             entries = self.journal.of_intent(intent)
             if entries and self._is_lost(entries):
                 entries = []
-            if not entries:
+            if entries:
+                self._hand_over_again(entries[-1])
+            else:
                 entries = [self._sign(call, intent)]
-            self._hand_over(entries[-1])
+                self._hand_over(entries[0])
         return self._wait(entries[0], call)
 
     def recover(self) -> int:
-        """After a restart: hand over again what the journal holds and the chain does not; how many there
-        were.
+        """After a restart: hand over again what the journal holds and the chain does not; how many nonces
+        there were.
 
         Also transactions that a re-organisation took away. Does not wait for receipts.
         """
         recent = self.connection.block().number - REORG_DEPTH
-        count = 0
+        gone: set[int] = set()
         with self._nonces:
             for entry in [*self.journal.pending(), *self.journal.mined_since(recent)]:
                 if self.connection.receipt(entry.hash) is None and not self._is_lost([entry]):
                     self.journal.mark(entry.hash, Status.PENDING)
-                    self._hand_over(entry)
-                    count += 1
-        return count
+                    gone.add(entry.nonce)
+            for entry in self._newest():
+                if entry.nonce in gone:
+                    self._hand_over_again(entry)
+        return len(gone)
 
     def close(self) -> None:
         """Give the account's lock back."""
@@ -141,11 +147,12 @@ class Sender:
             None,
         )
         self.journal.write(entry)
+        self._offered[entry.nonce] = time.monotonic()
         return entry
 
     def _next_nonce(self) -> int:
-        """The first nonce that neither the node nor the journal holds a transaction for; fills gaps, so
-        nothing jams.
+        """The first nonce that neither the node nor the journal holds a transaction for; fills gaps. What the
+        journal holds and the node lost is no gap: `_push` hands it over.
         """
         nonce = self.connection.transaction_count(self.address, "pending")
         taken = {entry.nonce for entry in self.journal.pending()}
@@ -153,12 +160,38 @@ class Sender:
             nonce += 1
         return nonce
 
+    def _newest(self) -> list[Entry]:
+        """The latest attempt at each nonce that may or may not be mined, by nonce."""
+        return list({entry.nonce: entry for entry in self.journal.pending()}.values())
+
     # ------------------------------------------------------------------ after signing
 
     def _hand_over(self, entry: Entry) -> None:
-        """Give the node a journalled transaction. Harmless to repeat: the bytes, hence the hash, are the
-        same.
+        """Give the node a journalled transaction; what it refuses is dropped. Harmless to repeat: the bytes,
+        hence the hash, are the same.
         """
+        try:
+            self._offer(entry)
+        except RpcRefused:
+            self.journal.mark(entry.hash, Status.DROPPED)
+            raise
+
+    def _hand_over_again(self, entry: Entry) -> None:
+        """Give the node what it has lost, or never got; with a higher fee if it refuses it by now, as after a
+        rise of the base fee. The caller holds the lock.
+        """
+        if self.connection.knows(entry.hash):
+            return
+        try:
+            self._offer(entry)
+        except RpcRefused:
+            try:
+                self._replace(entry)
+            except RpcRefused:
+                self.journal.mark(entry.hash, Status.DROPPED)
+                raise
+
+    def _offer(self, entry: Entry) -> None:
         try:
             self.connection.broadcast(entry.raw)
         except RpcUnavailable:
@@ -167,7 +200,6 @@ class Sender:
             message = error.message.lower()
             if "already" in message or "nonce too low" in message or "underpriced" in message:
                 return  # known to the node, mined, or a replacement of ours is
-            self.journal.mark(entry.hash, Status.DROPPED)
             raise
 
     def _is_lost(self, entries: list[Entry]) -> bool:
@@ -187,9 +219,15 @@ class Sender:
 
     def _wait(self, first: Entry, call: Call) -> Receipt:
         """Until the transaction, or one that raised its fee, is mined and confirmed."""
-        started = raised = looked = time.monotonic()
+        started = looked = time.monotonic()
         while True:
             entries = [e for e in self.journal.of_intent(first.intent) if e.nonce == first.nonce]
+            if not entries:
+                raise RpcRefused(
+                    call.label,
+                    "no attempt left: each was refused, or its nonce taken",
+                    "repeat the command: it is signed anew",
+                )
             receipt = self._mined(entries, call)
             if receipt is not None:
                 return receipt
@@ -201,14 +239,26 @@ class Sender:
                     got="none",
                     remedy="see whether the chain makes blocks; repeating the command waits for the same transaction",
                 )
-            if now - looked > LOOK_AGAIN:
+            if now - looked > min(LOOK_AGAIN, self.sending.replace_after):
                 looked = now
-                if not self.connection.knows(entries[-1].hash):
-                    self._hand_over(entries[-1])
-            if now - raised > self.sending.replace_after:
-                raised = now
-                self._replace(entries[-1])
+                self._push(first.nonce)
             time.sleep(self.sending.poll)
+
+    def _push(self, nonce: int) -> None:
+        """Hand over again what the node lost, and raise the fee of what it leaves lying, up to `nonce`.
+
+        Also for intents that nobody waits for any more: nothing is mined before all that has a lower nonce.
+        """
+        with self._nonces:
+            mined = self.connection.transaction_count(self.address)
+            self._offered = {n: since for n, since in self._offered.items() if n >= mined}
+            for entry in self._newest():
+                if not mined <= entry.nonce <= nonce:
+                    continue
+                self._hand_over_again(entry)
+                offered = self._offered.setdefault(entry.nonce, time.monotonic())
+                if time.monotonic() - offered > self.sending.replace_after:
+                    self._replace(entry)
 
     def _mined(self, entries: list[Entry], call: Call) -> Receipt | None:
         for entry in entries:
@@ -243,10 +293,11 @@ class Sender:
         return Reverted(call.label, "NoReason", {"transaction": receipt.transaction}, receipt.gas_used)
 
     def _replace(self, entry: Entry) -> None:
-        """The same call with the same nonce and a fee that nodes accept as a replacement ."""
+        """The same call with the same nonce and a fee that nodes accept as a replacement. The caller holds the
+        lock.
+        """
         fields = higher_offer(self.connection, self.address, entry.raw)
-        with self._nonces:
-            self._hand_over(self._write(fields, entry.intent, entry.label))
+        self._hand_over(self._write(fields, entry.intent, entry.label))
 
 
 def _lock(path: Path, address: str) -> Any:

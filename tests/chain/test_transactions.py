@@ -25,7 +25,7 @@ from protocol.chain.errors import (
     RpcUnavailable,
 )
 from protocol.chain.fees import Call
-from protocol.chain.journal import Journal, Status
+from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.transactions import Sender, Sending
 from tests.chain.conftest import QUICK, Connect
 from tests.chain.trees import fund, terms
@@ -196,6 +196,54 @@ def test_a_transaction_that_the_node_lost_is_handed_over_again(chain: Devnet, se
         chain.connection.request("evm_setAutomine", True)
     assert known == [False]
     assert [entry.hash for entry in sender.journal.of_intent("lost")] == [receipt.transaction]
+
+
+def orphan(chain: Devnet, sender: Sender) -> Entry:
+    """A transaction that nobody waits for any more, lost by a node that was restarted."""
+    sender.sending = Sending(timeout=0.1, poll=0.02)
+    chain.connection.request("evm_setAutomine", False)
+    try:
+        with pytest.raises(NotMined):
+            sender.send(transfer(4), "orphan")
+        (entry,) = sender.journal.of_intent("orphan")
+        chain.connection.request("anvil_dropTransaction", entry.hash)
+    finally:
+        chain.connection.request("evm_setAutomine", True)
+    assert not chain.connection.knows(entry.hash)
+    return entry
+
+
+def test_a_lost_transaction_that_nobody_waits_for_does_not_hold_up_the_next(
+    chain: Devnet, sender: Sender
+) -> None:
+    before = chain.connection.balance(NOWHERE)
+    lost = orphan(chain, sender)
+    sender.sending = QUICK
+    sender.send(transfer(5), "next")
+    assert chain.connection.receipt(lost.hash) is not None
+    assert chain.connection.balance(NOWHERE) - before == 9
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_lost_transaction_that_offers_too_little_by_now_does_not_hold_up_the_next(
+    chain: Devnet, sender: Sender, restarted: bool
+) -> None:
+    before, usual = chain.connection.balance(NOWHERE), chain.connection.block().base_fee
+    lost = orphan(chain, sender)
+    # A hundred times the base fee: far beyond the twice of it that the lost transaction offers.
+    chain.connection.request("anvil_setNextBlockBaseFeePerGas", hex(100 * usual))
+    chain.mine()
+    try:
+        assert chain.connection.block().base_fee == 100 * usual
+        sender.sending = Sending(timeout=30, poll=0.01, replace_after=3)
+        if restarted:
+            assert sender.recover() == 1
+        sender.send(transfer(5), "next")
+    finally:
+        chain.connection.request("anvil_setNextBlockBaseFeePerGas", hex(usual))
+    assert chain.connection.receipt(lost.hash) is None
+    assert sender.send(transfer(4), "orphan").transaction != lost.hash
+    assert chain.connection.balance(NOWHERE) - before == 9
 
 
 def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(chain: Devnet) -> None:
