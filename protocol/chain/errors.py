@@ -28,6 +28,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from protocol.runtime.addresses import public_part
+
 
 class ChainError(Exception):
     """Base of every error raised by `protocol.chain`. `expected`, `got` and `remedy` are for display."""
@@ -49,7 +51,7 @@ class RpcUnavailable(RpcError):
     def __init__(self, url: str, cause: Exception) -> None:
         super().__init__(
             "RPC",
-            expected=f"an Ethereum node at {url}",
+            expected=f"an Ethereum node at {public_part(url)}",
             got=f"{type(cause).__name__}",
             remedy="start the node (`assay devnet`) or name its URL",
         )
@@ -68,7 +70,7 @@ class WrongChain(ChainError):
 
     def __init__(self, url: str, expected: int, got: int) -> None:
         super().__init__(
-            f"chain id at {url}",
+            f"chain id at {public_part(url)}",
             expected=expected,
             got=got,
             remedy="name the URL of a node of the right chain",

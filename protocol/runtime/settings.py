@@ -1,7 +1,9 @@
 """Settings of a command: flags over environment over the settings file over defaults, each with its source.
 
 A command describes its settings as a pydantic model; `load` fills it. The file is TOML with one table per
-command. Fields whose `json_schema_extra` says `{"secret": True}` are masked when shown.
+command; in an environment variable the items of a list stand between commas. Fields whose
+`json_schema_extra` says `{"secret": True}` are masked when shown, and `rpc`, which every command has, is cut
+to the node's host.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_origin
 
+from protocol.runtime.addresses import public_part
 from protocol.runtime.exits import OperatorError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
 
     Model = TypeVar("Model", bound=BaseModel)
 else:
@@ -38,13 +42,11 @@ class Loaded(Generic[Model]):
 
     def rows(self) -> list[tuple[str, str, str]]:
         """(name, value, source) of every setting, secrets masked: what `config show` prints."""
-        found = []
-        for name, field in type(self.values).model_fields.items():
-            extra = field.json_schema_extra
-            value = getattr(self.values, name)
-            secret = isinstance(extra, dict) and bool(extra.get("secret")) and value is not None
-            found.append((name, MASK if secret else str(value), self.sources[name]))
-        return found
+        fields = type(self.values).model_fields
+        return [
+            (name, _shown(name, field, getattr(self.values, name)), self.sources[name])
+            for name, field in fields.items()
+        ]
 
 
 def load(
@@ -74,7 +76,8 @@ def load(
         if flags.get(name) is not None:
             values[name], sources[name] = flags[name], "flag"
         elif variable in environment:
-            values[name], sources[name] = environment[variable], f"environment {variable}"
+            values[name] = _from_text(model.model_fields[name], environment[variable])
+            sources[name] = f"environment {variable}"
         elif name in in_file:
             values[name], sources[name] = in_file[name], f"file {file}"
         else:
@@ -85,9 +88,29 @@ def load(
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else section
         source = sources.get(name, "default")
+        secret = name in model.model_fields and _is_secret(model.model_fields[name])
+        got = MASK if secret else repr(first.get("input"))
         raise SettingsError(
-            f"setting {name} from {source}: {first['msg']}, got {first.get('input')!r}; correct it there"
+            f"setting {name} from {source}: {first['msg']}, got {got}; correct it there"
         ) from error
+
+
+def _from_text(field: FieldInfo, text: str) -> object:
+    """An environment variable's value as the model takes it."""
+    if get_origin(field.annotation) is not tuple:
+        return text
+    return tuple(item.strip() for item in text.split(",")) if text.strip() else ()
+
+
+def _shown(name: str, field: FieldInfo, value: object) -> str:
+    if value is not None and _is_secret(field):
+        return MASK
+    return public_part(str(value)) if name == "rpc" else str(value)
+
+
+def _is_secret(field: FieldInfo) -> bool:
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("secret"))
 
 
 def _table(file: Path, section: str) -> dict[str, Any]:

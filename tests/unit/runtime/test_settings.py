@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 from pydantic import BaseModel, Field
@@ -39,6 +40,44 @@ def test_secrets_are_masked(file: Path) -> None:
     loaded = load(Example, "solver", file, {"password": "hunter2"}, {})
     assert ("password", MASK, "flag") in loaded.rows()
     assert not any("hunter2" in cell for row in loaded.rows() for cell in row)
+
+
+def test_a_nodes_address_is_shown_without_the_key_in_it(file: Path) -> None:
+    loaded = load(Example, "solver", file, {"rpc": "https://mainnet.example.org/v3/0123abcd"}, {})
+    assert ("rpc", "https://mainnet.example.org/…", "flag") in loaded.rows()
+    assert loaded.values.rpc == "https://mainnet.example.org/v3/0123abcd"
+
+
+def test_a_secret_that_does_not_fit_is_not_told(file: Path) -> None:
+    with pytest.raises(SettingsError, match="setting password from flag") as refused:
+        load(Example, "solver", file, {"password": ["hunter2"]}, {})
+    assert "hunter2" not in str(refused.value)
+
+
+class Lists(BaseModel):
+    """Settings that hold several values."""
+
+    tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    bundles: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("text", "tasks"), [("3", (3,)), ("3,4", (3, 4)), (" 3 , 4 ", (3, 4)), ("", ()), (" ", ())]
+)
+def test_a_list_in_the_environment_stands_between_commas(
+    tmp_path: Path, text: str, tasks: tuple[int, ...]
+) -> None:
+    loaded = load(Lists, "verifier", tmp_path / "none.toml", {}, {"ASSAY_TASKS": text})
+    assert (loaded.values.tasks, loaded.sources["tasks"]) == (tasks, "environment ASSAY_TASKS")
+    environment = {"ASSAY_BUNDLES": "file:///srv/bundles/,http://192.168.1.5:8700/"}
+    loaded = load(Lists, "verifier", tmp_path / "none.toml", {}, environment)
+    assert loaded.values.bundles == ("file:///srv/bundles/", "http://192.168.1.5:8700/")
+
+
+@pytest.mark.parametrize("text", ["x", "3,", "0", "1;2"])
+def test_a_list_in_the_environment_that_does_not_fit_is_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SettingsError, match="setting tasks from environment ASSAY_TASKS"):
+        load(Lists, "verifier", tmp_path / "none.toml", {}, {"ASSAY_TASKS": text})
 
 
 def test_what_does_not_fit_is_named_with_its_source(file: Path) -> None:
