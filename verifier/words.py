@@ -1,9 +1,10 @@
 """What a solver says over HTTP, as `protocol.dispute.parties.Words` and as checkpoints (solver's routes).
 
 Nothing is believed and no answer can hurt: its length is known before it is asked for and nothing beyond it is read,
-redirects and encodings are refused, and the whole exchange, headers included, ends after `patience` seconds. A solver
-that stays silent or answers badly `TRIES` times in a row is not asked again for a while: what it withholds is demanded
-on-chain. Roots are compared by the callers.
+redirects and encodings are refused, and the whole exchange, headers included, ends after `patience` seconds and what
+`LEAST_RATE` allows for its bytes, be it one value or all tensors of a checkpoint. A solver that stays silent or answers
+badly `TRIES` times in a row is not asked again for a while: what it withholds is demanded on-chain. Roots are compared
+by the callers.
 """
 
 from __future__ import annotations
@@ -92,13 +93,8 @@ class HttpWords:
 
     def checkpoint(self, number: int) -> Sequence[bytes] | None:
         """Canonical bytes of a checkpoint's tensors."""
-        found = []
-        for k, type_ in enumerate(self._shapes.program.state_types):
-            data = self._get(f"checkpoints/{number}/tensors/{k}", type_.nbytes)
-            if data is None:
-                return None
-            found.append(data)
-        return found
+        types = enumerate(self._shapes.program.state_types)
+        return self._ask([(f"checkpoints/{number}/tensors/{k}", type_.nbytes) for k, type_ in types])
 
     def _roots(
         self, where: str, count: int, path: tuple[int, ...] = (), shorter: bool = False
@@ -110,33 +106,40 @@ class HttpWords:
 
     def _get(self, where: str, due: int, path: tuple[int, ...] = (), shorter: bool = False) -> bytes | None:
         """Exactly `due` bytes (`shorter`: up to `due`), or None."""
+        found = self._ask([(where, due)], path, shorter)
+        return None if found is None else found[0]
+
+    def _ask(
+        self, questions: Sequence[tuple[str, int]], path: tuple[int, ...] = (), shorter: bool = False
+    ) -> list[bytes] | None:
+        """The answers, each of its due bytes (`shorter`: up to them), all within one patience; else None."""
         if self._base is None or self._resting():
             return None
         parameters = {"path": ",".join(map(str, path))} if path else {}
-        seconds = self._patience + due / LEAST_RATE
+        urls = [(f"{self._base}/{where}", due) for where, due in questions]
+        begun = time.monotonic()
         try:
-            data = asyncio.run(_fetch(f"{self._base}/{where}", parameters, due, seconds))
-            if len(data) != due and not shorter:
-                raise Refused(f"expected {due} bytes, got {len(data)}")
+            found = asyncio.run(_fetch(urls, parameters, self._patience, shorter))
         except (httpx.HTTPError, httpx.InvalidURL, Refused, TimeoutError) as error:
-            self._failed(where, error)
+            self._failed(questions[0][0], error, time.monotonic() - begun)
             return None
         with self._lock:
             self._failures = 0
-        return data
+        return found
 
     def _resting(self) -> bool:
         with self._lock:
             return time.monotonic() < self._rests_until
 
-    def _failed(self, where: str, error: Exception) -> None:
+    def _failed(self, where: str, error: Exception, seconds: float) -> None:
         self._log.info("no answer", question=where, reason=str(error) or type(error).__name__)
-        if isinstance(error, NotServed):
+        if isinstance(error, NotServed) and seconds < self._patience:
             return
         with self._lock:
             self._failures += 1
             if self._failures >= TRIES:
-                self._failures, self._rests_until = 0, time.monotonic() + REST_SECONDS
+                # At least as long as it held up the caller: whoever trickles does not get all of its time.
+                self._failures, self._rests_until = 0, time.monotonic() + max(REST_SECONDS, seconds)
 
 
 class Refused(Exception):
@@ -160,17 +163,36 @@ def is_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and plain
 
 
-async def _fetch(url: str, parameters: dict[str, str], most: int, seconds: float) -> bytes:
-    """The body, of at most `most` bytes. The time limit covers connecting, headers and body together."""
-    # A client for each question: asyncio.run ends its loop, and connections belong to a loop.
+async def _fetch(
+    questions: Sequence[tuple[str, int]], parameters: dict[str, str], patience: float, shorter: bool
+) -> list[bytes]:
+    """The bodies at some URLs, each of its number of bytes (`shorter`: at most).
+
+    The time limit covers connecting, headers and bodies. There is one patience for all of them, and what has come never
+    falls behind `LEAST_RATE` by more.
+    """
+    # A client each time: asyncio.run ends its loop, and connections belong to a loop.
     client = httpx.AsyncClient(
-        timeout=seconds,
+        timeout=None,  # one limit below, over everything
         follow_redirects=False,
         trust_env=False,
         verify=_tls(),
         headers={"accept-encoding": "identity"},
     )
-    async with asyncio.timeout(seconds), client, client.stream("GET", url, params=parameters) as answer:
+    end = asyncio.get_running_loop().time() + patience
+    found = []
+    async with asyncio.timeout_at(end) as limit, client:
+        for url, due in questions:
+            end += due / LEAST_RATE
+            limit.reschedule(end)
+            found.append(await _body(client, url, parameters, due, shorter))
+    return found
+
+
+async def _body(
+    client: httpx.AsyncClient, url: str, parameters: dict[str, str], due: int, shorter: bool
+) -> bytes:
+    async with client.stream("GET", url, params=parameters) as answer:
         if answer.status_code != 200:
             raise NotServed(f"status {answer.status_code}")
         if answer.headers.get("content-encoding", "identity") != "identity":
@@ -178,8 +200,10 @@ async def _fetch(url: str, parameters: dict[str, str], most: int, seconds: float
         data = bytearray()
         async for piece in answer.aiter_raw():
             data += piece
-            if len(data) > most:
-                raise Refused(f"expected at most {most} bytes, got more")
+            if len(data) > due:
+                raise Refused(f"expected at most {due} bytes, got more")
+        if len(data) < due and not shorter:
+            raise Refused(f"expected {due} bytes, got {len(data)}")
         return bytes(data)
 
 

@@ -119,6 +119,43 @@ def test_a_solver_that_wastes_time_is_not_asked_again_for_a_while() -> None:
         assert len(server.targets) <= TRIES
 
 
+def dawdles(connection: socket.socket, target: str) -> None:
+    """Each tensor in time, both together not."""
+    time.sleep(0.6 * PATIENCE)
+    answers(WEIGHTS if target.endswith("/0") else bytes(4))(connection, target)
+
+
+def test_a_checkpoint_has_one_patience_for_all_its_tensors() -> None:
+    with serving(dawdles) as server:
+        asked = words(server.url)
+        for _ in range(TRIES):
+            assert asked.checkpoint(1) is None
+        assert asked._resting(), "a tensor that came does not make up for one that did not"
+
+
+def test_a_checkpoint_that_is_served_fast_enough_for_its_size_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("verifier.words.LEAST_RATE", 40)  # 30 seconds for the 1,204 bytes
+    with serving(dawdles) as server:
+        assert words(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
+
+
+def test_a_late_word_that_there_is_nothing_wastes_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verifier.words.LEAST_RATE", 4)  # 32 seconds for the roots
+
+    def late(connection: socket.socket, target: str) -> None:
+        time.sleep(1.2 * PATIENCE)
+        answers(b"", "404 Not Found")(connection, target)
+
+    with serving(late) as server:
+        asked = words(server.url)
+        for _ in range(TRIES):
+            assert asked.segment_roots() is None
+        assert asked._resting()
+        assert len(server.targets) == TRIES
+
+
 def test_a_solver_that_has_not_got_it_is_asked_again() -> None:
     with serving(answers(b"", "404 Not Found")) as server:
         asked = words(server.url)
