@@ -6,10 +6,9 @@ The centre is the setting's default; of a study's own parameters it is the first
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import product
 
-from sim.errors import SweepError
 from sim.setting import KNOWN
+from sim.studies.sizes import bounded, combined
 from sim.studies.study import Point, Study
 
 Grid = Collection[str]
@@ -19,20 +18,18 @@ Grid = Collection[str]
 def several(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
     """Points of all grids, each once. What the operator gave is varied in every grid.
 
-    Raises SweepError for an axis without values, SettingError for an unknown one.
+    Raises SweepError for an axis without values and for too many points, SettingError for an unknown one.
     """
     asked = {study.known(name): values for name, values in given.items()}
     axes = {**study.axes(), **asked}
-    empty = [name for name, values in axes.items() if not len(values)]
-    if empty:
-        raise SweepError(f"{empty[0]}: expected at least one value, got none; widen its range")
-    points = {}
+    points: dict[tuple[float, ...], Point] = {}
     for grid in grids:
-        ways = [
-            values if name in grid or name in asked else (centre(study, name),)
+        ways = {
+            name: values if name in grid or name in asked else (centre(study, name),)
             for name, values in axes.items()
-        ]
-        points.update({values: dict(zip(axes, values)) for values in product(*ways)})
+        }
+        points.update({tuple(point.values()): point for point in combined(ways)})
+        bounded(len(points), axes)
     return list(points.values())
 
 

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import product
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,9 +18,10 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Solver
 from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, Columns, simulate
-from sim.errors import SettingError, SweepError
+from sim.errors import SettingError
 from sim.mechanism.arrays import Floats
 from sim.setting import ALIASES, KNOWN, Setting, canonical, unit_of
+from sim.studies.sizes import combined
 from sim.units import Unit
 
 if TYPE_CHECKING:
@@ -97,12 +97,8 @@ class Study(ABC):
         return {}
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """The grid, with the operator's axes in place of the study's own. Raises SweepError when it is empty."""
-        axes = {**self.axes(), **{self.known(name): values for name, values in given.items()}}
-        empty = [name for name, values in axes.items() if not len(values)]
-        if empty:
-            raise SweepError(f"{empty[0]}: expected at least one value, got none; widen its range")
-        return [dict(zip(axes, values)) for values in product(*axes.values())]
+        """The grid, the operator's axes in place of the study's own. Raises SweepError for none or too many."""
+        return combined({**self.axes(), **{self.known(name): values for name, values in given.items()}})
 
     def population(self, setting: Setting, point: Point) -> Population:
         """Who plays at a point: all honest, unless overridden."""

@@ -12,10 +12,10 @@ from typing import Final
 
 from sim.errors import SweepError
 from sim.studies.catalogue import study as found
+from sim.studies.sizes import bounded
 from sim.studies.study import Point, Study
 from sim.sweeping.axes import Axes
 
-MOST_POINTS: Final = 1_000_000
 MOST_ROUNDS: Final = 1_000_000
 MOST_RUNS: Final = 10_000_000
 """Per point: 10^7 rows of one point are some GB, and a point is played in one piece."""
@@ -97,21 +97,13 @@ def plan(
     study = found(source)
     runs = _whole("runs", study.runs if runs is None else runs, 1, MOST_RUNS)
     rounds = _whole("rounds", study.rounds if rounds is None else rounds, 1, MOST_ROUNDS)
-    size = 1
-    grid = {**study.axes(), **axes}
-    for values in grid.values():
-        size *= len(values)
-    if size > MOST_POINTS:
-        raise SweepError(
-            f"expected at most {MOST_POINTS:,} points, got {size:,}; sweep fewer values, or fix one of the study's own "
-            f"axes: {', '.join(grid)}"
-        )
     points = study.points(axes)
     if not points:
         raise SweepError(f"study {study.name!r}: expected at least one point, got none; widen its axes")
+    swept = {name: tuple(values) for name, values in {**study.axes(), **axes}.items()}
+    bounded(len(points), swept)
     for point in points:
         study.case(point)
-    swept = {name: tuple(values) for name, values in grid.items()}
     if source.endswith(".py"):
         source = str(Path(source).resolve())  # Workers and later reports may run elsewhere.
     return Plan(source, study, swept, points, runs, rounds, _whole("seed", seed, 0, MOST_SEED))

@@ -48,6 +48,15 @@ class Wrong(Echo):
         return {"luck": np.zeros(runs - 1)}
 
 
+class Own(Echo):
+    """Makes more points than its axes have values."""
+
+    name = "own"
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        return [{"gain": gain} for gain in range(5)]
+
+
 @pytest.fixture(autouse=True)
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "STUDIES", {"echo": Echo, "wrong": Wrong})
@@ -102,6 +111,14 @@ def test_what_cannot_be_asked_is_refused_before_any_play(
     with pytest.raises(error) as caught:
         plan(study, axes, **sizes)
     assert words in str(caught.value)
+
+
+def test_points_are_counted_however_a_study_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "STUDIES", {"own": Own})
+    assert len(plan("own", {}).points) == 5
+    monkeypatch.setattr("sim.studies.sizes.MOST_POINTS", 4)
+    with pytest.raises(SweepError, match="at most 4 points, got 5"):
+        plan("own", {})
 
 
 def test_rows_are_tidy_and_say_their_units() -> None:
