@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -37,11 +37,8 @@ from sim.studies.matching import play as play_batch
 from sim.studies.points import asked, require
 from sim.studies.study import Answer, Extra, Point, Study, Table
 from sim.studies.tables import points_of
-from sim.theory import equilibrium_bid
+from sim.theory import TheoryError, efficiency, equilibrium_bid, first_price
 from sim.units import TOKEN, Unit
-
-if TYPE_CHECKING:
-    pass
 
 _WITHOUT_TERM: Final = (
     *("device_spread", "crash_rate", "silence_rate", "arrival_rate", "token_volatility", "solver_capital"),
@@ -115,15 +112,22 @@ class Auctions(Study):
 
     def population(self, setting: Setting, point: Point) -> Population:
         """Raises SettingError where the closed forms do not reach."""
-        del point
         require(self.setting(), setting, _WITHOUT_TERM)
         least = setting.training_cost * (1 - setting.device_range / 2)
-        if not setting.device_range or setting.budget < least:
+        if not setting.device_range * setting.training_cost or setting.budget < least:
             raise SettingError(
-                f"budget, device_range: expected costs that differ and a budget of at least the lowest, "
-                f"{least / TOKEN:g} tokens, got a range of {setting.device_range:g} and {setting.budget / TOKEN:g}; "
-                f"raise them"
+                f"budget, device_range, training_cost: expected costs that differ and a budget of at least the "
+                f"lowest, {least / TOKEN:g} tokens, got a range of {setting.device_range:g} around "
+                f"{setting.training_cost / TOKEN:g} and {setting.budget / TOKEN:g}; raise them"
             )
+        market = market_of(setting)
+        try:
+            efficiency(first_price(market), market, value=point["worth"])
+        except TheoryError as error:
+            raise SettingError(
+                f"worth: expected more than the lowest cost, {least / TOKEN:g} tokens, for nothing is to be gained "
+                f"below, got {point['worth'] / TOKEN:g}; raise it"
+            ) from error
         return population([(Solver(), setting.solver_count)], [(Verifier(), setting.verifier_count)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
@@ -153,7 +157,15 @@ class Auctions(Study):
             *(claim for n in within(self, points, LOADS) for claim in of_rules(self, points[n], table, n)),
         ]
         seen = Seen(self, table, points, settings)
-        return Answer([seen.costs(), seen.efficiency(), seen.risk(), seen.done(), seen.welfare()], claims)
+        several = len(seen.budgets) > 1
+        findings = [
+            seen.costs(),
+            *([seen.efficiency()] if several else []),
+            seen.risk(),
+            seen.done(),
+            seen.welfare(),
+        ]
+        return Answer(findings, claims)
 
 
 def _batch(setting: Setting, point: Point) -> Batch:

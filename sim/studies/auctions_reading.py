@@ -155,10 +155,15 @@ class Seen:
         more = paid["posted_price"] / paid["first_price"] - 1
         few, many = (mean(self.table, "price_first_price")[self.bidders[i]] / TOKEN for i in (0, -1))
         counts = [self.points[self.bidders[i]]["solver_count"] for i in (0, -1)]
+        verb = "falls" if many < few else "goes"
+        crowd = (
+            f"; from {counts[0]:.0f} to {counts[1]:.0f} bidders first price {verb} from {few:.1f} to {many:.1f}"
+            if counts[0] < counts[1]
+            else ""
+        )
         return Finding(
             f"First and second price cost {same} on average, {paid['first_price']:.1f} and {paid['second_price']:.1f} "
-            f"tokens; paying the budget of {self._budget()} to the first that comes costs {more:.0%} more; from "
-            f"{counts[0]:.0f} to {counts[1]:.0f} bidders first price falls from {few:.1f} to {many:.1f}",
+            f"tokens; paying the budget of {self._budget()} to the first that comes costs {more:.0%} more{crowd}",
             self._figure(self.bidders, "solver_count", "bidders", "price, tokens a task", self._prices),
             note="The contracts' open bidding ends between the two: just below the second-lowest cost where everyone "
             "undercuts in time, as sealed first-price bids where all wait for the last block.",

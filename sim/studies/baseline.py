@@ -6,6 +6,7 @@ compared with `sim.theory`. Devices are alike here and nobody crashes, for which
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -195,7 +196,7 @@ def _where(study: Study, point: Point) -> str:
 
 def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim], own: bool) -> Finding:
     """A sentence that says what the figure shows: lines over the study's own grid, else expected beside measured."""
-    worst = max(abs(claim.expected - claim.measured) / claim.error for claim in claims)
+    worst = max(map(_off, claims))
     holding = sum(claim.holds for claim in claims)
     verb = "agree" if holding == len(claims) else "do not agree"
     sentence = (
@@ -203,6 +204,13 @@ def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim],
         f"errors, the farthest {worst:.1f} away"
     )
     return Finding(sentence, _lines(measure, points, claims) if own else _parity(measure, claims))
+
+
+def _off(claim: Claim) -> float:
+    """Standard errors between what is expected and what is measured; where nothing can vary, 0 or infinitely many."""
+    if claim.error == 0:
+        return 0.0 if claim.holds else math.inf
+    return abs(claim.expected - claim.measured) / claim.error
 
 
 def _lines(measure: Measure, points: Sequence[Point], claims: Sequence[Claim]) -> Figure:

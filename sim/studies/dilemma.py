@@ -21,7 +21,7 @@ from sim.setting import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.dilemma_reading import FEES, FORCED, GAME, ROOTS, Rows, fees, forced, game, roots
 from sim.studies.dilemma_seat import Seat
-from sim.studies.points import ALIKE, agreement, asked, require, where
+from sim.studies.points import ALIKE, agreement, asked, of_both, require, where
 from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.units import TOKEN
@@ -83,8 +83,7 @@ class Dilemma(Study):
     def population(self, setting: Setting, point: Point) -> Population:
         """Both kinds of verifiers, at least one of each. Raises SettingError where theory has no term."""
         require(self.setting(), setting, (*ALIKE, "gas_price"))
-        looking = round(point["diligence"] * setting.verifier_count)
-        looking = min(max(looking, 1), setting.verifier_count - 1)
+        looking = of_both(point["diligence"], setting)
         return population(
             [(Disguised(point["false_share"], point["false_rate"]), setting.solver_count)],
             [(Verifier(), looking), (Guessing(point["copied"]), setting.verifier_count - looking)],

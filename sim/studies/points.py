@@ -81,3 +81,16 @@ def agreement(claims: Sequence[Claim]) -> Finding:
     return Finding(
         f"Engine and theory agree within 4 standard errors on {holding:,} of {len(claims):,} numbers"
     )
+
+
+def of_both(share: float, setting: Setting) -> int:
+    """How many verifiers are of the first of two kinds that are compared: the share of them, and some of each kind.
+
+    Raises SettingError where there is one verifier only.
+    """
+    if setting.verifier_count < 2:
+        raise SettingError(
+            f"verifier_count: expected at least 2, for two kinds of verifiers are compared, "
+            f"got {setting.verifier_count}; raise it"
+        )
+    return min(max(round(share * setting.verifier_count), 1), setting.verifier_count - 1)

@@ -88,13 +88,19 @@ class Sensitivity(Study):
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """Both samples between the ends of each range; an axis of one value is held there.
 
-        Raises SweepError for a parameter without range, an empty axis, or fewer than two that vary.
+        Raises SweepError for a parameter without range, an axis of none or of more than both ends, or fewer than two
+        that vary.
         """
         axes = {**self.axes(), **{self.known(name): values for name, values in given.items()}}
         for name, values in axes.items():
             if name not in self.axes() or not len(values):
                 raise SweepError(
                     f"{name}: expected values of one of {', '.join(RANGES)}, got {len(values)} for this; correct it"
+                )
+            if len(values) > 2:
+                raise SweepError(
+                    f"{name}: expected one value, or the two ends between which samples lie, got {len(values)} values; "
+                    f"give its least and its most"
                 )
         ends = {name: (min(values), max(values)) for name, values in axes.items() if name != "method"}
         free = {name: pair for name, pair in ends.items() if pair[0] < pair[1]}

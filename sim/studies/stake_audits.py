@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from protocol.economics import REROLLS
 from sim.agents.population import Population, population
 from sim.agents.solvers import Solver
 from sim.agents.verifiers import Trusting, Verifier
@@ -28,7 +29,6 @@ from sim.units import TOKEN, Unit
 
 SHARES: Final = (0.0, 0.05, 0.3, 1.0)
 """False shares of the cheaters that are played; at least one segment each."""
-REROLLS: Final = 2
 MAP: Final = ("stake", "segments_per_verifier")
 LENGTHS: Final = ("segments", "milestones")
 

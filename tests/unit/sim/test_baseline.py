@@ -60,6 +60,15 @@ def test_other_settings_meet_them_too() -> None:
     assert failed(list(claims)) == []
 
 
+def test_nothing_at_stake_burns_nothing() -> None:
+    params = {"stake": 0, "delay_penalty": 0, "false_share": 0.5, "honest_share": [0.5, 0.7]}
+    answer = sim.run("baseline", runs=20, rounds=5, params=params).answer
+    assert failed(list(answer.claims)) == []
+    assert "agree on the burned stake: 2 of 2 points within 4 standard errors, the farthest 0.0 away" in (
+        answer.findings[2].sentence
+    )
+
+
 DEFECTS = [
     ("escaped", "escape", lambda column: column + 0.08),
     ("profit_solver_lazy", "cheater's profit", lambda column: column * 1.3),

@@ -13,6 +13,7 @@ from sim.mechanism.auctions import first_price, weakest
 from sim.results.results import Results
 from sim.studies.auctions import Auctions
 from sim.studies.matching import Batch, expected_done, most_done, play
+from sim.sweeping.plan import plan
 from sim.units import TOKEN
 
 BATCH = Batch(4, 1.0, 0.25, 0.7, 0.5, 0.5, 150.0, 60.0)
@@ -59,6 +60,13 @@ def test_findings_change_with_the_data(results: Results) -> None:
     failed = [claim.text for claim in answer.claims if not claim.holds]
     assert any(text.startswith("second price: price") for text in failed)
     assert any(text.startswith("cheapest that can") for text in failed)
+
+
+def test_findings_need_the_axes_that_they_are_about() -> None:
+    answer = sim.run("auctions", runs=20, params={"load": [0.5, 1]}).answer
+    assert len(answer.findings) == 4
+    assert "bidders" not in answer.findings[0].sentence
+    assert not any("does best at" in finding.sentence for finding in answer.findings)
 
 
 def test_honest_bids_at_first_price_would_cost_less_than_theory_says() -> None:
@@ -116,3 +124,9 @@ def test_what_the_closed_forms_do_not_know_is_refused() -> None:
         sim.run("auctions", runs=1, params={"load": 5})
     with pytest.raises(SettingError, match="at least the lowest, 45 tokens"):
         sim.run("auctions", runs=1, params={"device_range": 0.5, "budget": 40})
+    with pytest.raises(
+        SettingError, match=r"worth: expected more than the lowest cost, 30 tokens, .* got 20"
+    ):
+        plan("auctions", {"worth": (20 * TOKEN,)})
+    with pytest.raises(SettingError, match="training_cost: expected costs that differ"):
+        plan("auctions", {"training_cost": (0,)})

@@ -101,3 +101,5 @@ def test_terms_that_theory_lacks_are_refused() -> None:
         Dilemma().case({**POINT, "gas_price": 1e-6})
     with pytest.raises(SettingError, match="copied"):
         Dilemma().case({**POINT, "copied": 1.5})
+    with pytest.raises(SettingError, match="verifier_count: expected at least 2"):
+        Dilemma().case({**POINT, "verifier_count": 1})

@@ -51,6 +51,8 @@ def test_an_axis_narrows_a_range_or_holds_it() -> None:
     assert {point["stake"] for point in points} == {500 * TOKEN}
     assert all(60 * TOKEN <= point["gain"] <= 90 * TOKEN for point in points)
     assert len(points) == 8 * 8 + 64 * 9
+    with pytest.raises(SweepError, match=r"stake: expected one value, or the two ends .* got 3 values"):
+        STUDY.points({"stake": (100 * TOKEN, 200 * TOKEN, 300 * TOKEN)})
     with pytest.raises(SweepError, match="at least two"):
         STUDY.points({name: (low,) for name, (low, _) in RANGES.items()})
     with pytest.raises(SweepError, match="downtime"):
