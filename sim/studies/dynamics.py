@@ -9,7 +9,7 @@ and Matsui, 1991) move a tenth of the way to the better strategy. Where they go 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.arrays import Floats
 from sim.setting import Setting
 from sim.studies.cheaters import Disguised
+from sim.studies.dynamics_reading import BEST_RESPONSE, FEWEST, REPLICATOR, REST, SEGMENTS, Trajectories
 from sim.studies.margins import forced_rate
 from sim.studies.recommended import setting_for
-from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
+from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
 from sim.studies.tables import by_point, points_of
 from sim.theory import (
     Duty,
@@ -33,20 +34,12 @@ from sim.theory import (
 )
 from sim.units import TOKEN, Unit
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 EPOCHS: Final = 48
-SEGMENTS: Final = 20
-REST, REPLICATOR, BEST_RESPONSE = 0, 1, 2
-RULES: Final = {REST: "at rest", REPLICATOR: "replicator", BEST_RESPONSE: "best response"}
 _STEP: Final = 0.1
 """Share of a population that turns to the better strategy in an epoch."""
 _MOST_TURN: Final = 2.0
 """Of the replicator: what the logarithm of the odds changes by in an epoch at most. It changes by one for a payoff of
 what the side plays for: a false result's worth, a reward."""
-_FEWEST: Final = 0.02
-"""Somebody always tries the other strategy: without that a share of 0 stays for ever."""
 
 
 class Gains(NamedTuple):
@@ -214,81 +207,14 @@ class Dynamics(Study):
         """Where trajectories go, in time and in the plane; and whether the equilibrium is one."""
         points = points_of(self, table)
         shares = {name: _series(table, name) for name in ("cheating", "checking")}
-        findings = [
-            finding
-            for forced in (0.0, 1.0)
-            for finding in self._of(points, shares, forced)
-            if any(point["forced"] == forced and point["rule"] != REST for point in points)
-        ]
+        findings = []
+        for forced in (0.0, 1.0):
+            moving = [
+                n for n, point in enumerate(points) if point["forced"] == forced and point["rule"] != REST
+            ]
+            if moving:
+                findings.extend(Trajectories(self, points, shares, moving, self.equilibrium).findings())
         return Answer(findings, self._claims(points, table))
-
-    def _of(self, points: Sequence[Point], shares: Mapping[str, Floats], forced: float) -> list[Finding]:
-        """Two findings: over time, and in the plane."""
-        here = [n for n, point in enumerate(points) if point["forced"] == forced and point["rule"] != REST]
-        if not here:
-            return []
-        rest = self.equilibrium(points[here[0]])
-        late = {name: values[here, :, EPOCHS // 2 :] for name, values in shares.items()}
-        middle = {name: float(values.mean()) for name, values in late.items()}
-        ends = {name: (float(values.min()), float(values.max())) for name, values in late.items()}
-        off = max(abs(middle[name] - getattr(rest, name)) for name in middle)
-        circling = ends["cheating"][1] - ends["cheating"][0] > 0.3
-        verb = "keep circling" if circling else "go to the equilibrium" if off < 0.1 else "settle elsewhere"
-        words = "With forced errors" if forced else "With attestations as they are"
-        sentence = (
-            f"{words} the shares {verb}: in the second half "
-            f"{middle['cheating']:.0%} of the solvers cheat ({ends['cheating'][0]:.0%} to {ends['cheating'][1]:.0%}) "
-            f"and {middle['checking']:.0%} of the verifiers replay; the inspection game's equilibrium is "
-            f"{rest.cheating:.0%} and {rest.checking:.0%}"
-        )
-        near = {
-            rule: float(
-                np.hypot(
-                    late["cheating"][[points[n]["rule"] == rule for n in here]].mean() - rest.cheating,
-                    late["checking"][[points[n]["rule"] == rule for n in here]].mean() - rest.checking,
-                )
-            )
-            for rule in sorted({int(points[n]["rule"]) for n in here})
-        }
-        distances = ", ".join(f"{value:.2f} by {RULES[rule]}" for rule, value in near.items())
-        plane = f"{words} the late average is off the equilibrium in the plane of both shares: {distances}"
-        note = (
-            f"Shares start in two corners; at least {_FEWEST:.0%} always try the other strategy. Terms are the "
-            f"recommended ones for {SEGMENTS} segments, and a cheater invents half of them."
-        )
-        return [
-            Finding(sentence, self._in_time(points, shares, here), note),
-            Finding(plane, self._plane(points, shares, here, rest)),
-        ]
-
-    def _in_time(self, points: Sequence[Point], shares: Mapping[str, Floats], here: Sequence[int]) -> Figure:
-        from sim.figures import Line, lines
-
-        series = []
-        for number in here:
-            for name, values in shares.items():
-                of = values[number]
-                start = "from fraud" if points[number]["cheating"] > 0.5 else "from honesty"
-                label = f"{name}, {RULES[int(points[number]['rule'])]}, {start}"
-                low, high = of.min(axis=0), of.max(axis=0)
-                series.append(Line(label, np.arange(EPOCHS), of.mean(axis=0), low, high))
-        return lines(series, x="epoch (band: all trajectories)", y="share")
-
-    def _plane(
-        self, points: Sequence[Point], shares: Mapping[str, Floats], here: Sequence[int], rest: Equilibrium
-    ) -> Figure:
-        from sim.figures import Line, lines
-
-        series = []
-        for number in here:
-            x, y = (
-                shares[name][number][0] for name in ("cheating", "checking")
-            )  # Of many the mean has no shape.
-            start = "from fraud" if points[number]["cheating"] > 0.5 else "from honesty"
-            series.append(Line(f"{RULES[int(points[number]['rule'])]}, {start}", x, y))
-        at = ([rest.cheating], [rest.checking])
-        series.append(Line("equilibrium of theory", *at, points=at[1]))
-        return lines(series, x="x: share of solvers that cheat", y="y: share of verifiers that replay")
 
     def _claims(self, points: Sequence[Point], table: Table) -> list[Claim]:
         """In theory's equilibrium both sides gain next to nothing by another strategy: what a whole number of verifiers
@@ -351,7 +277,7 @@ def _people(setting: Setting, false_share: float, x: float, y: float) -> Populat
 def _counted(y: float, setting: Setting) -> float:
     """A share of verifiers as a whole number of them, of each kind some."""
     most = setting.verifier_count
-    fewest = max(1, round(_FEWEST * most))
+    fewest = max(1, round(FEWEST * most))
     return min(max(round(y * most), fewest), most - fewest) / most
 
 
@@ -364,7 +290,7 @@ def _moved(share: float, gain: float, rule: int) -> float:
         share += _STEP * ((gain > 0) - share)
     else:
         return share
-    return min(max(share, _FEWEST), 1 - _FEWEST)
+    return min(max(share, FEWEST), 1 - FEWEST)
 
 
 def _series(table: Table, name: str) -> Floats:

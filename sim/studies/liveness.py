@@ -7,9 +7,9 @@ silences all of them at once, and neither more seats nor redraws help; downtime 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from sim.agents.verifiers import Thrifty
 from sim.mechanism.arrays import Floats
 from sim.setting import Setting
 from sim.studies.grids import Grid, within
-from sim.studies.points import asked, require, where
+from sim.studies.points import agreement, asked, require, where
 from sim.studies.study import Answer, Claim, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import draw_lost_probability, least_up, void_probability
@@ -85,7 +85,7 @@ class Liveness(Study):
         return population([(Solver(), setting.solver_count)], [(Thrifty(), setting.verifier_count)])
 
     def answer(self, table: Table) -> Answer:
-        """A claim for each point, a finding for each grid."""
+        """A claim for each point, a finding for each grid that was played."""
         points = points_of(self, table)
         rounds = int(table["rounds"][0])
         expected = np.array([self.void(self.case(point).setting, rounds) for point in points])
@@ -94,15 +94,12 @@ class Liveness(Study):
             Claim(f"void at {where(self, point)}", *map(float, numbers))
             for point, *numbers in zip(points, expected, seen, error)
         ]
-        grids = [Laid(self, points, expected, seen, grid) for grid in GRIDS]
         findings = [
-            _seats(grids[0]),
-            _overlap(grids[1]),
-            _redrawn(grids[2]),
-            _spikes(grids[3]),
-            _missed(grids[4]),
+            finding(laid)
+            for grid, (along, finding) in _FINDINGS.items()
+            if len((laid := Laid(self, points, expected, seen, grid)).values(along)) > 1
         ]
-        return Answer(findings, claims)
+        return Answer(findings or [agreement(claims)], claims)
 
     def void(self, setting: Setting, rounds: int) -> float:
         """What theory expects: a draw is lost, dear gas silences everybody, or each seat is silent by itself.
@@ -219,7 +216,7 @@ def _seats(laid: Laid) -> Finding:
 
 
 def _overlap(laid: Laid) -> Finding:
-    """What a second attestation asks for, and what seats that overlap bring."""
+    """What a second attestation asks for, and from where on seats that overlap bring something."""
     down = laid.values("downtime")[-1]
     words = []
     for matches in laid.values("matches"):
@@ -227,16 +224,19 @@ def _overlap(laid: Laid) -> Finding:
             laid.at(downtime=down, matches=matches), key=lambda n: laid.points[n]["segments_per_verifier"]
         )
         shares = laid.seen[numbers]
-        most, least = int(np.argmax(shares)), int(np.argmin(shares))
         draws = [laid.points[n]["segments_per_verifier"] for n in numbers]
+        most, last = int(np.argmax(shares)), len(draws) - 1
+        many = np.flatnonzero(shares > shares[most] / 2)
+        first = int(many[-1]) + 1 if many.size else 0
+        fewer = f"from q = {draws[first]:.0f} on" if 0 < first <= last else "at no q tried"
         words.append(
-            f"A = {matches:.0f}: {shares[least]:.2%} at q = {draws[least]:.0f}, "
-            f"{shares[most]:.2%} at q = {draws[most]:.0f}"
+            f"{fewer} with A = {matches:.0f} ({shares[most]:.2%} void at q = {draws[most]:.0f}, "
+            f"{shares[last]:.2%} at q = {draws[last]:.0f})"
         )
     segments = laid.study.case(laid.points[0]).setting.segments
     return Finding(
-        f"Drawing segments several times saves tasks only near q = K = {segments}: where {down:.0%} are offline, the "
-        f"fewest and the most void are {'; '.join(words)}",
+        f"Where {down:.0%} are offline and K = {segments}, drawing segments several times saves half of the tasks that "
+        f"would be void {'; '.join(words)}",
         laid.figure(
             "segments_per_verifier", "matches", "q, segments drawn for each verifier", "A = {}", downtime=down
         ),
@@ -289,4 +289,15 @@ def _missed(laid: Laid) -> Finding:
         f"The greatest chance of a missed draw that voids at most {MOST:.0%} of the tasks, by the misses that are "
         f"allowed: {', '.join(words)}",
         laid.figure("draw_missed", "max_misses", "chance that a draw is missed", "{} misses allowed"),
+        note="Whose draw is never proved also loses its stake, which burns; it can prove it itself.",
     )
+
+
+_FINDINGS: Final[Mapping[Grid, tuple[str, Callable[[Laid], Finding]]]] = {
+    SEATS: ("verifiers", _seats),
+    OVERLAP: ("segments_per_verifier", _overlap),
+    REDRAWS: ("redraws", _redrawn),
+    SPIKES: ("audit_fee", _spikes),
+    MISSES: ("draw_missed", _missed),
+}
+"""By grid: the parameter that must have been varied for its finding, and what reads it."""

@@ -21,6 +21,8 @@ from sim.mechanism.arrays import Floats
 from sim.setting import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.margins import forced_rate, margins
+from sim.studies.points import of_both, where
+from sim.studies.sizes import bounded
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of
 from sim.theory import cheating_advantage
@@ -48,6 +50,8 @@ EDGES: Final[Mapping[str, Mapping[str, float]]] = {
     "all of the cheater's at once": {"honest_share": 0.5, "gain": 2 * BUDGET, "training_cost": 30 * TOKEN},
     "forced errors, half honest": {"honest_share": 0.5, "forced": 1.0},
 }
+_ASKED: Final = "as asked"
+"""Points on no edge."""
 _HONEST: Final = 0.0
 _CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
 """False shares; the first is one segment."""
@@ -95,6 +99,7 @@ class Recommended(Study):
         grid = super().points(given)
         names = {self.known(name) for name in given}
         edges = EDGES.values() if not names - {"segments", "false_share"} else [{}]
+        bounded(len(edges) * len(grid), {**self.axes(), **given})
         return [{**point, **edge} for edge in edges for point in grid]
 
     def case(self, point: Point) -> Case:
@@ -107,8 +112,9 @@ class Recommended(Study):
         return Case(setting, self.population(setting, point))
 
     def population(self, setting: Setting, point: Point) -> Population:
-        """Solvers that all cheat, or none of them: bids and luck are the same."""
-        honest = round(point["honest_share"] * setting.verifier_count)
+        """Solvers that all cheat, or none of them: bids and luck are the same. Verifiers of both kinds, for they are
+        compared."""
+        honest = of_both(point["honest_share"], setting)
         share = point["false_share"]
         return population(
             [(Disguised(share=share, rate=float(share > 0)), setting.solver_count)],
@@ -150,14 +156,28 @@ class _Played:
         self.error: Floats = paired.std(axis=1, ddof=1) / np.sqrt(paired.shape[1])
 
     def _edges(self) -> dict[str, list[int]]:
-        """Numbers of the points of each edge that was played."""
+        """Numbers of the points of each edge that was played; those of none are as the operator asked."""
         found = {}
         for name, edge in EDGES.items():
             at = {**_CENTRE, **edge}
             numbers = [n for n, point in enumerate(self.points) if all(point[k] == v for k, v in at.items())]
             if numbers:
                 found[name] = numbers
-        return found or {"as asked": list(range(len(self.points)))}
+        others = set(range(len(self.points))).difference(*found.values())
+        return {**found, _ASKED: sorted(others)} if others else found
+
+    def _place(self, edge: str, number: int) -> str:
+        """A point of an edge in words: its size, and what else was varied there."""
+        point = self.points[number]
+        more = [
+            name
+            for name, value in point.items()
+            if name not in ("segments", "false_share")
+            and (edge == _ASKED or name not in _CENTRE)
+            and any(other[name] != value for other in self.points)
+        ]
+        words = [f"{point['segments']:g} segments", *(where(self.study, point, name) for name in more)]
+        return f"{edge!r} with {', '.join(words)}"
 
     def cheating(self) -> Finding:
         """The best that a cheater can do at each edge."""
@@ -174,10 +194,10 @@ class _Played:
         worst = max(best, key=lambda name: self.advantage[best[name]])
         number = best[worst]
         loses = all(self.advantage[n] + 2 * self.error[n] < 0 for n in best.values())
-        verb = "loses at every edge of the margins" if loses else "does not lose at every edge of the margins"
+        places = "at every edge of the margins" if best.keys() == EDGES.keys() else "wherever it was played"
         sentence = (
-            f"Cheating {verb}: at most {self.advantage[number]:+,.0f} tokens a task, at {worst!r} with "
-            f"{self.points[number]['segments']:g} segments"
+            f"Cheating {'loses' if loses else 'does not lose'} {places}: at most {self.advantage[number]:+,.0f} tokens "
+            f"a task, at {self._place(worst, number)}"
         )
         return Finding(
             sentence,
@@ -215,22 +235,25 @@ class _Played:
         ]
         if not forced:
             return Finding("Forced errors were not played")
+        cases = [self.study.case(self.points[n]) for n in forced]
+        looking = np.array([case.population.honest for case in cases])
+        seats = np.array([case.setting.verifiers for case in cases])
         profits = {
-            kind: mean(self.table, f"profit_verifier_{kind}")[forced] / TOKEN for kind in ("honest", "lazy")
+            kind: mean(self.table, f"profit_verifier_{kind}")[forced] / TOKEN / (seats * share)
+            for kind, share in (("honest", looking), ("lazy", 1 - looking))
         }
-        sizes = [int(self.points[n]["segments"]) for n in forced]
-        seats = np.array([self._seated(n) for n in forced])
-        gaps = (profits["honest"] - profits["lazy"]) / seats
-        rates = [self.study.case(self.points[n]).setting.forced_error_rate for n in forced]
+        sizes = [case.setting.segments for case in cases]
+        gaps = profits["honest"] - profits["lazy"]
+        rates = [case.setting.forced_error_rate for case in cases]
         better = "earns more" if gaps.min() > 0 else "does not earn more everywhere"
         sentence = (
             f"With forced errors at e = {min(rates):.1%} to {max(rates):.1%} a verifier that replays {better} than one "
             f"that does not look: {gaps.min():+,.1f} tokens a seat at least, although nobody cheats"
         )
-        series = [(kind, sizes, profits[kind] / seats, np.zeros(len(sizes))) for kind in profits]
-        note = (
-            "Not in the contracts yet: dispute.md section 3. Half of the verifiers look; no jackpot is paid."
-        )
+        series = [(kind, sizes, values, np.zeros(len(sizes))) for kind, values in profits.items()]
+        look = " to ".join(f"{share:.0%}" for share in sorted({looking.min(), looking.max()}))
+        paid = "" if any(case.setting.jackpot for case in cases) else "; no jackpot is paid"
+        note = f"Not in the contracts yet: dispute.md section 3. {look} of the verifiers look{paid}."
         return Finding(sentence, _figure(series, "profit of a seat, tokens a task"), note)
 
     def claims(self) -> list[Claim]:

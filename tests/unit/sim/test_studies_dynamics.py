@@ -5,8 +5,10 @@ import pytest
 
 from sim.mechanism.arrays import Floats
 from sim.studies import dynamics
-from sim.studies.dynamics import BEST_RESPONSE, REPLICATOR, REST, Dynamics, payoffs
+from sim.studies.dynamics import Dynamics, payoffs
+from sim.studies.dynamics_reading import BEST_RESPONSE, REPLICATOR, REST, conduct
 from sim.studies.study import Point, Table
+from sim.units import TOKEN
 
 STUDY = Dynamics()
 POINT: Point = {"rule": REST, "forced": 0.0, "cheating": 0.6, "checking": 0.1, "false_share": 0.5}
@@ -70,3 +72,44 @@ def test_sentences_follow_trajectories(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "equilibrium is 0% and 100%" in forced
     assert len(answer.claims) == 2
     assert all(claim.holds for claim in answer.claims)
+
+
+def made_up(late: dict[float, float], swing: float = 0.0) -> Table:
+    """Trajectories that stay at a share of cheating by stake, and move by `swing` every other epoch."""
+    epochs = np.arange(dynamics.EPOCHS)
+    points = [{**POINT, "rule": REPLICATOR, "checking": 0.03, "stake": stake} for stake in late]
+    columns = {name: np.array([point[name] for point in points], float) for name in points[0]}
+    columns |= {"point": np.arange(len(points), dtype=float), "run": np.zeros(len(points))}
+    for epoch in epochs:
+        columns[f"cheating_{epoch:02}"] = np.array([*late.values()]) + swing * (epoch % 2)
+        columns[f"checking_{epoch:02}"] = np.full(len(points), 0.03)
+    return columns
+
+
+def test_trajectories_of_several_markets_are_not_taken_for_one() -> None:
+    low, high = 1175 * TOKEN, 2000 * TOKEN
+    first, _ = STUDY.answer(made_up({low: 0.69, high: 0.1})).findings
+    assert "the shares go to the equilibrium: in the second half 69% of the solvers cheat (69% to 69%)" in (
+        first.sentence
+    )
+    assert "but for stake 1,175. It is the first of 2 markets that were played" in first.note
+    assert "A cheater invents 50% of the segments" in first.note
+    other = STUDY.answer(made_up({high: 0.1})).findings[0]
+    assert "the shares settle elsewhere" in other.sentence
+    assert "markets" not in other.note
+
+
+def test_each_trajectory_is_looked_at_in_time() -> None:
+    assert "keep circling" in STUDY.answer(made_up({1175 * TOKEN: 0.5}, swing=0.4)).findings[0].sentence
+    still, moving = np.full((1, 2, 8), 0.69), np.full((1, 2, 8), 0.69)
+    moving[0, 1, ::2] = 0.1
+    rest = STUDY.equilibrium(POINT)
+    late = {"cheating": moving, "checking": np.full((1, 2, 8), rest.checking)}
+    assert (
+        conduct(late, rest)
+        == "keep circling in 1 of 2 trajectories, go to the equilibrium in 1 of 2 trajectories"
+    )
+    apart = np.stack([still[:, 0], np.full((1, 8), 0.1)], axis=1)
+    assert conduct({**late, "cheating": apart}, rest) == (
+        "go to the equilibrium in 1 of 2 trajectories, settle elsewhere in 1 of 2 trajectories"
+    )

@@ -1,4 +1,4 @@
-"""Liveness: void tasks of the engine meet the closed forms, findings follow the table, lost draws move no token."""
+"""Liveness: void tasks of the engine meet the closed forms, findings follow the table, lost draws burn stakes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from sim.agents.population import population
 from sim.agents.solvers import Lazy, Solver
 from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, simulate
-from sim.errors import SettingError
+from sim.errors import SettingError, SweepError
 from sim.results.results import Results
 from sim.setting import Setting
 from sim.studies.liveness import Liveness, dear
+from sim.sweeping.plan import plan
 from sim.units import TOKEN
 
 
@@ -69,6 +70,41 @@ def test_findings_change_with_the_data(results: Results) -> None:
     assert any(not claim.holds for claim in answer.claims)
 
 
+def test_a_finding_needs_the_grid_that_it_is_about() -> None:
+    def sentences(**params: list[float]) -> list[str]:
+        found = sim.run("liveness", runs=20, rounds=1, params=params).answer.findings
+        return [finding.sentence for finding in found]
+
+    (spikes,) = sentences(audit_fee=[3.5, 9])
+    assert spikes.startswith("Gas spikes silence everybody at once")
+    (alone,) = sentences(audit_fee=[9])
+    assert alone.startswith("Engine and theory agree")
+    assert len(sentences(downtime=[0.05])) == 3
+
+
+def test_where_overlap_helps_is_taken_from_the_table(results: Results) -> None:
+    def overlap(most: float) -> str:
+        """With nothing void from that q on."""
+        void = np.where(results.rows["segments_per_verifier"] < most, 0.4, 0.0)
+        return Liveness().answer({**results.rows, "void": void}).findings[1].sentence
+
+    assert "from q = 12 on with A = 1 (40.00% void at q = 1, 0.00% at q = 20)" in overlap(12)
+    assert "from q = 20 on with A = 2" in overlap(20)
+    assert "at no q tried with A = 1 (40.00% void at q = 1, 40.00% at q = 20)" in overlap(21)
+    assert "at no q tried with A = 1 (0.00% void" in overlap(0)
+
+
+def test_a_sweep_is_as_large_as_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The axes of all grids multiply to over a million."""
+    fees = tuple(fee * TOKEN for fee in range(1, 21))
+    assert len(plan("liveness", {"audit_fee": fees}).points) == 3 * 20
+    with pytest.raises(SweepError, match=r"at most 1,000,000 points, got 28,000,000,000,000.*: downtime, "):
+        plan("liveness", {"max_misses": range(10**6), "matches": range(10**6)})
+    monkeypatch.setattr("sim.studies.sizes.MOST_POINTS", 100)
+    with pytest.raises(SweepError, match="at most 100 points, got 1"):  # Of all grids together.
+        plan("liveness", {})
+
+
 def test_dear_gas_by_hand() -> None:
     """A fee of 5 leaves 1.7 beside a replay of 3.3; one attestation costs 0.07 at first."""
     setting = Liveness().setting().with_values({"training_cost": 60 * TOKEN, "gas_price": 1e-6})
@@ -82,15 +118,18 @@ def test_dear_gas_by_hand() -> None:
 
 
 @pytest.mark.parametrize("solver", [Solver(), Lazy(1.0)])
-def test_a_lost_draw_moves_no_token(solver: Solver) -> None:
+def test_a_lost_draw_burns_the_stake_and_moves_no_other_token(solver: Solver) -> None:
     setting = Setting(draw_missed=1.0)
     people = population([(solver, setting.solver_count)], [(Verifier(), setting.verifier_count)])
     found = simulate(Case(setting, people), runs=5, rounds=3, seed=np.random.SeedSequence(1))
     assert found["void"].tolist() == [1.0] * 5
-    assert not any(found[name].any() for name in ("profit_submitter", "profit_verifier_honest", "burned"))
+    assert not any(found[name].any() for name in ("profit_submitter", "profit_verifier_honest"))
+    assert found["burned"].tolist() == [setting.stake] * 5
 
 
-@pytest.mark.parametrize("params", [{"downtime": [0.0]}, {"audit_fee": [9]}, {"draw_missed": [1.0]}])
+@pytest.mark.parametrize(
+    "params", [{"downtime": [0.0]}, {"audit_fee": [9, 10]}, {"draw_missed": [0.999, 1.0]}]
+)
 def test_figures_are_drawn_where_all_or_none_are_void(params: dict[str, list[float]]) -> None:
     answer = sim.run("liveness", runs=20, rounds=1, params=params).answer
     assert all(claim.holds for claim in answer.claims)

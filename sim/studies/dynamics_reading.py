@@ -1,0 +1,138 @@
+"""What a table of the dynamics study says: what trajectories do in time, and where they are in the plane of shares.
+
+Not the study itself (`sim.studies.dynamics`), which plays them. Shares are (points, runs, epochs) by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from sim.mechanism.arrays import Floats
+from sim.studies.points import where
+from sim.studies.study import Finding, Point, Study
+from sim.theory import Equilibrium
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SEGMENTS: Final = 20
+REST, REPLICATOR, BEST_RESPONSE = 0, 1, 2
+RULES: Final = {REST: "at rest", REPLICATOR: "replicator", BEST_RESPONSE: "best response"}
+FEWEST: Final = 0.02
+"""Somebody always tries the other strategy: without that a share of 0 stays for ever."""
+_SWING: Final = 0.3
+"""A share that moves by more in the second half keeps moving."""
+_NEAR: Final = 0.1
+"""Of the equilibrium's shares, on average over the second half."""
+Shares = Mapping[str, Floats]
+
+
+class Trajectories:
+    """Those of one market: the first that was played, without or with forced errors."""
+
+    def __init__(
+        self,
+        study: Study,
+        points: Sequence[Point],
+        shares: Shares,
+        moving: Sequence[int],
+        equilibrium: Callable[[Point], Equilibrium],
+    ) -> None:
+        first = points[moving[0]]
+        here = [n for n in moving if _market(points[n]) == _market(first)]
+        self.study = study
+        self.points = [points[n] for n in here]
+        self.shares = {name: values[here] for name, values in shares.items()}
+        self.late = {name: values[:, :, values.shape[2] // 2 :] for name, values in self.shares.items()}
+        self.markets = len({tuple(_market(points[n]).values()) for n in moving})
+        self.rest = equilibrium(first)
+        self.words = "With forced errors" if first["forced"] else "With attestations as they are"
+
+    def findings(self) -> list[Finding]:
+        """Over time, and in the plane."""
+        middle = {name: values.mean() for name, values in self.late.items()}
+        cheating = self.late["cheating"]
+        sentence = (
+            f"{self.words} the shares {conduct(self.late, self.rest)}: in the second half "
+            f"{middle['cheating']:.0%} of the solvers cheat ({cheating.min():.0%} to {cheating.max():.0%}) "
+            f"and {middle['checking']:.0%} of the verifiers replay; the inspection game's equilibrium is "
+            f"{self.rest.cheating:.0%} and {self.rest.checking:.0%}"
+        )
+        distances = ", ".join(f"{self._off(rule):.2f} by {name}" for rule, name in self._rules().items())
+        plane = (
+            f"{self.words} the late average is off the equilibrium in the plane of both shares: {distances}"
+        )
+        return [Finding(sentence, self._in_time(), self._note()), Finding(plane, self._plane())]
+
+    def _rules(self) -> dict[int, str]:
+        return {rule: RULES[rule] for rule in sorted({int(point["rule"]) for point in self.points})}
+
+    def _off(self, rule: int) -> float:
+        own = [point["rule"] == rule for point in self.points]
+        apart = (values[own].mean() - getattr(self.rest, name) for name, values in self.late.items())
+        return float(np.hypot(*apart))
+
+    def _note(self) -> str:
+        """Where trajectories start, and in which market."""
+        first = self.points[0]
+        starts = len({(point["cheating"], point["checking"]) for point in self.points})
+        other = [name for name in _market(first) if name not in ("forced", "false_share")]
+        but = f", but for {where(self.study, first, *other)}" if other else ""
+        more = f" It is the first of {self.markets} markets that were played." if self.markets > 1 else ""
+        return (
+            f"Shares start in {starts} {'places' if starts > 1 else 'place'}; at least {FEWEST:.0%} always try the "
+            f"other strategy. A cheater invents {first['false_share']:.0%} of the segments. The market is the "
+            f"recommended one for {SEGMENTS} segments{but}.{more}"
+        )
+
+    def _label(self, number: int) -> str:
+        point = self.points[number]
+        return f"{RULES[int(point['rule'])]}, {'from fraud' if point['cheating'] > 0.5 else 'from honesty'}"
+
+    def _in_time(self) -> Figure:
+        from sim.figures import Line, lines
+
+        series = []
+        for number in range(len(self.points)):
+            for name, values in self.shares.items():
+                of = values[number]
+                label = f"{name}, {self._label(number)}"
+                epochs = np.arange(of.shape[1])
+                series.append(Line(label, epochs, of.mean(axis=0), of.min(axis=0), of.max(axis=0)))
+        return lines(series, x="epoch (band: all trajectories)", y="share")
+
+    def _plane(self) -> Figure:
+        from sim.figures import Line, lines
+
+        series = []
+        for number in range(len(self.points)):
+            # The first trajectory: of many the mean has no shape.
+            x, y = (self.shares[name][number][0] for name in ("cheating", "checking"))
+            series.append(Line(self._label(number), x, y))
+        at = ([self.rest.cheating], [self.rest.checking])
+        series.append(Line("equilibrium of theory", *at, points=at[1]))
+        return lines(series, x="x: share of solvers that cheat", y="y: share of verifiers that replay")
+
+
+def conduct(late: Shares, rest: Equilibrium) -> str:
+    """What trajectories do in the second half, each by itself, in words."""
+    circling = np.ptp(late["cheating"], axis=2) > _SWING
+    off = np.stack([np.abs(values.mean(axis=2) - getattr(rest, name)) for name, values in late.items()])
+    near = ~circling & (off.max(axis=0) < _NEAR)
+    counts = {
+        "keep circling": circling.sum(),
+        "go to the equilibrium": near.sum(),
+        "settle elsewhere": (~circling & ~near).sum(),
+    }
+    said = {verb: count for verb, count in counts.items() if count}
+    if len(said) == 1:
+        return next(iter(said))
+    return ", ".join(f"{verb} in {count} of {circling.size} trajectories" for verb, count in said.items())
+
+
+def _market(point: Point) -> Point:
+    """What a point has beside the rule and the start of its trajectories."""
+    return {name: value for name, value in point.items() if name not in ("rule", "cheating", "checking")}
