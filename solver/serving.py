@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from protocol.runtime.http import bind, server
+from protocol.runtime.http import bind, server, url_of
 from solver.errors import SolverError
 from solver.limits import App
 
@@ -24,9 +24,9 @@ class Serving:
 
     @property
     def url(self) -> str:
-        """Where the server is, for clients on this machine."""
+        """Where the server listens."""
         host, port = self._socket.getsockname()[:2]
-        return f"http://{host}:{port}"
+        return url_of(host, port)
 
     @property
     def port(self) -> int:

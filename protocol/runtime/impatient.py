@@ -1,0 +1,71 @@
+"""HTTP connections that end when the client does nothing.
+
+uvicorn counts every open connection against its limit, and sets a time only for the next request after an answer. So a
+few sockets that send nothing, send a byte now and then, or do not read what they asked for would close a server to
+everybody else. Here a connection is looked at again and again, and ended once it has waited for its client too long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import cast
+
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+LOOK_SECONDS = 1.0
+"""Between two looks at a connection."""
+REQUEST_SECONDS = 10.0
+"""For a whole request, from the first byte or before: at most 16 KiB of headers, and no body that is of any use."""
+READING_SECONDS = 60.0
+"""For the client to read what is buffered for it: at most 1 MiB and uvicorn's 64 KiB, so 19 KB/s."""
+
+State = tuple[RequestResponseCycle | None, bool, bool, int]
+
+
+class ImpatientProtocol(H11Protocol):
+    """Ends a connection that sends no complete request, or does not read its answer, in time."""
+
+    _timer: asyncio.TimerHandle | None = None
+    _state: State = (None, False, False, 0)
+    _since = 0.0
+    _pauses = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The client has this long for its first request."""
+        super().connection_made(cast(asyncio.Transport, transport))
+        self._since = self.loop.time()
+        self._look_later()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more to look at."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """More is buffered than the client reads. How often that was tells whether it has read since."""
+        self._pauses += 1
+        super().pause_writing()
+
+    def _look_later(self) -> None:
+        self._timer = self.loop.call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        now, state = self.loop.time(), (self.cycle, self._owes(), self.transport.is_closing(), self._pauses)
+        if state != self._state:
+            self._state, self._since = state, now
+        elif now - self._since > self._allowed():
+            self.transport.abort()
+            return
+        self._look_later()
+
+    def _owes(self) -> bool:
+        """Whether a whole request is there that is not answered yet."""
+        return self.cycle is not None and not (self.cycle.more_body or self.cycle.response_complete)
+
+    def _allowed(self) -> float:
+        """Seconds that the present state may last."""
+        if self.transport.is_closing() or self.flow.write_paused:
+            return READING_SECONDS
+        return math.inf if self._owes() else REQUEST_SECONDS
