@@ -14,11 +14,11 @@ def known(error: BaseException) -> ExitCode | None:
         ChainError,
         NotMined,
         PortInUse,
-        RpcUnavailable,
+        RpcError,
         UnstableChain,
     )
 
-    if isinstance(error, (RpcUnavailable, NotMined, UnstableChain, AccountInUse, PortInUse)):
+    if isinstance(error, (RpcError, NotMined, UnstableChain, AccountInUse, PortInUse)):
         return ExitCode.RETRY
     if isinstance(error, ChainError):
         return ExitCode.HOPELESS
