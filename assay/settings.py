@@ -10,6 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from protocol.runtime.http import url_of
+
 
 class AssaySettings(BaseModel):
     """What an operator may choose; each command uses some of it."""
@@ -25,8 +27,12 @@ class AssaySettings(BaseModel):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8700
     bundles_url: str | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
+    bundles: tuple[str, ...] = ()
+    """Addresses below which others' bundles may be read besides https and http on the internet, such as
+    http://192.168.1.5:8700/.
+    """
 
     @property
     def bundle_base(self) -> str:
         """Address below which /bundles/<hash>/ is found."""
-        return (self.bundles_url or f"http://{self.host}:{self.port}").rstrip("/")
+        return (self.bundles_url or url_of(self.host, self.port)).rstrip("/")

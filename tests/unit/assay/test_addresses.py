@@ -1,0 +1,98 @@
+"""Addresses that the submitter's commands announce and ask: on another machine, in a private network, or of no use."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from assay import results
+from assay.errors import ResultError
+from assay.settings import AssaySettings
+from assay.submitting import is_private, require_served
+from protocol.bundles import BundleRefused, BundleUnavailable, sources
+from protocol.program.step import StepProgram
+from tests.chain.trees import terms
+
+PROGRAM = cast(StepProgram, SimpleNamespace(state_types=[SimpleNamespace(nbytes=3)]))
+"""All that is asked of a program here: the sizes of its tensors."""
+
+
+def fetched(url: str) -> list[bytes]:
+    return results._tensors(url, 7, 5, PROGRAM)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8701",
+        "http://192.168.1.7:8701",
+        "http://solver.example:8701/",
+        "https://solver.example",
+    ],
+)
+def test_a_result_is_read_wherever_its_solver_is(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def read(source: sources.HttpSource, name: str, limit: int) -> bytes:
+        asked.append(f"{source._base}/{name}")
+        return bytes(limit)
+
+    monkeypatch.setattr(sources.HttpSource, "read", read)
+    assert fetched(url) == [bytes(3)]
+    assert asked == [f"{url.rstrip('/')}/tasks/7/checkpoints/5/tensors/0"]
+
+
+@pytest.mark.parametrize("url", ["ftp://solver.example", "file:///etc", "http://0.0.0.0:8701", "nonsense"])
+def test_an_address_without_a_result_for_ever_is_not_to_be_tried_again(url: str) -> None:
+    with pytest.raises(ResultError, match="the solver must announce another"):
+        fetched(url)
+
+
+def test_a_solver_that_is_away_is_to_be_tried_again() -> None:
+    with pytest.raises(ResultError, match="got: ConnectError; try again later"):
+        fetched("http://127.0.0.1:1")
+
+
+def test_an_address_that_nobody_may_fetch_from_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sleep(_seconds: float) -> None:
+        raise AssertionError("it waited")
+
+    monkeypatch.setattr("assay.submitting.time.sleep", sleep)
+    with pytest.raises(BundleRefused, match="got s3"):
+        require_served(terms(bundle="s3://mine/bundle"))
+
+
+def test_a_submitter_may_serve_in_its_private_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = terms(bundle="http://192.168.1.5:8700/bundles/ab")
+    monkeypatch.setattr(sources.HttpSource, "read", lambda *_: b"{}")
+    require_served(here)
+    assert is_private(here)
+    assert not is_private(terms(bundle="http://bundles.example:8700/bundles/ab"))
+
+
+def test_nobody_there_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([None, b"{}"])
+
+    def read(*_: object) -> bytes:
+        answer = next(answers)
+        if answer is None:
+            raise BundleUnavailable("bundle", expected="the file", got="ConnectError", remedy="try again")
+        return answer
+
+    monkeypatch.setattr(sources.HttpSource, "read", read)
+    require_served(terms())
+    assert next(answers, "both asked") == "both asked"
+
+
+@pytest.mark.parametrize(
+    ("given", "base"),
+    [
+        ({}, "http://127.0.0.1:8700"),
+        ({"host": "::1"}, "http://[::1]:8700"),
+        ({"host": "::1", "bundles_url": "https://bundles.example/"}, "https://bundles.example"),
+    ],
+)
+def test_the_address_of_the_bundle_server_is_one(given: dict[str, str], base: str) -> None:
+    assert AssaySettings.model_validate(given).bundle_base == base
