@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,14 +14,14 @@ from assay.settings import AssaySettings
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account, open_account
 from protocol.chain.client import Client, connect
 from protocol.chain.connection import Connection
-from protocol.chain.deploy import deploy
-from protocol.chain.deployment import deployment_file
+from protocol.chain.deploy import deploy, require_deployable
+from protocol.chain.deployment import deployment_file, earlier_deployment, kept_file
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN, load_parameters
-from protocol.chain.probe import probe
 from protocol.chain.transactions import Sender
 from protocol.runtime.exits import ExitCode
 from protocol.runtime.home import Home
+from protocol.runtime.http import require_public
 from protocol.runtime.output import Output
 from protocol.runtime.settings import load
 from protocol.runtime.stopping import Stop
@@ -67,11 +68,12 @@ def deploy_contracts(desk: Desk, token: str | None, parameters: str | None, dry_
     connection = Connection(settings.rpc)
     chosen = parameters or ("devnet" if connection.chain_id == DEVELOPMENT_CHAIN else "recommended")
     fixed = load_parameters(chosen)
+    require_deployable(connection, token)
     account = open_account(settings.account, connection.chain_id, settings.password_file)
     if dry_run:
-        probe(connection)
         output.say(
-            f"chain {connection.chain_id} is suitable; {account.address} would deploy six contracts, "
+            f"chain {connection.chain_id} is suitable; {account.address} would deploy "
+            f"{'six contracts, a test token among them' if token is None else f'five contracts for token {token}'}, "
             f"parameters {chosen}"
         )
         output.result(
@@ -83,6 +85,7 @@ def deploy_contracts(desk: Desk, token: str | None, parameters: str | None, dry_
             }
         )
         return
+    earlier = earlier_deployment(connection.chain_id, connection.genesis)
     with Sender(connection, account) as sender:
         made = deploy(sender, fixed, token)
     if token is None and connection.chain_id == DEVELOPMENT_CHAIN:
@@ -94,6 +97,8 @@ def deploy_contracts(desk: Desk, token: str | None, parameters: str | None, dry_
     for name, address in made.addresses.model_dump().items():
         output.say(f"{name:8} {address}")
     output.say(f"written to {file}")
+    if earlier is not None:
+        output.say(f"the contracts deployed before stand in {kept_file(earlier)}; --deployment names them")
     output.result({"file": str(file), **made.model_dump(mode="json")})
 
 
@@ -111,12 +116,12 @@ def mint(desk: Desk, account: str, amount: int) -> None:
 def serve(desk: Desk) -> None:
     """Serve the bundles under the home folder until stopped."""
     from assay.serving import application
-    from protocol.runtime.http import bind, server
+    from protocol.runtime.http import bind, server, url_of
 
     settings = desk.settings
     bound = bind(settings.host, settings.port)
     port = bound.getsockname()[1]
-    desk.output.say(f"bundles of {desk.home.bundles} at http://{settings.host}:{port}/bundles/")
+    desk.output.say(f"bundles of {desk.home.bundles} at {url_of(settings.host, port)}/bundles/")
     server(application(desk.home.bundles)).run(sockets=[bound])
 
 
@@ -127,6 +132,8 @@ def submit(desk: Desk, file: Path, dry_run: bool) -> None:
 
     settings, output = desk.settings, desk.output
     description = read(file)
+    if not dry_run:
+        _require_announceable(settings)
     for line in submitting.recommendations(description):
         output.say(line)
     prepared = submitting.prepare(description, desk.home)
@@ -141,11 +148,25 @@ def submit(desk: Desk, file: Path, dry_run: bool) -> None:
         output.result({"task": None, "sent": False, "terms": asdict(terms)})
         return
     submitting.require_served(terms)
+    if submitting.is_private(terms):
+        allowed = f'bundles = ["{settings.bundle_base}/"]'
+        output.say(f"that is a private network: only those read there whose config.toml has {allowed}")
     with desk.client(account=True) as client:
+        if submitting.is_posted(client, terms):
+            output.say("a command that was cut short has sent these terms; this one waits for their task")
         task = submitting.post(client, terms)
         submitting.remember(desk.home, client, task, file)
     output.say(f"task {task} posted; follow it with `assay status {task}`")
     output.result({"task": task, "sent": True, "terms": asdict(terms)})
+
+
+def _require_announceable(settings: AssaySettings) -> None:
+    """Raise NotPublic for an address of bundles, about to stand in terms for good, that is of this machine alone. The
+    parties of a development chain share a machine.
+    """
+    with closing(Connection(settings.rpc)) as connection:
+        if connection.chain_id != DEVELOPMENT_CHAIN:
+            require_public(settings.bundle_base, "--bundles-url")
 
 
 def status(desk: Desk, task: int | None) -> None:
@@ -168,10 +189,11 @@ def result(desk: Desk, task: int, folder: Path, evaluate: bool) -> None:
     from assay import results, submitting
     from assay import source as sources
     from assay.description import read
+    from protocol.bundles import Limits
 
     output = desk.output
     with desk.client() as client:
-        found = results.fetch(client, desk.home, task)
+        found = results.fetch(client, desk.home, task, Limits(allowed=desk.settings.bundles))
         file = submitting.recall(desk.home, client, task)
     path = results.save(found, folder)
     metrics = dict(found.metrics)

@@ -1,7 +1,7 @@
 """Deploying all contracts to a chain that was probed, and writing the deployment file.
 
 Order: the token (a test token unless one is given), vault, arbiter, market, audit board, game; then each
-learns its neighbours, once.
+learns its neighbours, once, the vault last: until then nothing can be locked.
 """
 
 from __future__ import annotations
@@ -12,29 +12,45 @@ from typing import Any
 from eth_utils.address import to_checksum_address
 
 from protocol.chain.abi import Contract, contract
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
+from protocol.chain.connection import Connection
 from protocol.chain.deployment import Addresses, Deployment, save_deployment
-from protocol.chain.errors import UnsuitableChain
+from protocol.chain.errors import DeploymentError, UnsuitableChain
 from protocol.chain.fees import Call
 from protocol.chain.parameters import DEVNET, Parameters
 from protocol.chain.probe import probe
 from protocol.chain.transactions import Sender
 
 
+def require_deployable(connection: Connection, token: str | None) -> None:
+    """Raise DeploymentError for a chain whose money is real and no token, UnsuitableChain for a chain or a token that
+    cannot be used.
+    """
+    if token is None and connection.chain_id != DEVELOPMENT_CHAIN:
+        raise DeploymentError(
+            f"token of a deployment on chain {connection.chain_id}",
+            expected="the address of the ERC-20 that tasks are paid in",
+            got="none, and a test token can be minted by anyone",
+            remedy="name it with --token",
+        )
+    probe(connection)
+    if token is not None and not connection.code(token):
+        raise UnsuitableChain(
+            f"token {token}", expected="a contract", got="no code", remedy="name an ERC-20 of this chain"
+        )
+
+
 def deploy(sender: Sender, parameters: Parameters = DEVNET, token: str | None = None) -> Deployment:
     """Deploy everything from the sender's account, who also becomes the pauser of new tasks; the file is
     written.
 
-    Raises UnsuitableChain before anything is sent, ArtifactMissing, and what `Sender.send` raises.
+    Raises DeploymentError or UnsuitableChain before anything is sent, ArtifactMissing, and what `Sender.send` raises.
     """
     connection = sender.connection
-    probe(connection)
+    require_deployable(connection, token)
     block = connection.block().number
     if token is None:
         token = _create(sender, contract("TestToken"))
-    elif not connection.code(token):
-        raise UnsuitableChain(
-            f"token {token}", expected="a contract", got="no code", remedy="name an ERC-20 of this chain"
-        )
     vault = _create(sender, contract("StakeVault"), token)
     arbiter = _create(sender, contract("Arbiter"))
     market = _create(sender, contract("TaskMarket"), vault, arbiter, sender.address, parameters.abi())

@@ -57,9 +57,29 @@ def deployment_file(chain_id: int) -> Path:
     return Home.find().deployment(chain_id)
 
 
-def save_deployment(deployment: Deployment) -> Path:
-    """Write the file, whole or not at all, in place of an earlier one."""
+def kept_file(deployment: Deployment) -> Path:
+    """Where the file of a deployment goes when a later one on the same chain takes its place."""
     path = deployment_file(deployment.chain_id)
+    return path.with_name(f"{path.stem}-{deployment.addresses.market[2:10].lower()}.json")
+
+
+def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:
+    """The deployment whose file a new one on this very chain would take the place of; None without one."""
+    try:
+        found = load_deployment(chain_id)
+    except DeploymentError:
+        return None
+    return found if found.genesis == genesis else None
+
+
+def save_deployment(deployment: Deployment) -> Path:
+    """Write the file, whole or not at all. That of other contracts on the same chain, which may hold stakes,
+    is kept beside it.
+    """
+    path = deployment_file(deployment.chain_id)
+    earlier = earlier_deployment(deployment.chain_id, deployment.genesis)
+    if earlier is not None and earlier.addresses != deployment.addresses:
+        write_atomically(kept_file(earlier), path.read_bytes())
     write_atomically(path, (deployment.model_dump_json(indent=2) + "\n").encode())
     return path
 
