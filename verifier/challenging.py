@@ -6,7 +6,10 @@ thing and never waits for the solver, so that many games go on side by side.
 
 from __future__ import annotations
 
+import secrets
+
 from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
 from protocol.chain.game_view import GameReader
 from protocol.commitments import segment_tree
 from protocol.dispute.errors import NothingToChallenge
@@ -17,7 +20,7 @@ from protocol.dispute.view import GameView, Phase
 from protocol.runtime import logs
 from protocol.task import least_clock
 from verifier.conduct import Challenger
-from verifier.database import Accusation, Database
+from verifier.database import COMMITTING, Accusation, Database
 from verifier.funds import require_free
 from verifier.material import Material
 
@@ -51,12 +54,12 @@ class Challenge:
     def advance(self) -> None:
         """The next thing that is due. Raises ChainError, BundleError, CommitmentError, VerifierError."""
         accusation = self._accusation()
-        if accusation.reclaimable is None:
-            self._commit(accusation)
-        elif accusation.game is None:
-            self._open(accusation)
-        else:
+        if accusation.game is not None:
             self._play(accusation.game)
+        elif accusation.reclaimable in (None, COMMITTING):
+            self._commit(accusation)
+        else:
+            self._open(accusation)
 
     def _accusation(self) -> Accusation:
         found = self._database.accusation(self._task)
@@ -64,46 +67,73 @@ class Challenge:
         return found
 
     def _commit(self, accusation: Accusation) -> None:
+        game, commitment = self._client.game, self._commitment(accusation)
+        # What was sent before is looked up, whatever has become of the task and the tokens since.
+        if not game.committing(commitment) and not self._may_commit():
+            self.own_turn = False
+            return
+        receipt = game.commit(commitment)
+        period = self._client.deployment.parameters.opening_period
+        until = self._client.connection.block(receipt.block).time + period
+        self._database.update_accusation(self._task, reclaimable=until + 1)
+        self.own_turn = True
+        self._log.warning("accused", segment=accusation.segment)
+
+    def _may_commit(self) -> bool:
+        """Whether a bond is to be locked now: then it is free, and noted as at stake."""
         clock = self._material.terms.challenger_clock
         if clock < self._least_clock:
             # The bond would be lost on time. The solver stands accused here, so it is not attested either.
-            self.own_turn = False
             self._database.update_accusation(self._task, outcome="clock_too_short")
             self._log.error("not challenged: the clock is too short", clock=clock, due=self._least_clock)
-            return
-        parameters = self._client.deployment.parameters
-        require_free(self._client, parameters.challenge_bond)
-        receipt = self._client.game.commit(self._commitment(accusation))
-        until = self._client.connection.block(receipt.block).time + parameters.opening_period
-        self._database.update_accusation(self._task, reclaimable=until + 1)
-        self._log.warning("accused", segment=accusation.segment)
+            return False
+        view = self._client.market.task(self._task)
+        if view.status.is_over:
+            self._database.update_accusation(self._task, outcome="needless")
+            return False
+        if self._client.now() > view.challenge_until:  # a missed draw opens the window again
+            return False
+        require_free(self._client, self._client.deployment.parameters.challenge_bond)
+        self._database.update_accusation(self._task, reclaimable=COMMITTING)
+        return True
 
     def _open(self, accusation: Accusation) -> None:
         client, task = self._client, self._task
-        view = client.market.task(task)
-        if view.status.is_over or client.now() > view.challenge_until:
-            self._take_back(accusation)
+        # The call comes before any look at the clock: a game that an earlier process opened is found by it.
+        try:
+            if accusation.segment is None:
+                game, receipt = client.game.challenge_blind(task, accusation.salt)
+            else:
+                i, roots = accusation.segment, accusation.checkpoint_roots()
+                tree = segment_tree(roots)
+                before, after = open_leaf(tree, i - 1, roots[i - 1]), open_leaf(tree, i, roots[i])
+                game, receipt = client.game.challenge(task, i, accusation.salt, before, after)
+        except Reverted:
+            if not self._take_back(accusation):
+                raise
             return
-        if accusation.segment is None:
-            game, receipt = client.game.challenge_blind(task, accusation.salt)
-        else:
-            i, roots = accusation.segment, accusation.checkpoint_roots()
-            tree = segment_tree(roots)
-            before, after = open_leaf(tree, i - 1, roots[i - 1]), open_leaf(tree, i, roots[i])
-            game, receipt = client.game.challenge(task, i, accusation.salt, before, after)
         self._first = receipt.block
         self._database.update_accusation(task, game=game)
         self._log.warning("challenged", game=game, segment=accusation.segment)
 
-    def _take_back(self, accusation: Accusation) -> None:
-        """The task was over before the game was open: the bond comes back after the opening period."""
+    def _take_back(self, accusation: Accusation) -> bool:
+        """The contract opens no game: the bond comes back after the opening period, to be locked anew while the task
+        is not over. False if the game may still be opened.
+        """
+        client, reclaimable = self._client, accusation.reclaimable
+        assert reclaimable is not None
+        now, view = client.now(), client.market.task(self._task)
+        if now < reclaimable:
+            self.own_turn = not view.status.is_over and now <= view.challenge_until
+            return not self.own_turn
         self.own_turn = False
-        assert accusation.reclaimable is not None
-        if self._client.now() < accusation.reclaimable:
-            return
-        self._client.game.reclaim(self._commitment(accusation))
-        self._database.update_accusation(self._task, outcome="unopened")
+        client.game.reclaim(self._commitment(accusation))
         self._log.info("bond taken back")
+        if view.status.is_over:
+            self._database.update_accusation(self._task, outcome="unopened")
+        else:
+            self._database.renew_accusation(self._task, secrets.token_bytes(32))
+        return True
 
     def _commitment(self, accusation: Accusation) -> bytes:
         client = self._client

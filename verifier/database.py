@@ -31,13 +31,17 @@ CREATE TABLE states (
 """
 
 
+COMMITTING = 0
+"""`Accusation.reclaimable` from just before the commitment is sent until its block is known: the bond is at stake."""
+
+
 @dataclass(frozen=True, slots=True)
 class Accusation:
     """A task's first false segment, None if it is to be found on-chain, and how far the challenge is.
 
     `roots` are the solver's r_0 … side by side, empty for a blind challenge. `reclaimable` is the time from which an
-    unopened commitment's bond can be had back, None before the commitment; `game` is None before the game is open,
-    `outcome` before it is over.
+    unopened commitment's bond can be had back, None before the commitment, `COMMITTING` while it may be on its way;
+    `game` is None before the game is open, `outcome` before it is over.
     """
 
     task: int
@@ -147,6 +151,13 @@ class Database(NodeDatabase):
             (reclaimable, game, outcome, task),
         )
 
+    def renew_accusation(self, task: int, salt: bytes) -> None:
+        """Let an accusation whose bond was taken back begin again, under another salt: a commitment serves once."""
+        self._execute(
+            "UPDATE accusations SET salt = ?, reclaimable = NULL WHERE task = ? AND game IS NULL",
+            (salt, task),
+        )
+
     def states(self, task: int, own: bool) -> list[StateRow]:
         """Kept states of a task, by number."""
         rows = self._execute(
@@ -169,6 +180,9 @@ class Database(NodeDatabase):
             (task, row.number, row.own, row.root, row.manifest),
         )
 
-    def drop_states(self, task: int) -> None:
-        """Forget the kept states of a task."""
-        self._execute("DELETE FROM states WHERE task = ?", (task,))
+    def drop_state(self, task: int, row: StateRow) -> None:
+        """Forget a kept state. A run has no gaps: with a state of one's own go those after it, which it gives again."""
+        self._execute(
+            "DELETE FROM states WHERE task = ? AND own = ? AND (number = ? OR own AND number > ?)",
+            (task, row.own, row.number, row.number),
+        )

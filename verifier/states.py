@@ -91,6 +91,7 @@ class States:
         try:
             checkpoint = load_checkpoint(self._store, row.manifest, state_root=row.root)
         except CommitmentError:
-            self._database.drop_states(self._task)  # damaged: the next try makes them anew
+            # Damaged: the next try makes it anew. The others stay, for a solver may not serve them again.
+            self._database.drop_state(self._task, row)
             raise
         return self._program.state_of([tensor.data for tensor in checkpoint.tensors])

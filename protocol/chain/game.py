@@ -21,6 +21,10 @@ class Game(Room):
         """Commit to a challenge (`protocol.dispute.keys.priority_commitment`) and lock the bond."""
         return self.write_once("commit", commitment)
 
+    def committing(self, commitment: bytes) -> bool:
+        """Whether the commitment was sent before and not refused: its bond is locked, or is about to be."""
+        return self.begun("commit", commitment)
+
     def reclaim(self, commitment: bytes) -> Receipt:
         """Take back the bond of a commitment that was not opened in time."""
         return self.write_once("reclaim", commitment)

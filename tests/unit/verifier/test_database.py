@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protocol.runtime.database import DatabaseError, Identity
-from verifier.database import Accusation, Database, StateRow
+from verifier.database import COMMITTING, Accusation, Database, StateRow
 from verifier.errors import TwoRoots
 
 ME = Identity("0xgenesis", "0xmarket", "0xaccount")
@@ -53,6 +53,33 @@ def test_an_accusation_keeps_its_salt_when_it_is_made_again(tmp_path: Path) -> N
     database.accuse(Accusation(4, 2, A, b""))
     database.accuse(Accusation(4, None, B, b""))
     assert database.accusation(4) == Accusation(4, 2, A, b"")
+
+
+def test_an_accusation_that_begins_again_has_another_salt_and_no_commitment(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    database.accuse(Accusation(4, 2, A, A + B))
+    database.update_accusation(4, reclaimable=COMMITTING)
+    assert database.accusation(4) == Accusation(4, 2, A, A + B, COMMITTING)
+    database.update_accusation(4, reclaimable=100)
+    database.renew_accusation(4, B)
+    assert database.open_accusations() == [Accusation(4, 2, B, A + B)]
+    database.update_accusation(4, reclaimable=200, game=1)
+    database.renew_accusation(4, A)
+    assert database.open_accusations() == [Accusation(4, 2, B, A + B, 200, 1)], "a game is played to its end"
+
+
+def test_a_dropped_state_leaves_the_others_but_for_later_ones_of_the_same_run(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    rows = [StateRow(number, own, A, "ab" * 32) for own in (False, True) for number in (0, 1, 2)]
+    for row in rows:
+        database.put_state(4, row)
+        database.put_state(5, row)
+    database.drop_state(4, rows[1])
+    assert database.states(4, own=False) == [rows[0], rows[2]]
+    database.drop_state(4, rows[4])
+    assert database.states(4, own=True) == [rows[3]]
+    assert database.states(4, own=False) == [rows[0], rows[2]]
+    assert database.states(5, own=False) + database.states(5, own=True) == rows
 
 
 def test_an_accusation_that_is_over_is_not_open(tmp_path: Path) -> None:

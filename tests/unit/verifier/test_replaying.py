@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from protocol.commitments import BlobStore, segment_tree, state_root, step_tree, tensor_root
+from protocol.commitments import BlobStore, CommitmentError, segment_tree, state_root, step_tree, tensor_root
 from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
@@ -209,3 +209,20 @@ def test_a_damaged_kept_state_is_made_anew(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="expected"):
         again.audit(committed(HONEST), 2)
     assert again.audit(committed(HONEST), 2) == Equal(steps(HONEST, 2))
+
+
+def test_a_damaged_state_takes_no_other_with_it(tmp_path: Path) -> None:
+    """What a solver served while it was not accused, it may not serve again."""
+    told = Told(HONEST, checkpoint_roots(HONEST))
+    first = auditor(tmp_path, told)
+    for segment in (2, 3):
+        first.audit(committed(HONEST), segment)
+    assert told.asked == [1, 2]
+    database = Database(tmp_path / "verifier.sqlite", Identity("a", "b", "c"))
+    damaged, _ = database.states(tiny.TASK, own=False)
+    (tmp_path / "blobs" / damaged.manifest[:2] / damaged.manifest).write_bytes(b"damaged")
+    again = auditor(tmp_path, told)
+    with pytest.raises(CommitmentError):
+        again.audit(committed(HONEST), 2)
+    assert again.audit(committed(HONEST), 3) == Equal(steps(HONEST, 3))
+    assert told.asked == [1, 2], "checkpoint 2 was still there"

@@ -1,0 +1,185 @@
+"""One accusation on the real contracts: interrupted between two writes, too late, or with nothing left to accuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.devnet import Devnet
+from protocol.chain.parameters import DEVNET, TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.dispute import challenger
+from protocol.runtime.database import Identity
+from tests.chain.conftest import Connect
+from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
+from verifier.challenging import Challenge
+from verifier.database import COMMITTING, Accusation, Database
+from verifier.material import Material
+
+pytestmark = pytest.mark.chain
+
+SEGMENT = 2
+BOND = DEVNET.challenge_bond
+LONG = 10_000
+"""Seconds of a window that is open for longer than a commitment."""
+
+
+class Interrupted(Exception):
+    """The process dies at this point."""
+
+
+class Accuser:
+    """A verifier with the tokens of one bond, and its task."""
+
+    def __init__(self, chain: Devnet, connected: Connect, folder: Path, **changes: int) -> None:
+        self.chain, self.terms = chain, terms(**changes)
+        self.submitter, self.solver, verifier, self.client = map(connected, (1, 2, 3, 4))
+        for party in (self.submitter, self.solver, verifier):
+            fund(party, 2000)
+        verifier.audit.register(1)
+        self.task = submitted(chain, self.submitter, self.solver, **changes)
+        self.client.token.mint(self.client.address, BOND)
+        self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", "account"))
+        self.database.accuse(Accusation(self.task, SEGMENT, bytes(32), b"".join(ROOTS)))
+
+    @property
+    def accusation(self) -> Accusation:
+        """As it is kept."""
+        found = self.database.accusation(self.task)
+        assert found is not None
+        return found
+
+    @property
+    def unlocked(self) -> int:
+        """Tokens that no lock holds."""
+        return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
+
+    def advance(self) -> None:
+        """The next thing, as a process does it that has just been started."""
+        material = cast(Material, SimpleNamespace(terms=self.terms, run=lambda _accusation: None))
+        Challenge(self.client, self.database, material, self.task, challenger.next_move, 1e12).advance()
+        self.chain.mine()  # a commitment is opened in a later block
+
+    def killed(self, before: str, field: str = "") -> None:
+        """The next thing, by a process that is killed just before it notes something, or this field of it."""
+        real = getattr(self.database, before)
+
+        def note(task: int, *values: Any, **fields: Any) -> None:
+            if not field or fields.get(field):
+                raise Interrupted
+            real(task, *values, **fields)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self.database, before, note)
+            with pytest.raises(Interrupted):
+                self.advance()
+        self.chain.mine()
+
+    def end_task(self) -> None:
+        """Drawn, attested by nobody, void."""
+        view = self.solver.market.task(self.task)
+        self.chain.mine(max(0, view.draw_block - self.chain.connection.block().number) + 1)
+        self.solver.audit.draw(self.task, view.draw_block)
+        self.chain.skip(self.terms.challenge_period + 1)
+        self.solver.market.void(self.task)
+        assert self.solver.market.task(self.task).status is TaskStatus.VOID
+
+
+def submitted(chain: Devnet, submitter: Client, solver: Client, **changes: int) -> int:
+    """A task in its window."""
+    task, _ = submitter.market.post(terms(**changes))
+    solver.market.bid(task, 90 * TOKEN)
+    chain.skip(terms().bidding_period + 1)
+    solver.market.assign(task)
+    path = TREE.inclusion_path(SEGMENTS)
+    solver.market.submit(task, TREE.root, TREE.inclusion_path(0), [], ROOTS[SEGMENTS], path)
+    return task
+
+
+@pytest.fixture
+def accuser(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Accuser]:
+    made = Accuser(chain, connected, tmp_path, challenge_period=LONG)
+    yield made
+    made.database.close()
+
+
+def test_an_accusation_is_committed_and_then_opened(accuser: Accuser) -> None:
+    accuser.advance()
+    assert (accuser.unlocked, accuser.accusation.game) == (0, None)
+    accuser.advance()
+    game = accuser.client.game.game(1)
+    assert (accuser.accusation.game, game.task, game.segment) == (1, accuser.task, SEGMENT)
+
+
+def test_a_game_that_was_opened_before_a_kill_is_found_after_the_window(accuser: Accuser) -> None:
+    accuser.advance()
+    accuser.killed("update_accusation", "game")
+    assert accuser.client.game.games() == 1
+    accuser.chain.skip(LONG + 1)
+    accuser.advance()
+    assert (accuser.accusation.game, accuser.accusation.outcome) == (1, None)
+
+
+def test_a_commitment_that_was_made_before_a_kill_needs_no_second_bond(accuser: Accuser) -> None:
+    accuser.killed("update_accusation", "reclaimable")
+    assert accuser.unlocked == 0
+    assert accuser.accusation.reclaimable == COMMITTING, "at stake, though nobody knows until when"
+    accuser.advance()
+    accuser.advance()
+    assert accuser.accusation.game == 1
+
+
+def test_a_commitment_that_was_made_before_a_kill_is_taken_back_from_a_task_that_is_over(
+    accuser: Accuser,
+) -> None:
+    accuser.killed("update_accusation", "reclaimable")
+    accuser.end_task()
+    accuser.advance()
+    accuser.advance()
+    assert (accuser.accusation.outcome, accuser.unlocked) == ("unopened", BOND)
+
+
+def test_no_bond_is_locked_for_a_task_that_is_over(accuser: Accuser) -> None:
+    accuser.end_task()
+    accuser.advance()
+    assert (accuser.accusation.outcome, accuser.unlocked) == ("needless", BOND)
+
+
+def test_no_bond_is_locked_when_the_window_is_over(accuser: Accuser) -> None:
+    accuser.chain.skip(LONG + 1)
+    accuser.advance()
+    assert (accuser.accusation.reclaimable, accuser.accusation.outcome) == (None, None)
+    assert accuser.unlocked == BOND
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_commitment_that_was_not_opened_in_time_is_made_anew(accuser: Accuser, killed: bool) -> None:
+    accuser.advance()
+    first = accuser.accusation
+    accuser.chain.skip(DEVNET.opening_period + 10)
+    if killed:
+        accuser.killed("renew_accusation")
+        assert accuser.accusation == first
+    accuser.advance()
+    assert accuser.unlocked == BOND
+    assert (accuser.accusation.reclaimable, accuser.accusation.outcome) == (None, None)
+    assert accuser.accusation.salt != first.salt
+    accuser.advance()
+    assert accuser.unlocked == 0
+    accuser.advance()
+    assert accuser.accusation.game == 1
+
+
+def test_a_commitment_that_was_not_opened_before_the_window_ended_is_taken_back(accuser: Accuser) -> None:
+    accuser.advance()
+    accuser.chain.skip(LONG + 1)
+    accuser.advance()
+    assert accuser.unlocked == BOND
+    accuser.end_task()
+    accuser.advance()
+    assert (accuser.accusation.outcome, accuser.unlocked) == ("needless", BOND)
