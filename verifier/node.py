@@ -6,6 +6,7 @@ receipt or a replay; `Jobs` does, so that games and duties go on side by side.
 
 from __future__ import annotations
 
+import threading
 import time
 from functools import partial
 
@@ -52,6 +53,7 @@ class VerifierNode:
         self._sends = Jobs(SENDERS, longest_rest=8)
         self._replays = Jobs(settings.replays, longest_rest=30)
         self._challenges: dict[int, Challenge] = {}
+        self._challenges_lock = threading.Lock()  # games' threads add, the loop removes and looks
         self._withdraw = True
         self._finished = 0
         self._outcomes: set[str | None] = set()
@@ -152,28 +154,32 @@ class VerifierNode:
 
     def _play(self) -> int:
         """Offer the next move of every accusation, those beyond `games` wait; how many are open."""
-        accusations = self.desk.database.open_accusations()
-        tasks = [accusation.task for accusation in accusations]
-        self._challenges = {task: game for task, game in self._challenges.items() if task in tasks}
+        tasks = [accusation.task for accusation in self.desk.database.open_accusations()]
+        with self._challenges_lock:
+            self._challenges = {task: game for task, game in self._challenges.items() if task in tasks}
+            held = set(self._challenges)
         for task in tasks:
-            if task in self._challenges or len(self._challenges) < self.desk.settings.games:
+            if task in held or len(held) < self.desk.settings.games:
                 self._games.offer(f"game {task}", partial(self._advance, task))
         return len(tasks)
 
     def _advance(self, task: int) -> None:
         """The next thing in one accusation."""
         desk = self.desk
-        if task not in self._challenges:
+        with self._challenges_lock:
+            challenge = self._challenges.get(task)
+        if challenge is None:
             material = desk.material(desk.client.market.task(task))
             challenger = desk.conduct.challenger
-            self._challenges[task] = Challenge(
-                desk.client, desk.database, material, task, challenger, desk.settings.speed
-            )
-        self._challenges[task].advance()
+            challenge = Challenge(desk.client, desk.database, material, task, challenger, desk.settings.speed)
+            with self._challenges_lock:
+                self._challenges[task] = challenge
+        challenge.advance()
 
     def _moves_due(self) -> bool:
         """Whether one's own clock runs in a game."""
-        return bool(self._games.busy) or any(challenge.own_turn for challenge in self._challenges.values())
+        with self._challenges_lock:
+            return bool(self._games.busy) or any(game.own_turn for game in self._challenges.values())
 
     def _take_earnings(self) -> None:
         """After a task: take what is free out of the vault, but for one bond."""
