@@ -14,12 +14,13 @@ from typing import Any, Final
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import RULES, most_segments, recommended_terms
+from protocol.commitments.atomic import write_atomically
 from protocol.task import MAX_DRAWS
 from sim.results.report import svg
 from sim.results.results import Results
 from sim.setting import Setting
 from sim.studies.catalogue import STUDIES
-from sim.studies.margins import FORCED_MARGIN, forced_lock, forced_rate
+from sim.studies.margins import FORCED_MARGIN, Challenges, challenges, forced_lock, forced_rate, spans
 from sim.studies.recommended import setting_for
 from sim.theory import stake_multiple
 
@@ -32,18 +33,20 @@ BUDGET: Final = 100 * CHAIN_TOKEN
 _SIZES: Final = (5, 10, 20, 30, 40, 50)
 
 Kept = Mapping[str, Mapping[str, Any]]
+Drawn = Mapping[str, str]
+"""Files of figures by name."""
 
 
-def gather(results: Path) -> Kept:
-    """Findings of all studies by name, figures drawn under docs/figures. Raises ResultsError for one not played."""
-    kept = {}
+def gather(results: Path) -> tuple[Kept, Drawn]:
+    """Findings of all studies by name, and their figures. Raises ResultsError for a study that is not played."""
+    kept, drawn = {}, {}
     for name in STUDIES:
         found = Results.at(results / name)
         findings = []
         for number, finding in enumerate(found.answer.findings, 1):
             file = f"economics-{name.replace('_', '-')}-{number}.svg"
             if finding.figure is not None:
-                (FIGURES / file).write_text(_standing(svg(finding.figure, f"{name}{number}")))
+                drawn[file] = _standing(svg(finding.figure, f"{name}{number}"))
             findings.append(
                 {
                     "sentence": finding.sentence,
@@ -63,7 +66,7 @@ def gather(results: Path) -> Kept:
             "rounds": question["rounds"],
             "seed": question["seed"],
         }
-    return kept
+    return kept, drawn
 
 
 def _standing(element: str) -> str:
@@ -80,7 +83,8 @@ def page(kept: Kept) -> str:
 def _head() -> Iterator[str]:
     yield "# Economics: recommended defaults, and why"
     yield ""
-    yield "Written by `make studies`, which plays every study anew (`sim run all`) and draws the figures; do not edit."
+    yield "Written by `make studies`, which plays what this code has not played yet (`sim run all --fresh`) and draws"
+    yield "the figures; do not edit."
     yield "The values are those of `protocol/chain/presets/recommended.toml`, which the deployment, `assay submit` and"
     yield "the simulation read. What the simulation leaves out: `sim/ASSUMPTIONS.md`. The formulas: `sim/theory/`."
     yield ""
@@ -89,7 +93,7 @@ def _head() -> Iterator[str]:
 def _parameters() -> Iterator[str]:
     """One row for each recommended number."""
     chain, rules, k = RECOMMENDED, RULES, most_segments()
-    draws = MAX_DRAWS // rules.verifiers
+    draws, proof = MAX_DRAWS // rules.verifiers, challenges()
     rows = [
         (
             "stake S",
@@ -130,7 +134,7 @@ def _parameters() -> Iterator[str]:
         (
             "reward cap",
             _tokens(chain.reward_cap),
-            "once to twice the cost of a challenge; above the fees that convicting forgoes",
+            f"once to twice the cost of a challenge at K = {spans(proof.fitting)}{_dearer(proof)}",
         ),
         (
             "challenge bond",
@@ -176,15 +180,38 @@ def _by_segments() -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|"
     for segments in (*_SIZES, most):
         terms = recommended_terms(segments, BUDGET)
-        duties = terms.verifiers * min(terms.segments_per_verifier + 1, segments)
         yield (
-            f"| {segments} | {terms.verifiers} | {terms.segments_per_verifier} | {duties} | {_tokens(terms.stake)} "
-            f"| {_tokens(terms.audit_fee)} | {duties * terms.audit_fee / BUDGET:.2f} "
+            f"| {segments} | {terms.verifiers} | {terms.segments_per_verifier} | {_duties(segments)} "
+            f"| {_tokens(terms.stake)} | {_tokens(terms.audit_fee)} | {_fees(segments):.2f} "
             f"| {forced_rate(setting_for(segments)):.1%} | {forced_lock(setting_for(segments), 0.05):,.0f} tokens |"
         )
     yield ""
     yield "A rate of forced errors far above 5 % is no use: tasks of few segments need slots with more at stake."
     yield ""
+
+
+def _duties(segments: int) -> int:
+    """Of all verifiers, at most: segment K may be among those that are drawn."""
+    terms = recommended_terms(segments, BUDGET)
+    return terms.verifiers * min(terms.segments_per_verifier + 1, segments)
+
+
+def _fees(segments: int) -> float:
+    """For all duties, in budgets."""
+    return _duties(segments) * recommended_terms(segments, BUDGET).audit_fee / BUDGET
+
+
+def _dearer(proof: Challenges) -> str:
+    """Tasks that are too short for the reward cap, in words."""
+    if not proof.dearer:
+        return ""
+    costs = ", ".join(
+        f"{proof.costs[size]:.0f} tokens at K = {size}" for size in _SIZES if size in proof.dearer
+    )
+    more = f" ({costs})" if costs else ""
+    return (
+        f"; at K = {spans(proof.dearer)} it costs more{more}, and attesting blind pays more than convicting"
+    )
 
 
 def _long() -> Iterator[str]:
@@ -208,7 +235,9 @@ def _long() -> Iterator[str]:
     yield f"V = {thin.verifiers}, q = {thin.segments_per_verifier}) is such a thin audit: it takes {many:,.0f} prices"
     yield f"as stake against {tries} tries, and of {one:,.1f} against one. In this order:"
     yield ""
-    yield f"1. Let q grow with K. `assay submit` does so up to K = {most}; fees then are a fixed share of the budget."
+    short = _SIZES[0]
+    yield f"1. Let q grow with K. `assay submit` does so up to K = {most}; audit fees are {_fees(short):.2f} budgets at"
+    yield f"   K = {short} and {_fees(most):.2f} at K = {most}."
     yield f"2. Split longer runs into tasks of at most {most} segments, each beginning with the result of the one"
     yield "   before, each with the stake of the whole run: one false segment anywhere spoils the last result."
     yield "3. Lower the number of tries: draws that anybody proves at once, or randomness that nobody can wait out. It"
@@ -241,16 +270,22 @@ def _tokens(units: int) -> str:
     return f"{units / CHAIN_TOKEN:,.6g} tokens"
 
 
+def write(kept: Kept, drawn: Drawn) -> None:
+    """Replace page, findings and figures: each whole or not at all, and nothing before the page is composed."""
+    texts = {FIGURES / name: text for name, text in drawn.items()}
+    texts[KEPT] = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+    texts[PAGE] = page(kept)
+    for path, text in texts.items():
+        write_atomically(path, text.encode())
+        path.chmod(0o644)  # What is being written is its writer's alone; the page is everybody's.
+    for old in FIGURES.glob("economics-*.svg"):
+        if old.name not in drawn:
+            old.unlink()
+
+
 def main() -> None:
     """Gather, draw, write."""
-    kept = gather(RESULTS)
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    wanted = {finding["figure"] for study in kept.values() for finding in study["findings"]}
-    for old in FIGURES.glob("economics-*.svg"):
-        if old.name not in wanted:
-            old.unlink()
-    KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    PAGE.write_text(page(kept))
+    write(*gather(RESULTS))
     print(PAGE)
 
 

@@ -6,8 +6,9 @@ protocol.economics, sim.theory and the recommended file; nothing is drawn here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from sim.units import TOKEN
 
 _BUDGET: Final = Setting().budget
 _REROLLS: Final = (0, 1, 2)
+_SHORT: Final = 5
+"""Segments of the shortest tasks that are looked at."""
 _LONG: Final = (100, 500, 1000)
 """Segments of longer tasks."""
 FORCED_MARGIN: Final = 1.25
@@ -104,16 +107,20 @@ def audits() -> Finding:
     """What the audit costs, in budgets."""
     from sim.figures import Line, lines
 
-    series, said = [], []
+    series, said, falls = [], [], True
     for k in _REROLLS:
         rules = replace(RULES, rerolls=k)
         most = most_segments(rules)
-        sizes = np.unique(np.geomspace(5, most, 30).astype(int))
+        sizes = np.unique(np.geomspace(_SHORT, most, 30).astype(int))
         costs = np.array([_fees(int(size), rules) for size in sizes])
         series.append(Line(f"{2**k} tries at a seed", sizes, costs))
-        said.append(f"{costs[-1]:.2f} budgets up to K = {most} for {2**k} {'tries' if k else 'try'}")
+        said.append(
+            f"from {costs[0]:.2f} to {costs[-1]:.2f} budgets at K = {most} for {2**k} {'tries' if k else 'try'}"
+        )
+        falls &= bool(costs[-1] < costs[0])
     sentence = (
-        f"At the same stake V q must grow with K, so audit fees stay a share of the budget: {', '.join(said)}"
+        f"At the same stake V q must grow with K; from K = {_SHORT} on audit fees {'fall' if falls else 'go'} "
+        f"{', '.join(said)}"
     )
     note = (
         "Tries at a seed are what makes audits dear: a solver has more than one only while it keeps everybody else "
@@ -157,20 +164,52 @@ def longer() -> Finding:
     return Finding(sentence, None, note)
 
 
+class Challenges(NamedTuple):
+    """What proving a false result costs beside the reward cap, for the default budget."""
+
+    costs: Mapping[int, float]
+    """Tokens by K."""
+    fitting: Sequence[int]
+    """K at which the cap is once to twice the cost."""
+    dearer: Sequence[int]
+    """K at which the cost is above the cap: whoever attests without a look earns more than who convicts."""
+
+
+def challenges() -> Challenges:
+    """For each number of segments of one task."""
+    cap = Setting().reward_cap / TOKEN
+    costs = {size: _challenge_cost(size) for size in range(1, most_segments() + 1)}
+    return Challenges(
+        costs,
+        [size for size, cost in costs.items() if cost <= cap <= 2 * cost],
+        [size for size, cost in costs.items() if cost > cap],
+    )
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Ascending whole numbers in words: "1 to 4, 7"."""
+    firsts = [number for number in numbers if number - 1 not in numbers]
+    lasts = [number for number in numbers if number + 1 not in numbers]
+    words = [f"{low} to {high}" if low < high else f"{low}" for low, high in zip(firsts, lasts)]
+    return ", ".join(words) or "none"
+
+
 def reward() -> Finding:
     """The reward cap beside what a challenge costs."""
     from sim.figures import Line, lines
 
-    sizes = np.arange(1, most_segments() + 1)
-    setting = Setting()
-    costs = np.array([_challenge_cost(int(size)) for size in sizes])
-    cap = setting.reward_cap / TOKEN
-    within = sizes[(costs <= cap) & (cap <= 2 * costs)]
+    found, cap = challenges(), Setting().reward_cap / TOKEN
+    sizes, costs = list(found.costs), np.array(list(found.costs.values()))
     sentence = (
-        f"A reward cap of {cap:g} tokens is once to twice the cost of a challenge (gas, replays, fees forgone) from "
-        f"K = {within.min()} to {within.max()} for a budget of {_BUDGET / TOKEN:g}: larger budgets need a larger cap, "
-        f"or parts"
+        f"A reward cap of {cap:g} tokens is once to twice the cost of a challenge (gas, replays, fees forgone) at "
+        f"K = {spans(found.fitting)} for a budget of {_BUDGET / TOKEN:g}: larger budgets need a larger cap, or parts"
     )
+    if found.dearer:
+        most = max(found.costs[size] for size in found.dearer)
+        sentence += (
+            f"; at K = {spans(found.dearer)} a challenge costs more, up to {most:.0f} tokens, and attesting blind pays "
+            f"more than convicting"
+        )
     series = [
         Line("cost of a challenge", sizes, costs),
         Line("twice that", sizes, 2 * costs),

@@ -13,6 +13,7 @@ import sim
 from protocol.chain.parameters import RECOMMENDED, TOKEN
 from sim import page
 from sim.studies.catalogue import STUDIES
+from sim.studies.margins import challenges, spans
 
 KEPT: Mapping[str, Any] = json.loads(page.KEPT.read_text())
 
@@ -39,19 +40,62 @@ def test_other_recommendations_make_another_page(monkeypatch: pytest.MonkeyPatch
     assert page.PAGE.read_text() != page.page(KEPT)
 
 
-def test_findings_are_taken_from_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_that_the_reward_is_too_small_for_are_named() -> None:
+    row = next(line for line in page.page(KEPT).splitlines() if line.startswith("| reward cap"))
+    found = challenges()
+    assert f"once to twice the cost of a challenge at K = {spans(found.fitting)};" in row
+    assert f"at K = {spans(found.dearer)} it costs more" in row
+    assert "100 tokens at K = 5" in row
+
+
+def test_fees_are_those_of_the_table() -> None:
+    text = page.page(KEPT)
+    cells = [row.strip("| ").split(" | ") for row in text.splitlines()]
+    fees = {row[0]: row[6] for row in cells if len(row) == 9}
+    words = " ".join(text.split())
+    said = re.search(r"audit fees are ([\d.]+) budgets at K = (\d+) and ([\d.]+) at K = (\d+)\.", words)
+    assert said
+    assert (fees[said[2]], fees[said[4]]) == (said[1], said[3])
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A page of one study, in a folder of its own."""
     monkeypatch.setattr(page, "STUDIES", {"baseline": STUDIES["baseline"]})
-    monkeypatch.setattr(page, "FIGURES", tmp_path / "figures")
-    (tmp_path / "figures").mkdir()
+    monkeypatch.setattr(page, "FIGURES", tmp_path / "docs" / "figures")
+    monkeypatch.setattr(page, "KEPT", tmp_path / "docs" / "economics.json")
+    monkeypatch.setattr(page, "PAGE", tmp_path / "docs" / "economics.md")
     params = {"false_share": "0.5", "honest_share": "0.5,0.9"}
-    found = sim.run("baseline", runs=20, rounds=5, params=params, out=tmp_path / "baseline")
-    kept = page.gather(tmp_path)
+    sim.run("baseline", runs=20, rounds=5, params=params, out=tmp_path / "baseline")
+    return tmp_path / "docs"
+
+
+def test_findings_are_taken_from_results(docs: Path) -> None:
+    found = sim.Results.at(docs.parent / "baseline")
+    kept, drawn = page.gather(docs.parent)
+    assert not docs.exists()
     assert [one["sentence"] for one in kept["baseline"]["findings"]] == [
         one.sentence for one in found.answer.findings
     ]
-    text = page.page(kept)
+    page.write(kept, drawn)
+    assert page.PAGE.stat().st_mode & 0o777 == 0o644
+    text = page.PAGE.read_text()
     assert found.answer.findings[0].sentence in text
     assert "2 points, 20 runs of 5 rounds each" in text
-    drawn = sorted(file.name for file in (tmp_path / "figures").iterdir())
-    assert drawn == [f"economics-baseline-{n}.svg" for n in (1, 2, 3)]
-    assert all((tmp_path / "figures" / name).read_text().startswith("<?xml") for name in drawn)
+    assert page.page(json.loads(page.KEPT.read_text())) == text
+    files = sorted(file.name for file in (docs / "figures").iterdir())
+    assert files == [f"economics-baseline-{n}.svg" for n in (1, 2, 3)]
+    assert all((docs / "figures" / name).read_text().startswith("<?xml") for name in files)
+
+
+def test_a_page_that_cannot_be_composed_replaces_nothing(docs: Path) -> None:
+    kept, drawn = page.gather(docs.parent)
+    page.write(kept, drawn)
+    (docs / "figures" / "economics-old-1.svg").write_text("<svg/>")
+    before = {path: path.read_bytes() for path in docs.rglob("*.*")}
+    spoiled = {"baseline": {**kept["baseline"], "findings": [{"sentence": "Half"}]}}
+    with pytest.raises(KeyError):
+        page.write(spoiled, {**drawn, "economics-new-1.svg": "<svg/>"})
+    assert {path: path.read_bytes() for path in docs.rglob("*.*")} == before
+    page.write(kept, drawn)
+    assert not (docs / "figures" / "economics-old-1.svg").exists()
