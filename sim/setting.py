@@ -99,9 +99,11 @@ class Setting:
     # ---- what happens to people
     downtime: float = _share(0.0, "chance that a drawn verifier is offline")
     crash_rate: float = _share(0.0, "chance that a solver misses its deadline")
-    silence_rate: float = _share(0.0, "chance that a solver misses a move of its games")
+    silence_rate: float = _share(0.0, "chance that a solver misses a move, in each of its games by itself")
     draw_missed: float = _share(0.0, "chance that nobody proves a draw in its window")
-    max_misses: int = _count(RECOMMENDED.max_misses, 0, 255, "draws that may be missed before a task is void")
+    max_misses: int = _count(
+        RECOMMENDED.max_misses, 0, 255, "draws that may be missed before a task is void and its stake burns"
+    )
     arrival_rate: float = _share(1.0, "chance that a task is posted in a round")
     token_volatility: float = _factor(
         0.0, "standard deviation of the logarithm of what work costs in tokens, by round", 3.0

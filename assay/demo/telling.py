@@ -68,7 +68,10 @@ class Teller:
                 f"REFUNDED: {tokens(e.arguments['refund'])} to the submitter, penalty "
                 f"{tokens(e.arguments['penalty'])}"
             ),
-            "Voided": lambda _a, e: f"VOID: {tokens(e.arguments['refund'])} to the submitter",
+            "Voided": lambda _a, e: (
+                f"VOID: {tokens(e.arguments['refund'])} to the submitter, penalty "
+                f"{tokens(e.arguments['penalty'])}"
+            ),
         }
 
     def lines(self, act: Act) -> Iterator[Line]:

@@ -200,11 +200,15 @@ contract TaskMarket is ITaskMarket, Pausable {
         _requireWindowOver(entry);
         _requireNoGames(task, entry);
         // Before the draw the task waits: anyone may draw or, when the block's hash is gone, report the draw missed.
-        bool hopeless = board.drawnAt(task) == 0 ? board.drawLost(task) : !board.satisfied(task);
+        bool undrawn = board.drawnAt(task) == 0;
+        bool hopeless = undrawn ? board.drawLost(task) : !board.satisfied(task);
         if (!hopeless) revert Errors.NotVoidable(task);
         entry.status = Status.Void;
-        _releaseAll(entry.stake);
-        emit Voided(task, _releaseAll(entry.escrow));
+        // Whoever is never audited must not get its stake back: letting every draw pass would be a try for nothing.
+        uint256 penalty;
+        if (undrawn) penalty = VAULT.burn(entry.stake, type(uint256).max);
+        else _releaseAll(entry.stake);
+        emit Voided(task, _releaseAll(entry.escrow), penalty);
     }
 
     // ------------------------------------------------------------------ hooks of the game

@@ -59,7 +59,7 @@ class Market(Room):
         return self.write_once("settle", task)
 
     def void(self, task: int) -> Receipt:
-        """Refund a task whose attestations are missing for good."""
+        """Refund a task whose attestations are missing for good, or that was never drawn: then its stake burns."""
         return self.write_once("voidTask", task)
 
     def announce(self, url: str) -> Receipt:

@@ -67,11 +67,14 @@ class Market:
         return self._train(self._assign(costs, conduct), costs, conduct)
 
     def await_draw(self, task: Task) -> Task:
-        """A task whose draws nobody proves is void before anybody was drawn (AuditBoard.drawLost)."""
-        setting = self.setting
+        """Void before anybody is drawn, its stake burned: a task whose draws nobody proves (AuditBoard.drawLost)."""
+        setting, books = self.setting, self.books
         missed = self.luck.misses.uniform(setting.max_misses + 1) < setting.draw_missed
         lost = task.live & missed.all(axis=0)
-        self.books.tally.void += lost
+        rows = lost.nonzero()[0]
+        booking.lose_draw(books.ledger, rows, task.solver[rows], setting.stake)
+        books.tally.void += lost
+        books.tally.false += lost & task.wrong
         return task._replace(live=task.live & ~lost)
 
     def _post(self) -> Conduct | None:

@@ -24,6 +24,12 @@ class Task(NamedTuple):
     prices: Prices
     """Of the round."""
 
+    @property
+    def wrong(self) -> Flags:
+        """Submitted with false segments, or withheld."""
+        flags: Flags = self.live & ((self.work.false > 0) | ~self.work.serves)
+        return flags
+
 
 class Looks(NamedTuple):
     """What bystanders did, (bystanders, rows) each."""

@@ -1,7 +1,8 @@
-"""The ends of a task, booked: expired, convicted, settled; and a challenge that was dismissed.
+"""The ends of a task, booked: expired, never drawn, convicted, settled; and a challenge that was dismissed.
 
-Each function moves tokens in the rows that end so, and mirrors the contract's function of that name. A void task moves
-nothing: its locks return to their owners. `rows` are (n,) numbers of rows, accounts and amounts (n,) each.
+Each function moves tokens in the rows that end so, and mirrors the contract's function of that name. A task that is
+void for want of attestations moves nothing: its locks return to their owners. `rows` are (n,) numbers of rows,
+accounts and amounts (n,) each.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ FIRST_SOLVER = 2
 def expire(ledger: Ledger, rows: Indices, solvers: Indices, penalty: int) -> None:
     """TaskMarket.expire: the penalty, which is at most the stake, burns; escrow and stake return."""
     amount = ledger.amount(penalty)
+    ledger.take(rows, solvers, amount)
+    ledger.burn(rows, amount)
+
+
+def lose_draw(ledger: Ledger, rows: Indices, solvers: Indices, stake: int) -> None:
+    """TaskMarket.voidTask of a task that was never drawn: the whole stake burns, the escrow returns."""
+    amount = ledger.amount(stake)
     ledger.take(rows, solvers, amount)
     ledger.burn(rows, amount)
 

@@ -9,9 +9,10 @@ from sim.engine.task import Checks
 from sim.mechanism.arrays import Flags
 from sim.mechanism.attestation import attested
 from sim.mechanism.draw import Draw
-from sim.replay.drawing import raised, redraw
+from sim.replay.drawing import redraw
 from sim.replay.stage import Stage
 from sim.replay.training import Trained
+from sim.theory import raised_segments
 
 _UNLOOKED: Final = bytes(31) + b"\x01"
 """The step root of an attestation by somebody who has replayed nothing."""
@@ -42,7 +43,7 @@ def draw(stage: Stage, task: int) -> Draw:
     receipt = client.audit.draw(task, block)
     stage.books.drawn()
     stage.booked(f"task {task}: drawn")
-    each = raised(setting.segments_per_verifier, setting.verifiers, stage.scenario.missed_draws)
+    each = raised_segments(setting.segments_per_verifier, setting.verifiers, stage.scenario.missed_draws)
     seed = client.audit.event(receipt, "Drawn").arguments["seed"]
     drawn = redraw(seed, stage.slots, setting.verifiers, setting.segments, each, setting.matches)
     duties = [(duty.verifier, duty.segment) for duty in client.audit.duties(task)]

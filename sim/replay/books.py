@@ -86,6 +86,10 @@ class Books:
         """The deadline passed."""
         booking.expire(self.ledger, ROW, _at(solver), self._amounts.delay_penalty)
 
+    def undrawn(self, solver: int) -> None:
+        """The task was never drawn, and is void."""
+        booking.lose_draw(self.ledger, ROW, _at(solver), self._amounts.stake)
+
     def convicted(self, solver: int, challenger: int) -> None:
         """The stake is slashed."""
         booking.convict(

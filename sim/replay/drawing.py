@@ -12,17 +12,9 @@ from itertools import count
 import numpy as np
 
 from protocol.numerics.reference.philox import block
-from protocol.task import MAX_DRAWS
 from sim.mechanism.draw import Draw, complete
 
 _MAX_TRIES = 64
-
-
-def raised(each: int, verifiers: int, misses: int) -> int:
-    """q after so many missed draws: by half each time, rounded up, as long as V q stays within its bound."""
-    for _ in range(misses):
-        each = min(each + (each + 1) // 2, MAX_DRAWS // verifiers)
-    return each
 
 
 def holders(slots: Sequence[int]) -> list[int]:

@@ -173,7 +173,7 @@ _ALL = (
     ),
     _story(
         "draw_lost",
-        "nobody ever proves a draw: void, and no fee for it",
+        "nobody ever proves a draw: void, the stake burns, no fee for it",
         "void",
         Solver(),
         (_HONEST,),

@@ -66,7 +66,9 @@ class Life:
         self._submit(task, solver, trained)
         if self._shadow.loses_draw(engine):
             lose_draw(self._stage, task)
-            return self._void(task, solver, escrow)
+            self._void(task, solver, escrow)
+            self._books.undrawn(solver)
+            return self._ended(task, "void")
         serves = bool(engine.work.serves[0])
         submitted = Submitted(task, solver, price, escrow - self._amounts.draw_fee, serves, trained)
         drawn = draw(self._stage, task)
@@ -144,17 +146,17 @@ class Life:
         enough = bool(satisfied(drawn, done, self._setting.matches)[0])
         self._stage.same("attestations suffice", enough, self._referee.audit.satisfied(task.number))
         if not enough:
-            return self._void(task.number, task.solver, task.escrow)
+            self._void(task.number, task.solver, task.escrow)
+            return self._ended(task.number, "void")
         self._over(task.number, task.solver, task.escrow)
         self._referee.market.settle(task.number)
         seats = self._stage.first_verifier + drawn.verifiers
         self._books.settled(task.solver, seats, done, task.price, self._reserve)
         return self._ended(task.number, "settled")
 
-    def _void(self, task: int, solver: int, escrow: int) -> str:
+    def _void(self, task: int, solver: int, escrow: int) -> None:
         self._over(task, solver, escrow)
         self._referee.market.void(task)
-        return self._ended(task, "void")
 
     def _over(self, task: int, solver: int, escrow: int) -> None:
         """The window passes; escrow and stake are booked by what follows, or return."""

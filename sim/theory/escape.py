@@ -115,7 +115,8 @@ def caught_probability_missed(
 ) -> Values:
     """Return the chance of conviction of a solver that can let `misses` draws pass, one look at a seed for each.
 
-    It takes the first seed that lets it escape, and the last one there is. Draw i has q_i =
+    It takes the first seed that lets it escape, and the last one there is: a task that is never drawn burns its stake
+    (`TaskMarket.voidTask`), so letting the last one pass too is no better than a conviction. Draw i has q_i =
     `raised_segments`, so it is convicted with chance (1 - P(q_0)) (1 - P(q_1)) ... (1 - P(q_misses)). This is
     what the contracts give a solver that keeps everyone else from drawing; the 2^k tries of
     `caught_probability` are the bound that stakes are set by. Anyone may draw and is paid for it, so a solver

@@ -170,6 +170,7 @@ def unproved_draw(
     segments: int,
     segments_per_verifier: int,
     verifiers: int,
+    stake: int,
     misses: int,
     most_misses: int,
     censoring: float,
@@ -178,14 +179,14 @@ def unproved_draw(
     """Return the griefing of somebody who keeps everyone from proving draws, `misses` times at `censoring` each.
 
     Up to `most_misses` the harm is the solver's `missed_draw_excess` and `delay` each time. One miss more and
-    the draw is lost for good (`AuditBoard.drawLost`): the task is void and the solver unpaid, so harm is the
-    price. Nobody who stays away loses anything, but anyone may draw and is paid for it: the loss is what
-    censoring costs, and the factor infinite when the fee pays for nobody's gas.
+    the draw is lost for good (`AuditBoard.drawLost`): the task is void, the solver unpaid and its stake burned, so
+    harm is price and stake. Nobody else who stays away loses anything, but anyone may draw and is paid for it, the
+    solver too: the loss is what censoring costs, in each of the windows.
     """
     n = count("misses", misses, 1, count("most_misses", most_misses, 0) + 1)
     held = n * number("delay", delay, 0)
     if n > most_misses:
-        lost = count("price", price, 0)
+        lost = count("price", price, 0) + count("stake", stake, 0)
     else:
         lost = missed_draw_excess(
             price=price,

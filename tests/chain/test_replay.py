@@ -107,10 +107,11 @@ def test_missed_draws_are_paid_by_the_solver(replayed: Replayed) -> None:
     assert of(ended, "solver") == price - 3 * amounts.audit_fee
 
 
-def test_a_lost_draw_costs_nobody(replayed: Replayed) -> None:
-    ended, _ = played(replayed, "draw_lost")
+def test_a_lost_draw_burns_the_stake(replayed: Replayed) -> None:
+    ended, amounts = played(replayed, "draw_lost")
     assert sum("draw missed" in event for event in ended.events) == scenario("draw_lost").setting.max_misses
-    assert set(ended.gains.values()) == {0}
+    assert of(ended, "solver") == -amounts.stake == -burned(ended)
+    assert {gain for name, gain in ended.gains.items() if not name.startswith("solver")} == {0}
 
 
 def test_fees_shrink_when_the_escrow_is_too_small(replayed: Replayed) -> None:

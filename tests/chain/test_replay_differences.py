@@ -13,6 +13,7 @@ from sim.errors import Disagreement
 from sim.mechanism import booking, shares
 from sim.mechanism.booking import DRAWER
 from sim.replay import auditing, tasks
+from sim.replay.amounts import Amounts
 from sim.replay.comparison import Comparison
 from sim.replay.scenarios import scenario
 from tests.chain.conftest import Replayed
@@ -96,6 +97,13 @@ def test_a_forgotten_burn(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -
     }
 
 
+def test_a_stake_that_is_not_burned(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(booking, "lose_draw", lambda *_arguments: None)
+    error = found(replayed, "draw_lost")
+    stake = Amounts.of(scenario("draw_lost").setting).stake
+    assert differences(error) == {("solver 1 (honest)", "free"): -stake, ("vault", "burned"): stake}
+
+
 def test_a_lock_too_few(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
     """The open stake is compared too, not only what ends."""
     monkeypatch.setattr(tasks, "STAKE", "bond")
@@ -104,7 +112,7 @@ def test_a_lock_too_few(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_draw_that_is_not_raised(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auditing, "raised", lambda each, *_arguments: each)
+    monkeypatch.setattr(auditing, "raised_segments", lambda each, *_arguments: each)
     assert "duties of the draw" in str(found(replayed, "missed_draw"))
 
 

@@ -39,7 +39,8 @@ interface IAuditBoard {
     function draw(uint256 task, bytes calldata header) external;
 
     /// @notice Anyone: the draw block's hash is out of reach. Fixes a new block and raises q by half (rounded up; V q stays
-    /// within 64). Possible `Parameters.maxMisses` times, then the task can only be voided.
+    /// within 64). Possible `Parameters.maxMisses` times, then the task can only be voided,
+    /// and the stake burns.
     function missed(uint256 task) external;
 
     /// @notice The duty's verifier: "I replayed this segment and it is as committed".

@@ -55,7 +55,7 @@ interface ITaskMarket {
     event DrawBlockFixed(uint256 indexed task, uint64 drawBlock);
     event Settled(uint256 indexed task, address indexed solver, uint256 paid);
     event Refunded(uint256 indexed task, uint256 refund, uint256 penalty);
-    event Voided(uint256 indexed task, uint256 refund);
+    event Voided(uint256 indexed task, uint256 refund, uint256 penalty);
     event Slashed(
         uint256 indexed task,
         address indexed solver,
@@ -109,7 +109,8 @@ interface ITaskMarket {
     function settle(uint256 task) external;
 
     /// @notice Anyone: window over, no open game, and either attestations are missing or every draw was missed. Refunds the
-    /// submitter; nobody is slashed.
+    /// submitter. Missing attestations release the stake; without a draw all of it burns, for a solver that kept everybody from
+    /// drawing would else have nothing to lose.
     function voidTask(uint256 task) external;
 
     /// @notice DisputeGame only: a game on the task opened or ended. Opening reverts unless the task has progress and is still

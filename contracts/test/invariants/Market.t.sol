@@ -90,16 +90,23 @@ contract MarketInvariants is Test {
         assertEq(IERC20(vault.token()).balanceOf(address(vault)), held);
     }
 
-    /// @dev Only a conviction or a missed deadline burns.
-    function invariant_onlySlashesAndDelaysBurn() public view {
+    /// @dev Only a conviction, a missed deadline or a draw that was lost burns, and a lost draw burns the whole stake.
+    function invariant_onlySlashesDelaysAndLostDrawsBurn() public view {
         uint256 causes =
             handler.endings(ITaskMarket.Status.Slashed) + handler.endings(ITaskMarket.Status.Refunded);
-        if (causes == 0) assertEq(vault.burned(), 0);
+        uint256 lost;
+        for (uint256 task = 1; task <= market.tasks(); ++task) {
+            if (handler.ended(task) != ITaskMarket.Status.Void || board.drawnAt(task) != 0) continue;
+            lost += market.termsOf(task).stake;
+        }
+        if (causes == 0) assertEq(vault.burned(), lost);
+        else assertGe(vault.burned(), lost);
     }
 
     /// @dev The handler is worth something: at random it brings tasks to every end there is.
     function test_handler_reachesEveryEnd_succeeds() public {
         uint256[4] memory reached;
+        uint256 lost;
         for (uint256 run; run < 40; ++run) {
             uint256 start = vm.snapshotState();
             for (uint256 i; i < 60; ++i) {
@@ -108,12 +115,16 @@ contract MarketInvariants is Test {
             for (uint8 s = 4; s <= 7; ++s) {
                 reached[s - 4] += handler.endings(ITaskMarket.Status(s));
             }
+            for (uint256 task = 1; task <= market.tasks(); ++task) {
+                if (handler.ended(task) == ITaskMarket.Status.Void && board.drawnAt(task) == 0) ++lost;
+            }
             vm.revertToState(start);
         }
         for (uint256 i; i < 4; ++i) {
             emit log_named_uint("reached", reached[i]);
             assertGt(reached[i], 0);
         }
+        assertGt(lost, 0);
     }
 
     function _act(uint256 seed) private {

@@ -51,6 +51,7 @@ contract MarketHandler is Deployment {
 
     /// @notice The honest next step of a random task; without it few tasks would get to their settlement.
     function advance(uint256 seed) external {
+        vm.roll(_block);
         uint256 count = market.tasks();
         if (count == 0) return post(uint128(seed), 0, 0, uint16(seed));
         uint256 task = seed % count + 1;
@@ -63,6 +64,8 @@ contract MarketHandler is Deployment {
         } else if (entry.status == ITaskMarket.Status.Submitted) {
             if (entry.openGames != 0) {
                 closeGame(seed);
+            } else if (board.drawLost(task)) {
+                finish(seed);
             } else if (board.drawnAt(task) == 0) {
                 draw(seed, bytes32(seed));
             } else if (board.satisfied(task) || _time > board.drawnAt(task) + _terms().attestPeriod) {
@@ -124,15 +127,19 @@ contract MarketHandler is Deployment {
 
     function draw(uint256 seed, bytes32 mixHash) public action {
         (uint256 task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (task == 0 || board.drawnAt(task) != 0) return;
+        if (task == 0 || board.drawnAt(task) != 0 || board.drawLost(task)) return;
         _draw(task, mixHash);
     }
 
+    /// @notice One draw, or in one case of three the task's every draw.
     function miss(uint256 seed) external action {
-        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
+        (uint256 task,) = _find(seed, ITaskMarket.Status.Submitted);
         if (task == 0 || board.drawnAt(task) != 0) return;
-        vm.roll(uint256(entry.drawBlock) + 8192);
-        if (board.missesOf(task) < 2) board.missed(task);
+        uint256 draws = (seed >> 8) % 3 == 0 ? 3 : 1;
+        for (uint256 i; i < draws; ++i) {
+            vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
+            if (board.missesOf(task) < 2) board.missed(task);
+        }
     }
 
     function attest(uint256 seed, bool all) public action {

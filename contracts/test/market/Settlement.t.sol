@@ -104,7 +104,7 @@ contract SettlementTest is Deployment {
         vm.expectRevert(abi.encodeWithSelector(Errors.NotSatisfied.selector, task));
         market.settle(task);
         vm.expectEmit();
-        emit ITaskMarket.Voided(task, _escrowOf(_terms()) - DRAW_FEE);
+        emit ITaskMarket.Voided(task, _escrowOf(_terms()) - DRAW_FEE, 0);
         market.voidTask(task);
         assertEq(vault.free(solver), FUNDS);
         assertEq(vault.free(submitter), FUNDS - DRAW_FEE);
@@ -141,21 +141,48 @@ contract SettlementTest is Deployment {
         market.voidTask(task);
     }
 
-    function test_voidTask_everyDrawMissed_succeeds() public {
-        uint256 task = _submitted(5);
-        for (uint256 i; i < 2; ++i) {
-            vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
-            board.missed(task);
-        }
+    /// @dev Whoever has kept everybody from drawing was never audited: its stake is lost. The escrow returns whole.
+    function test_voidTask_everyDrawMissed_burnsStake_succeeds() public {
+        uint256 task = _submittedAndMissed();
         vm.warp(market.taskOf(task).challengeUntil + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
         market.voidTask(task);
         vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
         vm.expectRevert(abi.encodeWithSelector(Errors.DrawLost.selector, task));
         board.missed(task);
+        vm.expectEmit();
+        emit ITaskMarket.Voided(task, _escrowOf(_terms()), STAKE);
+        market.voidTask(task);
+        assertEq(vault.free(solver), FUNDS - STAKE);
+        assertEq(vault.free(submitter), FUNDS);
+        assertEq(vault.burned(), STAKE);
+        assertEq(_remaining(market.taskOf(task).stake), 0);
+    }
+
+    /// @dev Until the last block is out of reach the solver itself can draw, and then nothing burns.
+    function test_voidTask_drawnAtTheLastTry_succeeds() public {
+        uint256 task = _submittedAndMissed();
+        _draw(task, HEADER_MIX_HASH);
+        vm.warp(market.taskOf(task).challengeUntil + 1);
         market.voidTask(task);
         assertEq(vault.free(solver), FUNDS);
-        assertEq(vault.free(submitter), FUNDS);
+        assertEq(vault.burned(), 0);
+    }
+
+    /// @dev A game decides about the stake first: it cannot be burned under a challenger that may win it.
+    function test_voidTask_everyDrawMissedOpenGame_reverts() public {
+        uint256 task = _submittedAndMissed();
+        vm.prank(game);
+        market.gameOpened(task);
+        vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
+        vm.warp(market.taskOf(task).challengeUntil + 1);
+        assertTrue(board.drawLost(task));
+        vm.expectRevert(abi.encodeWithSelector(Errors.GamesOpen.selector, task, 1));
+        market.voidTask(task);
+        vm.prank(game);
+        market.convict(task, challenger, 30 * uint256(UNIT));
+        assertEq(vault.free(challenger), 30 * uint256(UNIT));
+        assertEq(vault.burned(), STAKE - 30 * uint256(UNIT) - _terms().restitution);
     }
 
     // ------------------------------------------------------------------ hooks of the game
@@ -269,6 +296,15 @@ contract SettlementTest is Deployment {
         market.settle(task);
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
         market.voidTask(task);
+    }
+
+    /// @dev A submitted task on its last draw block: every draw before it was missed.
+    function _submittedAndMissed() private returns (uint256 task) {
+        task = _submitted(5);
+        for (uint256 i; i < _parameters().maxMisses; ++i) {
+            vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
+            board.missed(task);
+        }
     }
 
     /// @dev A game on the task, won.

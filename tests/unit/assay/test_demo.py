@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from assay.demo.command import costs
 from assay.demo.errors import StageError
+from assay.demo.ledger import Act, Ledger
 from assay.demo.names import bits, number, position
 from assay.demo.play import failures
 from assay.demo.report import tokens
 from assay.demo.stage import MARK, clear
 from assay.demo.stories import POSTED, STORIES
+from assay.demo.telling import Teller
+from protocol.chain.receipts import Event, Log
 from protocol.numerics.types import DType
 from protocol.program.types import TensorType
 
@@ -87,6 +90,15 @@ def test_numbers_are_shown_as_their_type_reads_them() -> None:
 def test_tokens_are_exact() -> None:
     assert tokens(10**17 + 1) == "0.100000000000000001"
     assert tokens(90 * 10**18) == "90"
+
+
+def test_what_a_void_task_burns_is_told() -> None:
+    arguments = {"task": 7, "refund": 30 * 10**18, "penalty": 10**18}
+    event = Event("TaskMarket", "Voided", arguments, cast("Log", None))
+    act = Act("0x", "0x", "voidTask", {}, 0, 1, 5, (event,))
+    (line,) = Teller(cast("Ledger", None), {}, {}).lines(act)
+    assert (line.time, line.task) == (5, 7)
+    assert line.text == "VOID: 30 to the submitter, penalty 1"
 
 
 def test_only_a_folder_of_an_earlier_demo_is_emptied(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> Setting:
         "downtime": draw(SHARES),
         "crash_rate": draw(SHARES),
         "silence_rate": draw(SHARES),
+        "draw_missed": draw(SHARES),
+        "max_misses": draw(st.integers(0, 2)),
         "arrival_rate": draw(st.sampled_from([0.0, 0.5, 1.0])),
         "solver_capital": draw(st.integers(0, 2)),
         "forced_error_rate": draw(SHARES),
@@ -94,9 +96,9 @@ def test_inflow_is_payouts_refunds_and_burns(
     assert (market.books.ledger.gains().sum(axis=0) == -market.books.ledger.burned).all()
 
 
-@given(games({"silence_rate": 0.0}), people(honest_solvers=True), st.integers(0, 2**32))
+@given(games({"silence_rate": 0.0, "draw_missed": 0.0}), people(honest_solvers=True), st.integers(0, 2**32))
 def test_an_honest_solver_is_never_slashed(setting: Setting, everybody: Population, seed: int) -> None:
-    """By whom and how often it may be challenged, as long as it answers. It loses delay penalties at most."""
+    """By whom and how often it may be challenged, as long as it answers and draws. It loses delay penalties at most."""
     market = played(setting, everybody, seed)
     books = market.books
     assert not books.tally.convicted.any()
@@ -115,7 +117,11 @@ def test_an_honest_verifier_never_loses_stake(setting: Setting, everybody: Popul
             assert (gains[group.members] >= 0).all()
 
 
-@given(games({"downtime": 0.0, "crash_rate": 0.0, "arrival_rate": 1.0}), st.integers(0, 2**32), st.data())
+@given(
+    games({"downtime": 0.0, "crash_rate": 0.0, "arrival_rate": 1.0, "draw_missed": 0.0}),
+    st.integers(0, 2**32),
+    st.data(),
+)
 def test_a_false_result_challenged_is_always_slashed(
     setting: Setting, seed: int, data: st.DataObject
 ) -> None:

@@ -29,6 +29,7 @@ EVERYTHING = Setting(
     token_volatility=0.1,
     forced_error_rate=0.1,
     redraws=1,
+    draw_missed=0.5,
 )
 """A setting that uses every stream."""
 PEOPLE = population(
@@ -125,6 +126,7 @@ def test_a_block_takes_no_more_memory_with_more_accounts(verifiers: int, rows: i
         {"downtime": 0.5},
         {"crash_rate": 0.9},
         {"silence_rate": 1.0},
+        {"draw_missed": 1.0},
         {"forced_error_rate": 0.0},
         {"redraws": 3},
         {"arrival_rate": 1.0},

@@ -129,6 +129,14 @@ def test_a_missed_deadline_burns_the_penalty() -> None:
     assert ledger.balanced()
 
 
+def test_a_lost_draw_burns_the_stake() -> None:
+    ledger = Ledger(np.full((3, 2), 100))
+    booking.lose_draw(ledger, np.array([0]), np.array([SOLVER]), 70)
+    assert ledger.gains().tolist() == [[0, 0], [0, 0], [-70, 0]]
+    assert ledger.burned.tolist() == [70, 0]
+    assert ledger.balanced()
+
+
 def test_a_ledger_that_lost_a_unit_is_not_balanced() -> None:
     ledger = Ledger(np.full((3, 2), 100))
     ledger.lock(slice(1, 2), 40)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.replay.drawing import holders, raised, redraw
+from sim.replay.drawing import holders, redraw
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "draws.json").read_text())
 CASES = [
@@ -56,11 +56,3 @@ def test_fewer_verifiers_than_matches_draw_more_for_the_last_segment() -> None:
 
 def test_too_few_verifiers_are_not_drawn_for_ever() -> None:
     assert len(redraw(bytes(32), [1], 1, 4, 2, matches=2).verifiers) == 1
-
-
-@pytest.mark.parametrize(
-    ("each", "verifiers", "misses", "due"),
-    [(4, 3, 0, 4), (4, 3, 1, 6), (3, 1, 1, 5), (3, 1, 2, 8), (1, 1, 3, 5), (20, 3, 1, 21), (64, 1, 2, 64)],
-)
-def test_missed_draws_raise_q_by_half(each: int, verifiers: int, misses: int, due: int) -> None:
-    assert raised(each, verifiers, misses) == due

@@ -81,6 +81,8 @@ def test_q_after_misses_is_the_boards() -> None:
     """AuditBoard: q + (q + 1) / 2 in integers, V q at most 64."""
     assert [raised_segments(4, 3, n) for n in range(6)] == [4, 6, 9, 14, 21, 21]
     assert [raised_segments(1, 1, n) for n in range(4)] == [1, 2, 3, 5]
+    assert [raised_segments(3, 1, n) for n in range(3)] == [3, 5, 8]
+    assert (raised_segments(20, 3, 1), raised_segments(64, 1, 2)) == (21, 64)
 
 
 def test_waiting_for_seeds_multiplies_the_chances() -> None:

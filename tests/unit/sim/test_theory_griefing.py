@@ -112,18 +112,19 @@ def test_missed_draws_take_no_more_than_there_is() -> None:
     assert missed_draw_excess(price=1000, segments=8, **case) == 30 * 8 - 150
 
 
-def test_unproved_draws_end_in_a_void() -> None:
+def test_unproved_draws_end_in_a_void_and_a_burned_stake() -> None:
     case: dict[str, Any] = {
         "price": 1000,
         "audit_fee": 10,
         "segments": 100,
         "segments_per_verifier": 4,
         "verifiers": 3,
+        "stake": 4000,
         "most_misses": 2,
         "censoring": 25.0,
     }
     twice = unproved_draw(**case, misses=2, delay=3.0)
     assert twice == Griefing(150 + 6, 50)
-    assert unproved_draw(**case, misses=3) == Griefing(1000, 75)
+    assert unproved_draw(**case, misses=3) == Griefing(5000, 75)
     with pytest.raises(TheoryError, match="misses must be from 1 to 3"):
         unproved_draw(**case, misses=4)
