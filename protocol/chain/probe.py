@@ -8,15 +8,12 @@ from hashlib import sha256
 from typing import Final
 
 from protocol.chain.connection import Connection
-from protocol.chain.errors import Reverted, RpcRefused, UnsuitableChain
+from protocol.chain.errors import UnsuitableChain
 from protocol.chain.header import encoded_header
 
 SHA256_PRECOMPILE: Final = "0x" + "02".rjust(40, "0")
 HISTORY_CONTRACT: Final = "0x0000F90827F1C53a10cb7A02335B175320002935"
 """EIP-2935: hashes of the last 8,191 blocks."""
-# Creation code that returns blockhash(number - 1): PUSH1 1 NUMBER SUB BLOCKHASH PUSH0 MSTORE PUSH1 32 PUSH0
-# RETURN.
-_BLOCKHASH_CODE: Final = bytes.fromhex("6001430340" + "5f52" + "60205ff3")
 
 
 def probe(connection: Connection) -> None:
@@ -32,23 +29,16 @@ def _probe_sha256(connection: Connection) -> None:
 
 
 def _probe_history(connection: Connection) -> None:
-    """Block hashes must be the chain's own, by opcode or by contract: the draw trusts them."""
+    """The history of block hashes must be there and the chain's own: the draw trusts it, and a task that nobody can
+    draw burns its solver's stake. BLOCKHASH alone would leave 256 blocks for the draw.
+    """
+    if not connection.code(HISTORY_CONTRACT):
+        _require("block hashes (EIP-2935)", f"the history contract at {HISTORY_CONTRACT}", "no code there")
     head = connection.block().number
-    block = connection.block(head - 1)
-    try:
-        by_opcode = connection.call_data(None, _BLOCKHASH_CODE, block=head, label="BLOCKHASH").hex()
-    except (Reverted, RpcRefused) as error:
-        by_opcode = str(error)
-    # A node may run a call as the block it names or as the one that follows.
-    due = (block.hash[2:], connection.block(head).hash[2:])
-    if by_opcode in due:
-        return
-    by_contract = b""
-    if connection.code(HISTORY_CONTRACT):
-        by_contract = connection.call_data(
-            HISTORY_CONTRACT, (head - 1).to_bytes(32, "big"), block=head, label="EIP-2935 history"
-        )
-    _require("block hashes (BLOCKHASH and EIP-2935)", due[0], by_contract.hex() or by_opcode)
+    found = connection.call_data(
+        HISTORY_CONTRACT, (head - 1).to_bytes(32, "big"), block=head, label="EIP-2935 history"
+    )
+    _require("block hashes (EIP-2935)", connection.block(head - 1).hash[2:], found.hex())
 
 
 def _probe_header(connection: Connection) -> None:

@@ -15,7 +15,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.errors import DeploymentError, RpcRefused, UnsuitableChain, WrongChain
 from protocol.chain.header import encoded_header
 from protocol.chain.parameters import DEVNET
-from protocol.chain.probe import probe
+from protocol.chain.probe import HISTORY_CONTRACT, probe
 from protocol.chain.transactions import Sender
 from tests.chain.conftest import QUICK, Connect
 
@@ -81,12 +81,34 @@ def test_every_property_that_the_contracts_need_is_there(chain: Devnet) -> None:
     probe(chain.connection)
 
 
-def test_a_chain_without_randomness_in_its_headers_is_refused_before_anything_is_sent() -> None:
-    with Devnet(block_time=None, hardfork="london") as old:
+@pytest.mark.parametrize("hardfork", ["london", "cancun"])
+def test_a_chain_without_the_history_of_block_hashes_is_refused_before_anything_is_sent(
+    hardfork: str,
+) -> None:
+    """Draws behind 256 blocks could not be proved there, and a task that is never drawn burns its stake."""
+    with Devnet(block_time=None, hardfork=hardfork) as old:
         account = development_account(0, old.chain_id)
-        with Sender(old.connection, account, QUICK) as sender, pytest.raises(UnsuitableChain):
+        with (
+            Sender(old.connection, account, QUICK) as sender,
+            pytest.raises(UnsuitableChain, match=rf"history contract at {HISTORY_CONTRACT}, got no code"),
+        ):
             deploy(sender)
         assert old.connection.transaction_count(sender.address) == 0
+
+
+def test_a_history_of_another_chain_is_refused(chain: Devnet) -> None:
+    """Code that answers any question with 32 bytes of zeros."""
+    chain.connection.request("anvil_setCode", HISTORY_CONTRACT, "0x60205ff3")
+    with pytest.raises(UnsuitableChain, match="Prague"):
+        probe(chain.connection)
+
+
+def test_headers_without_randomness_are_refused(chain: Devnet, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = chain.connection.raw_block
+    monkeypatch.setattr(chain.connection, "raw_block", lambda block: real(block) | {"mixHash": "0x0"})
+    monkeypatch.setattr("protocol.chain.probe.encoded_header", lambda *_: b"")
+    with pytest.raises(UnsuitableChain, match="mixHash"):
+        probe(chain.connection)
 
 
 def test_a_token_must_be_a_contract(chain: Devnet) -> None:
