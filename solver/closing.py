@@ -1,11 +1,12 @@
 """After submission: draw the audit, settle, or void a task whose attestations never came.
 
-Anyone may do any of it, so races are harmless.
+Anyone may do any of it, so races are harmless. The draw is the solver's own concern: a task that nobody draws burns
+its stake.
 """
 
 from __future__ import annotations
 
-from protocol.chain.errors import RpcRefused
+from protocol.chain.errors import HeaderError, RpcRefused
 from protocol.chain.views import TaskView
 from solver.desk import Desk
 
@@ -15,12 +16,15 @@ REACH = 8_191
 
 def tend(desk: Desk, view: TaskView) -> bool:
     """Do what is due on a submitted task now; True if something was sent."""
-    if desk.client.audit.drawn_at(view.task) == 0:
+    market, audit, task = desk.client.market, desk.client.audit, view.task
+    undrawn = audit.drawn_at(task) == 0
+    if undrawn and not audit.draw_lost(task):
         return _draw(desk, view)
     if desk.client.now() <= view.challenge_until or view.open_games:
         return False
-    market, task = desk.client.market, view.task
-    if desk.client.audit.satisfied(task):
+    if undrawn:
+        desk.log.error("no draw was proved in time: the stake burns", task=task)
+    elif audit.satisfied(task):
         return desk.send("settle", lambda: market.settle(task), task=task) is not None
     return desk.send("voidTask", lambda: market.void(task), task=task) is not None
 
@@ -41,11 +45,10 @@ def _draw(desk: Desk, view: TaskView) -> bool:
     if newest <= block:
         return False
     if newest - block > REACH:
-        if desk.client.audit.draw_lost(task):
-            return desk.send("voidTask", lambda: desk.client.market.void(task), task=task) is not None
         return desk.send("missed", lambda: audit.missed(task), task=task) is not None
     try:
         return desk.send("draw", lambda: audit.draw(task, block), task=task) is not None
-    except RpcRefused as error:  # a node that no longer serves the block; others may draw
-        desk.log.warning("no header for the draw", task=task, block=block, error=str(error))
+    except (RpcRefused, HeaderError) as error:  # a node that serves no such header; others may draw
+        left = REACH - (newest - block)
+        desk.log.error("no header for the draw", task=task, block=block, blocks_left=left, error=str(error))
         return False
