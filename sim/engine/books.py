@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
 
 from sim.agents.population import Population, spread
 from sim.engine.tally import Tally
 from sim.mechanism.arrays import Amounts, Floats, Indices
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
-from sim.mechanism.ledger import Ledger, book
+from sim.mechanism.ledger import Ledger, book, require_room
 from sim.setting import Setting
+from sim.units import TOKEN
 
 
 class Books:
     """Accounts are numbered: submitter, drawer, solvers, verifiers, bystanders."""
 
     def __init__(self, setting: Setting, people: Population, rows: int, rounds: int) -> None:
-        """Deposits that last for `rounds` rounds. Raises SettingError when their sum leaves 62 bits."""
+        """Deposits that last for `rounds` rounds. Raises SettingError when sums of all amounts could leave 62 bits."""
         self.solvers = slice(FIRST_SOLVER, FIRST_SOLVER + people.solver_count)
         self.verifiers = slice(self.solvers.stop, self.solvers.stop + people.verifier_count)
         self.bystanders = slice(self.verifiers.stop, self.verifiers.stop + people.bystander_count)
         self.every = np.arange(rows)
         """The numbers of all rows."""
-        needed = self._needed(setting, people, rounds)
+        exact = self._needed(setting, people, rounds)
+        require_room("deposits", int(exact.sum()))
+        require_room("costs and gains outside of the vault", rounds * most_outside(setting, people))
+        needed = exact.astype(np.int64)
         self.ledger = Ledger(np.broadcast_to(needed[:, None], (len(needed), rows)))
         self.ledger.lock(self.verifiers, setting.stake_unit * people.slots[:, None])
         self.outside = np.zeros((len(needed), rows), dtype=np.int64)
@@ -30,7 +36,10 @@ class Books:
         self.tally = Tally.empty(rows)
 
     def _needed(self, setting: Setting, people: Population, rounds: int) -> Amounts:
-        """First deposits, (accounts,). All but solvers with a given capital own what they can lose at most."""
+        """First deposits, (accounts,), as integers of Python, which do not overflow.
+
+        All but solvers with a given capital own what they can lose at most.
+        """
         seats, games = setting.verifiers, people.submitter.most_games
         jackpots = setting.jackpot * seats * (setting.segments_per_verifier + 1)
         a_task = setting.budget + setting.fees + setting.draw_fee + jackpots + setting.delay_penalty
@@ -39,15 +48,11 @@ class Books:
         needed[SUBMITTER] = rounds * (a_task + games * bond)
         needed[self.solvers] = (setting.solver_capital or rounds) * setting.stake
         # A verifier may be drawn for every seat.
-        needed[self.verifiers] = setting.stake_unit * people.slots + rounds * seats * (
-            bond + setting.stake_unit
-        )
-        needed[self.bystanders] = (
-            spread(people.bystanders, [group.strategy.most_games for group in people.bystanders])
-            * rounds
-            * bond
-        )
-        return needed.astype(np.int64)
+        slots = people.slots.astype(object)
+        needed[self.verifiers] = setting.stake_unit * slots + rounds * seats * (bond + setting.stake_unit)
+        games_each = spread(people.bystanders, [group.strategy.most_games for group in people.bystanders])
+        needed[self.bystanders] = games_each.astype(object) * (rounds * bond)
+        return needed
 
     def spend(self, rows: Indices, accounts: Indices, amounts: Floats) -> None:
         """Costs outside of the vault, rounded to units; rows and accounts as in `sim.mechanism.ledger.book`."""
@@ -58,3 +63,19 @@ class Books:
         gains = self.ledger.gains()
         gains += self.outside
         return gains
+
+
+def most_outside(setting: Setting, people: Population) -> int:
+    """Token units that all accounts together can spend and gain outside of the vault for one task, at first prices.
+
+    A winner spends no more than its ask, so at most the budget.
+    """
+    seats, gas = setting.verifiers, setting.gas_price * TOKEN
+    duties = seats * (setting.segments_per_verifier + 1)
+    games = seats + people.submitter.most_games + 1
+    games += sum(group.size * group.strategy.most_games for group in people.bystanders)
+    replays = duties + people.bystander_count
+    spent = setting.budget + replays * setting.replay_cost * setting.training_cost / setting.segments
+    spent += gas * (setting.gas_task + duties * setting.gas_attest)
+    spent += gas * games * (setting.gas_dispute + setting.gas_defence)
+    return ceil(spent) + setting.gain

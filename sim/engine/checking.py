@@ -10,7 +10,7 @@ from sim.agents.verifiers import Check, Seats
 from sim.engine.streams import Stream, Streams
 from sim.engine.task import Checks, Looks, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
-from sim.mechanism.draw import Draw, complete, distinct
+from sim.mechanism.draw import Draw, by_account, complete, distinct, replaced
 from sim.setting import Setting
 
 
@@ -36,14 +36,15 @@ class Checker:
         drawn = self.draw()
         who, seats, last = drawn.verifiers, len(drawn.verifiers), setting.segments
         hit: Flags = drawn.segments.min(axis=0) <= task.work.false
-        check = self._act(task, who, hit, luck.checks.uniform(seats), luck.outages)
+        there = self._there(task, who, luck.outages)
+        check = self._act(task, who, hit, luck.checks.uniform(seats), there, Check.nothing(hit.shape))
         for _ in range(setting.redraws):
             other = self._holding(luck.redraws.below(self._slots, seats))
             silent = ~(check.attests | check.challenges)
             who = np.where(silent, other, who)
-            drawn = complete(who, drawn.segments[1:], last)
-            acts = self._act(task, who, hit, luck.redraws.uniform(seats), luck.redraws)
-            check = check | acts.where(silent)
+            drawn = replaced(drawn, who, silent, last)
+            coins = luck.redraws.uniform(seats)
+            check = self._act(task, who, hit, coins, silent & self._there(task, who, luck.redraws), check)
         return Checks(drawn, hit, check, self._pass_by(task))
 
     def draw(self) -> Draw:
@@ -59,12 +60,19 @@ class Checker:
         """Who holds the drawn slots."""
         return slots if self._holders is None else self._holders.take(slots)
 
-    def _act(self, task: Task, who: Indices, hit: Flags, luck: Floats, outages: Stream) -> Check:
-        """What the holders of all seats do, (V, rows): nothing where they are offline or no task is."""
+    def _there(self, task: Task, who: Indices, outages: Stream) -> Flags:
+        """Seats whose holders are online, where a task is: an account is there for all of its seats or for none."""
+        if not self.setting.downtime:
+            return task.live
+        online: Flags = by_account(who, outages.uniform(len(who))) >= self.setting.downtime
+        return online & task.live
+
+    def _act(self, task: Task, who: Indices, hit: Flags, luck: Floats, there: Flags, before: Check) -> Check:
+        """What was done `before`, and what the holders of the seats do that are `there`, (V, rows)."""
         setting = self.setting
         served, others = np.empty_like(hit), np.zeros_like(hit)
         served[:] = task.work.serves
-        check = Check.nothing(hit.shape)
+        check = before
         kinds = self._kinds.take(who)
         for number, group in self._order:
             if group.strategy.watches:
@@ -72,11 +80,8 @@ class Checker:
             acts = group.strategy.check(
                 Seats(setting, served, hit, others, luck, task.prices.gas, task.prices.work)
             )
-            check = check | acts.where(kinds == number)
-        there = task.live
-        if setting.downtime:
-            there = there & (outages.uniform(len(who)) >= setting.downtime)
-        return check.where(there)
+            check = check | acts.where((kinds == number) & there)
+        return check
 
     def _pass_by(self, task: Task) -> Looks | None:
         """What bystanders do; each that replays replays a segment that it draws itself."""

@@ -44,7 +44,7 @@ class Closer:
         books, tally = self.books, self.books.tally
         submitted = task.live.nonzero()[0]
         booking.pay_drawer(books.ledger, submitted, self.setting.draw_fee)
-        wrong = task.live & ((task.work.false > 0) | ~task.work.serves)
+        wrong = task.wrong
         tally.false += wrong
         seats = books.verifiers.start + checks.drawn.verifiers
         self._pay_for_checks(task, checks, seats)
@@ -65,10 +65,12 @@ class Closer:
 
     def games(self, task: Task, checks: Checks, seats: Indices) -> Games:
         """Who challenges knowing what is wrong, or a solver that serves nothing or is silent, wins."""
+        check = checks.check
         lost_by_silence = ~task.work.serves
         if self.setting.silence_rate:
-            lost_by_silence = lost_by_silence | (self.luck.silence.uniform() < self.setting.silence_rate)
-        check = checks.check
+            # It is silent in each game by itself; the first challenger of all is rewarded, whichever game it is.
+            silent = 1 - (1 - self.setting.silence_rate) ** self._opened(task, checks)
+            lost_by_silence = lost_by_silence | (self.luck.silence.uniform() < silent)
         won = check.challenges & ((checks.hit & check.replays) | lost_by_silence)
         games = Games(seats, check.challenges, won)
         if checks.looks is not None:
@@ -79,6 +81,15 @@ class Closer:
             opened = (task.own_games * task.live)[None]
             games = _joined(games, np.full_like(opened, SUBMITTER), opened, (opened > 0) & lost_by_silence)
         return games
+
+    def _opened(self, task: Task, checks: Checks) -> Amounts:
+        """How many games each task has, (rows,)."""
+        opened = checks.check.challenges.sum(axis=0)
+        if checks.looks is not None:
+            opened = opened + checks.looks.games.sum(axis=0)
+        if task.own_games is not None:
+            opened = opened + task.own_games * task.live
+        return np.asarray(opened)
 
     def _convict(self, task: Task, games: Games, ends: Flags) -> None:
         """The first that wins earns the reward; the bonds of all return."""

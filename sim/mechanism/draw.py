@@ -36,13 +36,39 @@ def complete(verifiers: Indices, segments: Segments, last: int) -> Draw:
     every[0], every[1:] = last, segments
     due = every != last
     due[0] = True
-    again = np.zeros(verifiers.shape[1], dtype=np.bool_)
-    for step in range(1, len(verifiers)):
-        again |= np.logical_or.reduce(verifiers[step:] == verifiers[:-step], axis=0)
-    twice = again.nonzero()[0]
+    twice = _twice(verifiers)
     if twice.size:
         due[:, :, twice] &= _first(verifiers.take(twice, axis=1), every.take(twice, axis=2))
     return Draw(verifiers, every, due)
+
+
+def replaced(drawn: Draw, verifiers: Indices, silent: Flags, last: int) -> Draw:
+    """The draw with other holders of its `silent` seats, (V, rows). Who has answered keeps its duties: of two seats
+    with the same duty it is the answered one's, and not only the first one's, or an attestation would be lost.
+    """
+    order = np.argsort(silent, axis=0, kind="stable")
+    back = np.argsort(order, axis=0)[None]
+    segments = np.take_along_axis(drawn.segments[1:], order[None], axis=1)
+    due = complete(np.take_along_axis(verifiers, order, axis=0), segments, last).due
+    return Draw(verifiers, drawn.segments, np.take_along_axis(due, back, axis=1))
+
+
+def by_account(verifiers: Indices, luck: Floats) -> Floats:
+    """One number for each account, (V, rows): that of its first seat. `luck` is written to."""
+    twice = _twice(verifiers)
+    if twice.size:
+        who = verifiers.take(twice, axis=1)
+        first = np.stack([(who[: seat + 1] == who[seat]).argmax(axis=0) for seat in range(len(who))])
+        luck[:, twice] = np.take_along_axis(luck.take(twice, axis=1), first, axis=0)
+    return luck
+
+
+def _twice(verifiers: Indices) -> Indices:
+    """Numbers of the rows in which somebody has two seats."""
+    again = np.zeros(verifiers.shape[1], dtype=np.bool_)
+    for step in range(1, len(verifiers)):
+        again |= np.logical_or.reduce(verifiers[step:] == verifiers[:-step], axis=0)
+    return again.nonzero()[0]
 
 
 def _first(verifiers: Indices, segments: Segments) -> Flags:

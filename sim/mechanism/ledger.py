@@ -26,6 +26,14 @@ def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amount
     np.add.at(table.reshape(-1), places.reshape(-1), amounts.reshape(-1) if np.ndim(amounts) else amounts)
 
 
+def require_room(what: str, most: float) -> None:
+    """Raise SettingError unless sums up to `most` token units stay below 62 bits."""
+    if most >= MOST:
+        raise SettingError(
+            f"expected {what} of a market below 2^62 token units, got {most:.3g}; lower amounts, agents or rounds"
+        )
+
+
 class Ledger:
     """`free`, `deposits`: (accounts, rows) token units; `locked`: (accounts, 1), in all rows; `burned`: (rows,).
 
@@ -34,12 +42,8 @@ class Ledger:
 
     def __init__(self, deposits: Amounts) -> None:
         """Everybody's first deposits, (accounts, rows). Raises SettingError when their sum leaves 62 bits."""
-        most = float(deposits.sum(axis=0, dtype=np.float64).max()) if deposits.dtype != object else 0
-        if most >= MOST:
-            raise SettingError(
-                f"expected deposits of a market below 2^62 token units, got {most:.3g}; "
-                f"lower amounts, agents or rounds"
-            )
+        if deposits.dtype != object:
+            require_room("deposits", float(deposits.sum(axis=0, dtype=np.float64).max()))
         self.free = np.array(deposits, order="C")
         self.locked = np.zeros((len(self.free), 1), dtype=self.free.dtype)
         self.burned = np.zeros_like(self.free[0])

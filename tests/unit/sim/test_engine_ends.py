@@ -150,6 +150,21 @@ def test_being_offline_voids_a_task() -> None:
     each(play(Solver(), (Verifier(), 1), downtime=1.0), void=1, profit_verifier_honest=0)
 
 
+def test_an_account_is_offline_in_all_of_its_seats_or_in_none() -> None:
+    """One verifier in two seats with segments of their own: a coin for each would settle a quarter of the tasks."""
+    found = play(Solver(), (Verifier(), 1), downtime=0.5, segments=500, verifiers=2, runs=2000)
+    assert found["settled"].mean() == pytest.approx(0.5, abs=4 * 0.5 / 2000**0.5)
+
+
+@pytest.mark.parametrize(("solver", "false"), [(Solver(), 0), (Lazy(1.0), 1), (Withholder(), 1)])
+def test_a_draw_that_nobody_proves_burns_the_stake(solver: Solver, false: int) -> None:
+    """The drawer is not paid, the escrow returns, nobody was drawn."""
+    found = play(solver, (Verifier(), 1), draw_missed=1.0)
+    each(found, void=1, false=false, escaped=0, burned=1000, profit_submitter=0, profit_verifier_honest=0)
+    worked = 0 if false else 60
+    each(found, **{f"profit_solver_{solver.name}": -worked - 1000 - GAS_TASK})
+
+
 def test_a_task_that_nobody_can_afford_is_not_sold() -> None:
     each(play(Solver(), (Verifier(), 1), budget=59 * TOKEN, restitution=0), unsold=1, profit_submitter=0)
 
@@ -179,6 +194,12 @@ def test_copying_follows_the_first() -> None:
     # Both draws copy in a quarter of the runs; within 4 standard deviations.
     assert found["void"].mean() == pytest.approx(0.25, abs=4 * 0.433 / 20)
     assert found["profit_verifier_copying"].max() == pytest.approx(2 - GAS_ATTEST)
+
+
+def test_whoever_copies_finds_no_attestation_of_who_is_offline() -> None:
+    """Settled where a drawn honest verifier is there: in half of the three quarters of the runs that have one."""
+    found = play(Solver(), (Verifier(), 1), (Copying(), 1), verifiers=2, downtime=0.5, runs=2000)
+    assert found["settled"].mean() == pytest.approx(0.375, abs=4 * 0.484 / 2000**0.5)
 
 
 def test_a_mixed_strategy_looks_at_its_rate() -> None:
@@ -224,6 +245,17 @@ def test_an_honest_solver_that_is_silent_in_its_games_is_slashed() -> None:
     each(found, convicted=1, false=0, profit_submitter=50 + 100 - 1 - GAS_DISPUTE)
     found = play(Solver(), (Verifier(), 1), submitter=Challenging(2))
     each(found, settled=1, dismissed=2, profit_submitter=-60 - 2 - 1 - 2 * (20 + GAS_DISPUTE))
+
+
+def test_a_solver_may_be_silent_in_each_of_its_games() -> None:
+    """Three games, two of one challenger: all are answered with the chance of a half, to its third power."""
+    others = [(Griefer(1.0, games=2), 1)]
+    submitter = Challenging()
+    found = play(
+        Solver(), (Verifier(), 1), bystanders=others, submitter=submitter, silence_rate=0.5, runs=2000
+    )
+    assert found["convicted"].mean() == pytest.approx(0.875, abs=4 * 0.331 / 2000**0.5)
+    assert (found["convicted"] + found["settled"] == 1).all()
 
 
 def test_an_insider_has_the_reward_of_whoever_would_have_won() -> None:

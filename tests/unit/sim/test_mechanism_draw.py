@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.mechanism.attestation import attested, satisfied
-from sim.mechanism.draw import Draw, complete, distinct
+from sim.mechanism.draw import Draw, by_account, complete, distinct, replaced
 
 Duty = tuple[int, int, bool]
 """Verifier, segment, attested."""
@@ -68,6 +68,43 @@ def test_duties_are_those_that_the_board_adds(given_seats: tuple[np.ndarray, np.
                     expected.append((verifier, segment))
         assert duties(drawn, row) == expected
         assert drawn.duties[:, row].sum() == len(expected)
+
+
+@given(seats())
+def test_an_account_has_the_number_of_its_first_seat(given_seats: tuple[np.ndarray, np.ndarray, int]) -> None:
+    who, _, _ = given_seats
+    luck = np.random.default_rng(1).random(who.shape)
+    found = by_account(who, luck.copy())
+    for row in range(who.shape[1]):
+        seats = who[:, row].tolist()
+        assert found[:, row].tolist() == [luck[seats.index(verifier), row] for verifier in seats]
+
+
+@given(seats(), st.integers(0, 2**32))
+def test_new_holders_take_no_duty_from_whoever_has_answered(
+    given_seats: tuple[np.ndarray, np.ndarray, int], seed: int
+) -> None:
+    """The answered seats come first, in plain Python; each duty is still there once."""
+    who, what, last = given_seats
+    generator = np.random.default_rng(seed)
+    silent = generator.random(who.shape) < 0.5
+    others = np.where(silent, generator.integers(0, 6, size=who.shape), who)
+    before = complete(who, what, last)
+    drawn = replaced(before, others, silent, last)
+    assert (drawn.verifiers == others).all()
+    assert (drawn.segments == before.segments).all()
+    assert (drawn.due >= before.due & ~silent).all()
+    for row in range(who.shape[1]):
+        expected: dict[tuple[int, int], int] = {}
+        for seat in np.argsort(silent[:, row], kind="stable").tolist():
+            for segment in [last, *what[:, seat, row].tolist()]:
+                expected.setdefault((int(others[seat, row]), segment), seat)
+        found = {
+            (int(others[seat, row]), int(drawn.segments[duty, seat, row])): int(seat)
+            for duty, seat in np.argwhere(drawn.due[:, :, row])
+        }
+        assert found == expected
+        assert drawn.due[:, :, row].sum() == len(expected)
 
 
 def board_satisfied(found: list[Duty], matches: int) -> bool:

@@ -1,0 +1,80 @@
+"""Amounts that would leave 62 bits are refused before anything is played, whatever they overflow on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sim.agents.bystanders import Griefer
+from sim.agents.population import Population, population
+from sim.agents.solvers import Solver
+from sim.agents.submitters import Challenging
+from sim.agents.verifiers import Verifier
+from sim.engine.books import Books, most_outside
+from sim.errors import SettingError
+from sim.setting import Setting
+from sim.units import TOKEN
+
+MOST = 10**9 * TOKEN
+PEOPLE = population([(Solver(), 20)], [(Verifier(), 200)])
+MANY_GAMES = population([(Solver(), 1)], [(Verifier(), 1)], [(Griefer(1.0, games=1_000_000), 1)])
+MANY_SLOTS = population([(Solver(), 1)], [(Verifier(), 1, 10**9)])
+
+
+@pytest.mark.parametrize(
+    ("people", "rounds", "changed"),
+    [
+        (PEOPLE, 10_000, {"stake": MOST}),
+        (PEOPLE, 1, {"stake": MOST, "solver_capital": 10**6}),
+        (PEOPLE, 10_000, {"budget": MOST}),
+        (MANY_GAMES, 1_000_000, {"challenge_bond": MOST}),
+        (MANY_SLOTS, 1, {"stake_unit": MOST}),
+    ],
+)
+def test_deposits_beyond_62_bits_are_refused(
+    people: Population, rounds: int, changed: dict[str, Any]
+) -> None:
+    with pytest.raises(SettingError, match=r"deposits of a market below 2\^62 token units, got .*; lower"):
+        Books(Setting(**changed), people, 1, rounds)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "changed"),
+    [
+        (1_000_000, {"gain": 10**7 * TOKEN}),
+        (1_000_000, {"gas_price": 1.0, "gas_dispute": 10**9}),
+        (10, {"training_cost": MOST, "replay_cost": 1e6}),
+    ],
+)
+def test_costs_and_gains_beyond_62_bits_are_refused(rounds: int, changed: dict[str, Any]) -> None:
+    with pytest.raises(SettingError, match="costs and gains outside of the vault"):
+        Books(Setting(**changed), PEOPLE, 1, rounds)
+
+
+def test_costs_and_gains_by_hand() -> None:
+    """2 seats of 3 duties, and a bystander: 7 replays of 5 tokens; 2 + 3 + 4 games and one in another's place."""
+    setting = Setting(
+        budget=100 * TOKEN,
+        gain=7 * TOKEN,
+        training_cost=50 * TOKEN,
+        replay_cost=1.0,
+        segments=10,
+        verifiers=2,
+        segments_per_verifier=2,
+        matches=1,
+        gas_price=0.5,
+        gas_task=10,
+        gas_attest=2,
+        gas_dispute=3,
+        gas_defence=1,
+    )
+    people = population([(Solver(), 1)], [(Verifier(), 5)], [(Griefer(1.0, games=3), 1)], Challenging(4))
+    gas = 0.5 * (10 + 6 * 2 + 10 * 4)
+    assert most_outside(setting, people) == (100 + 7 + 35 + gas) * TOKEN
+
+
+def test_what_fits_is_played_on() -> None:
+    books = Books(Setting(), PEOPLE, 3, 10_000)
+    assert books.ledger.balanced()
+    assert books.ledger.free.dtype == books.outside.dtype == "int64"
