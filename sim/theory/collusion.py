@@ -136,7 +136,8 @@ def split_advantage(
 ) -> float:
     """Return what splitting one account into `accounts` earns in fees, in token units for each task: never negative.
 
-    The difference of `expected_duties`, times the fee. Small for small owners: of order audit_fee (V s)^2 / 2.
+    The difference of `expected_duties`, times the fee. Small for small owners: to second order in s it is
+    audit_fee (1 - 1 / accounts) V (V - 1) s^2 / 2 (1 + (K - 1) q^2 / K^2).
     """
     split, whole = (
         float(

@@ -68,19 +68,18 @@ def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
     `hit` is 1 - a(f): the chance that the duty's segments hold a false one. With F fee, k cost, R reward, L
     lock, Q silent lock, J jackpot, e forced, y copied:
 
-    - replaying: -k always. Flagged (e): F + J. Not flagged: F, or R where it meets a false segment; a
-      conviction pays no fee, for the escrow goes back to the submitter.
+    - replaying: -k always. Where it meets a false segment: R, flagged or not; a conviction pays no fee, no jackpot and
+      no penalty, for the escrow goes back to the submitter. Where it does not: F + J if flagged (e), F if not.
     - skipping without a root (1 - y): it cannot seal, and loses Q. With one (y), flagged: L lost. Not
       flagged: F, whether the segment is false or not; alone, nobody else finds it.
     """
     d = checked(duty)
     h = number("hit", hit, 0, 1)
-    flagged = d.forced * (d.audit_fee + d.jackpot)
-    unflagged = 1 - d.forced
-    copier = d.copied * (unflagged * d.audit_fee - d.forced * d.lock) - (1 - d.copied) * d.silent_lock
+    attesting = d.audit_fee + d.forced * d.jackpot
+    copier = d.copied * ((1 - d.forced) * d.audit_fee - d.forced * d.lock) - (1 - d.copied) * d.silent_lock
     return Payoffs(
-        verify_honest=flagged + unflagged * d.audit_fee - d.cost,
-        verify_cheat=flagged + unflagged * (h * d.reward + (1 - h) * d.audit_fee) - d.cost,
+        verify_honest=attesting - d.cost,
+        verify_cheat=h * d.reward + (1 - h) * attesting - d.cost,
         skip_honest=copier,
         skip_cheat=copier,
     )
@@ -237,16 +236,18 @@ def committee_equilibrium(
 def gain_against_cheater(duty: Duty, *, hit: float, verifiers: int, found: float) -> float:
     """Return what replaying earns over skipping when the solver cheats; other seats find it with chance `found`.
 
-    The formula of `committee_equilibrium`, whose z is `found`, with flags and copies: of chance 1 - e
-    hit R s + (1 - hit) F n against y F n, of chance e as in `verifier_payoffs`, and -k. In token units.
+    The formula of `committee_equilibrium`, whose z is `found`, with flags and copies as in `verifier_payoffs`:
+    hit R s + (1 - hit) (F + e J) n - k against y ((1 - e) F - e L) n - (1 - y) Q. Whoever convicts, nobody is
+    paid or fined for attestations, flagged or not (n); a silent lock is lost before anybody challenges. In token
+    units.
     """
     d = checked(duty)
     z, v, h = number("found", found, 0, 1), count("verifiers", verifiers, 1), number("hit", hit, 0, 1)
     missed = (1 - z) ** (v - 1)
     first = (1 - (1 - z) ** v) / (v * z) if z > 0 else 1.0
-    flagged = d.forced * (d.audit_fee + d.jackpot + d.copied * d.lock)
-    unflagged = h * d.reward * first + ((1 - h) - d.copied) * d.audit_fee * missed
-    return flagged + (1 - d.forced) * unflagged + (1 - d.copied) * d.silent_lock - d.cost
+    attesting = (1 - h) * (d.audit_fee + d.forced * d.jackpot)
+    copying = d.copied * ((1 - d.forced) * d.audit_fee - d.forced * d.lock)
+    return h * d.reward * first + missed * (attesting - copying) + (1 - d.copied) * d.silent_lock - d.cost
 
 
 def least_forced_rate(

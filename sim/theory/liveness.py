@@ -3,8 +3,8 @@
 The contracts as they stand (`AuditBoard.draw`, `satisfied`): V seats, each with q distinct segments of K and
 segment K besides; an account drawn twice holds a duty once. Each drawn segment needs A attestations, or all
 of those drawn for it when they are fewer; segment K needs A in any case, and while fewer than A accounts are
-drawn, further ones are drawn for segment K alone. One draw; nothing is drawn again for silence. dispute.md
-section 3 redraws up to R times before it voids: `void_probability_redrawn`.
+drawn, further ones are drawn for segment K alone, 64 times at most. One draw; nothing is drawn again for silence.
+dispute.md section 3 redraws up to R times before it voids: `void_probability_redrawn`.
 
 Assumes that an account answers all of its duties or none, independently of the others, and that all hold
 equally many slots.
@@ -19,6 +19,8 @@ from sim.theory.bounds import TheoryError, count, number
 
 RARE = 1e-13
 """Partitions rarer than this are not followed and count as void: with at most 8,349 of them (V = 32), below 10^-9."""
+TRIES = 64
+"""Further draws for segment K at most: `AuditBoard.MAX_TRIES`."""
 MOST_SEATS = 32
 """V at most where accounts are counted: the partitions of 64 seats would be 1.7 million."""
 
@@ -48,9 +50,9 @@ def void_probability(
     The task is paid iff at least A accounts answer and each of W is covered A times: a segment that a silent
     account holds lacks one of all, so only A answers satisfy it; other segments have all.
 
-    With fewer than A accounts drawn the board draws up to A, for segment K, and all of them must answer:
-    up^A. Raises `TheoryError` for counts out of the bounds of terms, or V above `MOST_SEATS` with `accounts`
-    given; 1 where fewer than A accounts exist.
+    With fewer than A accounts drawn the board draws up to A, for segment K, and all of them must answer: up^A,
+    if `TRIES` draws find so many (`_found`). Raises `TheoryError` for counts out of the bounds of terms, or V above
+    `MOST_SEATS` with `accounts` given; 1 where fewer than A accounts exist.
     """
     k = count("segments", segments, 1)
     q = min(count("segments_per_verifier", segments_per_verifier, 1, 64), k)
@@ -67,8 +69,8 @@ def void_probability(
     for parts, chance in _partitions(v, accounts):
         if chance < RARE:
             continue
-        if len(parts) < a:
-            paid += chance * u**a
+        if accounts is not None and len(parts) < a:
+            paid += chance * _found(accounts, len(parts), a) * u**a
             continue
         for silent, given in _silences(parts, u):
             answering = Counter(parts)
@@ -152,6 +154,19 @@ def _partitions(seats: int, accounts: int | None) -> Iterator[tuple[tuple[int, .
             chosen = prod(range(accounts - len(parts) + 1, accounts + 1))
             same = prod(factorial(m) for m in Counter(parts).values())
             yield parts, placed * chosen / same / accounts**seats
+
+
+def _found(accounts: int, drawn: int, wanted: int) -> float:
+    """Return the chance that `TRIES` further draws bring the drawn accounts up to as many as are wanted."""
+    law = {drawn: 1.0}
+    for _ in range(TRIES):
+        grown: dict[int, float] = {}
+        for held, chance in law.items():
+            new = 1 - held / accounts if held < wanted else 0.0
+            grown[held] = grown.get(held, 0.0) + chance * (1 - new)
+            grown[held + 1] = grown.get(held + 1, 0.0) + chance * new
+        law = grown
+    return law.get(wanted, 0.0)
 
 
 def _descending(total: int, most: int) -> Iterator[tuple[int, ...]]:

@@ -103,6 +103,21 @@ def test_splitting_earns_a_little_more_and_never_less() -> None:
     assert gains[-1] == pytest.approx(limit - whole, rel=2e-3)
 
 
+@pytest.mark.parametrize(("segments", "q"), [(50, 4), (8, 8), (1, 1)])
+def test_what_splitting_earns_small_owners_to_second_order(segments: int, q: int) -> None:
+    share, accounts, verifiers = 1e-5, 4, 3
+    got = split_advantage(
+        segments=segments,
+        segments_per_verifier=q,
+        verifiers=verifiers,
+        share=share,
+        accounts=accounts,
+        audit_fee=1.0,
+    )
+    pairs = (1 - 1 / accounts) * verifiers * (verifiers - 1) / 2 * share**2
+    assert got == pytest.approx(pairs * (1 + (segments - 1) * q**2 / segments**2), rel=1e-4)
+
+
 @pytest.mark.parametrize("stake", [0, 1, 7, 100, 10**18 + 1])
 @pytest.mark.parametrize("reward", [0, 5, 90])
 @pytest.mark.parametrize("restitution", [0, 40])

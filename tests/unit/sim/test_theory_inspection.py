@@ -1,7 +1,6 @@
 """The verifier's dilemma: equilibria against every deviation, payoffs against a sum over events, remedies at
 their thresholds."""
 
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -81,7 +80,7 @@ def test_payoffs_sum_over_events() -> None:
             seal, differ = d.audit_fee, d.audit_fee
         skip = seal if leaked else -d.silent_lock
         sums["verify_honest"] += chance * (differ - d.cost)
-        sums["verify_cheat"] += chance * ((d.reward if drawn and not flagged else differ) - d.cost)
+        sums["verify_cheat"] += chance * ((d.reward if drawn else differ) - d.cost)
         sums["skip_honest"] += chance * skip
         sums["skip_cheat"] += chance * skip
     for name, value in verifier_payoffs(d, hit=hit)._asdict().items():
@@ -102,20 +101,31 @@ def test_plain_attestations_leave_the_classic_rates() -> None:
         reward_for_rate(cost=3, audit_fee=4, cheating=0)
 
 
-def test_committee_gain_sums_over_the_other_finders() -> None:
-    """The share of the reward and the chance of a fee, from the number of other seats that find the fraud."""
-    hit, z, verifiers = Fraction(1, 4), Fraction(1, 5), 4
-    fee, cost, reward = 4, 3, 20
-    total = Fraction(0)
-    for others in product((False, True), repeat=verifiers - 1):
-        chance = Fraction(1)
+@pytest.mark.parametrize("duty", [PLAIN, FLAGGED])
+def test_committee_gain_sums_over_flags_and_the_other_finders(duty: Duty) -> None:
+    """Every event: which other seats find the fraud, a false segment drawn or not, flagged or not, the root learned or
+    not. A conviction pays its finders and nobody else; without one, attestations are paid and fined.
+    """
+    hit, z, verifiers = 0.25, 0.2, 4
+    total = 0.0
+    for *others, drawn, flagged, learned in product((False, True), repeat=verifiers + 2):
+        chance = hit if drawn else 1 - hit
+        chance *= duty.forced if flagged else 1 - duty.forced
+        chance *= duty.copied if learned else 1 - duty.copied
         for finds in others:
             chance *= z if finds else 1 - z
-        fee_if_silent = fee if not any(others) else 0
-        replayed = hit * Fraction(reward, 1 + sum(others)) + (1 - hit) * fee_if_silent
-        total += chance * (replayed - cost - fee_if_silent)
-    got = gain_against_cheater(Duty(fee, cost, reward), hit=0.25, verifiers=verifiers, found=0.2)
-    assert got == pytest.approx(float(total), rel=1e-12)
+        replaying = skipping = 0.0
+        if drawn:
+            replaying = duty.reward / (1 + sum(others))
+        elif not any(others):
+            replaying = duty.audit_fee + (duty.jackpot if flagged else 0)
+        if not learned:
+            skipping = -duty.silent_lock
+        elif not any(others):
+            skipping = -duty.lock if flagged else duty.audit_fee
+        total += chance * (replaying - duty.cost - skipping)
+    got = gain_against_cheater(duty, hit=hit, verifiers=verifiers, found=z)
+    assert got == pytest.approx(total, rel=1e-12)
 
 
 @pytest.mark.parametrize(

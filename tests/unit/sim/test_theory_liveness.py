@@ -2,6 +2,7 @@
 full audits."""
 
 from itertools import combinations, product
+from math import comb
 
 import pytest
 
@@ -109,6 +110,17 @@ def test_limits() -> None:
     assert void_probability(**audit, up=1.0, accounts=1) == 1
     assert void_probability_redrawn(void=0.5, redraws=2) == 0.125
     assert draw_lost_probability(missed=0.1, most_misses=2) == pytest.approx(0.001)
+
+
+def test_64_further_draws_may_not_find_enough_accounts() -> None:
+    """All 16 accounts are wanted: 16 seats and 64 draws miss one of them with the chance of a coupon collector."""
+    wanted = 16
+    missed = sum(
+        (-1) ** (i + 1) * comb(wanted, i) * (1 - i / wanted) ** (wanted + 64) for i in range(1, wanted)
+    )
+    audit = {"segments": 12, "segments_per_verifier": 1, "verifiers": wanted, "matches": wanted}
+    assert void_probability(**audit, up=1.0, accounts=wanted) == pytest.approx(missed, abs=1e-9)
+    assert missed > 0.08
 
 
 def test_least_up_is_where_voids_reach_the_target() -> None:
