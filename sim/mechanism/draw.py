@@ -46,11 +46,14 @@ def replaced(drawn: Draw, verifiers: Indices, silent: Flags, last: int) -> Draw:
     """The draw with other holders of its `silent` seats, (V, rows). Who has answered keeps its duties: of two seats
     with the same duty it is the answered one's, and not only the first one's, or an attestation would be lost.
     """
-    order = np.argsort(silent, axis=0, kind="stable")
-    back = np.argsort(order, axis=0)[None]
-    segments = np.take_along_axis(drawn.segments[1:], order[None], axis=1)
-    due = complete(np.take_along_axis(verifiers, order, axis=0), segments, last).due
-    return Draw(verifiers, drawn.segments, np.take_along_axis(due, back, axis=1))
+    due, rows = drawn.due.copy(), silent.any(axis=0).nonzero()[0]
+    if rows.size:
+        order = np.argsort(silent.take(rows, axis=1), axis=0, kind="stable")
+        who = np.take_along_axis(verifiers.take(rows, axis=1), order, axis=0)
+        segments = np.take_along_axis(drawn.segments[1:].take(rows, axis=2), order[None], axis=1)
+        back = np.argsort(order, axis=0)[None]
+        due[:, :, rows] = np.take_along_axis(complete(who, segments, last).due, back, axis=1)
+    return Draw(verifiers, drawn.segments, due)
 
 
 def by_account(verifiers: Indices, luck: Floats) -> Floats:
