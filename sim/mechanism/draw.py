@@ -46,7 +46,9 @@ def replaced(drawn: Draw, verifiers: Indices, silent: Flags, last: int) -> Draw:
     """The draw with other holders of its `silent` seats, (V, rows). Who has answered keeps its duties: of two seats
     with the same duty it is the answered one's, and not only the first one's, or an attestation would be lost.
     """
-    due, rows = drawn.due.copy(), silent.any(axis=0).nonzero()[0]
+    due = drawn.due.copy()
+    some: Flags = np.logical_or.reduce(silent, axis=0)
+    rows = some.nonzero()[0]
     if rows.size:
         order = np.argsort(silent.take(rows, axis=1), axis=0, kind="stable")
         who = np.take_along_axis(verifiers.take(rows, axis=1), order, axis=0)
