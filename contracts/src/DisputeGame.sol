@@ -167,7 +167,9 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (view_.depth, view_.demands, view_.demandOpen) = (g.depth, g.demands, g.demandOpen);
         (view_.segment, view_.step) = (g.segment, g.step);
         (view_.segmentRoot, view_.segmentSize) = (g.segmentRoot, g.segmentSize);
-        (, view_.deadline,) = _turn(g);
+        // Nobody has the turn in a closed game: of whose clock its deadline was is not known any more.
+        if (g.phase == Phase.Closed) view_.deadline = g.deadline;
+        else (, view_.deadline,) = _turn(g);
         (view_.claim, view_.program) = (key, _programOf(_claims[key]));
         (view_.head, view_.demandHash, view_.selection) = (_headOf(game, g), g.demandHash, g.selection);
         (,, view_.bond,) = VAULT.lockOf(g.lock);
@@ -210,7 +212,8 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     }
 
     /// @dev Goes into a segment of the tree (root, size): its step tree is due. Of the games in a segment the one with the
-    /// earliest commitment has priority, in one block the one that came first.
+    /// earliest commitment has priority, in one block the one that came first. Dismissed, it leaves its place to nobody who
+    /// comes while others go on: they were there before.
     function _enterSegment(
         uint256 id,
         Record storage g,
@@ -228,10 +231,11 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         bytes32 key = _claimKey(g);
         _request(g.task, key, Kind.Steps, steps + 1, 0, context);
         ClaimRecord storage c = _claims[key];
-        uint32 first = c.first;
-        if (first == 0 || priority < c.priority || _records[first].phase == Phase.Closed) {
+        uint24 live = c.live;
+        if (live == 0 || priority < c.priority) {
             (c.first, c.priority) = (uint32(id), uint40(priority));
         }
+        c.live = live + 1;
         emit SegmentSelected(id, segment, before.value, afterwards.value);
     }
 

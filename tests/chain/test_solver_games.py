@@ -14,9 +14,11 @@ from protocol.chain.errors import Reverted
 from protocol.chain.game_view import GameReader
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.commitments import ProgressTree
 from protocol.dispute import challenger
 from protocol.dispute.heard import Heard
 from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.openings import Leaf
 from protocol.dispute.parties import Run
 from protocol.dispute.spoken import Silent
 from protocol.dispute.view import Phase, Verdict
@@ -66,7 +68,7 @@ class Challenge:
 
     def play(self, seconds: float = 120) -> tuple[int, Verdict]:
         """Open blind and walk down until the game is over or there is nothing left to say."""
-        game = self._open()
+        game = self.open()
         first = self.client.deployment.block
         reader = GameReader(self.client.game, game, tiny.step_program().program, first)
         heard, deadline = Heard(), monotonic() + seconds
@@ -86,12 +88,67 @@ class Challenge:
             self.moves.append(move.function)
         raise AssertionError(f"the game still goes on after {self.moves}")
 
-    def _open(self) -> int:
+    def open(self) -> int:
+        """Open blind; the number of the game."""
         client, game = self.client, self.client.game
         chain = client.deployment.chain_id
         args = (chain, game.address, self.task, SEGMENT_UNKNOWN, client.address, SALT)
         game.commit(priority_commitment(*args))
         return game.challenge_blind(self.task, SALT)[0]
+
+
+def moot_game(scene: Stage, stranger: Client) -> int:
+    """A game that became moot with a demand open, of a stranger against itself; its number.
+
+    The other game's claim was asked for first, so at its end the answer in this one is due in almost a clock.
+    """
+    game, run = stranger.game, run_of(Conduct(executor=wrong))
+    task = scene.post(challenge_period=6_000, solver_clock=6_000, challenger_clock=60)
+    stranger.market.bid(task, TOKEN)
+    scene.devnet.skip(4)
+    stranger.market.assign(task)
+    roots = run.segment_roots()
+    assert roots is not None
+    tree, last = ProgressTree(list(roots)).at(len(roots)), len(roots) - 1
+    stranger.market.submit(
+        task, tree.root, tree.inclusion_path(0), [], roots[last], tree.inclusion_path(last)
+    )
+    moot = Challenge(stranger, task, run_of(Conduct())).open()
+    game.commit(
+        priority_commitment(stranger.deployment.chain_id, game.address, task, 1, stranger.address, SALT)
+    )
+    first, second = (Leaf(roots[k], tree.inclusion_path(k)) for k in range(2))
+    silent, _ = game.challenge(task, 1, SALT, first, second)
+    view = GameReader(game, moot, tiny.step_program().program, stranger.deployment.block).view()
+    move = challenger.next_move(view, run_of(Conduct()), Heard(), Silent())
+    assert move is not None
+    assert move.function == "demand"
+    game.send_move(move, view.head)
+    scene.devnet.skip(game.game(silent).deadline - stranger.now() + 1)
+    game.time_out(silent)
+    game.close_moot(moot)
+    return moot
+
+
+def test_a_strangers_moot_game_ends_no_solver(scene: Stage) -> None:
+    """Whoever starts reads every game of the deployment."""
+    stranger = scene.client("dev:2")
+    stranger.fund(2_000 * TOKEN)
+    solver: Solver | None = None
+    try:
+        moot = moot_game(scene, stranger)
+        state = stranger.game.game(moot)
+        assert (state.verdict, state.phase, state.demand_open) == (Verdict.MOOT, Phase.CLOSED, 0)
+        solver = Solver(scene)
+        task = scene.post()
+        scene.until_drawn(task)
+        scene.attest(task)
+        assert solver.join() is ExitCode.FINE
+        assert scene.submitter.market.task(task).status is TaskStatus.SETTLED
+    finally:
+        if solver is not None:
+            solver.close()
+        stranger.close()
 
 
 def test_a_false_solver_answers_until_it_is_slashed(scene: Stage) -> None:
@@ -120,7 +177,7 @@ def test_an_honest_solver_outlasts_a_false_accuser_and_is_paid(scene: Stage) -> 
     accuser = scene.client("dev:2")
     accuser.fund(1_000 * TOKEN)
     try:
-        task = scene.post(challenger_clock=4, challenge_period=14, attest_period=12)
+        task = scene.post(challenger_clock=4, challenge_period=16, attest_period=12)
         scene.until_drawn(task)
         scene.attest(task)
         challenge = Challenge(accuser, task, run_of(Conduct(executor=wrong)))

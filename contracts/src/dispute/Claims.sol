@@ -43,7 +43,7 @@ abstract contract Claims is GameState {
     {
         ClaimRecord storage c = _claims[key];
         if (c.kind != Kind.None) return;
-        (c.task, c.deadline, c.size, c.kind) = (task, uint40(_enqueue(task)), size, kind);
+        (c.task, c.deadline, c.size, c.kind) = (uint40(task), uint40(_enqueue(task)), size, kind);
         // A step tree has a context, a callee a program.
         if (context != 0) c.context = context;
         if (program != 0) c.program = program;

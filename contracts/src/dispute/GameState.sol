@@ -46,15 +46,16 @@ abstract contract GameState is IDisputeGame {
 
     /// @notice One claim. `program` is 0 in a top frame: the task's; `size` of a trace is 0 until it has callees. `context` is
     /// that of a step tree: the key of a trace names its states, or its caller and its call. A step tree names the game that is rewarded for the segment,
-    /// and the block that gives it priority.
+    /// the block that gives it priority, and how many games in the segment go on: each holds a bond, so 24 bits count them.
     struct ClaimRecord {
-        uint64 task;
+        uint40 task;
         uint40 deadline;
         uint40 postedAt;
         uint32 size;
         Kind kind;
         uint32 first;
         uint40 priority;
+        uint24 live;
         bytes32 root;
         bytes32 program;
         bytes32 context;
@@ -118,8 +119,9 @@ abstract contract GameState is IDisputeGame {
         if (_dockets[task].convicted) revert DisputeErrors.TaskConvicted(task);
     }
 
-    /// @dev The side to move and its last second. The challenger's clock starts at its own last move or, when that is
-    /// later, at the claim it waited for; `spent` is what it had used up by then and has used since.
+    /// @dev The side to move in a game that is not closed, and its last second. The challenger's clock starts at its own
+    /// last move or, when that is later, at the claim it waited for; `spent` is what it had used up by then and has used
+    /// since.
     function _turn(Record storage g) internal view returns (bool solver, uint64 deadline, uint64 spent) {
         deadline = g.deadline;
         if (g.demandOpen != 0 || g.phase == Phase.Split) return (true, deadline, 0);
@@ -254,9 +256,10 @@ abstract contract GameState is IDisputeGame {
 
     // ------------------------------------------------------------------ ends
 
-    /// @dev The solver is wrong or silent. Ends every game on the task: the others are moot. The reward is for the live
-    /// game on the segment that has priority, for what this one proved was its claim too: so nobody gains by repeating
-    /// another's moves a little faster.
+    /// @dev The solver is wrong or silent. Ends every game on the task: the others are moot. The reward is for the game on
+    /// the segment that has priority, for what this one proved was its claim too: so nobody gains by repeating another's
+    /// moves a little faster. If that one was dismissed, the reward is for this one: which of the others is the earliest is
+    /// not kept.
     function _convict(uint256 id, Record storage g, Verdict verdict) internal {
         (uint256 task, address challenger) = (g.task, g.challenger);
         address rewarded = challenger;
@@ -273,6 +276,7 @@ abstract contract GameState is IDisputeGame {
     /// @dev The challenger is silent: its bond is lost.
     function _dismiss(uint256 id, Record storage g) internal {
         address solver = MARKET.solverOf(g.task);
+        if (g.segment != 0) --_claims[Proofs.stepsKey(g.task, g.segment)].live;
         _close(id, g, Verdict.ChallengerSilent, solver);
         (,, uint256 remaining,) = VAULT.lockOf(g.lock);
         VAULT.pay(g.lock, solver, remaining / SOLVER_SHARE);

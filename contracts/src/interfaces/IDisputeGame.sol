@@ -38,6 +38,7 @@ interface IDisputeGame {
         Moot
     }
 
+    /// @notice A game. `deadline` is the last second of the side to move; when the game is closed, one that it had before.
     struct Game {
         uint256 task;
         address challenger;
@@ -123,9 +124,10 @@ interface IDisputeGame {
     event Ended(uint256 indexed game, Verdict verdict, address winner);
 
     /// @notice Priority: keccak256(abi.encode(chainid, this, task, segment, challenger, salt)), with segment 2^32 - 1 for "not yet
-    /// known". Locks the bond; void (and the bond reclaimable) after the opening period. Opened in a later block. Of the live games
+    /// known". Locks the bond; void (and the bond reclaimable) after the opening period. Opened in a later block. Of the games
     /// in a segment the earliest commitment that names it is rewarded, whichever game convicts; one that does not name it
-    /// counts from its `selectSegment` on.
+    /// counts from its `selectSegment` on. Once that game was dismissed, the one that convicts is rewarded; when none is left
+    /// in the segment, priority begins anew.
     function commit(bytes32 commitment) external;
     function reclaim(bytes32 commitment) external;
 

@@ -46,6 +46,32 @@ contract CopycatTest is Play {
         _rewards(id, second, challenger);
     }
 
+    /// @dev Who enters after a dismissal waits behind all that were there before, however it was with the one that is gone.
+    function test_timeOut_latecomerAfterDismissal_rewardsTheConvicting_succeeds() public {
+        uint256 idle = _challenge();
+        uint256 id = _challengeBy(second, SEGMENT);
+        _expandSteps();
+        _selectStepBy(second, id);
+        vm.warp(game.gameOf(idle).deadline + 1);
+        game.timeOut(idle);
+        address late = _accuser("late");
+        _challengeBy(late, SEGMENT);
+        _rewards(id, second, late);
+    }
+
+    /// @dev When nobody is left in a segment, the next one has priority there.
+    function test_timeOut_copycatAfterAllWereDismissed_rewardsTheEarlier_succeeds() public {
+        uint256 idle = _challenge();
+        _expandSteps();
+        vm.warp(game.gameOf(idle).deadline + 1);
+        game.timeOut(idle);
+        _challengeBy(second, SEGMENT);
+        address late = _accuser("late");
+        uint256 copy = _challengeBy(late, SEGMENT);
+        _selectStepBy(late, copy);
+        _rewards(copy, second, late);
+    }
+
     /// @dev An earlier game about another segment says nothing about this one.
     function test_timeOut_earlierOnAnotherSegment_rewardsTheConvicting_succeeds() public {
         _challengeBy(second, 1);

@@ -4,7 +4,6 @@ pragma solidity 0.8.37;
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Play} from "../dispute/Play.sol";
-import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 
 /// @title Twenty challengers at once against one honest solver (attack 19): it answers once and is paid twenty times.
 contract TwentyChallengersTest is Play {
@@ -42,20 +41,10 @@ contract TwentyChallengersTest is Play {
         assertEq(stake, STAKE);
     }
 
-    /// @dev Each with its bond and nothing more, so that a bond lost shows.
     function _accusers() private returns (address[] memory accusers) {
         accusers = new address[](COUNT);
-        IERC20 token = IERC20(vault.token());
         for (uint256 k; k < COUNT; ++k) {
-            accusers[k] = makeAddr(string.concat("accuser ", vm.toString(k)));
-            vm.startPrank(second);
-            vault.withdraw(BOND);
-            assertTrue(token.transfer(accusers[k], BOND));
-            vm.stopPrank();
-            vm.startPrank(accusers[k]);
-            token.approve(address(vault), BOND);
-            vault.deposit(BOND);
-            vm.stopPrank();
+            accusers[k] = _accuser(string.concat("accuser ", vm.toString(k)));
         }
     }
 }

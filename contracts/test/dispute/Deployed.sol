@@ -131,6 +131,19 @@ abstract contract Deployed is Production {
         market.submit(task, root, firstPath, new bytes32[](0), checkpoints[last], lastPath);
     }
 
+    // ------------------------------------------------------------------ people
+
+    /// @dev An account with a bond and nothing more, so that a bond lost shows.
+    function _accuser(string memory name) internal returns (address who) {
+        who = makeAddr(name);
+        IToken token = IToken(vault.token());
+        token.mint(who, BOND);
+        vm.startPrank(who);
+        token.approve(address(vault), BOND);
+        vault.deposit(BOND);
+        vm.stopPrank();
+    }
+
     // ------------------------------------------------------------------ commitments
 
     /// @dev Commits and lets a block pass.
