@@ -53,8 +53,15 @@ contract AuditBoard is IAuditBoard {
     /// draw 64 tries fail once in a thousand times (0.9^64); who locks that much could be drawn and stay silent.
     uint256 private constant MAX_TRIES = 64;
 
+    /// @dev Blocks before the block of a draw in which a resignation changes nothing any more, where the delay of a draw is not
+    /// shorter: an epoch of an L1. The mixHash of a block is fixed by the block before it (EIP-4399), and who proposes several
+    /// in a row sees it earlier.
+    uint64 private constant EPOCH = 32;
+
     IStakeVault private immutable VAULT;
     ITaskMarket private immutable MARKET;
+    /// @dev Never reaches behind the block that fixed the draw's.
+    uint64 private immutable SETTLED_BLOCKS;
     uint256 private immutable STAKE_UNIT;
     uint64 private immutable UNBONDING_PERIOD;
     uint8 private immutable MAX_MISSES;
@@ -76,6 +83,7 @@ contract AuditBoard is IAuditBoard {
     constructor(IStakeVault vault, ITaskMarket market) {
         (VAULT, MARKET) = (vault, market);
         Parameters memory parameters = market.parameters();
+        SETTLED_BLOCKS = parameters.drawDelay < EPOCH ? parameters.drawDelay : EPOCH;
         STAKE_UNIT = parameters.stakeUnit;
         UNBONDING_PERIOD = parameters.unbondingPeriod;
         MAX_MISSES = parameters.maxMisses;
@@ -282,9 +290,9 @@ contract AuditBoard is IAuditBoard {
         seats.slots = uint32(Seats.total(seats.lengths));
     }
 
-    /// @dev The verifier of a uniform slot of those that were live at the post; who resigned since then, before the draw
-    /// block, is passed over with the next number. A later resignation changes nothing: who knows the block's mixHash
-    /// could choose among draws by it.
+    /// @dev The verifier of a uniform slot of those that were live at the post; who resigned since then, more than
+    /// SETTLED_BLOCKS before the draw block, is passed over with the next number. A later resignation changes nothing: who
+    /// knows the block's mixHash could choose among draws by it.
     function _drawVerifier(DrawWords.Stream memory stream, Snapshot memory seats, uint64 drawBlock)
         private
         view
@@ -294,7 +302,7 @@ contract AuditBoard is IAuditBoard {
             uint64 number = _table.holderAt(seats.version, seats.lengths, stream.below(seats.slots));
             Registration storage registration = _registrations[number];
             uint64 resignedIn = registration.resignedIn;
-            if (resignedIn == 0 || resignedIn >= drawBlock) return registration.verifier;
+            if (resignedIn == 0 || resignedIn + SETTLED_BLOCKS >= drawBlock) return registration.verifier;
         }
         return address(0);
     }

@@ -21,8 +21,8 @@ interface IAuditBoard {
     /// at a time; more stake takes more accounts.
     function register(uint32 count) external;
 
-    /// @notice Takes the caller's slots out of draws whose block is still to come; the stake unbonds. Duties of other draws
-    /// stay, even if `draw` is called later.
+    /// @notice Takes the caller's slots out of draws whose block is more than 32 blocks ahead, or more than `drawDelay` where that
+    /// is less; the stake unbonds. Duties of other draws stay, even if `draw` is called later.
     function resign() external;
 
     /// @notice Slots whose verifiers have not resigned.

@@ -13,6 +13,8 @@ import {BlockHeader} from "@openzeppelin/contracts/utils/BlockHeader.sol";
 contract DrawTest is Deployment {
     using DrawWords for DrawWords.Stream;
 
+    /// @dev Blocks before a draw's in which resignations change nothing.
+    uint256 private constant EPOCH = 32;
     /// @dev EIP-2935: the contract that answers for the last 8,191 blocks, and its code.
     address private constant HISTORY = 0x0000F90827F1C53a10cb7A02335B175320002935;
     bytes private constant HISTORY_CODE =
@@ -112,8 +114,9 @@ contract DrawTest is Deployment {
         }
     }
 
-    function testFuzz_draw_resigned_succeeds(bytes32 mixHash) public {
+    function testFuzz_draw_resigned_succeeds(bytes32 mixHash, uint256 ahead) public {
         uint256 task = _submitted(1);
+        vm.roll(market.taskOf(task).drawBlock - bound(ahead, EPOCH + 1, DRAW_DELAY));
         vm.prank(verifiers[1]);
         board.resign();
         _draw(task, mixHash);
@@ -124,14 +127,15 @@ contract DrawTest is Deployment {
         }
     }
 
-    /// @dev Nobody can look at the draw and then change it by resigning.
-    function testFuzz_draw_resignedAfterBlock_succeeds(bytes32 mixHash) public {
+    /// @dev Nobody can look at the draw and then change it by resigning: not even who proposes the block before its block,
+    /// which fixes its mixHash (EIP-4399), or a row of blocks before it.
+    function testFuzz_draw_resignedAtTheEnd_succeeds(bytes32 mixHash, uint256 ahead) public {
         uint256 task = _submitted(1);
         uint256 snapshot = vm.snapshotState();
         _draw(task, mixHash);
         bytes memory duties = abi.encode(board.dutiesOf(task));
         vm.revertToState(snapshot);
-        vm.roll(market.taskOf(task).drawBlock);
+        vm.roll(market.taskOf(task).drawBlock - bound(ahead, 0, EPOCH));
         vm.prank(verifiers[1]);
         board.resign();
         _draw(task, mixHash);

@@ -16,7 +16,7 @@ abstract contract Deployment is Production {
     uint128 internal constant FEE = 2 * UNIT;
     uint128 internal constant DRAW_FEE = UNIT;
     uint32 internal constant SEGMENTS = 5;
-    uint32 internal constant DRAW_DELAY = 4;
+    uint32 internal constant DRAW_DELAY = 40;
     uint256 internal constant FUNDS = 1_000_000 * uint256(UNIT);
 
     /// @dev RLP of block 2 of an anvil 1.7.1 chain (Prague) and its hash; its mixHash begins at byte 463.
@@ -66,7 +66,7 @@ abstract contract Deployment is Production {
         }
     }
 
-    function _parameters() internal pure returns (Parameters memory) {
+    function _parameters() internal pure virtual returns (Parameters memory) {
         return Parameters({
             minPeriod: 10,
             maxPeriod: 30 days,

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {Parameters} from "../../src/types/Parameters.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Deployment} from "./Deployment.sol";
 
 /// @title What each transaction of a task's honest way costs: V = 3 verifiers, q = 2 segments and segment K each, K = 5.
 /// @notice Isolated: every call is a transaction of its own, with cold storage, calldata and the 21,000 included.
 contract GasTest is Deployment, Snapshot {
+    /// @dev The number of the draw block is in the seed: with this one seven duties are drawn.
+    function _parameters() internal pure override returns (Parameters memory parameters) {
+        parameters = super._parameters();
+        parameters.drawDelay = 4;
+    }
+
     /// forge-config: default.isolate = true
     function test_gas_honestWay_belowTargets_succeeds() public {
         uint256 task = _post();
