@@ -1,8 +1,9 @@
 """A task's terms, its deadlines and the clocks of its games (contracts/src/types/Terms.sol, dispute.md
 sections 2 and 6).
 
-Pure values: nothing here reads a chain or a bundle. What the chain's parameters add to these bounds is in
-`protocol.chain.parameters`; whether the terms fit a bundle is in `protocol.bundles`.
+Pure values: nothing here reads a chain or a bundle. What the deployment's parameters add to these bounds is
+the contract's to refuse (contracts/src/libraries/TermsCheck.sol); whether the terms fit a bundle is in
+`protocol.bundles`.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ class Terms:
             "bidding_period": (1, u32),
             "training_period": (1, u32),
             "attest_period": (1, u32),
-            "challenge_period": (self.attest_period + 1, u32),
+            # Two moves after the attestations: to commit, and to open the commitment. A clock is a second at least.
+            "challenge_period": (self.attest_period + 2, u32),
             "solver_clock": (1, u32),
             "challenger_clock": (1, u32),
             "verifiers": (1, MAX_DRAWS),

@@ -77,7 +77,7 @@ class Stage:
             "delay_penalty": 5 * TOKEN,
             "bidding_period": 3,
             "training_period": 60,
-            "challenge_period": 8,
+            "challenge_period": 10,
             "attest_period": 6,
             "solver_clock": 20,
             "challenger_clock": 20,

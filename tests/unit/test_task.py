@@ -30,7 +30,7 @@ from tests.chain.trees import terms
         ("stake", -1),
         ("restitution", 100 * 10**18 + 1),
         ("delay_penalty", 1000 * 10**18 + 1),
-        ("challenge_period", 100),
+        ("challenge_period", 101),
         ("solver_clock", 1 << 32),
         ("verifiers", 65),
         ("segments_per_verifier", 65),

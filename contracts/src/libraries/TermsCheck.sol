@@ -17,6 +17,8 @@ library TermsCheck {
     /// @notice V q. With segment K added for each verifier a task has at most 128 duties, which bounds every loop over
     /// them.
     uint256 internal constant MAX_DRAWS = 64;
+    /// @notice Most that one lock of the vault holds.
+    uint256 internal constant MAX_LOCK = (1 << 94) - 1;
     /// @notice Longest address of a bundle.
     uint256 internal constant MAX_BUNDLE_LENGTH = 1_024;
 
@@ -32,14 +34,21 @@ library TermsCheck {
         _within("bundle length", bytes(terms.bundle).length, 1, MAX_BUNDLE_LENGTH);
     }
 
-    /// @notice Reverts where a deployment's parameters would leave no terms to post, or a draw without a block to wait for.
+    /// @notice Reverts where a deployment's parameters would leave no terms to post, a draw without a block to wait for,
+    /// commitments that nobody has the time to open, challenges that cost nothing, or amounts that no lock holds.
     function checkParameters(Parameters memory parameters) internal pure {
+        uint256 clock = parameters.minClock;
+        _within("minClock", clock, 1, type(uint32).max);
+        _within("maxClock", parameters.maxClock, clock, type(uint32).max);
         _within("minPeriod", parameters.minPeriod, 1, type(uint32).max - 1);
-        _within("maxPeriod", parameters.maxPeriod, uint256(parameters.minPeriod) + 1, type(uint32).max);
-        _within("minClock", parameters.minClock, 1, type(uint32).max);
-        _within("maxClock", parameters.maxClock, parameters.minClock, type(uint32).max);
+        _within("maxPeriod", parameters.maxPeriod, parameters.minPeriod + 2 * clock, type(uint32).max);
+        _within("openingPeriod", parameters.openingPeriod, clock, type(uint32).max);
         _within("drawDelay", parameters.drawDelay, 1, type(uint32).max);
-        _within("stakeUnit", parameters.stakeUnit, 1, type(uint128).max);
+        _within("drawFee", parameters.drawFee, 0, MAX_LOCK);
+        _within("stakeUnit", parameters.stakeUnit, 1, MAX_LOCK);
+        _within("challengeBond", parameters.challengeBond, 1, MAX_LOCK);
+        // The greatest stake covers it: see _checkAmounts.
+        _within("rewardCap", parameters.rewardCap, 0, 3 * MAX_LOCK / 4);
     }
 
     function _checkProgram(Terms calldata terms, uint16 arithmetic) private pure {
@@ -70,8 +79,10 @@ library TermsCheck {
         _within("biddingPeriod", terms.biddingPeriod, least, most);
         _within("trainingPeriod", terms.trainingPeriod, least, most);
         _within("attestPeriod", terms.attestPeriod, least, most);
-        // A verifier that finds a difference at the end of the attestation period can still challenge.
-        _within("challengePeriod", terms.challengePeriod, uint256(terms.attestPeriod) + 1, most);
+        // A verifier that finds a difference at the end of the attestation period can still challenge: commit, and open the
+        // commitment in a later block. Each has the time that a move must have.
+        least = terms.attestPeriod + 2 * uint256(parameters.minClock);
+        _within("challengePeriod", terms.challengePeriod, least, most);
         _within("solverClock", terms.solverClock, parameters.minClock, parameters.maxClock);
         _within("challengerClock", terms.challengerClock, parameters.minClock, parameters.maxClock);
     }
