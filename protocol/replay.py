@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from torch import Tensor
 
@@ -22,6 +21,9 @@ from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter, Kernel
 from protocol.program.library import fusions, kernels
 from protocol.program.step import State, StepProgram
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 class Executor(Protocol):
@@ -108,8 +110,8 @@ class Replay:
         self._checkpoint = checkpoint
         self._roots = roots
         # Two of each: a game walks one segment, and asks for a neighbour at times.
-        self._tensor_roots = lru_cache(maxsize=2)(self._run_segment)
-        self._frame = lru_cache(maxsize=2)(self._trace)
+        self._segments: _Last[int, list[tuple[bytes, ...]]] = _Last(2)
+        self._frames: _Last[tuple[int, int], Frame] = _Last(2)
         self._constants: tuple[bytes, ...] | None = None
 
     def segment_roots(self) -> Sequence[bytes] | None:
@@ -118,11 +120,11 @@ class Replay:
 
     def step_roots(self, segment: int) -> Sequence[bytes]:
         """State roots s_0 … s_C."""
-        return [state_root(roots) for roots in self._tensor_roots(segment)]
+        return [state_root(roots) for roots in self._run_segment(segment)]
 
     def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
         """Tensor roots of state s_step (0 … C)."""
-        return self._tensor_roots(segment)[step]
+        return self._run_segment(segment)[step]
 
     def constant_roots(self) -> Sequence[bytes]:
         """Tensor roots of the dataset's tensors, then of the constants."""
@@ -135,7 +137,7 @@ class Replay:
 
     def frame(self, segment: int, step: int) -> Frame:
         """The top frame of a step (1 … C)."""
-        return self._frame(segment, step)
+        return self._frames.get((segment, step), lambda: self._trace(segment, step))
 
     def state(self, segment: int, step: int) -> State:
         """State s_step of a segment (0 … C)."""
@@ -152,8 +154,33 @@ class Replay:
             yield state
 
     def _run_segment(self, segment: int) -> list[tuple[bytes, ...]]:
-        return [self._program.tensor_roots(state) for state in self._states(segment, self._segment_steps)]
+        def roots() -> list[tuple[bytes, ...]]:
+            states = self._states(segment, self._segment_steps)
+            return [self._program.tensor_roots(state) for state in states]
+
+        return self._segments.get(segment, roots)
 
     def _trace(self, segment: int, step: int) -> Frame:
         number = (segment - 1) * self._segment_steps + step
         return self._executor.trace(self.state(segment, step - 1), number)
+
+
+class _Last(Generic[Key, Value]):
+    """The last few values that were asked for. Unlike `lru_cache` on a method it does not refer to its owner: a replay
+    that nobody needs, with its dataset and frames, is freed at once. Nor is there ever one value more in memory.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: dict[Key, Value] = {}
+
+    def get(self, key: Key, compute: Callable[[], Value]) -> Value:
+        """The value of a key, computed unless it is one of the last."""
+        if key in self._values:
+            value = self._values.pop(key)
+        else:
+            while len(self._values) >= self._most:
+                del self._values[next(iter(self._values))]
+            value = compute()
+        self._values[key] = value
+        return value

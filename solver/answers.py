@@ -5,6 +5,7 @@ Parameters are types, so what does not fit never reaches a record.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -12,9 +13,16 @@ from fastapi import HTTPException, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from protocol.commitments import CHUNK
+from solver.gate import Budget
+from solver.limits import Message, Receive, Send
 from solver.record import Record
 
 PIECE = 1 << 20  # bytes sent at a time
+LEAST_RATE = 1 << 20
+"""Bytes a second that a client must read over a whole answer, START_SECONDS apart: as many as the verifier and `assay
+result` wait for. Whoever is slower keeps memory from the others.
+"""
+START_SECONDS = 60.0
 
 TaskId = Annotated[int, Path(ge=1, lt=1 << 63)]
 Number = Annotated[int, Path(ge=0, lt=1 << 32)]
@@ -30,7 +38,27 @@ def missing(what: str) -> HTTPException:
     return HTTPException(404, f"{what}: not here")
 
 
-def binary(data: bytes, chunks: str = "") -> Response:
+class Held(StreamingResponse):
+    """Bytes that count against a budget until they are sent, or their client is gone or too slow. Raises Busy."""
+
+    def __init__(self, data: bytes, budget: Budget) -> None:
+        size = len(data)
+        budget.take(size)
+        self._size, self._budget = size, budget
+        super().__init__(
+            _pieces(data), media_type="application/octet-stream", headers={"content-length": str(size)}
+        )
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            async with asyncio.timeout(START_SECONDS + self._size / LEAST_RATE):
+                await super().__call__(scope, receive, send)
+        finally:
+            self._budget.give_back(self._size)
+
+
+def binary(data: bytes, budget: Budget, chunks: str = "") -> Response:
     """Canonical bytes; with `lo:hi` only the chunks lo … hi - 1. 416 for an empty range or one beyond the end."""
     if chunks:
         lo, hi = map(int, chunks.split(":"))
@@ -38,14 +66,12 @@ def binary(data: bytes, chunks: str = "") -> Response:
         if not lo < hi <= count:
             raise HTTPException(416, f"expected chunks inside 0:{count}, got {chunks}")
         data = data[lo * CHUNK : hi * CHUNK]
-    return StreamingResponse(
-        _pieces(data), media_type="application/octet-stream", headers={"content-length": str(len(data))}
-    )
+    return Held(data, budget)
 
 
-def hashes(roots: Sequence[bytes]) -> Response:
+def hashes(roots: Sequence[bytes], budget: Budget) -> Response:
     """32-byte roots side by side."""
-    return binary(b"".join(roots))
+    return Held(b"".join(roots), budget)
 
 
 def manifest(record: Record, number: int) -> dict[str, Any]:

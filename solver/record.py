@@ -8,19 +8,30 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 from torch import Tensor
 
 from protocol.commitments import BlobStore, CommitmentError, ProgressTree
-from protocol.commitments.checkpoints import Checkpoint, Piece, load_checkpoint, save_checkpoint, write_state
+from protocol.commitments.checkpoints import (
+    Checkpoint,
+    Piece,
+    load_checkpoint,
+    load_tensor,
+    save_checkpoint,
+    stored_tensors,
+    write_state,
+)
 from protocol.numerics.types import canonical_buffer
 from protocol.program.step import State, StepProgram
 from protocol.replay import Executor, Replay
 from solver.database import CheckpointRow, Database
 from solver.errors import KeepingError, RecordError
+
+Materials = tuple[tuple[Tensor, ...], Executor]
+"""The dataset's tensors, then the constants; and what runs every step."""
 
 WRITERS = 2
 """Threads that hash and write one checkpoint: one hashes while another waits for the disk."""
@@ -56,19 +67,22 @@ class Record:
     ) -> None:
         self.task = task
         self.program = program
-        self.fixed = tuple(fixed)
-        self.executor = executor
+        materials = tuple(fixed), executor
+        self._materials: Callable[[], Materials] = lambda: materials
         self.segments = segments
         self.segment_steps = segment_steps
         self._database = database
         self._store = store
         self._rows = database.checkpoints(task)
         self._mending = threading.RLock()
-        # A client asks for a manifest and then for each tensor: one reading serves them all.
-        self._loaded = lru_cache(maxsize=2)(self._load)
         self.tree = ProgressTree(row.root for row in self._rows)
         row = database.task(task)
         self._committed = 0 if row is None else row.sent
+
+    @property
+    def executor(self) -> Executor:
+        """What runs the steps."""
+        return self._materials()[1]
 
     @property
     def size(self) -> int:
@@ -121,11 +135,14 @@ class Record:
         """The state of a kept checkpoint. Raises RecordError if it is lost and cannot be computed again."""
         return self.program.state_of([tensor.data for tensor in self.checkpoint(number).tensors])
 
-    def checkpoint(self, number: int) -> Checkpoint:
-        """A kept checkpoint, every root recomputed when it was read."""
-        return self._loaded(number)
+    def retire(self, again: Callable[[], Materials]) -> None:
+        """The task is over: let go of the dataset and the executor. `again` makes them for whoever still asks what lies
+        between two checkpoints, each time anew.
+        """
+        self._materials = again
 
-    def _load(self, number: int) -> Checkpoint:
+    def checkpoint(self, number: int) -> Checkpoint:
+        """A kept checkpoint, the whole of it read and every root recomputed."""
         row = self._rows[number]
         try:
             return load_checkpoint(self._store, row.manifest, state_root=row.root)
@@ -133,22 +150,30 @@ class Record:
             return self._mend(number, error)
 
     def manifest(self, number: int) -> list[TensorEntry]:
-        """Names, types, shapes and roots of a checkpoint's tensors, in the program's order."""
-        checkpoint = self.checkpoint(number)
+        """Names, types, shapes and roots of a checkpoint's tensors, in the program's order. None of them is read."""
+        row = self._rows[number]
+        try:
+            stored = stored_tensors(self._store, row.manifest, row.root)
+        except (CommitmentError, OSError) as error:
+            self._mend(number, error)
+            stored = stored_tensors(self._store, row.manifest, row.root)
         return [
-            TensorEntry(t.name, type_.dtype.name.lower(), t.shape, tree.root, len(t.data))
-            for t, type_, tree in zip(checkpoint.tensors, self.program.state_types, checkpoint.trees)
+            TensorEntry(t.name, type_.dtype.name.lower(), t.shape, t.root, type_.nbytes)
+            for t, type_ in zip(stored, self.program.state_types, strict=True)
         ]
 
     def tensor(self, number: int, tensor: int) -> bytes:
-        """Canonical bytes of a checkpoint's tensor."""
-        return self.checkpoint(number).tensors[tensor].data
+        """Canonical bytes of a checkpoint's tensor; no other is read."""
+        row = self._rows[number]
+        try:
+            return load_tensor(self._store, stored_tensors(self._store, row.manifest, row.root)[tensor]).data
+        except (CommitmentError, OSError) as error:
+            return self._mend(number, error).tensors[tensor].data
 
     def replay(self) -> Replay:
         """The run below the checkpoints. Each thread that replays takes its own: a replay is not thread-safe."""
-        return Replay(
-            self.program, self.fixed, self.executor, self.segment_steps, self.state, lambda: self.roots()
-        )
+        fixed, executor = self._materials()
+        return Replay(self.program, fixed, executor, self.segment_steps, self.state, lambda: self.roots())
 
     def _mend(self, number: int, error: Exception) -> Checkpoint:
         """Compute a damaged checkpoint again from the one before it, and store it anew."""
@@ -156,10 +181,11 @@ class Record:
         if number == 0:
             raise self._lost(number, str(error)) from error
         with self._mending:
+            executor = self.executor
             state: State = self.state(number - 1)
             first = (number - 1) * self.segment_steps
             for step in range(first + 1, first + self.segment_steps + 1):
-                state = self.executor.step(state, step)
+                state = executor.step(state, step)
             checkpoint = self.program.checkpoint(state)
             if checkpoint.state_root != row.root:
                 raise self._lost(number, "another state when computed again") from error

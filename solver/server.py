@@ -31,27 +31,33 @@ from solver.answers import (
     manifest,
     missing,
 )
-from solver.gate import Busy, Gate
+from solver.gate import Budget, Busy, Gate
 from solver.limits import App, Limits
 from solver.record import Record
 from solver.shelf import Shelf
 
 Answer = TypeVar("Answer")
 
+READERS = 32
+"""Clients that may wait for a tensor of a checkpoint: each costs a read and a hash, seconds for the largest."""
 
-def application(shelf: Shelf, gate: Gate | None = None) -> App:
-    """The service over a shelf, as an ASGI app. `gate` bounds the replays (by default its own defaults)."""
+
+def application(shelf: Shelf, gate: Gate | None = None, budget: Budget | None = None) -> App:
+    """The service over a shelf, as an ASGI app. `gate` bounds the replays, `budget` the answers on their way (by
+    default by their own defaults).
+    """
     api = FastAPI(title="Assay solver", openapi_url=None, docs_url=None, redoc_url=None)
+    budget = budget or Budget()
     _general(api, shelf)
-    _checkpoints(api, shelf)
-    _insides(api, shelf, gate or Gate())
+    _checkpoints(api, shelf, Gate(READERS), budget)
+    _insides(api, shelf, gate or Gate(), budget)
     return Limits(api, shelf.metrics)
 
 
 def _general(api: FastAPI, shelf: Shelf) -> None:
     @api.exception_handler(Busy)
     async def busy(_request: Request, _error: Exception) -> Response:
-        detail = "too many questions that need a replay; ask again later"
+        detail = "too many questions that take time or memory; ask again later"
         return JSONResponse({"detail": detail}, 503, headers={"retry-after": "5"})
 
     @api.get("/healthz")
@@ -74,7 +80,11 @@ def _general(api: FastAPI, shelf: Shelf) -> None:
         return FileResponse(path, media_type="application/octet-stream")
 
 
-def _checkpoints(api: FastAPI, shelf: Shelf) -> None:
+def _checkpoints(api: FastAPI, shelf: Shelf, gate: Gate, budget: Budget) -> None:
+    async def by_reading(read: Callable[[], Answer]) -> Answer:
+        async with gate.turn():
+            return await to_thread.run_sync(read)
+
     @api.get("/tasks/{task}")
     def overview(task: TaskId) -> dict[str, Any]:
         record = _record(shelf, task)
@@ -90,34 +100,38 @@ def _checkpoints(api: FastAPI, shelf: Shelf) -> None:
         }
 
     @api.get("/tasks/{task}/segments")
-    def segments(task: TaskId) -> Response:
+    async def segments(task: TaskId) -> Response:
         record = _record(shelf, task)
-        return hashes(record.roots(record.committed))
+        return hashes(record.roots(record.committed), budget)
 
     @api.get("/tasks/{task}/checkpoints/{i}")
-    def checkpoint(task: TaskId, i: Number) -> dict[str, Any]:
-        return manifest(_with_checkpoint(shelf, task, i), i)
+    async def checkpoint(task: TaskId, i: Number) -> dict[str, Any]:
+        record = _with_checkpoint(shelf, task, i)
+        return await by_reading(lambda: manifest(record, i))
 
     @api.get("/tasks/{task}/checkpoints/{i}/tensors/{k}")
-    def tensor(task: TaskId, i: Number, k: Number, chunk: ChunkRange = "") -> Response:
+    async def tensor(task: TaskId, i: Number, k: Number, chunk: ChunkRange = "") -> Response:
         record = _with_checkpoint(shelf, task, i)
         if k >= len(record.program.state):
             raise missing(f"tensor {k}")
-        return binary(record.tensor(i, k), chunk)
+        return binary(await by_reading(lambda: record.tensor(i, k)), budget, chunk)
 
     @api.get("/tasks/{task}/result")
-    def result(task: TaskId) -> dict[str, Any]:
-        record = _record(shelf, task)
-        return manifest(_with_checkpoint(shelf, task, record.segments), record.segments)
+    async def result(task: TaskId) -> dict[str, Any]:
+        last = _record(shelf, task).segments
+        record = _with_checkpoint(shelf, task, last)
+        return await by_reading(lambda: manifest(record, last))
 
 
-def _insides(api: FastAPI, shelf: Shelf, gate: Gate) -> None:
+def _insides(api: FastAPI, shelf: Shelf, gate: Gate, budget: Budget) -> None:
+    gate.on_idle = shelf.forget_replay
+
     async def by_replay(task: int, i: int, j: int, ask: Callable[[Replay], Answer]) -> Answer:
         record = _record(shelf, task)
         if not (1 <= i < record.committed and j <= record.segment_steps):
             raise missing(f"segment {i}, step {j}")
-        async with gate.turn(task):
-            return await to_thread.run_sync(ask, shelf.replay(task))
+        async with gate.turn():
+            return await to_thread.run_sync(lambda: ask(shelf.replay(record)))
 
     async def in_frame(task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]) -> Answer:
         def answer(run: Replay) -> Answer:
@@ -130,18 +144,18 @@ def _insides(api: FastAPI, shelf: Shelf, gate: Gate) -> None:
 
     @api.get("/tasks/{task}/segments/{i}/steps")
     async def steps(task: TaskId, i: Positive) -> Response:
-        return hashes(await by_replay(task, i, 0, lambda run: run.step_roots(i)))
+        return hashes(await by_replay(task, i, 0, lambda run: run.step_roots(i)), budget)
 
     @api.get("/tasks/{task}/segments/{i}/steps/{j}/state")
     async def state(task: TaskId, i: Positive, j: Number) -> Response:
-        return hashes(await by_replay(task, i, j, lambda run: run.tensor_roots(i, j)))
+        return hashes(await by_replay(task, i, j, lambda run: run.tensor_roots(i, j)), budget)
 
     @api.get("/tasks/{task}/segments/{i}/steps/{j}/trace")
     async def trace(task: TaskId, i: Positive, j: Positive, path: CallPath = "") -> Response:
         def roots(frame: Frame) -> list[bytes]:
             return [frame.root(leaf) for leaf in range(frame.tree.size)]
 
-        return hashes(await in_frame(task, i, j, path, roots))
+        return hashes(await in_frame(task, i, j, path, roots), budget)
 
     @api.get("/tasks/{task}/segments/{i}/steps/{j}/values/{leaf}")
     async def value(
@@ -152,7 +166,7 @@ def _insides(api: FastAPI, shelf: Shelf, gate: Gate) -> None:
                 raise missing(f"trace leaf {leaf}")
             return frame.value(leaf)
 
-        return binary(await in_frame(task, i, j, path, data), chunk)
+        return binary(await in_frame(task, i, j, path, data), budget, chunk)
 
 
 def _record(shelf: Shelf, task: int) -> Record:

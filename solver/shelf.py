@@ -5,11 +5,15 @@ The node puts records here; the server's threads read. An app factory gets a she
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from protocol.replay import Replay
 from solver.metrics import Metrics
-from solver.record import Record
+from solver.record import Materials, Record
+
+KEPT_RESULTS = 16
+"""Tasks that are over and are still shown, the last ones: submitters fetch what they paid for."""
 
 
 class Shelf:
@@ -19,20 +23,40 @@ class Shelf:
         self.metrics = metrics
         self.ready = False
         self._bundles = bundles
-        self._records: dict[int, tuple[Record, Replay]] = {}
+        self._records: dict[int, Record] = {}
+        self._over: list[int] = []
+        self._replay: tuple[Record, Replay] | None = None
 
     def put(self, record: Record) -> None:
         """Show a task from now on."""
-        self._records[record.task] = (record, record.replay())
+        self._records[record.task] = record
+
+    def retire(self, task: int, again: Callable[[], Materials]) -> None:
+        """A task is over: show it as long as it is among the last KEPT_RESULTS such, without keeping its dataset in
+        memory (`Record.retire`).
+        """
+        self._records[task].retire(again)
+        self._over.append(task)
+        while len(self._over) > KEPT_RESULTS:
+            self._records.pop(self._over.pop(0), None)
 
     def record(self, task: int) -> Record | None:
-        """The record of a task, or None if this solver does not hold it."""
-        found = self._records.get(task)
-        return None if found is None else found[0]
+        """The record of a task, or None if this solver does not show it."""
+        return self._records.get(task)
 
-    def replay(self, task: int) -> Replay:
-        """The replay that answers questions about a shown task; one thread at a time."""
-        return self._records[task][1]
+    def replay(self, record: Record) -> Replay:
+        """The replay that answers questions about a shown task; one thread at a time, whatever the task.
+
+        Only the last one is kept: each may hold two frames, and a frame all values of a step.
+        """
+        if self._replay is None or self._replay[0] is not record:
+            self._replay = None  # before the next one is made: never two of them in memory
+            self._replay = (record, record.replay())
+        return self._replay[1]
+
+    def forget_replay(self) -> None:
+        """Hold nothing of what was replayed."""
+        self._replay = None
 
     def bundle_file(self, bundle: str, name: str) -> Path | None:
         """A file of a held bundle. `bundle` and `name` may come from anybody; nothing outside is ever named."""

@@ -117,6 +117,41 @@ def write_state(store: BlobStore, pieces: Sequence[Piece], threads: int = 1) -> 
     return Written(_put_manifest(store, entries, root), root)
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A tensor of a checkpoint on disk, as the manifest describes it: `blob` is the id of its canonical bytes."""
+
+    name: str
+    dtype: int
+    shape: tuple[int, ...]
+    root: bytes
+    blob: str
+
+
+def stored_tensors(store: BlobStore, manifest_id: str, state_root: bytes) -> list[Stored]:
+    """What a checkpoint's manifest says of its tensors; none of them is read.
+
+    Raises CheckpointError (malformed manifest, roots that do not make `state_root`), MissingBlob, or CorruptBlob.
+    """
+    manifest = _parse(manifest_id, store.get(manifest_id, max_bytes=MAX_MANIFEST_BYTES))
+    stored = [
+        Stored(entry.name, CODES[entry.dtype], tuple(entry.shape), bytes.fromhex(entry.root), entry.blob)
+        for entry in manifest.tensors
+    ]
+    found = root_of_state([tensor.root for tensor in stored])
+    _require_root(f"state root of checkpoint {manifest_id}", state_root.hex(), found.hex())
+    return stored
+
+
+def load_tensor(store: BlobStore, stored: Stored) -> Tensor:
+    """Read one tensor, its bytes checked against the id of their blob, which the manifest vouches for.
+
+    Raises CheckpointError (wrong length), MissingBlob, or CorruptBlob.
+    """
+    data = store.get(stored.blob, max_bytes=tensor_bytes(stored.dtype, stored.shape))
+    return Tensor(stored.name, stored.dtype, stored.shape, data)
+
+
 def load_checkpoint(
     store: BlobStore, manifest_id: str, *, state_root: bytes | None = None, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> Checkpoint:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from protocol.commitments import segment_tree
+from protocol.commitments import BlobStore, segment_tree, tensor_root
 from protocol.program import Interpreter
 from solver.errors import RecordError
 from solver.training import Training
@@ -108,3 +108,33 @@ def test_a_replay_gives_the_states_between_checkpoints(tmp_path: Path) -> None:
         assert list(run.step_roots(segment)) == due
         frame = run.frame(segment, 2)
         assert frame.value(frame.tree.size - 1) == (first + 2).to_bytes(4, "little")
+
+
+def test_no_more_is_read_than_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state may be as large as the memory; its tensors are asked for one by one."""
+    kept = tiny.trained(tmp_path)
+    read: list[bytes] = []
+    get = BlobStore.get
+
+    def noted(store: BlobStore, blob: str, *, max_bytes: int | None = None) -> bytes:
+        data = get(store, blob, max_bytes=max_bytes)
+        read.append(data)
+        return data
+
+    monkeypatch.setattr(BlobStore, "get", noted)
+    entries = kept.manifest(2)
+    assert [b"assay-checkpoint" in data for data in read] == [True]
+    read.clear()
+    assert tensor_root(kept.tensor(2, 1)) == entries[1].root
+    assert [b"assay-checkpoint" in data for data in read] == [True, False]
+    assert len(read[1]) == 4
+
+
+def test_a_damaged_manifest_is_made_anew(tmp_path: Path) -> None:
+    expected = tiny.trained(tmp_path).manifest(2)
+    first = tiny.database(tmp_path).checkpoints(tiny.TASK)[0].manifest
+    for path in blob_files(tmp_path):
+        if b"assay-checkpoint" in path.read_bytes() and path.name != first:
+            path.write_bytes(b"damaged")
+    kept = tiny.record(tmp_path, tiny.database(tmp_path))
+    assert kept.manifest(2) == expected

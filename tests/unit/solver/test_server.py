@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,10 @@ import pytest
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
 from protocol.replay import Replay
 from protocol.runtime.http import PortTaken
-from solver.gate import Gate
-from solver.limits import App
+from solver.answers import binary
+from solver.database import Stage
+from solver.gate import Budget, Gate
+from solver.limits import App, Message
 from solver.metrics import Metrics
 from solver.record import Record
 from solver.server import application
@@ -214,16 +219,35 @@ def test_health_readiness_metrics_and_bundles(shelf: Shelf, tmp_path: Path) -> N
     assert b'solver_requests_total{status="200"} 3.0' in metrics.content
 
 
-class SlowRecord(Record):
-    """A record whose replays wait until they are let go; counts how many run at once."""
+@dataclass
+class Turns:
+    """What takes its time until it is let go, and how many did at once."""
 
-    go: threading.Event
-    running = 0
-    most = 0
+    go: threading.Event = field(default_factory=threading.Event)
+    running: int = 0
+    most: int = 0
+
+    def take(self) -> None:
+        """Wait."""
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.go.wait(10)
+        self.running -= 1
+
+
+class SlowRecord(Record):
+    """A record that takes its time to answer."""
+
+    turns: Turns
 
     def replay(self) -> Replay:
         """A slow one."""
         return SlowReplay(self)
+
+    def tensor(self, number: int, tensor: int) -> bytes:
+        """Late."""
+        self.turns.take()
+        return super().tensor(number, tensor)
 
 
 class SlowReplay(Replay):
@@ -234,54 +258,118 @@ class SlowReplay(Replay):
 
     def step_roots(self, segment: int) -> list[bytes]:
         """Not of a real segment: only how many ask at once matters here."""
-        record = self.record
-        record.running += 1
-        record.most = max(record.most, record.running)
-        record.go.wait(10)
-        record.running -= 1
+        self.record.turns.take()
         return [bytes(32)]
 
 
+OTHER = T + 1
+
+
 @pytest.fixture
-def slow(tmp_path: Path) -> tuple[SlowRecord, Shelf]:
+def slow(tmp_path: Path) -> tuple[Turns, Shelf]:
+    """Two tasks with the same run on one shelf."""
     tiny.trained(tmp_path)
-    slow = SlowRecord(*tiny.parts(tmp_path, tiny.database(tmp_path)))
-    slow.go = threading.Event()
-    shelf = Shelf(tmp_path / "bundles", Metrics())
-    shelf.put(slow)
-    return slow, shelf
+    kept, shelf, turns = tiny.database(tmp_path), Shelf(tmp_path / "bundles", Metrics()), Turns()
+    kept.put(OTHER, Stage.SUBMITTED)
+    for row in kept.checkpoints(T):
+        kept.add_checkpoint(OTHER, row)
+    kept.put_sent(OTHER, tiny.SEGMENTS + 1)
+    for task in (T, OTHER):
+        record = SlowRecord(task, *tiny.parts(tmp_path, kept)[1:])
+        record.turns = turns
+        shelf.put(record)
+    return turns, shelf
 
 
-def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[SlowRecord, Shelf]) -> None:
-    record, shelf = slow
+def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[Turns, Shelf]) -> None:
+    turns, shelf = slow
 
     async def ask() -> list[int]:
         async with client(application(shelf, Gate(waiting=3, patience=20))) as session:
-            asked = [asyncio.create_task(session.get(f"/tasks/{T}/segments/1/steps")) for _ in range(8)]
+            tasks = [T, OTHER] * 4
+            asked = [asyncio.create_task(session.get(f"/tasks/{task}/segments/1/steps")) for task in tasks]
             await asyncio.sleep(0.3)
             health = await session.get("/healthz")
-            record.go.set()
+            turns.go.set()
             return [health.status_code, *[(await answer).status_code for answer in asked]]
 
     health, *answers = asyncio.run(ask())
     assert health == 200
     assert sorted(answers) == [200] * 4 + [503] * 4
-    assert record.most == 1
+    assert turns.most == 1
 
 
-def test_waiting_ends(slow: tuple[SlowRecord, Shelf]) -> None:
-    record, shelf = slow
+def test_one_tensor_is_read_at_a_time(slow: tuple[Turns, Shelf]) -> None:
+    turns, shelf = slow
+
+    async def ask() -> list[int]:
+        async with client(application(shelf)) as session:
+            places = [f"/tasks/{task}/checkpoints/{i}/tensors/0" for task in (T, OTHER) for i in range(4)]
+            asked = [asyncio.create_task(session.get(place)) for place in places]
+            await asyncio.sleep(0.3)
+            turns.go.set()
+            return [(await answer).status_code for answer in asked]
+
+    assert asyncio.run(ask()) == [200] * 8
+    assert turns.most == 1
+
+
+def test_waiting_ends(slow: tuple[Turns, Shelf]) -> None:
+    turns, shelf = slow
 
     async def ask() -> tuple[int, str]:
         async with client(application(shelf, Gate(waiting=3, patience=0.1))) as session:
             first = asyncio.create_task(session.get(f"/tasks/{T}/segments/1/steps"))
             await asyncio.sleep(0.1)
             second = await session.get(f"/tasks/{T}/segments/1/steps")
-            record.go.set()
+            turns.go.set()
             assert (await first).status_code == 200
             return second.status_code, second.headers["retry-after"]
 
     assert asyncio.run(ask()) == (503, "5")
+
+
+def test_what_was_replayed_is_let_go_when_nobody_asks(shelf: Shelf, record: Record) -> None:
+    async def ask() -> None:
+        async with client(application(shelf, Gate(idle=0.01))) as session:
+            kept = weakref.ref(shelf.replay(record))
+            await session.get(f"/tasks/{T}/segments/1/steps/2/trace")
+            while kept() is not None:
+                await asyncio.sleep(0.01)
+
+    gc.disable()
+    try:
+        asyncio.run(ask())
+    finally:
+        gc.enable()
+
+
+def test_answers_on_their_way_are_bounded(shelf: Shelf, record: Record) -> None:
+    budget, place = Budget(most=2_000), f"/tasks/{T}/checkpoints/1/tensors/0"
+    budget.take(1_000)  # a client that reads slowly
+    app = application(shelf, budget=budget)
+    (busy,) = get(app, place)
+    assert (busy.status_code, busy.headers["retry-after"]) == (503, "5")
+    budget.give_back(1_000)
+    budget = Budget(most=1)  # one answer is sent, however large
+    for answer in get(application(shelf, budget=budget), place, place):
+        assert answer.content == record.tensor(1, 0)
+
+
+def test_a_client_that_is_gone_gives_back_what_it_took(record: Record) -> None:
+    budget = Budget(most=1)
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError("it waits for ever")
+
+    async def send(_message: Message) -> None:
+        raise OSError("gone")
+
+    for _ in range(2):
+        answer = binary(record.tensor(1, 0), budget)
+        with pytest.raises(OSError, match="gone"):
+            asyncio.run(answer({"type": "http"}, receive, send))
 
 
 @pytest.fixture
