@@ -41,7 +41,11 @@ class Defence:
         game = self._desk.client.game
         newest = game.games()
         for number in range(self._seen + 1, newest + 1):
-            task = game.game(number).task
+            try:
+                task = game.game(number).task
+            except Reverted as error:  # the games of others are read too, and none of them may end this solver
+                self._desk.log.warning("game cannot be read", game=number, error=error.name)
+                continue
             record = self._desk.shelf.record(task)
             if record is None:
                 continue

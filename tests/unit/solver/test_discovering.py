@@ -1,0 +1,34 @@
+"""Games of the deployment that a solver comes across: most are none of its business."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+from protocol.chain.errors import Reverted
+from solver.defence import Defence
+from solver.desk import Desk
+
+
+def test_a_game_that_cannot_be_read_ends_nothing_and_hides_no_other() -> None:
+    asked: list[int] = []
+    told: list[tuple[str, object]] = []
+
+    def read(number: int) -> SimpleNamespace:
+        asked.append(number)
+        if number == 1:
+            raise Reverted("DisputeGame.gameOf", "Panic", {"code": 17})
+        return SimpleNamespace(task=number)
+
+    desk = SimpleNamespace(
+        client=SimpleNamespace(game=SimpleNamespace(games=lambda: 2, game=read)),
+        shelf=SimpleNamespace(record=lambda _task: None),
+        database=SimpleNamespace(task=lambda _task: None),
+        metrics=SimpleNamespace(games=SimpleNamespace(set=lambda _count: None)),
+        log=SimpleNamespace(warning=lambda event, **about: told.append((event, about["game"]))),
+    )
+    defence = Defence(cast(Desk, desk))
+    assert not defence.tick()
+    assert not defence.tick()
+    assert asked == [1, 2]
+    assert told == [("game cannot be read", 1)]
