@@ -13,16 +13,18 @@ from protocol.chain.game_view import GameReader
 from protocol.dispute.errors import NothingToReveal
 from protocol.dispute.parties import Run
 from protocol.dispute.view import GameView, Phase
+from solver.database import Stage
 from solver.desk import Desk
 
 
 class Defence:
-    """Watches every game on a task of the shelf."""
+    """Watches every game on a task of the shelf, as long as the task is not over: then there is nothing to lose."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._seen = 0
         self._open: dict[int, GameReader] = {}
+        self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
 
     def tick(self) -> bool:
@@ -43,15 +45,20 @@ class Defence:
         for number in range(self._seen + 1, newest + 1):
             try:
                 task = game.game(number).task
-            except Reverted as error:  # the games of others are read too, and none of them may end this solver
+            except Reverted as error:  # games of others are read too: none of them may end this solver
                 self._desk.log.warning("game cannot be read", game=number, error=error.name)
                 continue
-            record = self._desk.shelf.record(task)
-            if record is None:
+            if task == 0:  # a node behind the one that counted: looked at again, or it would never be seen
+                newest = number - 1
+                break
+            record, row = self._desk.shelf.record(task), self._desk.database.task(task)
+            if record is None or row is None or row.stage is Stage.OVER:
                 continue
             first = self._desk.client.deployment.block
             self._open[number] = GameReader(game, number, record.program.program, first)
-            self._runs.setdefault(task, record.replay())
+            self._tasks[number] = task
+            if task not in self._runs:
+                self._runs[task] = record.replay()
             self._desk.log.warning("challenged", game=number, task=task)
         self._seen = newest
 
@@ -59,7 +66,7 @@ class Defence:
         desk = self._desk
         view = self._open[number].view()
         if view.phase is Phase.CLOSED:
-            del self._open[number]
+            self._close(number)
             desk.log.warning("game over", game=number, task=view.task, verdict=view.verdict.name)
             return False
         if not view.solver_to_move:
@@ -79,6 +86,13 @@ class Defence:
             return True
         desk.count(move.function, receipt, game=number, note=move.note)
         return True
+
+    def _close(self, number: int) -> None:
+        """Watch a game no more. After a task's last one, what was replayed for it is let go."""
+        del self._open[number]
+        task = self._tasks.pop(number)
+        if task not in self._tasks.values():
+            del self._runs[task]
 
     def _call_time(self, view: GameView) -> None:
         """End a game whose challenger let its time run out."""

@@ -1,11 +1,19 @@
-"""In which order a solver answers several games."""
+"""Which games a solver watches, and in which order it answers them."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solver.defence import by_deadline
+from protocol.dispute.view import Phase, Verdict
+from solver import defence
+from solver.database import Stage
+from solver.defence import Defence, by_deadline
+from solver.desk import Desk
 
 CLOCK = 100
 
@@ -23,3 +31,85 @@ def test_every_move_is_in_time_if_each_takes_a_clock(asked: list[int]) -> None:
     for game in by_deadline(due, due.__getitem__):
         now += CLOCK
         assert now <= due[game]
+
+
+class Chain:
+    """Games 1, 2, … on task 7 as one node knows them, and a desk that looks on."""
+
+    def __init__(self) -> None:
+        self.counted = self.known = 0
+        self.stage = Stage.SUBMITTED
+        self.closed = False
+        self.replays = 0
+
+    def game(self, number: int) -> SimpleNamespace:
+        """A node that does not have it answers with zeros."""
+        return SimpleNamespace(task=7 if number <= self.known else 0, deadline=number)
+
+    def replay(self) -> object:
+        """A run."""
+        self.replays += 1
+        return object()
+
+    @property
+    def desk(self) -> Desk:
+        """Of a solver that holds task 7."""
+        record = SimpleNamespace(program=SimpleNamespace(program=None), replay=self.replay)
+        games = SimpleNamespace(games=lambda: self.counted, game=self.game)
+        desk = SimpleNamespace(
+            client=SimpleNamespace(game=games, deployment=SimpleNamespace(block=0)),
+            shelf=SimpleNamespace(record=lambda task: record if task == 7 else None),
+            database=SimpleNamespace(task=lambda _task: SimpleNamespace(stage=self.stage)),
+            metrics=SimpleNamespace(games=SimpleNamespace(set=lambda _count: None)),
+            conduct=SimpleNamespace(defence=lambda _view, _run: None),
+            log=SimpleNamespace(warning=lambda *_texts, **_about: None),
+        )
+        return cast(Desk, desk)
+
+
+@pytest.fixture
+def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
+    made = Chain()
+
+    class Reader:
+        """A game in which it is the solver's turn, until all are closed."""
+
+        def __init__(self, *_about: object) -> None:
+            pass
+
+        def view(self) -> SimpleNamespace:
+            """Where it stands."""
+            phase = Phase.CLOSED if made.closed else Phase.SEGMENT
+            return SimpleNamespace(task=7, phase=phase, solver_to_move=True, verdict=Verdict.NONE)
+
+    monkeypatch.setattr(defence, "GameReader", Reader)
+    return made
+
+
+def test_a_game_that_a_node_does_not_have_yet_is_looked_at_again(chain: Chain) -> None:
+    """Behind one address there are several nodes: one counts a game that another has not heard of."""
+    watching = Defence(chain.desk)
+    chain.counted, chain.known = 2, 1
+    watching.tick()
+    assert list(watching._open) == [1]
+    chain.known = 2
+    watching.tick()
+    assert list(watching._open) == [1, 2]
+
+
+def test_what_is_replayed_for_games_goes_with_the_last_of_them(chain: Chain) -> None:
+    watching = Defence(chain.desk)
+    chain.counted = chain.known = 2
+    watching.tick()
+    assert (len(watching._runs), chain.replays) == (1, 1)
+    chain.closed = True
+    watching.tick()
+    assert not watching._open
+    assert not watching._runs
+
+
+def test_games_on_a_task_that_is_over_are_left_alone(chain: Chain) -> None:
+    watching = Defence(chain.desk)
+    chain.counted, chain.known, chain.stage = 1, 1, Stage.OVER
+    watching.tick()
+    assert not watching._open
