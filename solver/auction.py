@@ -2,6 +2,9 @@
 
 One task at a time: a solver that trains one task does not bid on the next, whose deadline would run meanwhile. A bundle
 is fetched and checked beside the loop, for a submitter's server may be as slow as it likes.
+
+A bid that was lost is watched on: a re-organisation may take away the bid that beat it, and then the task is this
+solver's, with its stake.
 """
 
 from __future__ import annotations
@@ -10,14 +13,15 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread
 
-from protocol.bundles import Bundle, BundleError, BundleUnavailable
+from protocol.bundles import BundleError, BundleUnavailable
 from protocol.chain.errors import Reverted
+from protocol.chain.transactions import REORG_DEPTH
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.task import Terms, TermsError
 from solver.bidding import Refusal, decide
 from solver.database import Stage
 from solver.desk import Desk
-from solver.holding import hold
+from solver.holding import Candidates, weigh
 
 FETCHES = 4
 """Bundles fetched at a time: as many slow servers as it takes to keep this solver from looking at other tasks."""
@@ -30,13 +34,21 @@ class Auction:
         self._desk = desk
         self._seen = 0
         self._candidates: list[int] = []
-        self._fetches: dict[int, Future[Bundle]] = {}
+        self._fetches: dict[int, Future[None]] = {}
+        self._bundles = Candidates(desk.candidates)
+        self._swept = False
+        self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
 
     def tick(self, take: bool) -> None:
-        """Follow the standing bids; with `take` also look at new tasks, until one is bid on."""
+        """Follow the standing bids and the lost ones; with `take` also look at new tasks, until one is bid on."""
+        market = self._desk.client.market
+        if not self._swept:
+            self._sweep()
         for task in self._standing():
-            self._follow(self._desk.client.market.task(task))
-        newest = self._desk.client.market.tasks()
+            self._follow(market.task(task))
+        for task in self._staged(Stage.OUTBID):
+            self._watch(market.task(task))
+        newest = market.tasks()
         self._candidates += [task for task in range(self._seen + 1, newest + 1) if self._is_new(task)]
         self._seen = newest
         for task in list(self._candidates) if take else ():
@@ -44,10 +56,21 @@ class Auction:
                 return
             if not self._consider(task):
                 self._candidates.remove(task)
-                self._fetches.pop(task, None)
+                if task not in self._standing():
+                    self._forget(task)
 
     def _standing(self) -> list[int]:
-        return [row.task for row in self._desk.database.tasks() if row.stage is Stage.BID]
+        return self._staged(Stage.BID)
+
+    def _staged(self, stage: Stage) -> list[int]:
+        return [row.task for row in self._desk.database.tasks() if row.stage is stage]
+
+    def _sweep(self) -> None:
+        """Delete the bundles of tasks that an earlier process weighed and did not bid on."""
+        for task in [*self._standing(), *self._staged(Stage.OUTBID)]:
+            self._bundles.want(task, self._desk.client.market.terms(task).bundle_hash)
+        self._bundles.sweep()
+        self._swept = True
 
     def _is_new(self, task: int) -> bool:
         only = self._desk.settings.tasks
@@ -70,7 +93,7 @@ class Auction:
             desk.log.info("bundle not there yet", task=task, reason=str(error))
             return True
         except (BundleError, TermsError, _NotWorth) as error:
-            self._lost(task, str(error))
+            self._refuse(task, str(error))
         return False
 
     def _is_held(self, task: int, terms: Terms, left: int) -> bool:
@@ -78,17 +101,21 @@ class Auction:
         fetch = self._fetches.get(task)
         if fetch is None:
             if len(self._fetches) < FETCHES:
-                self._fetches[task] = _beside(lambda: hold(self._desk, terms, max(1.0, left)))
+                self._bundles.want(task, terms.bundle_hash)
+                self._fetches[task] = _beside(lambda: weigh(self._desk, terms, max(1.0, left)))
             return False
         if not fetch.done():
             return False
         del self._fetches[task]
-        fetch.result()
+        try:
+            fetch.result()
+        except (OSError, MemoryError) as error:
+            raise _NotWorth(f"no room for its bundle here: {type(error).__name__}: {error}") from error
         return True
 
     def _price(self, terms: Terms, view: TaskView) -> int:
         client = self._desk.client
-        figures = self._desk.settings.figures(client.vault.free(client.address))
+        figures = self._desk.settings.figures(client.vault.free(client.address), self._desk.room())
         others = int(view.solver, 16) != 0 and view.solver != client.address
         decision = decide(terms, figures, client.audit.live_verifiers(), view.price if others else None)
         if isinstance(decision, Refusal):
@@ -116,34 +143,72 @@ class Auction:
                 if mine:
                     desk.send("assign", lambda: desk.client.market.assign(task), task=task)
                 else:
-                    self._lost(task, "another solver asked for less")
+                    self._lose(task, "another solver asked for less")
             elif not mine:
                 try:
                     self._bid(task, desk.client.market.terms(task), view)
                 except _NotWorth as error:
-                    self._lost(task, str(error))
+                    self._lose(task, str(error))
         elif mine and not view.status.is_over:
-            desk.database.put(task, Stage.TRAINING)
-            desk.log.info("assigned", task=task, price=str(view.price))
+            self._win(view)
         else:
-            self._lost(task, "assigned to another solver" if not mine else view.status.name.lower())
+            self._lose(task, "assigned to another solver" if not mine else view.status.name.lower())
 
-    def _lost(self, task: int, why: str) -> None:
+    def _watch(self, view: TaskView) -> None:
+        """A bid that was beaten: take it up again when it is the best once more, or the task this solver's after all.
+        Give it up when what beat it is as deep as no re-organisation reaches.
+        """
+        desk, task = self._desk, view.task
+        if view.solver != desk.client.address or view.status.is_over:
+            newest = desk.client.connection.block().number
+            if newest - self._beaten.setdefault(task, newest) >= REORG_DEPTH:
+                row = desk.database.task(task)
+                self._refuse(task, "" if row is None else row.note)
+            return
+        desk.log.warning("the best bid again", task=task)
+        self._beaten.pop(task, None)
+        if view.status is TaskStatus.BIDDING:
+            desk.database.put(task, Stage.BID)
+        else:
+            self._win(view)
+
+    def _win(self, view: TaskView) -> None:
+        self._desk.database.put(view.task, Stage.TRAINING)
+        self._desk.log.info("assigned", task=view.task, price=str(view.price))
+
+    def _lose(self, task: int, why: str) -> None:
+        """Another solver has the task, or the best bid, as far as can be seen now."""
+        self._desk.database.put(task, Stage.OUTBID, why)
+        self._desk.log.info("outbid", task=task, reason=why)
+
+    def _refuse(self, task: int, why: str) -> None:
+        """Not look at a task again."""
         self._desk.database.put(task, Stage.REFUSED, why)
         self._desk.log.info("not taken", task=task, reason=why)
+        self._forget(task)
+
+    def _forget(self, task: int) -> None:
+        """Give up what was fetched for a task, once nothing more is written there."""
+        self._beaten.pop(task, None)
+        fetch = self._fetches.pop(task, None)
+        if fetch is None:
+            self._bundles.drop(task)
+        else:
+            fetch.add_done_callback(lambda _: self._bundles.drop(task))
 
 
 class _NotWorth(Exception):
     """No price that suits both sides."""
 
 
-def _beside(work: Callable[[], Bundle]) -> Future[Bundle]:
+def _beside(work: Callable[[], None]) -> Future[None]:
     """Run in a thread that does not keep the process alive: its end is the fetch's own time limit."""
-    future: Future[Bundle] = Future()
+    future: Future[None] = Future()
 
     def run() -> None:
         try:
-            future.set_result(work())
+            work()
+            future.set_result(None)
         except BaseException as error:
             future.set_exception(error)
 

@@ -8,11 +8,16 @@ undercut a lower bid by a twentieth, and stop at one's own costs plus margin.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from protocol.task import ARITHMETIC, Terms, least_clock
 
 UNDERCUT = 20  # a bid that answers another is one part in 20 lower
+SLACK = 1.25
+"""Times the training that must fit into the time for it: games come first, other work slows the machine, and a restart
+trains a segment again. Who is late loses the whole price and the penalty.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,7 @@ class Figures:
     """The bidder's own: amounts in token units. `free` is what it may lock. `operations_a_second` is its measured or
     assumed speed, `cost_a_second` what an hour of the machine costs it divided by 3,600; `fixed_cost` covers gas.
     `margin` and `opening` are fractions: profit over costs, and the share of the budget that a first bid asks for.
+    `disk` are the bytes that a task's checkpoints may take.
     """
 
     free: int
@@ -28,6 +34,7 @@ class Figures:
     fixed_cost: int
     margin: float
     opening: float
+    disk: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +67,15 @@ def decide(terms: Terms, figures: Figures, verifiers: int, best: int | None = No
     if terms.arithmetic != ARITHMETIC:
         return Refusal(f"arithmetic version {terms.arithmetic}, this release computes {ARITHMETIC}")
     needed = seconds_needed(terms, figures)
-    if needed > terms.training_period:
-        return Refusal(f"{needed:.0f} s of training do not fit into {terms.training_period} s")
+    if needed * SLACK > terms.training_period:
+        return Refusal(
+            f"{needed:.0f} s of training do not fit into {terms.training_period} s with a quarter to spare"
+        )
+    kept = (terms.segments + 1) * terms.state_bytes
+    if kept > figures.disk:
+        return Refusal(
+            f"its checkpoints take up to {kept} bytes, {figures.disk:.0f} are free for them on the disk"
+        )
     if terms.matches > verifiers:
         return Refusal(f"it asks for {terms.matches} attestations, {verifiers} verifiers are in the draw")
     due = least_clock(terms, figures.operations_a_second)

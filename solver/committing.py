@@ -53,9 +53,9 @@ class Committer:
         receipt = market.submit(task, root, first, consistency, result, path)
         return self._desk.count("submit", receipt, task=task)
 
-    def close(self) -> None:
-        """End the worker; what it has begun is still sent."""
-        self._worker.shutdown(wait=True)
+    def close(self, wait: bool = True) -> None:
+        """End the worker; what it has begun is still sent, which with `wait` is waited for."""
+        self._worker.shutdown(wait=wait)
 
     def _proofs(self, size: int) -> tuple[bytes, list[bytes], list[bytes]]:
         """Root of the first `size` checkpoints, and the proof that the market asks for beside it."""

@@ -24,10 +24,13 @@ CREATE TABLE checkpoints (
 
 
 class Stage(StrEnum):
-    """How far this solver is with a task; the order is that of a good run."""
+    """How far this solver is with a task; the order is that of a good run. OUTBID: it bid, and another is ahead or has
+    the task, which a re-organisation may still change.
+    """
 
     REFUSED = "refused"
     BID = "bid"
+    OUTBID = "outbid"
     TRAINING = "training"
     SUBMITTED = "submitted"
     OVER = "over"

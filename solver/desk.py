@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from protocol.bundles import Limits
@@ -22,10 +24,15 @@ from solver.shelf import Shelf
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
+DISK_SHARE = 0.8
+"""Of the free disk that one task may take. The rest is for the journal, the logs, and what else lives there."""
+
 
 @dataclass(frozen=True)
 class Desk:
-    """One solver's collaborators. `store` keeps checkpoints, `home.bundles` the bundles."""
+    """One solver's collaborators. `store` keeps checkpoints, `home.bundles` the bundles of tasks that were won,
+    `candidates` those of tasks that may be.
+    """
 
     client: Client
     settings: SolverSettings
@@ -35,11 +42,16 @@ class Desk:
     store: BlobStore
     shelf: Shelf
     metrics: Metrics
+    candidates: Path
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
 
     def limits(self, seconds: float) -> Limits:
         """What is taken from submitters, and how long they may take to give it."""
         return Limits(allowed=self.settings.bundles, seconds=seconds)
+
+    def room(self) -> int:
+        """Bytes of disk that one more task may take."""
+        return int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
 
     def send(self, what: str, call: Callable[[], Receipt], **about: object) -> Receipt | None:
         """Carry out a transaction that somebody else may have made needless; None if the contract refused it."""

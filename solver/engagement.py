@@ -5,20 +5,24 @@ Where it stands is read from the chain and the record each time, so that a resta
 
 from __future__ import annotations
 
+from functools import partial
+
+from protocol.bundles import BundleError
 from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.program.scales import scales
 from protocol.program.step import State
 from protocol.replay import Work
+from protocol.task import Terms
 from solver import closing
 from solver.committing import Committer
 from solver.database import Stage
 from solver.desk import Desk
-from solver.errors import SolverError
+from solver.errors import RecordError, SolverError
 from solver.holding import hold
 from solver.processes import runner
 from solver.progress import Progress
-from solver.record import Record
+from solver.record import Materials, Record
 from solver.training import Training
 
 FEW_BITS = 4.0
@@ -74,10 +78,17 @@ class Engagement:
         """Whether all is trained and only the last checkpoints and the submission are missing."""
         return self._training is not None and self._training.done
 
-    def close(self) -> None:
-        """Keep the checkpoints of what is trained, and end the commitments' worker."""
+    def close(self, wait: bool = True) -> None:
+        """Keep the checkpoints of what is trained, and end all processes and threads: the commitments' worker once what
+        it has begun is sent, which with `wait` is waited for.
+        """
         self._end_training()
-        self._committer.close()
+        self._committer.close(wait)
+
+    def retire(self) -> None:
+        """The task is over: its checkpoints are still served, all else is let go."""
+        self.close(wait=False)
+        self._desk.shelf.retire(self.task, partial(_materials, self._desk, self.task, self.terms))
 
     def _train(self, view: TaskView) -> bool:
         if self._training is None:
@@ -154,3 +165,12 @@ class Engagement:
         row = self._desk.database.task(self.task)
         if row is None or row.stage is not stage:
             self._desk.database.put(self.task, stage)
+
+
+def _materials(desk: Desk, task: int, terms: Terms) -> Materials:
+    """What replays a task that is over, from its bundle. Raises RecordError if that is lost."""
+    try:
+        work = Work.of(task, hold(desk, terms))
+    except BundleError as error:
+        raise RecordError(f"task {task}: its bundle is lost: {error}") from error
+    return work.fixed, desk.conduct.executor(work)

@@ -1,12 +1,19 @@
 """Bundles that the solver holds: fetched once, verified against the terms, kept under ASSAY_HOME and served on.
 
 A submitter may take its own bundle down once a solver has the task; the solver then answers for every root in the terms
-(dispute.md section 7).
+(dispute.md section 7). Before a task is won, its bundle lies among the candidates, which are nobody else's: there it
+can be deleted, while under ASSAY_HOME a submitter or a verifier may live as well.
 """
 
 from __future__ import annotations
 
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+
 from protocol.bundles import Bundle, hold_bundle
+from protocol.bundles.write import MANIFEST
 from protocol.task import Terms
 from solver.desk import Desk
 
@@ -15,8 +22,67 @@ REFETCH_SECONDS = 60.0
 
 
 def hold(desk: Desk, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
-    """The task's bundle, from disk or, within some seconds, from the submitter.
-
-    Raises BundleError: then there is nothing to bid on.
-    """
+    """The task's bundle, from disk or, within some seconds, from the submitter. Raises BundleError."""
+    held, weighed = _folders(desk, terms)
+    if (weighed / MANIFEST).is_file() and not (held / MANIFEST).is_file():
+        _take_over(weighed, held)
     return hold_bundle(desk.home.bundles, terms, desk.limits(seconds))
+
+
+def weigh(desk: Desk, terms: Terms, seconds: float) -> None:
+    """Fetch the bundle of a task that may be bid on, and check it. Raises BundleError, then there is nothing to bid on,
+    also for a bundle that does not fit on the disk; and OSError, MemoryError.
+    """
+    limits = desk.limits(seconds)
+    held, _ = _folders(desk, terms)
+    if (held / MANIFEST).is_file():
+        hold_bundle(desk.home.bundles, terms, limits)
+    else:
+        room = min(limits.total_bytes, desk.room())
+        hold_bundle(desk.candidates, terms, replace(limits, total_bytes=room))
+
+
+class Candidates:
+    """Which tasks want which of the weighed bundles. What no task wants any more is deleted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._wanted: dict[int, str] = {}
+
+    def want(self, task: int, bundle_hash: bytes) -> None:
+        """Keep a bundle for a task."""
+        with self._lock:
+            self._wanted[task] = bundle_hash.hex()
+
+    def drop(self, task: int) -> None:
+        """The task will not be trained here. Any thread may say so."""
+        with self._lock:
+            bundle = self._wanted.pop(task, None)
+            if bundle is not None and bundle not in self._wanted.values():
+                shutil.rmtree(self._folder / bundle, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Delete what an earlier process left and no task wants."""
+        with self._lock:
+            for folder in self._folder.iterdir():
+                if folder.name not in self._wanted.values():
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folders(desk: Desk, terms: Terms) -> tuple[Path, Path]:
+    """Where a bundle is held, and where it is weighed."""
+    name = terms.bundle_hash.hex()
+    return desk.home.bundles / name, desk.candidates / name
+
+
+def _take_over(weighed: Path, held: Path) -> None:
+    """Move a weighed bundle, file by file: another party may be fetching the same. The manifest goes last, so that what
+    is named is complete.
+    """
+    for path in sorted(weighed.rglob("*"), key=lambda path: path.name == MANIFEST):
+        if path.is_file():
+            place = held / path.relative_to(weighed)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(place)
+    shutil.rmtree(weighed, ignore_errors=True)

@@ -9,14 +9,16 @@ from __future__ import annotations
 import time
 
 from protocol.bundles import BundleError
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
-from protocol.chain.errors import NotMined, RpcUnavailable, UnstableChain
+from protocol.chain.errors import NotMined, Reverted, RpcError, UnstableChain
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import BlobStore
 from protocol.runtime.database import Identity
 from protocol.runtime.exits import ExitCode, StakeSlashed
 from protocol.runtime.home import Home
+from protocol.runtime.http import require_public
 from protocol.runtime.stopping import Stop
 from solver import closing, gpu
 from solver.auction import Auction
@@ -30,10 +32,7 @@ from solver.metrics import Metrics
 from solver.progress import Progress
 from solver.serving import Serving
 from solver.settings import SolverSettings
-from solver.shelf import Shelf
-
-KEPT_RESULTS = 16
-"""Finished tasks whose results are served again after a restart."""
+from solver.shelf import KEPT_RESULTS, Shelf
 
 
 class SolverNode:
@@ -61,12 +60,14 @@ class SolverNode:
             BlobStore(folder / "blobs"),
             Shelf(home.bundles, metrics),
             metrics,
+            home.folder("solver", folder.name, "candidates"),
         )
         self._stop = stop or Stop()
         self._progress = progress or Progress(bar=False)
         self._auction = Auction(self.desk)
         self._defence = Defence(self.desk)
-        self._engagements: dict[int, Engagement] = {}
+        self._engagements: dict[int, Engagement] = {}  # tasks that this solver can still do something for
+        self._refused: dict[int, SolverError] = {}
         self._finished: dict[int, TaskStatus] = {}
 
     def run(self, once: bool = False) -> ExitCode:
@@ -77,8 +78,8 @@ class SolverNode:
         desk, settings = self.desk, self.desk.settings
         serving = Serving(desk.conduct.app(desk.shelf), settings.host, settings.port)
         with serving, self._progress:
-            self._prepare(settings.url or serving.url)
             try:
+                self._prepare(settings.url or serving.url)
                 return self._loop(once)
             finally:
                 desk.shelf.ready = False
@@ -89,12 +90,16 @@ class SolverNode:
     def _prepare(self, url: str) -> None:
         """Take up what an earlier process left, bring the stake into the vault, say where the service is."""
         desk = self.desk
+        if desk.client.connection.chain_id != DEVELOPMENT_CHAIN:
+            require_public(url)
         desk.log.info(gpu.describe(gpu.read_gpus()))
         rows = desk.database.tasks()
         over = [row.task for row in rows if row.stage is Stage.OVER][-KEPT_RESULTS:]
         for row in rows:
-            if row.stage in (Stage.TRAINING, Stage.SUBMITTED) or row.task in over:
-                self._engage(row.task, required=row.stage is not Stage.OVER)
+            if row.stage in (Stage.TRAINING, Stage.SUBMITTED):
+                self._engage(row.task)
+            elif row.task in over:
+                self._show(row.task)
         self._fund()
         if desk.client.market.endpoint_of(desk.client.address) != url:
             desk.count("announce", desk.client.market.announce(url), url=url)
@@ -103,13 +108,18 @@ class SolverNode:
 
     def _loop(self, once: bool) -> ExitCode:
         desk = self.desk
-        seen = time.monotonic()
+        failing: float | None = None
         while True:
             try:
                 worked = self._tick()
-                seen = time.monotonic()
-            except (RpcUnavailable, NotMined, UnstableChain) as error:
-                if time.monotonic() - seen > desk.settings.patience:
+                failing = None
+            # A node a block behind the last one does not have what that one showed: a block, or a task (it reverts).
+            except (RpcError, Reverted, NotMined, UnstableChain) as error:
+                now = time.monotonic()
+                failing = (
+                    now if failing is None else failing
+                )  # not the last success: a segment may take hours
+                if now - failing > desk.settings.patience:
                     raise
                 desk.log.warning("waiting for the chain", error=str(error))
                 worked = False
@@ -117,55 +127,62 @@ class SolverNode:
             if done is not None:
                 return done
             if self._stop.asked and not worked:
-                desk.log.warning("stopped", tasks_at_stake=sorted(self._active()))
+                desk.log.warning("stopped", tasks_at_stake=sorted(self._engagements))
                 return ExitCode.INTERRUPTED
             if not worked:
                 self._stop.wait(desk.settings.poll)
 
     def _tick(self) -> bool:
         """One round; True if there is more to do at once. Once asked to stop, only what cannot wait is done."""
-        desk, market = self.desk, self.desk.client.market
+        desk = self.desk
         worked = self._defence.tick()
-        for task, engagement in self._active().items():
-            view = market.task(task)
-            if view.status.is_over:
-                self._over(task, view.status)
-            elif not self._stop.asked or engagement.unsubmitted:
-                worked = engagement.tick(view) or worked
+        for task in list(self._engagements):
+            worked = self._tend(task) or worked
         if not self._stop.asked:
-            training = any(self._stage(task) is Stage.TRAINING for task in self._active())
+            training = any(self._stage(task) is Stage.TRAINING for task in self._engagements)
             self._auction.tick(take=not training and self._is_sound())
         rows = desk.database.tasks()
         desk.metrics.count_tasks([row.stage for row in rows])
         for row in rows:
-            if row.stage is Stage.TRAINING and row.task not in self._engagements:
-                self._engage(row.task, required=True)
+            if row.stage is Stage.TRAINING and row.task not in {*self._engagements, *self._refused}:
+                self._engage(row.task)
                 worked = True
         return worked
 
-    def _active(self) -> dict[int, Engagement]:
-        """Tasks that this solver can still do something for."""
-        return {
-            task: engagement
-            for task, engagement in self._engagements.items()
-            if self._stage(task) is not Stage.OVER and engagement.refused is None
-        }
+    def _tend(self, task: int) -> bool:
+        """The next piece of work on a task that was won; True if there was one."""
+        engagement = self._engagements[task]
+        view = self.desk.client.market.task(task)
+        if view.status.is_over:
+            self._over(task, view.status)
+            return False
+        if self._stop.asked and not engagement.unsubmitted:
+            return False
+        worked = engagement.tick(view)
+        if engagement.refused is not None:
+            self._refused[task] = engagement.refused
+            self._engagements.pop(task).close(wait=False)
+        return worked
 
     def _is_sound(self) -> bool:
         """Whether no run of this process was refused or found false: otherwise it takes no more work."""
-        refused = any(engagement.refused for engagement in self._engagements.values())
-        return not refused and TaskStatus.SLASHED not in self._finished.values()
+        return not self._refused and TaskStatus.SLASHED not in self._finished.values()
 
     def _stage(self, task: int) -> Stage | None:
         row = self.desk.database.task(task)
         return None if row is None else row.stage
 
-    def _engage(self, task: int, required: bool) -> None:
+    def _engage(self, task: int) -> None:
         try:
             self._engagements[task] = Engagement(self.desk, task, self._progress)
         except BundleError as error:
-            if required:
-                raise SolverError(f"task {task}: its bundle is lost: {error}") from error
+            raise SolverError(f"task {task}: its bundle is lost: {error}") from error
+
+    def _show(self, task: int) -> None:
+        """Serve the result of a task that was over when this process began."""
+        try:
+            Engagement(self.desk, task, self._progress).retire()
+        except BundleError as error:
             self.desk.log.warning("result no longer served", task=task, error=str(error))
 
     def _over(self, task: int, status: TaskStatus) -> None:
@@ -174,13 +191,13 @@ class SolverNode:
         desk.database.put(task, Stage.OVER, status.name.lower())
         self._finished[task] = status
         desk.log.info("task over", task=task, outcome=status.name.lower())
+        self._engagements.pop(task).retire()
         if status is TaskStatus.SETTLED:
             closing.withdraw(desk, max(0, desk.settings.stake_units - self._locked()))
 
     def _outcome(self, once: bool) -> ExitCode | None:
         """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
-        refused = [e.refused for e in self._engagements.values() if e.refused is not None]
-        if self._active() or not (self._finished or refused):
+        if self._engagements or not (self._finished or self._refused):
             return None
         if TaskStatus.SLASHED in self._finished.values():
             slashed = [task for task, status in self._finished.items() if status is TaskStatus.SLASHED]
@@ -188,28 +205,38 @@ class SolverNode:
                 f"task {slashed[0]}: expected to be paid, got its stake slashed; check this machine with `make test` "
                 "before it bids again"
             )
-        if refused:
-            raise refused[0]
+        if self._refused:
+            raise next(iter(self._refused.values()))
         return ExitCode.FINE if once else None
 
     def _fund(self) -> None:
-        """Bring the stake into the vault, as far as it is not there or locked already."""
-        client, due = self.desk.client, self.desk.settings.stake_units - self._locked()
+        """Bring the stake into the vault, as far as it is not there or locked already.
+
+        Where tokens are missing there is no more work to take, but what was taken is still to be trained and defended.
+        """
+        client, locked = self.desk.client, self._locked()
+        due = self.desk.settings.stake_units - locked
         missing = due - client.vault.free(client.address)
         held = client.token.balance_of(client.address)
         if missing > held:
-            raise SolverError(
+            error = SolverError(
                 f"stake: expected {missing / TOKEN:g} tokens on account {client.address}, got {held / TOKEN:g}; "
                 "send tokens to it or lower --stake"
             )
+            if not (locked or self._engagements):
+                raise error
+            self.desk.log.warning(
+                "less stake than asked for", reason=str(error), tasks=sorted(self._engagements)
+            )
+            return
         for receipt in client.fund(due):
             self.desk.count(receipt.label.split(".")[-1], receipt)
 
     def _locked(self) -> int:
         """Token units of this solver's stake in its unfinished tasks."""
         client = self.desk.client
-        locks = [client.market.task(task).stake for task in self._active()]
-        bids = [row.task for row in self.desk.database.tasks() if row.stage is Stage.BID]
+        locks = [client.market.task(task).stake for task in self._engagements]
+        bids = [row.task for row in self.desk.database.tasks() if row.stage in (Stage.BID, Stage.OUTBID)]
         views = [client.market.task(task) for task in bids]
         locks += [view.stake for view in views if view.solver == client.address and not view.status.is_over]
         return sum(client.vault.lock_of(lock).remaining for lock in locks)

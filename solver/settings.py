@@ -59,8 +59,8 @@ class SolverSettings(BaseModel):
         """The stake in token units."""
         return int(self.stake * TOKEN)
 
-    def figures(self, free: int) -> Figures:
-        """The bidder's figures, `free` in token units."""
+    def figures(self, free: int, disk: int) -> Figures:
+        """The bidder's figures, `free` in token units, `disk` in bytes."""
         return Figures(
             free,
             self.speed,
@@ -68,6 +68,7 @@ class SolverSettings(BaseModel):
             int(self.fixed_cost * TOKEN),
             self.margin,
             self.opening,
+            disk,
         )
 
     def segments_between(self, terms: Terms) -> int:

@@ -4,6 +4,8 @@ kill.
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from socket import create_server
@@ -100,6 +102,54 @@ def test_a_solver_that_is_late_loses_the_penalty_and_gets_the_rest_back(scene: S
     assert scene.submitter.vault.free(solver.client.address) == 995 * TOKEN
 
 
+class Stuck(HonestExecutor):
+    """Does not get further than two segments until it is let go."""
+
+    go: threading.Event
+
+    def step(self, state: State, number: int, /) -> State:
+        """The next state."""
+        if number > 2 * tiny.STEPS:
+            self.go.wait(60)
+        return super().step(state, number)
+
+
+def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -> None:
+    executors: list[weakref.ref[Stuck]] = []
+    go = threading.Event()
+
+    def stuck(work: Work) -> Stuck:
+        executors.append(weakref.ref(made := Stuck(work.program, work.fixed, Interpreter(work.kernels))))
+        made.go = go
+        return made
+
+    solver = Solver(scene, Conduct(executor=stuck), once=False, progress_every=1)
+    try:
+        task = scene.post(training_period=8)
+        late = scene.until(task, lambda view: view.status is TaskStatus.TRAINING).train_until
+        scene.until(task, lambda _view: scene.submitter.now() > late)
+        go.set()
+        scene.until(task, over)
+        deadline = monotonic() + 30
+        while executors[0]() is not None or threads_of_a_task():
+            assert monotonic() < deadline, threads_of_a_task()
+            sleep(0.05)
+        row = solver.node.desk.database.task(task)
+        assert row is not None
+        assert row.stage is TaskStage.OVER
+        url = scene.submitter.market.endpoint_of(solver.client.address)
+        assert httpx.get(f"{url}/tasks/{task}").json()["segments"] == tiny.SEGMENTS
+    finally:
+        go.set()
+        solver.close()
+
+
+def threads_of_a_task() -> list[str]:
+    """Threads that commit or keep checkpoints."""
+    names = [thread.name for thread in threading.enumerate()]
+    return [name for name in names if name.startswith(("solver-commit", "solver-checkpoints"))]
+
+
 def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
     solver = Solver(scene, once=False, fixed_cost=40, margin=0.5, cost_per_hour=0)
     rival = scene.client("dev:3")
@@ -113,7 +163,7 @@ def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
         rival.market.bid(task, 61 * TOKEN)
         assert scene.until(task, lambda view: view.solver == mine).price == 60 * TOKEN
         rival.market.bid(task, 60 * TOKEN - 1)
-        assert refusal(solver, task).startswith("it would pay at most")
+        assert refusal(solver, task, TaskStage.OUTBID).startswith("it would pay at most")
         assert scene.submitter.market.task(task).solver == rival.address
     finally:
         solver.close()
@@ -144,12 +194,12 @@ def test_a_server_that_never_answers_keeps_nobody_from_other_work(scene: Stage) 
             solver.close()
 
 
-def refusal(solver: Solver, task: int) -> str:
-    """Wait for the solver to leave a task alone; its reason."""
+def refusal(solver: Solver, task: int, stage: TaskStage = TaskStage.REFUSED) -> str:
+    """Wait for the solver to leave a task to others; its reason."""
     deadline = monotonic() + 30
     while True:
         row = solver.node.desk.database.task(task)
-        if row is not None and row.stage is TaskStage.REFUSED:
+        if row is not None and row.stage is stage:
             return row.note
         assert monotonic() < deadline
         sleep(0.05)

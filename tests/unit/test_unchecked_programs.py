@@ -24,7 +24,7 @@ from protocol.program.opcodes import Op
 from protocol.runtime.home import Home
 from protocol.task import Terms
 from solver.desk import Desk
-from solver.holding import hold
+from solver.holding import hold, weigh
 from solver.settings import SolverSettings
 from tests.chain.trees import terms
 from tests.unit.solver import tiny
@@ -80,7 +80,10 @@ def test_who_posts_a_task_writes_no_such_bundle(tmp_path: Path) -> None:
 
 def test_a_solver_neither_bids_on_it_nor_trains_it(posted: Terms, tmp_path: Path) -> None:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
-    desk = Desk(NEVER, settings, NEVER, Home(tmp_path / "home"), NEVER, NEVER, NEVER, NEVER)
+    home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
+    desk = Desk(NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
+    with pytest.raises(BundleMalformed, match="pass `check`"):
+        weigh(desk, posted, 60)
     with pytest.raises(BundleMalformed, match="pass `check`"):
         hold(desk, posted)
 

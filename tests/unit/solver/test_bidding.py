@@ -12,7 +12,7 @@ from protocol.task import Terms
 from solver.bidding import Figures, Offer, Refusal, decide, least_price
 
 FIGURES = Figures(
-    free=1_000, operations_a_second=1e6, cost_a_second=2.0, fixed_cost=10, margin=0.5, opening=0.9
+    free=1_000, operations_a_second=1e6, cost_a_second=2.0, fixed_cost=10, margin=0.5, opening=0.9, disk=500
 )
 TERMS = Terms(
     program_id=b"\1" * 32,
@@ -56,12 +56,18 @@ def test_the_first_bid_asks_for_a_share_and_an_answer_undercuts() -> None:
     assert decide(replace(TERMS, budget=75), FIGURES, 1) == Offer(75)
 
 
+def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
+    assert isinstance(decide(replace(TERMS, training_period=25), FIGURES, 1), Offer)
+
+
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
         (replace(TERMS, budget=74), "pay at most 74 units, costs with margin are 75"),
         (replace(TERMS, arithmetic=2), "arithmetic version 2"),
         (replace(TERMS, training_period=19), "20 s of training do not fit into 19 s"),
+        (replace(TERMS, training_period=24), "20 s of training do not fit into 24 s with a quarter to spare"),
+        (replace(TERMS, state_bytes=101), "checkpoints take up to 505 bytes, 500 are free for them"),
         (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
         (replace(TERMS, verifiers=2, matches=2), "2 attestations, 1 verifiers are in the draw"),
         (replace(TERMS, solver_clock=15), "a move in 15 s, replaying a segment safely takes 16 s"),

@@ -1,0 +1,254 @@
+"""Bids on a chain of a few facts: what is done about bundles that fail, and about bids that were beaten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from time import sleep
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from protocol.bundles import BundleUnavailable
+from protocol.chain.parameters import TOKEN
+from protocol.chain.transactions import REORG_DEPTH
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
+from protocol.runtime.home import Home
+from protocol.task import Terms
+from solver import auction
+from solver.auction import Auction
+from solver.database import Database, Stage
+from solver.desk import Desk
+from solver.settings import SolverSettings
+from tests.chain.trees import terms
+from tests.unit.solver import tiny
+
+ME, RIVAL = "0x" + "01" * 20, "0x" + "02" * 20
+
+
+class Market:
+    """Tasks with one set of terms; whoever bids is the best bidder."""
+
+    def __init__(self) -> None:
+        self.views: dict[int, TaskView] = {}
+        self.offer = replace(terms(), budget=100 * TOKEN, training_period=10**6, solver_clock=10**6)
+        self.bids: list[int] = []
+
+    def post(self, task: int) -> None:
+        """A task that is open for bids until 100."""
+        fields: dict[str, Any] = {"bids_until": 100, "train_until": 0, "challenge_until": 0, "draw_block": 0}
+        self.views[task] = TaskView(
+            task, RIVAL, 1, 2, NOBODY, TaskStatus.BIDDING, 0, 0, price=0, root=b"", result=b"", **fields
+        )
+
+    def change(self, task: int, **fields: Any) -> None:
+        """Something happened to a task."""
+        self.views[task] = replace(self.views[task], **fields)
+
+    def tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.views)
+
+    def task(self, task: int) -> TaskView:
+        """Where it stands."""
+        return self.views[task]
+
+    def terms(self, _task: int) -> Terms:
+        """The terms."""
+        return self.offer
+
+    def bid(self, task: int, price: int) -> None:
+        """Mine is the best bid now."""
+        self.bids.append(price)
+        self.change(task, solver=ME, price=price)
+
+
+class Stand:
+    """An auction, and what it stands on."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.market, self.block, self.now = Market(), 1_000, 0
+        self.database = Database(folder / "solver.sqlite", tiny.IDENTITY)
+        self.candidates = folder / "candidates"
+        self.candidates.mkdir()
+        self.failure: BaseException | None = None
+        self.go = Event()
+        self.go.set()
+        client = SimpleNamespace(
+            market=self.market,
+            address=ME,
+            now=lambda: self.now,
+            vault=SimpleNamespace(free=lambda _who: 10**24),
+            audit=SimpleNamespace(live_verifiers=lambda: 9),
+            connection=SimpleNamespace(block=lambda: SimpleNamespace(number=self.block)),
+        )
+        log = SimpleNamespace(info=lambda *_a, **_b: None, warning=lambda *_a, **_b: None)
+        self.desk = cast(
+            Desk,
+            SimpleNamespace(
+                client=client,
+                settings=SolverSettings(),
+                home=Home(folder / "home"),
+                database=self.database,
+                candidates=self.candidates,
+                room=lambda: 10**15,
+                count=lambda *_a, **_b: None,
+                log=log,
+            ),
+        )
+        monkeypatch.setattr(auction, "weigh", self.weigh)
+        self.auction = Auction(self.desk)
+
+    def weigh(self, _desk: Desk, asked: Terms, _seconds: float) -> None:
+        """What is fetched is one file; or it fails half way."""
+        folder = self.candidates / asked.bundle_hash.hex()
+        folder.mkdir(exist_ok=True)
+        (folder / "half").write_bytes(b"half")
+        self.go.wait(60)
+        (folder / "half").touch()
+        if self.failure is not None:
+            raise self.failure
+
+    def tick(self, times: int = 1) -> None:
+        """Rounds, and time for what is fetched beside them."""
+        for _ in range(times):
+            self.auction.tick(take=True)
+            for future in list(self.auction._fetches.values()):
+                while self.go.is_set() and not future.done():
+                    sleep(0.001)
+
+    def stage(self, task: int) -> tuple[Stage, str] | None:
+        """What the database says."""
+        row = self.database.task(task)
+        return None if row is None else (row.stage, row.note)
+
+    @property
+    def weighed(self) -> list[str]:
+        """Folders of candidates."""
+        return sorted(path.name for path in self.candidates.iterdir())
+
+
+@pytest.fixture
+def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+    made = Stand(tmp_path, monkeypatch)
+    yield made
+    made.go.set()
+    made.database.close()
+
+
+@pytest.fixture
+def bundle(stand: Stand) -> str:
+    """The bundle's folder among the candidates."""
+    return stand.market.offer.bundle_hash.hex()
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), MemoryError()])
+def test_a_bundle_that_there_is_no_room_for_ends_nothing(stand: Stand, failure: BaseException) -> None:
+    stand.failure = failure
+    stand.market.post(1)
+    stand.tick(2)
+    assert stand.stage(1) == (
+        Stage.REFUSED,
+        f"no room for its bundle here: {type(failure).__name__}: {failure}",
+    )
+    assert stand.weighed == []
+    stand.tick()
+    assert not stand.market.bids
+
+
+def test_the_bundle_of_a_bid_is_kept_and_one_without_a_bid_is_not(stand: Stand, bundle: str) -> None:
+    stand.market.post(1)
+    stand.tick(2)
+    assert stand.stage(1) == (Stage.BID, f"{90 * TOKEN} units")
+    assert stand.weighed == [bundle]
+
+
+def test_a_bundle_goes_when_no_task_wants_it_and_nothing_writes_to_it(stand: Stand, bundle: str) -> None:
+    stand.go.clear()
+    stand.market.post(1)
+    stand.market.post(2)
+    stand.tick()
+    while stand.weighed != [bundle]:
+        sleep(0.001)
+    stand.market.change(1, status=TaskStatus.TRAINING, solver=RIVAL)
+    stand.market.change(2, status=TaskStatus.TRAINING, solver=RIVAL)
+    stand.tick()
+    assert stand.stage(1) is None
+    assert stand.weighed == [bundle]  # it is still being fetched
+    stand.go.set()
+    while stand.weighed:
+        sleep(0.001)
+
+
+def test_a_server_that_is_late_is_asked_again(stand: Stand, bundle: str) -> None:
+    stand.failure = BundleUnavailable("bundle", expected="it", got="nothing", remedy="ask again")
+    stand.market.post(1)
+    stand.tick(2)
+    assert stand.stage(1) is None
+    stand.failure = None
+    stand.tick(2)
+    assert stand.market.bids == [90 * TOKEN]
+    assert stand.weighed == [bundle]
+
+
+def test_what_an_earlier_process_weighed_is_deleted(stand: Stand, bundle: str) -> None:
+    for name in (bundle, "00" * 32):
+        (stand.candidates / name).mkdir()
+    stand.market.post(1)
+    stand.database.put(1, Stage.BID)
+    stand.market.change(1, solver=ME)
+    stand.tick()
+    assert stand.weighed == [bundle]
+
+
+@pytest.fixture
+def beaten(stand: Stand) -> Stand:
+    """A bid was made, and a rival asked for less than the costs."""
+    stand.market.post(1)
+    stand.tick(2)
+    stand.market.change(1, solver=RIVAL, price=1)
+    stand.tick()
+    found = stand.stage(1)
+    assert found is not None
+    assert found[0] is Stage.OUTBID
+    return stand
+
+
+def test_when_the_better_bid_is_gone_its_own_stands_again(beaten: Stand, bundle: str) -> None:
+    beaten.market.change(1, solver=ME, price=90 * TOKEN)
+    beaten.tick()
+    assert beaten.stage(1) == (Stage.BID, "")
+    assert beaten.weighed == [bundle]
+
+
+def test_when_the_assignment_to_another_is_gone_it_trains(beaten: Stand, bundle: str) -> None:
+    beaten.market.change(1, status=TaskStatus.TRAINING)
+    beaten.tick()
+    beaten.block += REORG_DEPTH - 1
+    beaten.tick()
+    beaten.market.change(1, solver=ME)
+    beaten.tick()
+    assert beaten.stage(1) == (Stage.TRAINING, "")
+    assert beaten.weighed == [bundle]
+
+
+def test_a_bid_is_given_up_when_what_beat_it_is_deep(beaten: Stand) -> None:
+    beaten.market.change(1, status=TaskStatus.TRAINING)
+    beaten.block += REORG_DEPTH
+    beaten.tick()
+    found = beaten.stage(1)
+    assert found is not None
+    assert found[0] is Stage.REFUSED
+    assert found[1].startswith("it would pay at most 0 units")
+    assert beaten.weighed == []
+
+
+def test_a_beaten_bid_keeps_nobody_from_the_next_task(beaten: Stand) -> None:
+    beaten.market.post(2)
+    beaten.tick(2)
+    found = beaten.stage(2)
+    assert found is not None
+    assert found[0] is Stage.BID

@@ -1,0 +1,201 @@
+"""The solver's loop, without a chain: what it waits for, what it lets go of, and what it refuses to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import sleep
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.errors import ChainError, Reverted, RpcRefused, RpcUnavailable
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.runtime.exits import ExitCode
+from protocol.runtime.home import Home
+from protocol.runtime.http import NotPublic
+from solver.database import Stage
+from solver.engagement import Engagement
+from solver.errors import SolverError
+from solver.node import SolverNode
+from solver.settings import SolverSettings
+
+TASK = 7
+ME = "0x" + "cd" * 20
+
+
+class Stand:
+    """A node on a chain of a few facts, which tests change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.status = TaskStatus.TRAINING
+        self.tokens = 0
+        self.locked = 0
+        self.chain_id = 1
+        self.folder = folder
+
+    def node(self, **settings: object) -> SolverNode:
+        """A node that polls often. Its port is any."""
+        view = SimpleNamespace
+        client = SimpleNamespace(
+            connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id),
+            address=ME,
+            game=SimpleNamespace(games=lambda: 0),
+            market=SimpleNamespace(
+                address="0xmarket",
+                tasks=lambda: 0,
+                task=lambda _task: view(status=self.status, stake=1, solver=ME),
+            ),
+            vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
+            token=SimpleNamespace(balance_of=lambda _who: self.tokens),
+        )
+        given = {"port": 0, "poll": 0.01, **settings}
+        node = SolverNode(cast(Client, client), SolverSettings.model_validate(given), Home(self.folder))
+        node.desk.database.put(TASK, Stage.TRAINING)
+        return node
+
+
+class Work:
+    """An engagement that says what was done with it."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.refused: SolverError | None = None
+        self.unsubmitted = False
+
+    def tick(self, _view: object) -> bool:
+        """Refused by the market."""
+        self.refused = SolverError("the market refuses this run")
+        return False
+
+    def close(self, wait: bool = True) -> None:
+        """Its processes and threads end."""
+        self.done.append(f"closed, wait={wait}")
+
+    def retire(self) -> None:
+        """The task is over."""
+        self.done.append("retired")
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Stand:
+    return Stand(tmp_path)
+
+
+@pytest.fixture
+def node(stand: Stand) -> Iterator[SolverNode]:
+    made = stand.node()
+    yield made
+    made.desk.database.close()
+
+
+@pytest.fixture
+def work(node: SolverNode) -> Work:
+    """A task that the node has won."""
+    made = Work()
+    node._engagements[TASK] = cast(Engagement, made)
+    return made
+
+
+def ticks(node: SolverNode, monkeypatch: pytest.MonkeyPatch, *events: Any) -> None:
+    """Let every round be an error, or a call; after the last one the node is asked to stop."""
+    left = list(events)
+
+    def tick() -> bool:
+        if not left:
+            node._stop.ask()
+            return False
+        event = left.pop(0)
+        if isinstance(event, Exception):
+            raise event
+        event()
+        return True
+
+    monkeypatch.setattr(node, "_tick", tick)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RpcUnavailable("http://127.0.0.1:1", OSError()),
+        RpcRefused("block 7", "none of that number or hash"),
+        RpcRefused("eth_call", "too many requests"),
+        Reverted("TaskMarket.taskOf", "UnknownTask", {"task": 7}),
+    ],
+)
+def test_it_waits_for_a_node_that_is_away_or_behind(
+    node: SolverNode, monkeypatch: pytest.MonkeyPatch, error: ChainError
+) -> None:
+    ticks(node, monkeypatch, error, error, error)
+    assert node._loop(once=False) is ExitCode.INTERRUPTED
+
+
+def test_it_does_not_wait_for_ever(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = stand.node(patience=0.05)
+    error = RpcRefused("block 7", "none of that number or hash")
+    ticks(node, monkeypatch, error, lambda: None, error, lambda: sleep(0.1), error, *[error] * 10_000)
+    with pytest.raises(RpcRefused):
+        node._loop(once=False)
+    node.desk.database.close()
+
+
+def test_a_long_round_uses_up_no_patience(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = stand.node(patience=0.05)
+
+    def trains_long_and_then_asks() -> None:
+        sleep(0.2)
+        raise RpcUnavailable("http://127.0.0.1:1", OSError())
+
+    ticks(node, monkeypatch, trains_long_and_then_asks)
+    assert node._loop(once=False) is ExitCode.INTERRUPTED
+    node.desk.database.close()
+
+
+def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Work) -> None:
+    stand.status = TaskStatus.REFUNDED
+    node._tick()
+    assert work.done == ["retired"]
+    assert not node._engagements
+    row = node.desk.database.task(TASK)
+    assert row is not None
+    assert (row.stage, row.note) == (Stage.OVER, "refunded")
+    assert node._outcome(once=True) is ExitCode.FINE
+
+
+def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work: Work) -> None:
+    node._tick()
+    assert work.done == ["closed, wait=False"]
+    assert not node._engagements
+    node._tick()  # nor is it begun anew
+    assert not node._engagements
+    with pytest.raises(SolverError, match="refuses this run"):
+        node._outcome(once=False)
+
+
+def test_without_the_stake_nothing_is_begun(stand: Stand, node: SolverNode) -> None:
+    node.desk.database.put(TASK, Stage.OVER)
+    stand.tokens = 999 * TOKEN
+    with pytest.raises(
+        SolverError, match=r"expected 1000 tokens .* got 999; send tokens to it or lower --stake"
+    ):
+        node._fund()
+
+
+@pytest.mark.usefixtures("work")
+def test_without_the_stake_a_task_that_was_won_is_still_defended(node: SolverNode) -> None:
+    node._fund()
+
+
+def test_without_the_stake_a_bid_is_still_followed(stand: Stand, node: SolverNode) -> None:
+    node.desk.database.put(TASK, Stage.BID)
+    stand.locked = 10
+    node._fund()
+
+
+def test_on_a_real_chain_no_address_of_this_machine_is_announced(stand: Stand) -> None:
+    for host in ("127.0.0.1", "0.0.0.0"):
+        with pytest.raises(NotPublic, match="say with --url where strangers find this server"):
+            stand.node(host=host).run()
