@@ -13,7 +13,6 @@ COUNT = 58
 LATER = {
     "data challenges",
     "device classes",
-    "dropout",
     "forced errors",
     "heartbeats",
     "sealed attestations",
