@@ -15,7 +15,8 @@ from random import Random
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.fused import SCALARS, Fused, Map
+from protocol.numerics.kernels.fused import Fused, Map
+from protocol.numerics.kernels.fused_trial import SCALARS
 from protocol.numerics.kernels.int16 import _Side
 from protocol.numerics.philox import mask, philox
 from protocol.numerics.reference import rows as plain

@@ -8,7 +8,7 @@ import torch
 from protocol.commitments import tensor_root
 from protocol.device import DeviceExecutor
 from protocol.numerics.cuda import hashing
-from protocol.numerics.kernels import fused
+from protocol.numerics.kernels import fused, fused_trial
 from protocol.numerics.kernels.choice import KERNELS
 from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.kernels.trial import failure
@@ -44,7 +44,7 @@ def test_products(cuda: torch.device, name: str, px: int, py: int) -> None:
 def test_functions_pass_their_trial(cuda: torch.device) -> None:
     functions = fused.cuda_functions(None)
     assert functions is not None
-    assert fused.trial(functions, cuda) == DIGESTS
+    assert fused_trial.trial(functions, cuda) == DIGESTS
 
 
 @pytest.mark.parametrize("fill", FILLS)

@@ -39,7 +39,7 @@ class ProductKernel(Protocol):
     ) -> Tensor:
         """f32 [..., M, N] of f32 rows, rounded once; px, py of 13 or 20; exponents i32 [..., M, 1], [..., N, 1].
 
-        A `bias` f32 [N] is added to what was rounded, in f32; NaN is then canonical.
+        A `bias` f32 [N] is added to what was rounded, in f32. NaN is canonical.
         """
 
     def dot(self, x: Tensor, y: Tensor, px: int, py: int) -> Tensor:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 from collections.abc import Callable
 from functools import cache, partial
 
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.fused import digest, fused_for, numbers
+from protocol.numerics.kernels.fused import fused_for
+from protocol.numerics.kernels.fused_trial import digest, numbers, wide
 from protocol.numerics.kernels.native import library, variants
 
 _log = logging.getLogger("assay.numerics")
@@ -135,6 +137,22 @@ def _grad(affine: bool, ordinary: bool, channels: Channels) -> Results:
     return channels.grad(g, x, (mean, rstd), (total, along), gain if affine else None)
 
 
+def _long(channels: Channels) -> Results:
+    """All functions of a few channels so long that each, and each row of one, is a piece of its own in channels.cpp."""
+    x, g = (wide(seed).reshape(-1)[: math.prod(LONG)].reshape(LONG) for seed in (1, 2))
+    mean, rstd, total, along, gain, bias = (wide(3)[10, k : k + LONG[1]] for k in range(6))
+    return (
+        *channels.statistics(x, 1e-5),
+        *channels.sums(g, x, mean, rstd),
+        channels.normalise(x, mean, rstd, gain, bias),
+        channels.grad(g, x, (mean, rstd), (total, along), gain),
+    )
+
+
+LONG = (1, 2, 20_011)
+"""Samples, channels and positions: a channel and a row of one are more than the 2^14 elements of a piece."""
+
+
 FUNCTIONS: dict[str, Callable[[bool, Channels], Results]] = {
     "statistics": _statistics,
     "sums": _sums,
@@ -142,9 +160,12 @@ FUNCTIONS: dict[str, Callable[[bool, Channels], Results]] = {
     **{f"grad {k}": partial(_grad, bool(k)) for k in range(2)},
 }
 TRIALS: dict[str, Callable[[Channels], Results]] = {
-    f"{name}{' of ordinary numbers' if ordinary else ''}": partial(run, ordinary)
-    for ordinary in (False, True)
-    for name, run in FUNCTIONS.items()
+    **{
+        f"{name}{' of ordinary numbers' if ordinary else ''}": partial(run, ordinary)
+        for ordinary in (False, True)
+        for name, run in FUNCTIONS.items()
+    },
+    "all of long channels": _long,
 }
 DIGESTS: dict[str, str] = {
     "statistics": "f1f8fc105d626afc",
@@ -161,5 +182,6 @@ DIGESTS: dict[str, str] = {
     "normalise 2 of ordinary numbers": "b49317c6bcde743f",
     "grad 0 of ordinary numbers": "fa6e0c7b40e63ce3",
     "grad 1 of ordinary numbers": "50826744df8d0ec7",
+    "all of long channels": "543867f4dae607c9",
 }
 """Of the plain implementations (tests/unit/library/test_compiled_layers.py)."""

@@ -8,24 +8,20 @@ every function on numbers of all kinds, against the digest of the right bits.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import logging
 import os
-from collections.abc import Callable
 from enum import IntEnum
-from functools import cache, partial
-from typing import Any
+from functools import cache
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map_only
 
 from protocol.numerics.cuda import launch
 from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.kernels.choice import VARIABLE
 from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
 from protocol.numerics.kernels.native import library, variants
-from protocol.numerics.types import NumericsError, canonical
+from protocol.numerics.types import NumericsError
 
 _log = logging.getLogger("assay.numerics")
 
@@ -250,6 +246,8 @@ def _chosen(wanted: str | None) -> Fused | None:
 
 @cache
 def _passes(fused: Fused | CudaFused, device: torch.device = DEVICE) -> bool:
+    from protocol.numerics.kernels.fused_trial import trial  # which needs this module
+
     try:
         wrong = [
             name for name, made in trial(fused, device).items() if made != {**DIGESTS, **CPU_DIGESTS}[name]
@@ -260,104 +258,6 @@ def _passes(fused: Fused | CudaFused, device: torch.device = DEVICE) -> bool:
     if wrong:
         _log.warning("fused functions %s are not used: wrong bits in %s", fused.name, ", ".join(wrong))
     return not wrong
-
-
-def trial(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:
-    """Digests of what every function makes of numbers of all kinds, by name, on operands on `device`."""
-    placed = fused if device == DEVICE else _Placed(fused, device)
-    trials = TRIALS if isinstance(fused, CudaFused) else {**TRIALS, **CPU_TRIALS}
-    return {name: digest(run(placed)) for name, run in trials.items()}
-
-
-class _Placed:
-    """Functions whose operands are moved to a device first: trials make them on the CPU."""
-
-    def __init__(self, fused: Any, device: torch.device) -> None:
-        self._fused, self._device = fused, device
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        def run(*operands: Any) -> Any:
-            return getattr(self._fused, name)(*tree_map_only(Tensor, lambda x: x.to(self._device), operands))
-
-        return run
-
-
-def digest(results: Tensor | tuple[Tensor, ...]) -> str:
-    """The first 16 hex digits of SHA-256 over the results' canonical bits."""
-    found = hashlib.sha256()
-    for x in results if isinstance(results, tuple) else (results,):
-        found.update(
-            canonical(x.to(torch.float32)).contiguous().cpu().numpy().astype("<f4", copy=False).tobytes()
-        )
-    return found.hexdigest()[:16]
-
-
-def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
-    """f32 [rows, columns] without a generator: rows of any bits, of ordinary size, of one binade, with specials."""
-    k = torch.arange(rows * columns, dtype=torch.int64) + seed * 1_000_003
-    words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFFFF
-    anything = canonical(((words ^ 0x80000000) - 0x80000000).to(torch.int32).view(torch.float32))
-    ordinary = (words & 0xFFFFFF).to(torch.float32) * 2.0**-21 - 4.0
-    table = torch.where((k // columns) % 3 == 0, anything, ordinary).reshape(rows, columns)
-    table[1::6] *= 2.0**20
-    table[2::6] *= 2.0**-130
-    special = torch.tensor([torch.nan, torch.inf, -torch.inf, 0.0, -0.0, 3.4e38, 1e-45, -100.0])
-    table[4, 3 : 3 + len(special)] = special
-    table[5], table[7], table[8] = -torch.inf, -0.0, 0.0
-    return table
-
-
-def _mapped(function: Map, fused: Any) -> Any:
-    return fused.map(function, numbers(1), numbers(2) if function >= Map.GELU_ERF_GRAD else None)
-
-
-def _paired(operation: Pair, fused: Any) -> Any:
-    """Arrays, and one element on either side: a zero, an infinity and a NaN among them."""
-    x, y = numbers(1), numbers(2)
-    y[9] = x[9]
-    ones = (y[8, 0], y[7, 0], y[4, 3], y[4, 4], y[2, 2], y[1, 1])
-    alone = [(x, one) for one in ones] + [(one, y) for one in ones]
-    return tuple(fused.pair(operation, a, b) for a, b in ((x, y), *alone))
-
-
-SCALARS = (0.001, 1e-8, 0.99, 0.9, 0.1, 0.999, 0.001)
-TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
-    **{function.name: partial(_mapped, function) for function in Map},
-    "softmax": lambda f: f.softmax(numbers(3), False),
-    "safe_softmax": lambda f: f.softmax(numbers(3), True),
-    "softmax_grad": lambda f: f.softmax_grad(numbers(3), numbers(4)),
-    "log_softmax": lambda f: f.log_softmax(numbers(3)),
-    "log_softmax_grad": lambda f: f.log_softmax_grad(numbers(3), numbers(4)),
-    "sum_rows": lambda f: f.sum_rows(numbers(5)),
-    "sum_columns": lambda f: f.sum_columns(numbers(5)[9:]),
-    "layer_norm": lambda f: f.layer_norm(numbers(6), numbers(7)[1], numbers(8)[1], 1e-5),
-    "layer_norm_grad": lambda f: f.layer_norm_grad(*_normalised(), numbers(7)[1]),
-    "layer_norm_grad_gain": lambda f: f.layer_norm_grad_gain(*_normalised()),
-    "adamw": lambda f: f.adamw((numbers(1), numbers(2), numbers(3), numbers(4)), SCALARS),
-    "canonical": lambda f: f.canonical_in_place(numbers(1)),
-}
-CPU_TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
-    **{operation.name: partial(_paired, operation) for operation in Pair},
-    "select": lambda f: f.select(numbers(1) < numbers(2), numbers(3), numbers(4)),
-    "select_one": lambda f: (
-        f.select(numbers(1) < 0, numbers(3)[4, 3], numbers(4)),
-        f.select(numbers(1) < 0, numbers(4), numbers(3)[4, 4]),
-    ),
-    "sgd": lambda f: f.sgd((numbers(1), numbers(2)), 0.1, 0.01),
-    "sgd_momentum": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.0, 0.9),
-    "sgd_nesterov": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.01, 0.9, True),
-    "scatter_sum": lambda f: f.scatter_sum(_index(), numbers(5)[9:], 9),
-}
-"""What CUDA does not have."""
-
-
-def _index() -> Tensor:
-    """An index for the rows `numbers(5)[9:]`: repeated, out of order, outside, and rows that nobody names."""
-    return torch.tensor([4, 4, 0, -1, 8, 9, 2, 4, 0, 8, 7, -(2**31), 2**31 - 1, 2, 1], dtype=torch.int32)
-
-
-def _normalised() -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return numbers(1), numbers(2), numbers(3)[:, :1].contiguous(), numbers(4)[:, 1:2].contiguous()
 
 
 def _at(x: Tensor | None) -> ctypes.c_void_p | None:

@@ -1,4 +1,4 @@
-"""Digests of what the plain implementations make of every trial in `fused`: what lets compiled functions in.
+"""Digests of what the plain implementations make of every trial in `fused_trial`: what lets compiled functions in.
 
 tests/unit/library/test_fused.py holds them to the plain implementations.
 """
@@ -29,7 +29,7 @@ DIGESTS = {
     "layer_norm_grad": "9ccc0e4c01318284",
     "layer_norm_grad_gain": "8c2fb97e9e15ebe3",
     "adamw": "aac253d77dc2892f",
-    "canonical": "2a7fce12e448cbc3",
+    "canonical": "af24ec1a37ff992c",
 }
 CPU_DIGESTS: dict[str, str] = {
     "ADD": "c4342fdaf757f414",
@@ -46,5 +46,21 @@ CPU_DIGESTS: dict[str, str] = {
     "sgd_momentum": "8800044f7605bad3",
     "sgd_nesterov": "9d8f65dc8fadf7e7",
     "scatter_sum": "822273487ba4563b",
+    "wide map": "bd3eb067f3e22512",
+    "wide pair": "d094a0defe6a6b82",
+    "wide select": "632b0a6e64a5b238",
+    "wide softmax": "98c1a203088cd5d8",
+    "wide softmax_grad": "21e3efa8f16ee29d",
+    "wide log_softmax": "1f9d967b46008d5e",
+    "wide log_softmax_grad": "12527a1deba7d8ca",
+    "wide sum_rows": "6c159e3f13104ded",
+    "wide sum_columns": "dba73501b21bf195",
+    "wide layer_norm": "e1556ca3abd5ba69",
+    "wide layer_norm_grad": "830be9de1c1d6c58",
+    "wide layer_norm_grad_gain": "4f1735c749c24439",
+    "wide adamw": "e25fa7060c44592c",
+    "wide sgd": "610c610ff3b788bf",
+    "wide scatter_sum": "d112d217547bcefc",
+    "wide canonical": "45bc0efa99457d9c",
 }
-"""Of functions that CUDA does not have."""
+"""Of functions that CUDA does not have, and of what the compiled library alone computes in several pieces."""

@@ -17,7 +17,6 @@ from protocol.numerics.elementwise import add
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.cases import Call, Case, Layout, Order
 from protocol.numerics.rows import SENTINEL
-from protocol.numerics.types import canonical
 
 KINDS_X, KINDS_Y = 13, 11
 """Rows of an operand that differ. No tile is a multiple of either, so no two rows a tile apart are the same."""
@@ -98,9 +97,10 @@ def _contracted(
         ey = (e if call.y.batched else e[0]).unsqueeze(-1).to(device, torch.int32)
     if call.bias:  # of ordinary size, so that no sum is subnormal: it is added by torch here
         bias = torch.tensor([(-1.5) ** (1 + n % 7) for n in range(call.n)])
-        bits = _bits(add(bits.view(torch.float32), bias))
+        bits = add(bits.view(torch.float32), bias).view(torch.int32)
         bias = bias.to(device)
-    return _bits(kernel.contract(x, y, px, py, ex, ey, bias).cpu()), bits
+    found = kernel.contract(x, y, px, py, ex, ey, bias)
+    return found.cpu().contiguous().view(torch.int32), bits
 
 
 class _Table:
@@ -216,7 +216,3 @@ def rounded(acc: Tensor, e: Tensor) -> Tensor:
     bits = mantissa + (torch.clamp(lead + 126, min=0) << 23)  # a carry goes into the exponent as it should
     bits = torch.where(mantissa == 0, 0, torch.clamp(bits, max=0x7F800000))
     return torch.where(acc < 0, bits - (1 << 31), bits).to(torch.int32)
-
-
-def _bits(x: Tensor) -> Tensor:
-    return canonical(x).contiguous().view(torch.int32)

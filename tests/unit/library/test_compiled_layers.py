@@ -107,6 +107,24 @@ def test_a_wrong_bit_keeps_them_out(
     assert name in caplog.text
 
 
+@pytest.mark.usefixtures("plain")
+def test_the_trial_sees_beyond_the_first_piece() -> None:
+    class OneBitOff(PlainChannels):
+        """Right but for a channel's elements beyond the first 2^14."""
+
+        def normalise(
+            self, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None, bias: Tensor | None
+        ) -> Tensor:
+            y = super().normalise(x, mean, rstd, gain, bias).clone()
+            y[..., 1 << 14 :].view(torch.int32).bitwise_xor_(1)
+            return y
+
+    found = channels.trial(OneBitOff("planted"))
+    assert {name for name, made in found.items() if made != channels.DIGESTS[name]} == {
+        "all of long channels"
+    }
+
+
 @pytest.mark.usefixtures("fresh")
 def test_float64_products_run_torchs_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "float64")

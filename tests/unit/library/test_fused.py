@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from protocol.numerics.kernels import fused, lists
 from protocol.numerics.kernels.choice import VARIABLE
 from protocol.numerics.kernels.fused import FUSED, Fused, Map, Pair
 from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
+from protocol.numerics.kernels.fused_trial import NANS, SCALARS, digest, numbers, trial
 from protocol.numerics.types import DType, canonical
 from protocol.program.library.function import CATALOGUE
 
@@ -109,6 +111,15 @@ def _library(name: str, *operands: Tensor, **attributes: bool) -> Tensor:
     return CATALOGUE[name].kernel(attributes)(operands)[0]
 
 
+def with_other_nans(x: Tensor) -> Tensor:
+    """A copy whose NaNs are of every kind but the canonical one."""
+    found = x.clone()
+    words = found.view(torch.int32)
+    for k, word in enumerate(NANS):
+        words.view(-1)[k :: len(NANS)].masked_fill_(found.view(-1)[k :: len(NANS)].isnan(), word)
+    return found
+
+
 def _given(*operands: Tensor | None) -> list[Tensor]:
     return [x for x in operands if x is not None]
 
@@ -124,13 +135,13 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_the_digests_are_those_of_the_plain_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "float64")
     assert fused.fused_for(torch.ones(1)) is None
-    assert fused.trial(Plain("none")) == {**DIGESTS, **CPU_DIGESTS}
+    assert trial(Plain("none")) == {**DIGESTS, **CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("compiled", HERE, ids=lambda f: f.name)
 def test_every_instruction_set_passes_its_trial(compiled: Fused) -> None:
-    assert fused.trial(compiled) == {**DIGESTS, **CPU_DIGESTS}
+    assert trial(compiled) == {**DIGESTS, **CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")
@@ -140,7 +151,7 @@ def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
     compiled: Fused, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sizes that divide among threads, strips of columns and vector lengths, or do not."""
-    x, g = fused.numbers(11, *(max(n, 30) for n in shape)), fused.numbers(12, *(max(n, 30) for n in shape))
+    x, g = numbers(11, *(max(n, 30) for n in shape)), numbers(12, *(max(n, 30) for n in shape))
     x, g = x[-shape[0] :, : shape[1]].contiguous(), g[-shape[0] :, : shape[1]].contiguous()
     wide = x.clamp(-50, 50)  # rows and columns that specials do not spoil
     wide = torch.where(wide == wide, wide, 0.5)
@@ -150,7 +161,7 @@ def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
     plain = Plain("none")
     for which in Map:
         slope = g if which >= Map.GELU_ERF_GRAD else None
-        assert fused.digest(compiled.map(which, x, slope)) == fused.digest(plain.map(which, x, slope))
+        assert digest(compiled.map(which, x, slope)) == digest(plain.map(which, x, slope))
     functions: tuple[Callable[[Fused], Tensor | tuple[Tensor, ...]], ...] = (
         lambda f: f.softmax(x, True),
         lambda f: f.softmax_grad(g, x),
@@ -172,7 +183,7 @@ def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
         lambda f: f.layer_norm_grad(g, x, mean, rstd, gain),
         lambda f: f.layer_norm_grad(g, x, mean, rstd, None),
         lambda f: f.layer_norm_grad_gain(g, x, mean, rstd),
-        lambda f: f.adamw((x, g, g, x), fused.SCALARS),
+        lambda f: f.adamw((x, g, g, x), SCALARS),
         *(
             lambda f, operands=operands, given=given: f.sgd(operands, *given)
             for operands in ((x, g), (x, g, mean.expand_as(x)))
@@ -187,10 +198,10 @@ def test_arrays_of_every_size_have_the_bits_of_the_plain_lists(
         ),
         lambda f: f.scatter_sum(index, x, 40),
         lambda f: f.scatter_sum(index, wide, 3),
-        lambda f: f.canonical_in_place(x.clone()),
+        lambda f: f.canonical_in_place(with_other_nans(x)),
     )
     for run in functions:
-        assert fused.digest(run(compiled)) == fused.digest(run(plain))
+        assert digest(run(compiled)) == digest(run(plain))
 
 
 def test_the_compiled_lists_are_written_from_the_lists() -> None:
@@ -210,3 +221,49 @@ def test_a_wrong_function_keeps_its_instruction_set_out(caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING):
         assert not fused._passes(Reassociated("planted"))
     assert "wrong bits in adamw" in caplog.text
+
+
+BEYOND: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {
+    "a piece of elements": ("map", lambda y: y.view(-1)[1 << 14 :]),
+    "a piece of chosen elements": ("select", lambda y: y.view(-1)[1 << 14 :]),
+    "a piece of rows": ("softmax", lambda y: y.view(-1)[1 << 14 :]),
+    "a block of a row": ("log_softmax", lambda y: y[..., 256:]),
+    "a strip of columns": ("sum_columns", lambda y: y[..., 1024:]),
+    "a piece of rows that are named": ("scatter_sum", lambda y: y[15:]),
+    "a piece of what is made canonical": ("canonical_in_place", lambda y: y.view(-1)[1 << 16 :]),
+}
+"""Of what the first is right, the function, and the elements beyond it."""
+
+
+@pytest.mark.parametrize("what", BEYOND)
+def test_an_error_beyond_the_first_piece_keeps_a_set_out(what: str, caplog: pytest.LogCaptureFixture) -> None:
+    function, beyond = BEYOND[what]
+    planted = Plain("planted")
+    run = getattr(planted, function)
+
+    def one_bit_off(*operands: Any) -> Tensor:
+        result: Tensor = run(*operands).clone()
+        beyond(result).view(torch.int32).bitwise_xor_(1)
+        return result
+
+    setattr(planted, function, one_bit_off)
+    with caplog.at_level(logging.WARNING):
+        assert not fused._passes(planted)
+    assert caplog.text.count("wrong bits in") == 1
+    assert f"wide {function.removesuffix('_in_place')}" in caplog.text
+
+
+@pytest.mark.parametrize("function", ["canonical_in_place", "softmax", "scatter_sum"])
+def test_another_nan_keeps_a_set_out(function: str, caplog: pytest.LogCaptureFixture) -> None:
+    planted = Plain("planted")
+    run = getattr(planted, function)
+
+    def negative(*operands: Any) -> Tensor:
+        result: Tensor = run(*operands).clone()
+        result.view(torch.int32).masked_fill_(result != result, NANS[0])
+        return result
+
+    setattr(planted, function, negative)
+    with caplog.at_level(logging.WARNING):
+        assert not fused._passes(planted)
+    assert f"wrong bits in {function.removesuffix('_in_place')}" in caplog.text

@@ -17,7 +17,8 @@ from protocol.numerics.kernels.attention_cases import WHOLE, Kind, Plan, case_of
 from protocol.numerics.kernels.attention_choice import attention_for
 from protocol.numerics.kernels.attention_trial import Plain as Listed
 from protocol.numerics.kernels.attention_trial import failure_of, operands
-from protocol.numerics.kernels.fused import FUSED, digest
+from protocol.numerics.kernels.fused import FUSED
+from protocol.numerics.kernels.fused_trial import digest
 from tests.unit.library.test_attention import Plain
 
 VARIANTS = [f.name.removeprefix("fused-") for f in FUSED if f.available()]

@@ -1,0 +1,177 @@
+"""The self-test of fused functions: arithmetic.md section 8, last bullet; `fused_digests` holds what is right.
+
+Every function is tried on numbers of all kinds, and each entrance of native/fused.cpp once more on a table so wide that
+it goes the ways that a small one does not reach: threads with a piece each, integers of columns that several pieces add
+up, a second strip of columns, several blocks of a row. What stands there is of ordinary size: a lost element is missed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+
+from protocol.numerics.cuda.fused import CudaFused
+from protocol.numerics.kernels.fused import DEVICE, Map, Pair
+from protocol.numerics.types import canonical
+
+
+def trial(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:
+    """Digests of what every function makes of numbers of all kinds, by name, on operands on `device`."""
+    placed = fused if device == DEVICE else _Placed(fused, device)
+    trials = TRIALS if isinstance(fused, CudaFused) else {**TRIALS, **CPU_TRIALS, **WIDE_TRIALS}
+    return {name: digest(run(placed)) for name, run in trials.items()}
+
+
+class _Placed:
+    """Functions whose operands are moved to a device first: trials make them on the CPU."""
+
+    def __init__(self, fused: Any, device: torch.device) -> None:
+        self._fused, self._device = fused, device
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def run(*operands: Any) -> Any:
+            return getattr(self._fused, name)(*tree_map_only(Tensor, lambda x: x.to(self._device), operands))
+
+        return run
+
+
+def digest(results: Tensor | tuple[Tensor, ...]) -> str:
+    """The first 16 hex digits of SHA-256 over the results' bits as they are: no other NaN will do."""
+    found = hashlib.sha256()
+    for x in results if isinstance(results, tuple) else (results,):
+        found.update(x.to(torch.float32).contiguous().cpu().numpy().astype("<f4", copy=False).tobytes())
+    return found.hexdigest()[:16]
+
+
+def numbers(seed: int, rows: int = 24, columns: int = 67) -> Tensor:
+    """f32 [rows, columns] without a generator: rows of any bits, of ordinary size, of one binade, with specials."""
+    k = torch.arange(rows * columns, dtype=torch.int64) + seed * 1_000_003
+    words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFFFF
+    anything = canonical(((words ^ 0x80000000) - 0x80000000).to(torch.int32).view(torch.float32))
+    ordinary = (words & 0xFFFFFF).to(torch.float32) * 2.0**-21 - 4.0
+    table = torch.where((k // columns) % 3 == 0, anything, ordinary).reshape(rows, columns)
+    table[1::6] *= 2.0**20
+    table[2::6] *= 2.0**-130
+    special = torch.tensor([torch.nan, torch.inf, -torch.inf, 0.0, -0.0, 3.4e38, 1e-45, -100.0])
+    table[4, 3 : 3 + len(special)] = special
+    table[5], table[7], table[8] = -torch.inf, -0.0, 0.0
+    return table
+
+
+WIDE = (41, 1031)
+"""Rows and columns, of native/fused.cpp and fused_body.h: 42,271 elements are more than two pieces of 2^14, twice as
+many more than one of 2^16; 41 rows more than two pieces of 15 and one of the 31 that sums of columns take at a time;
+1,031 columns more than a strip of 1,024 and four blocks of 256. Nothing divides evenly."""
+
+
+@lru_cache(maxsize=4)
+def wide(seed: int) -> Tensor:
+    """`numbers` of that size in [-50, 50], none NaN: every element of a row or column counts. Not to be written to."""
+    x = numbers(seed, *WIDE).clamp(-50.0, 50.0)
+    return torch.where(x == x, x, 0.5)
+
+
+NANS = (-(1 << 22), 0x7F800001, 0x7FFFFFFF, -1)
+"""Bits of what is NaN but not canonical: 0xffc00000, a signalling one, and the greatest of both signs."""
+
+
+def _with_nans(x: Tensor) -> Tensor:
+    """`x`, every 61st element of which is now one of `NANS`."""
+    places = x.view(torch.int32).view(-1)[::61]
+    places.copy_(torch.tensor(NANS, dtype=torch.int32).repeat(len(places))[: len(places)])
+    return x
+
+
+def _mapped(function: Map, fused: Any) -> Any:
+    return fused.map(function, numbers(1), numbers(2) if function >= Map.GELU_ERF_GRAD else None)
+
+
+def _paired(operation: Pair, fused: Any) -> Any:
+    """Arrays, and one element on either side: a zero, an infinity and a NaN among them."""
+    x, y = numbers(1), numbers(2)
+    y[9] = x[9]
+    ones = (y[8, 0], y[7, 0], y[4, 3], y[4, 4], y[2, 2], y[1, 1])
+    alone = [(x, one) for one in ones] + [(one, y) for one in ones]
+    return tuple(fused.pair(operation, a, b) for a, b in ((x, y), *alone))
+
+
+SCALARS = (0.001, 1e-8, 0.99, 0.9, 0.1, 0.999, 0.001)
+TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
+    **{function.name: partial(_mapped, function) for function in Map},
+    "softmax": lambda f: f.softmax(numbers(3), False),
+    "safe_softmax": lambda f: f.softmax(numbers(3), True),
+    "softmax_grad": lambda f: f.softmax_grad(numbers(3), numbers(4)),
+    "log_softmax": lambda f: f.log_softmax(numbers(3)),
+    "log_softmax_grad": lambda f: f.log_softmax_grad(numbers(3), numbers(4)),
+    "sum_rows": lambda f: f.sum_rows(numbers(5)),
+    "sum_columns": lambda f: f.sum_columns(numbers(5)[9:]),
+    "layer_norm": lambda f: f.layer_norm(numbers(6), numbers(7)[1], numbers(8)[1], 1e-5),
+    "layer_norm_grad": lambda f: f.layer_norm_grad(*_normalised(), numbers(7)[1]),
+    "layer_norm_grad_gain": lambda f: f.layer_norm_grad_gain(*_normalised()),
+    "adamw": lambda f: f.adamw((numbers(1), numbers(2), numbers(3), numbers(4)), SCALARS),
+    "canonical": lambda f: f.canonical_in_place(_with_nans(numbers(1))),
+}
+CPU_TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
+    **{operation.name: partial(_paired, operation) for operation in Pair},
+    "select": lambda f: f.select(numbers(1) < numbers(2), numbers(3), numbers(4)),
+    "select_one": lambda f: (
+        f.select(numbers(1) < 0, numbers(3)[4, 3], numbers(4)),
+        f.select(numbers(1) < 0, numbers(4), numbers(3)[4, 4]),
+    ),
+    "sgd": lambda f: f.sgd((numbers(1), numbers(2)), 0.1, 0.01),
+    "sgd_momentum": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.0, 0.9),
+    "sgd_nesterov": lambda f: f.sgd((numbers(1), numbers(2), numbers(3)), 0.1, 0.01, 0.9, True),
+    "scatter_sum": lambda f: f.scatter_sum(_index(), numbers(5)[9:], 9),
+}
+"""What CUDA does not have."""
+WIDE_TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
+    "wide map": lambda f: (f.map(Map.TANH, wide(1)), f.map(Map.SILU_GRAD, wide(1), wide(2))),
+    "wide pair": lambda f: tuple(
+        f.pair(operation, x, y)
+        for operation in (Pair.SUB, Pair.LT)
+        for x, y in ((wide(1), wide(2)), (wide(1), wide(2)[10, 9]), (wide(1)[10, 9], wide(2)))
+    ),
+    "wide select": lambda f: (
+        f.select(wide(1) < wide(2), wide(3), wide(4)),
+        f.select(wide(1) < 0, wide(3)[10, 9], wide(4)),
+        f.select(wide(1) < 0, wide(4), wide(3)[10, 9]),
+    ),
+    "wide softmax": lambda f: f.softmax(wide(3), False),
+    "wide softmax_grad": lambda f: f.softmax_grad(wide(3), wide(4)),
+    "wide log_softmax": lambda f: f.log_softmax(wide(3)),
+    "wide log_softmax_grad": lambda f: f.log_softmax_grad(wide(3), wide(4)),
+    "wide sum_rows": lambda f: f.sum_rows(wide(1)),
+    "wide sum_columns": lambda f: f.sum_columns(wide(1)),
+    "wide layer_norm": lambda f: f.layer_norm(wide(1), wide(2)[10], wide(3)[10], 1e-5),
+    "wide layer_norm_grad": lambda f: f.layer_norm_grad(*_wide_normalised(), wide(3)[10]),
+    "wide layer_norm_grad_gain": lambda f: f.layer_norm_grad_gain(*_wide_normalised()),
+    "wide adamw": lambda f: f.adamw((wide(1), wide(2), wide(3), wide(4).abs()), SCALARS),
+    "wide sgd": lambda f: f.sgd((wide(1), wide(2), wide(3)), 0.1, 0.01, 0.9, True),
+    "wide scatter_sum": lambda f: f.scatter_sum(_wide_index(), wide(1), 20),
+    "wide canonical": lambda f: f.canonical_in_place(_with_nans(torch.cat((wide(1), wide(2))))),
+}
+"""What the compiled library computes in several pieces. CUDA divides otherwise."""
+
+
+def _index() -> Tensor:
+    """An index for the rows `numbers(5)[9:]`: repeated, out of order, outside, and rows that nobody names."""
+    return torch.tensor([4, 4, 0, -1, 8, 9, 2, 4, 0, 8, 7, -(2**31), 2**31 - 1, 2, 1], dtype=torch.int32)
+
+
+def _wide_index() -> Tensor:
+    """The same for the rows of `wide` and twenty of the result: from -2 to 20."""
+    return (torch.arange(WIDE[0]) * 7919 % 23 - 2).to(torch.int32)
+
+
+def _normalised() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return numbers(1), numbers(2), numbers(3)[:, :1].contiguous(), numbers(4)[:, 1:2].contiguous()
+
+
+def _wide_normalised() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return wide(1), wide(2), wide(3)[:, :1].contiguous(), wide(4)[:, 1:2].contiguous()
