@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -27,7 +29,9 @@ def dot(x: Tensor, y: Tensor) -> Tensor:
     px, py = _magnitude_bits(x), _magnitude_bits(y)
     if max(px, py) <= 20:
         px, py = (13 if p <= 13 else 20 for p in (px, py))
-        return kernel_for(x.device, px, py, call_of(x, y)).dot(x, y, px, py)
+        shape = _shape(x, y)
+        x, y = _folded(x, y)
+        return kernel_for(x.device, px, py, call_of(x, y)).dot(x, y, px, py).reshape(shape)
     if px + py <= FLOAT64_BITS - 7:  # blocks of at least 128 terms are worth it
         return blocked(x.to(torch.float64), y.to(torch.float64), px + py)
     x_high, x_low = _halves(x)
@@ -60,8 +64,24 @@ def contract(
         raise NumericsError(
             f"expected a bias f32 [{y.shape[-2]}], got {bias.dtype} {tuple(bias.shape)}; pass one number per row of y"
         )
+    shape = _shape(x, y)
+    if ex is None and (ey is None or math.prod(ey.shape[:-2]) == 1):
+        x, y = _folded(x, y)
+        ey = None if ey is None else ey.reshape(ey.shape[-2:])
     call = call_of(x, y, (ex is not None, ey is not None), bias is not None)
-    return kernel_for(x.device, px, py, call).contract(x, y, px, py, ex, ey, bias)
+    return kernel_for(x.device, px, py, call).contract(x, y, px, py, ex, ey, bias).reshape(shape)
+
+
+def _shape(x: Tensor, y: Tensor) -> tuple[int, ...]:
+    """Of the product."""
+    return (*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
+
+
+def _folded(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Where one matrix y serves a whole batch, the batch as rows of one matrix x: so it is tried, and so it runs."""
+    if x.dim() > 2 and math.prod(y.shape[:-2]) == 1:
+        return x.reshape(-1, x.shape[-1]), y.reshape(y.shape[-2:])
+    return x, y
 
 
 def _magnitude_bits(x: Tensor) -> int:

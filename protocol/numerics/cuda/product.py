@@ -62,13 +62,9 @@ class TritonInt8(OneCode):
         bias: Tensor | None,
         dtype: torch.dtype,
     ) -> Tensor:
-        shape = (*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
-        if math.prod(y.shape[:-2]) == 1 and x.dim() > 2 and ex is None:  # one matrix serves the whole batch
-            x, y = x.reshape(-1, x.shape[-1]), y.reshape(y.shape[-2:])
-            ey = None if ey is None else _spread(ey, (y.shape[-2], 1))
         batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         left, right = _Slices(x, px, ex, batch), _Slices(y, py, ey, batch)
-        out = torch.empty(shape, dtype=dtype, device=x.device)
+        out = torch.empty(*batch, x.shape[-2], y.shape[-2], dtype=dtype, device=x.device)
         height, width = self._tile or _tile(px, py)
         grid = (math.prod(batch) * -(-left.rows // height) * -(-right.rows // width),)
         launch.start(

@@ -49,13 +49,10 @@ class Int16(OneCode):
         bias: Tensor | None,
         dtype: torch.dtype,
     ) -> Tensor:
-        shape = (*torch.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2])
-        if math.prod(y.shape[:-2]) == 1 and x.dim() > 2 and ex is None:  # one matrix serves the whole batch
-            x, y = x.reshape(-1, x.shape[-1]), y.reshape(y.shape[-2:])
         batch = torch.broadcast_shapes(x.shape[:-2], y.shape[:-2])
         left, right = _Side(x, px, ex, batch), _Side(y, py, ey, batch)
         bias = None if bias is None else bias.detach().contiguous()
-        out = torch.empty(shape, dtype=dtype)
+        out = torch.empty(*batch, x.shape[-2], y.shape[-2], dtype=dtype)
         problem = Problem(
             left.operand,
             right.operand,

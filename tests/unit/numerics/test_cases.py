@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from protocol.numerics import rows
 from protocol.numerics.contract import contract, dot
 from protocol.numerics.kernels import choice
 from protocol.numerics.kernels.base import ProductKernel
@@ -143,6 +144,14 @@ PLANTS: dict[str, tuple[Callable[[Call], bool], Operands]] = {
     "a batch": (lambda c: c.batch > 1, lambda x: (x.expand(7, 96, 1000), x.expand(7, 96, 1000))),
     "rows side by side": (lambda c: c.x.order is Order.ROWS and c.m > 20, lambda x: (x.mT, x.mT)),
     "gaps": (lambda c: not c.x.dense, lambda x: (x[:, :64], x[:, :64])),
+    "a batch as rows": (
+        lambda c: c.batch == 1 and c.x.dense and c.m > 64,
+        lambda x: (x[:90].reshape(3, 30, 1000), x[:40]),
+    ),
+    "a batch as rows, with gaps": (
+        lambda c: c.batch == 1 and not c.x.dense and c.m > 64,
+        lambda x: (x[:90].reshape(3, 30, 1000)[..., :96], x[:40, :96]),
+    ),
 }
 """Classes of calls that only one kind of product reaches: when the kernel errs, and operands of such a product."""
 
@@ -180,6 +189,24 @@ def test_a_kernel_wrong_in_one_class_is_dropped_before_its_first_product(
     assert [r.getMessage() for r in caplog.records if "planted" in r.getMessage()] == [
         next(r.getMessage() for r in caplog.records if f"planted-{what} is not used on cpu" in r.getMessage())
     ]
+
+
+def test_a_batch_under_one_matrix_has_the_bits_of_its_parts() -> None:
+    g = torch.Generator().manual_seed(2)
+    x, y = torch.randn(3, 5, 90, generator=g)[..., 10:50], torch.randn(9, 40, generator=g)
+    each = rows.exponent(y)
+    own_each, group = torch.stack((each, each + 1, each + 5)), rows.exponent(y.reshape(1, 1, -1))
+    for ey in (None, each, each[None, None], group, own_each):
+        own = ey if ey is own_each else [ey] * 3
+        parts = torch.stack(
+            [Float64().contract(a, y, 13, 20, None, e).reshape(5, 9) for a, e in zip(x, own, strict=True)]
+        )
+        for right in (y, y[None]):
+            found = contract(x, right, 13, 20, None, ey)
+            assert found.shape == parts.shape
+            assert torch.equal(found.view(torch.int32), parts.view(torch.int32))
+    whole = rows.quantise(x, rows.exponent(x), 13)
+    assert torch.equal(dot(whole, whole[0]), torch.stack([dot(part, whole[0]) for part in whole]))
 
 
 def test_no_kernel_for_a_class_is_a_refusal(kernels: Callable[..., None]) -> None:
