@@ -21,9 +21,9 @@ FILES = (
 )
 HEADERS = (
     *("attention", "channels", "channels_body", "convolution", "convolution_body"),
-    *("convolution_positions", "convolution_shared", "convolution_sums", "convolution_weights"),
+    *("convolution_positions", "convolution_shared", "convolution_weights", "divide"),
     *("elements_body", "fused", "fused_body", "lists", "mode", "problem", "scalar", "scratch"),
-    *("tile", "variant", "variant_body"),
+    *("sets", "sums", "tile", "variant", "variant_body"),
 )
 
 setup(

@@ -200,8 +200,8 @@ PLANTS = {
     ),
     "a square that overflows": Plant(
         "variant_body.h",
-        "return (q * q + 3) >> 2;",
-        "return (q * q * 64 + 3) >> 8;",
+        "return static_cast<uint32_t>(q * q);",
+        "return static_cast<uint32_t>(q * q * 64);",
         PORTABLE,
         "signed integer overflow",
         products,
@@ -275,16 +275,16 @@ PLANTS = {
             file,
             "const Mode mode;",
             "",
-            file.replace("_positions.h", ".cpp").replace("_weights.h", ".cpp"),
+            source,
             OTHER_MODE,
             calls,
             number,
         )
-        for file, count, calls in (
-            ("attention.cpp", 2, attentions),
-            ("convolution_positions.h", 1, convolutions),
-            ("convolution_weights.h", 1, convolutions),
-            ("channels.cpp", 1, channels),
+        for file, source, count, calls in (
+            ("attention.cpp", "attention.cpp", 2, attentions),
+            ("convolution_positions.h", "convolution.cpp", 1, convolutions),
+            ("convolution_weights.h", "convolution.cpp", 1, convolutions),
+            ("divide.h", "channels.cpp", 1, channels),
         )
         for number in range(count)
     },

@@ -19,7 +19,7 @@ from protocol.numerics.kernels.attention_trial import failure_of
 from protocol.numerics.kernels.cases import Call, Layout, Order
 from protocol.numerics.kernels.choice import kernel_for
 from protocol.numerics.kernels.fused import DEVICE, fused_for
-from protocol.numerics.kernels.native import library, variants
+from protocol.numerics.kernels.native import variants
 
 _log = logging.getLogger("assay.numerics")
 
@@ -28,7 +28,7 @@ def attention_for(plan: Plan) -> Fused | None:
     """The chain for a plan, or None: nothing compiled, not allowed, or not passed."""
     functions = fused_for(torch.ones(1))
     variant = None if functions is None else functions.name.removeprefix("fused-")
-    if variant is None or variant not in variants() or not hasattr(library(), "assay_attention_grad"):
+    if variant is None or variant not in variants():
         return None
     for (px, py), call in _calls(plan):
         if kernel_for(DEVICE, px, py, call).name != f"int16-{variant}":

@@ -13,6 +13,10 @@ from pathlib import Path
 
 import torch  # noqa: F401  (its libgomp must be the one that the library finds loaded)
 
+VERSION = 1
+"""Of the structures and functions that Python shares with the library; `assay_version` of native/product.cpp too.
+Whoever changes one of them counts both on; a library built from older sources is then not used."""
+
 
 class Operand(ctypes.Structure):
     """AssayOperand of native/problem.h."""
@@ -46,13 +50,14 @@ class Problem(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The library with its functions typed, or None where it was not built or does not load."""
+    """The library with its functions typed, or None where it was not built, does not load or is of another version."""
     for suffix in EXTENSION_SUFFIXES:
         path = Path(__file__).with_name(f"_native{suffix}")
         if path.is_file():
             try:
-                return _typed(ctypes.CDLL(str(path)))
-            except (OSError, AttributeError):  # built for another machine, or from older sources
+                native = ctypes.CDLL(str(path))
+                return _typed(native) if native.assay_version() == VERSION else None
+            except (OSError, AttributeError):  # built for another machine, or before versions were counted
                 return None
     return None
 

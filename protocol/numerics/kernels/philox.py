@@ -56,9 +56,9 @@ def _draw(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> tuple
 
 @cache
 def _tried() -> ctypes.CDLL | None:
-    """The library with these functions typed, if it has them and they are right."""
+    """The library with these functions typed, if there is one and they are right."""
     native = library()
-    if native is None or not hasattr(native, "assay_keep_mask"):
+    if native is None:
         return None
     common = [*4 * (ctypes.c_uint32,), ctypes.c_int64, ctypes.c_int32]
     native.assay_philox.argtypes = (*common, ctypes.c_void_p)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
 import os
 import shutil
 import subprocess
@@ -9,20 +11,29 @@ import sys
 from collections.abc import Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from protocol.numerics.kernels import native
+from protocol.numerics.kernels import attention, channels, convolution, fused, native
 from tests.same_bits.runs import MODELS, Machine, train
 
 ROOT = Path(__file__).parents[3]
 STEPS = 25
 
-CHOICE = """
+STRUCTURES = (
+    *(native.Operand, native.Problem, attention.Matrix, attention.ChangeRecord, attention.Problem),
+    *(fused.Adam, fused.Sgd, channels.Problem, convolution.Problem),
+)
+"""All that Python hands to the library."""
+LAYOUTS = {1: "71e1c81b8f4287f9"}
+"""By version, the digest of their fields."""
+
+VARIANTS = 'native.variants = lambda: {"baseline": 2, "portable": 3}\n'
+CHOICE = f"""
 import logging, torch; logging.basicConfig(format="%(message)s")
 from protocol.numerics.kernels import native
-native.variants = lambda: {"baseline": 2, "portable": 3}
-from protocol.numerics.contract import contract
+{VARIANTS}from protocol.numerics.contract import contract
 from protocol.numerics.kernels.choice import kernel_for
 x = torch.full((3, 5), 1.5)
 results = [float(contract(x, x, bits, bits)[0, 0]) for bits in (13, 20)]
@@ -44,6 +55,42 @@ def test_an_old_processor_is_said_once_and_gets_the_next_kernel() -> None:
     out, log = in_a_process([sys.executable, "-c", CHOICE], ROOT, {"ASSAY_KERNELS": ""})
     assert out.split() == ["int16-baseline", "11.25", "11.25"]
     assert log.count("this processor has no AVX2, so products and fused functions run on baseline") == 1
+
+
+def test_a_library_of_another_version_is_as_good_as_none() -> None:
+    """Built from other sources: its functions take other structures, and a call would read what is not there."""
+    if native.library() is None:
+        pytest.skip("no compiled library: set-up found no C++ compiler with OpenMP")
+    code = CHOICE.replace(VARIANTS, "native.VERSION += 1\n")
+    out, log = in_a_process([sys.executable, "-c", code], ROOT, {"ASSAY_KERNELS": ""})
+    assert out.split() == ["float64", "11.25", "11.25"]
+    assert log.count("are not built") == 1
+
+
+@pytest.mark.parametrize(
+    "found", [SimpleNamespace(), SimpleNamespace(assay_version=lambda: native.VERSION - 1)]
+)
+def test_an_older_library_is_never_called(found: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    if native.library() is None:
+        pytest.skip("no compiled library: set-up found no C++ compiler with OpenMP")
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: found)
+    assert native.library.__wrapped__() is None
+
+
+def test_a_changed_structure_is_another_version() -> None:
+    layout = [
+        (
+            s.__module__,
+            s.__name__,
+            ctypes.sizeof(s),
+            [(name, getattr(s, name).offset) for name, *_ in s._fields_],
+        )
+        for s in STRUCTURES
+    ]
+    found = hashlib.sha256(repr(layout).encode()).hexdigest()[:16]
+    assert found == LAYOUTS[native.VERSION], (
+        "count VERSION and assay_version on; write the new layout down here"
+    )
 
 
 def package_without_a_compiler(to: Path) -> Path:
@@ -103,7 +150,7 @@ def test_a_library_for_another_machine_is_as_good_as_none(tmp_path: Path) -> Non
     )
     broken = site / "protocol" / "numerics" / "kernels" / f"_native{EXTENSION_SUFFIXES[0]}"
     broken.write_bytes(b"\x7fELF of another machine")
-    code = CHOICE.replace('native.variants = lambda: {"baseline": 2, "portable": 3}\n', "")
+    code = CHOICE.replace(VARIANTS, "")
     environment = {"PYTHONPATH": str(site), "ASSAY_KERNELS": ""}
     out, log = in_a_process([sys.executable, "-c", code], tmp_path, environment)
     assert out.split() == ["float64", "11.25", "11.25"]

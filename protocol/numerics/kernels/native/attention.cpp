@@ -11,12 +11,11 @@
 #include <cstring>
 #include <vector>
 
-#include "fused.h"
 #include "mode.h"
 #include "problem.h"
 #include "scalar.h"
 #include "scratch.h"
-#include "variant.h"
+#include "sets.h"
 
 extern "C" int32_t assay_product(const AssayProblem *);
 extern "C" void assay_keep_some(uint32_t, uint32_t, uint32_t, uint32_t, int64_t, int64_t, uint64_t, float *);
@@ -24,19 +23,12 @@ extern "C" void assay_keep_some(uint32_t, uint32_t, uint32_t, uint32_t, int64_t,
 namespace assay {
 namespace {
 
-const Fused *const FUSED[] = {&FUSED_AVX512VNNI, &FUSED_AVX2, &FUSED_BASELINE, &FUSED_PORTABLE};
 constexpr int64_t ROWS = 120;              // queries of a block: ten panels of 12, and the keys are packed once for them
-constexpr int32_t LEAST = -95;             // of exponents: arithmetic.md section 3
 constexpr int32_t TAME = 60;               // scores below 2^60 are far from infinity, and vanish beside 2^126
 constexpr float SLIGHT = 8.673617379884035e-19f;  // 2^-60: a product of factors that is smaller is not followed
 constexpr float HIDDEN = -8.507059173023462e37f;  // -2^126: so far below any tame score that its power is zero
 constexpr uint32_t NOT_A_NUMBER = 0x7fc00000u;
 const int64_t START[1] = {0};
-
-int32_t exponent_of(int32_t largest) {
-    const int32_t top = largest >> 23;
-    return top == 255 ? SENTINEL : top - 126 < LEAST ? LEAST : top - 126;
-}
 
 thread_local Scratch scratch;
 
@@ -48,7 +40,7 @@ struct Head {
 
 class Attention {
   public:
-    explicit Attention(const AssayAttention &a) : a_(a), f_(*FUSED[a.variant]), M_(a.queries), N_(a.keys) {}
+    explicit Attention(const AssayAttention &a) : a_(a), f_(SETS[a.variant].fused), M_(a.queries), N_(a.keys) {}
 
     bool forward() const {
         const int64_t blocks = (M_ + ROWS - 1) / ROWS;
@@ -303,7 +295,7 @@ class Attention {
     };
 
     static float factor_of(int32_t e, int32_t bits) {
-        return e == SENTINEL ? 1.0f : float_of(static_cast<uint32_t>(bits - e + 127) << 23);
+        return e == SENTINEL ? 1.0f : op_power_of_two(bits - e);
     }
 
     Sums sums_of(const AssayMatrix &other, int64_t h, int64_t columns, int32_t bits) const {
@@ -343,16 +335,14 @@ class Attention {
         for (int64_t j = 0; j < N_; ++j)
             for (int64_t c = 0; c < to.columns; ++c) {
                 const int32_t ex = to.largest[j], ey = to.exponents_of_other[c];
-                int64_t v = to.sums[j * to.columns + c];
-                if (v >= (int64_t(1) << 53) || v <= -(int64_t(1) << 53))
-                    v = (v & ~int64_t(0x7ff)) | (int64_t((v & 0x7ff) != 0) << 10);
                 float &to_here = out[swap ? c * N_ + j : j * to.columns + c];
                 if (ex == SENTINEL || ey == SENTINEL) {
                     to_here = float_of(NOT_A_NUMBER);
                     continue;
                 }
                 const int64_t e = ex + ey - to.bits - to.other.bits;
-                to_here = static_cast<float>(static_cast<double>(v) * double_of(static_cast<uint64_t>(e + 1023) << 52));
+                const double sum = static_cast<double>(jam(to.sums[j * to.columns + c]));
+                to_here = static_cast<float>(sum * double_power_of_two(e));
             }
     }
 

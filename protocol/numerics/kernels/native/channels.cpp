@@ -1,47 +1,48 @@
 // Batch norm for Python: channels, or rows of them, divided among OpenMP threads. No result depends on how.
 #include "channels.h"
 
-#include "mode.h"
+#include "divide.h"
+#include "sets.h"
 
 namespace assay {
 namespace {
 
-const Channels *const CHANNELS[] = {&CHANNELS_AVX512VNNI, &CHANNELS_AVX2, &CHANNELS_BASELINE, &CHANNELS_PORTABLE};
-constexpr int64_t SHARE = 1 << 14;  // elements of a piece of work: 64 KiB in and out stay in cache
+using Run = void (*)(const AssayChannels &, int64_t first, int64_t end);
 
-void divide(void (*run)(const AssayChannels &, int64_t, int64_t), const AssayChannels &t, int64_t total, int64_t least,
-            int32_t threads) {
-    const int64_t size = least < 1 ? 1 : least, pieces = (total + size - 1) / size;
-#pragma omp parallel num_threads(threads) if (pieces > 1 && threads > 1)
-    {
-        const Mode mode;
-#pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < pieces; ++i) run(t, i * size, (i + 1) * size < total ? (i + 1) * size : total);
-    }
+// Channels are pieces of work of samples * size elements, rows of them of size.
+void by_channel(Run run, const AssayChannels &t, int32_t threads) {
+    divide(t.channels, SHARE / (t.samples * t.size), threads, [&](int64_t c, int64_t end) { run(t, c, end); });
+}
+
+void by_row(Run run, const AssayChannels &t, int32_t threads) {
+    divide(t.samples * t.channels, SHARE / t.size, threads, [&](int64_t row, int64_t end) { run(t, row, end); });
 }
 
 }  // namespace
 }  // namespace assay
 
 #define ASSAY_EXPORT __attribute__((visibility("default")))
+using assay::by_channel;
+using assay::by_row;
+using assay::SETS;
 
 extern "C" {
 
 // Into first, second, third: mean, 1 / deviation, the variance that is followed.
 ASSAY_EXPORT void assay_channel_statistics(int32_t variant, const AssayChannels *t, int32_t threads) {
-    assay::divide(assay::CHANNELS[variant]->statistics, *t, t->channels, assay::SHARE / (t->samples * t->size), threads);
+    by_channel(SETS[variant].channels.statistics, *t, threads);
 }
 
 // Into first and second: sums of g and of g (x - mean) rstd.
 ASSAY_EXPORT void assay_channel_sums(int32_t variant, const AssayChannels *t, int32_t threads) {
-    assay::divide(assay::CHANNELS[variant]->sums, *t, t->channels, assay::SHARE / (t->samples * t->size), threads);
+    by_channel(SETS[variant].channels.sums, *t, threads);
 }
 
 ASSAY_EXPORT void assay_channel_normalise(int32_t variant, const AssayChannels *t, int32_t threads) {
-    assay::divide(assay::CHANNELS[variant]->normalise, *t, t->samples * t->channels, assay::SHARE / t->size, threads);
+    by_row(SETS[variant].channels.normalise, *t, threads);
 }
 
 ASSAY_EXPORT void assay_channel_grad(int32_t variant, const AssayChannels *t, int32_t threads) {
-    assay::divide(assay::CHANNELS[variant]->grad, *t, t->samples * t->channels, assay::SHARE / t->size, threads);
+    by_row(SETS[variant].channels.grad, *t, threads);
 }
 }

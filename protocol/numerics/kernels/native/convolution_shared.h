@@ -7,9 +7,9 @@
 #include <cstring>
 #include <vector>
 
-#include "convolution_sums.h"
 #include "mode.h"
-#include "variant.h"
+#include "sets.h"
+#include "sums.h"
 
 namespace assay {
 namespace {
@@ -19,14 +19,7 @@ struct Set {
     const Convolver &own;
 };
 
-Set set_of(int32_t variant) {
-    switch (variant) {
-        case 0: return {AVX512VNNI, CONVOLVER_AVX512VNNI};
-        case 1: return {AVX2, CONVOLVER_AVX2};
-        case 2: return {BASELINE, CONVOLVER_BASELINE};
-        default: return {PORTABLE, CONVOLVER_PORTABLE};
-    }
-}
+Set set_of(int32_t variant) { return {SETS[variant].products, SETS[variant].convolver}; }
 
 constexpr int64_t CHUNK_PAIRS = CHUNK / 2;
 constexpr int64_t NEAR = 1 << 18;         // bytes of packed columns that stay in a core's cache

@@ -4,24 +4,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "mode.h"
+#include "divide.h"
+#include "sets.h"
 
 namespace assay {
 namespace {
-
-const Fused *const FUSED[] = {&FUSED_AVX512VNNI, &FUSED_AVX2, &FUSED_BASELINE, &FUSED_PORTABLE};
-constexpr int64_t SHARE = 1 << 14;  // elements of a piece of work: 64 KiB in and out stay in cache
-
-// Calls run(first, end) for pieces of 0 … total - 1 of at least `least`.
-template <class Run> void divide(int64_t total, int64_t least, int32_t threads, const Run &run) {
-    const int64_t size = least < 1 ? 1 : least, pieces = (total + size - 1) / size;
-#pragma omp parallel num_threads(threads) if (pieces > 1 && threads > 1)
-    {
-        const Mode mode;
-#pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < pieces; ++i) run(i * size, (i + 1) * size < total ? (i + 1) * size : total);
-    }
-}
 
 // Scales of all columns of t.g and, where `sums` is given, their sums in fixed point: rows are divided among threads, each
 // with its own integers, which are added up at the end.
@@ -64,7 +51,7 @@ class ColumnSums {
 
 #define ASSAY_EXPORT __attribute__((visibility("default")))
 using assay::divide;
-using assay::FUSED;
+using assay::SETS;
 using assay::SHARE;
 
 extern "C" {
@@ -72,7 +59,7 @@ extern "C" {
 ASSAY_EXPORT void assay_map(int32_t variant, int32_t which, const float *g, const float *x, float *y, int64_t count,
                             int32_t threads) {
     divide(count, SHARE, threads, [=](int64_t i, int64_t end) {
-        FUSED[variant]->map(which, g ? g + i : nullptr, x + i, y + i, end - i);
+        SETS[variant].fused.map(which, g ? g + i : nullptr, x + i, y + i, end - i);
     });
 }
 
@@ -80,44 +67,44 @@ ASSAY_EXPORT void assay_pair(int32_t variant, int32_t which, const float *x, con
                              int32_t x_one, int32_t y_one, int32_t threads) {
     const int64_t size = which == assay::LT || which == assay::LE ? 1 : sizeof(float);
     divide(count, SHARE, threads, [=](int64_t i, int64_t end) {
-        FUSED[variant]->pair(which, x_one ? x : x + i, y_one ? y : y + i, static_cast<char *>(out) + i * size, end - i,
-                             x_one != 0, y_one != 0);
+        SETS[variant].fused.pair(which, x_one ? x : x + i, y_one ? y : y + i, static_cast<char *>(out) + i * size,
+                                 end - i, x_one != 0, y_one != 0);
     });
 }
 
 ASSAY_EXPORT void assay_select(int32_t variant, const uint8_t *condition, const float *x, const float *y, float *out,
                                int64_t count, int32_t x_one, int32_t y_one, int32_t threads) {
     divide(count, SHARE, threads, [=](int64_t i, int64_t end) {
-        FUSED[variant]->select(condition + i, x_one ? x : x + i, y_one ? y : y + i, out + i, end - i, x_one != 0,
-                               y_one != 0);
+        SETS[variant].fused.select(condition + i, x_one ? x : x + i, y_one ? y : y + i, out + i, end - i,
+                                   x_one != 0, y_one != 0);
     });
 }
 
 ASSAY_EXPORT void assay_softmax(int32_t variant, const float *x, float *y, int64_t rows, int64_t columns, int32_t safe,
                                 int32_t threads) {
     divide(rows, SHARE / columns, threads, [=](int64_t r, int64_t end) {
-        FUSED[variant]->softmax(x + r * columns, y + r * columns, end - r, columns, safe != 0);
+        SETS[variant].fused.softmax(x + r * columns, y + r * columns, end - r, columns, safe != 0);
     });
 }
 
 ASSAY_EXPORT void assay_softmax_grad(int32_t variant, const float *g, const float *y, float *out, int64_t rows,
                                      int64_t columns, int32_t threads) {
     divide(rows, SHARE / columns, threads, [=](int64_t r, int64_t end) {
-        FUSED[variant]->softmax_grad(g + r * columns, y + r * columns, out + r * columns, end - r, columns);
+        SETS[variant].fused.softmax_grad(g + r * columns, y + r * columns, out + r * columns, end - r, columns);
     });
 }
 
 ASSAY_EXPORT void assay_sum_rows(int32_t variant, const float *x, float *out, int64_t rows, int64_t columns,
                                  int32_t threads) {
     divide(rows, SHARE / columns, threads,
-           [=](int64_t r, int64_t end) { FUSED[variant]->sum_rows(x + r * columns, out + r, end - r, columns); });
+           [=](int64_t r, int64_t end) { SETS[variant].fused.sum_rows(x + r * columns, out + r, end - r, columns); });
 }
 
 ASSAY_EXPORT void assay_layer_norm(int32_t variant, const float *x, const float *gain, const float *bias, float eps,
                                    float *y, float *mean, float *rstd, int64_t rows, int64_t columns, int32_t threads) {
     const assay::LayerNorm t = {nullptr, x, nullptr, nullptr, gain, bias, y, mean, rstd, columns, eps};
     divide(rows, SHARE / columns, threads,
-           [&](int64_t r, int64_t end) { FUSED[variant]->layer_norm(t, r, end); });
+           [&](int64_t r, int64_t end) { SETS[variant].fused.layer_norm(t, r, end); });
 }
 
 ASSAY_EXPORT void assay_layer_norm_grad(int32_t variant, const float *g, const float *x, const float *mean,
@@ -125,7 +112,7 @@ ASSAY_EXPORT void assay_layer_norm_grad(int32_t variant, const float *g, const f
                                         int32_t threads) {
     const assay::LayerNorm t = {g, x, mean, rstd, gain, nullptr, y, nullptr, nullptr, columns, 0.0f};
     divide(rows, SHARE / columns, threads,
-           [&](int64_t r, int64_t end) { FUSED[variant]->layer_norm_grad(t, r, end); });
+           [&](int64_t r, int64_t end) { SETS[variant].fused.layer_norm_grad(t, r, end); });
 }
 
 // x, mean and rstd null: plain sums of g.
@@ -133,29 +120,29 @@ ASSAY_EXPORT void assay_sum_columns(int32_t variant, const float *g, const float
                                     const float *rstd, float *y, int64_t rows, int64_t columns, int32_t threads) {
     const assay::LayerNorm t = {g, x, mean, rstd, nullptr, nullptr, y, nullptr, nullptr, columns, 0.0f};
     const assay::Mode mode;
-    const assay::ColumnSums found(*FUSED[variant], t, rows, threads, true);
-    FUSED[variant]->round_columns(found.sums.data(), found.scales.data(), y, columns);
+    const assay::ColumnSums found(SETS[variant].fused, t, rows, threads, true);
+    SETS[variant].fused.round_columns(found.sums.data(), found.scales.data(), y, columns);
 }
 
 ASSAY_EXPORT void assay_adamw(int32_t variant, const assay::Adam *a, int64_t count, int32_t threads) {
-    divide(count, SHARE, threads, [=](int64_t i, int64_t end) { FUSED[variant]->adamw(*a, i, end); });
+    divide(count, SHARE, threads, [=](int64_t i, int64_t end) { SETS[variant].fused.adamw(*a, i, end); });
 }
 
 ASSAY_EXPORT void assay_sgd(int32_t variant, const assay::Sgd *a, int64_t count, int32_t threads) {
-    divide(count, SHARE, threads, [=](int64_t i, int64_t end) { FUSED[variant]->sgd(*a, i, end); });
+    divide(count, SHARE, threads, [=](int64_t i, int64_t end) { SETS[variant].fused.sgd(*a, i, end); });
 }
 
 ASSAY_EXPORT void assay_log_softmax(int32_t variant, const float *x, float *y, int64_t rows, int64_t columns,
                                     int32_t threads) {
     divide(rows, SHARE / columns, threads, [=](int64_t r, int64_t end) {
-        FUSED[variant]->log_softmax(x + r * columns, y + r * columns, end - r, columns);
+        SETS[variant].fused.log_softmax(x + r * columns, y + r * columns, end - r, columns);
     });
 }
 
 ASSAY_EXPORT void assay_log_softmax_grad(int32_t variant, const float *g, const float *y, float *out, int64_t rows,
                                          int64_t columns, int32_t threads) {
     divide(rows, SHARE / columns, threads, [=](int64_t r, int64_t end) {
-        FUSED[variant]->log_softmax_grad(g + r * columns, y + r * columns, out + r * columns, end - r, columns);
+        SETS[variant].fused.log_softmax_grad(g + r * columns, y + r * columns, out + r * columns, end - r, columns);
     });
 }
 
@@ -164,7 +151,7 @@ ASSAY_EXPORT void assay_log_softmax_grad(int32_t variant, const float *g, const 
 ASSAY_EXPORT void assay_scatter_sum(int32_t variant, const float *g, const int32_t *index, float *y, int64_t count,
                                     int64_t columns, int64_t rows, int32_t threads) {
     const assay::Mode mode;
-    const assay::Fused &fused = *FUSED[variant];
+    const assay::Fused &fused = SETS[variant].fused;
     const assay::LayerNorm t = {g, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, columns, 0.0f};
     const assay::ColumnSums found(fused, t, count, threads, false);
     std::vector<int64_t> first(rows, -1), next(count);
@@ -192,6 +179,6 @@ ASSAY_EXPORT void assay_scatter_sum(int32_t variant, const float *g, const int32
 }
 
 ASSAY_EXPORT void assay_canonical(int32_t variant, float *x, int64_t count, int32_t threads) {
-    divide(count, 4 * SHARE, threads, [=](int64_t i, int64_t end) { FUSED[variant]->canonical(x + i, end - i); });
+    divide(count, 4 * SHARE, threads, [=](int64_t i, int64_t end) { SETS[variant].fused.canonical(x + i, end - i); });
 }
 }

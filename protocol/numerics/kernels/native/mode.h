@@ -1,8 +1,11 @@
 // The processor's floating-point mode while the library computes: round to nearest even, subnormals kept, whatever some
 // other library has set before or after this process tested itself. The mode belongs to a thread, and OpenMP's threads
 // keep the one they were started under; so every thread of every parallel region holds a `Mode` for as long as it works.
-// What it computes with is called through pointers into other files, which no compiler moves out of the scope.
+// Most of what it computes with is called through pointers into other files, which no compiler moves out of the scope.
+// The rest (a few factors and the last rounding of attention, the bias of convolutions) stands between loads and stores
+// of memory that others see, and the fences keep those inside.
 #pragma once
+#include <atomic>
 #include <cfenv>
 #include <cstdint>
 
@@ -13,6 +16,9 @@
 namespace assay {
 namespace {
 
+// No load and no store is moved to the other side, by the compiler: a thread sees its own in order.
+inline void fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
 class Mode {
   public:
     Mode(const Mode &) = delete;
@@ -21,8 +27,10 @@ class Mode {
 #if defined(__x86_64__)  // MXCSR alone: the library has no x87 arithmetic
     Mode() : before_(_mm_getcsr()) {
         if ((before_ & ~FLAGS) != PLAIN) _mm_setcsr(PLAIN);
+        fence();
     }
     ~Mode() {
+        fence();
         if ((before_ & ~FLAGS) != PLAIN) _mm_setcsr(before_);
     }
 
@@ -33,8 +41,12 @@ class Mode {
     Mode() {
         std::fegetenv(&before_);
         std::fesetenv(FE_DFL_ENV);
+        fence();
     }
-    ~Mode() { std::fesetenv(&before_); }
+    ~Mode() {
+        fence();
+        std::fesetenv(&before_);
+    }
 
   private:
     std::fenv_t before_;

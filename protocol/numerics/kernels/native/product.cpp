@@ -3,45 +3,22 @@
 // only change how exact integers are added up.
 #include "problem.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "mode.h"
-#include "variant.h"
+#include "scratch.h"
+#include "sets.h"
+#include "sums.h"
 
 namespace assay {
 namespace {
 
-const Variant *const VARIANTS[] = {&AVX512VNNI, &AVX2, &BASELINE, &PORTABLE};
-constexpr int VARIANT_COUNT = sizeof(VARIANTS) / sizeof(VARIANTS[0]);
 constexpr int BLOCK_X = 8, BLOCK_Y = 4;   // panels of a task: 96 x 128 results
-constexpr double LIMIT = 4.6e18;          // below 2^62 = 4.61e18 by more than f32 norms can be off (64 * 2^-24)
 
 int64_t panels_of(int64_t rows, int panel) { return (rows + panel - 1) / panel; }
 int64_t rounded_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// A buffer that grows and is kept for the thread's next product.
-class Buffer {
-  public:
-    ~Buffer() { std::free(data_); }
-    char *at_least(int64_t bytes) {
-        if (bytes > size_) {
-            std::free(data_);
-            data_ = nullptr;
-            size_ = 0;
-            if (posix_memalign(&data_, 64, static_cast<size_t>(bytes)) != 0) return nullptr;
-            size_ = bytes;
-        }
-        return static_cast<char *>(data_);
-    }
-
-  private:
-    void *data_ = nullptr;
-    int64_t size_ = 0;
-};
-
-thread_local Buffer buffer;
+thread_local Scratch scratch;
 
 int planes_of(const AssayOperand &o, const AssayOperand &other) {
     return o.bits <= 13 ? 1 : other.bits <= 13 ? 2 : 3;
@@ -106,74 +83,44 @@ struct Element {
     }
 
     void tile(int64_t i, int64_t j) const {
-        alignas(64) int32_t c[PANEL_X * PANEL_Y];
-        alignas(64) int64_t sums[PANEL_X * PANEL_Y];
-        const int64_t K = problem.terms, chunks = (K + CHUNK - 1) / CHUNK, padded = K + (K & 1);
+        alignas(64) int32_t narrow[PANEL_X * PANEL_Y];
+        alignas(64) int64_t wide[PANEL_X * PANEL_Y];
+        const int64_t pairs = (problem.terms + 1) / 2, chunks = (problem.terms + CHUNK - 1) / CHUNK;
         Term terms[3];
         const int count = terms_of(x.planes, y.planes, terms);
-        int runs = 0;
-        for (int t = 0; t < count; ++t) {
-            const Term &term = terms[t];
-            const int16_t *a = x.data[term.x] + i * padded * PANEL_X, *b = y.data[term.y] + j * padded * PANEL_Y;
-            const float *nx = x.norms[term.x] + i * chunks, *ny = y.norms[term.y] + j * chunks;
-            for (int64_t first = 0; first < chunks;) {
-                if (nx[first] == 0.0f || ny[first] == 0.0f) {
-                    ++first;
-                    continue;
-                }
-                double sx = nx[first], sy = ny[first];
-                int64_t end = first + 1;
-                const bool fits = sx * sy < LIMIT;
-                while (fits && end < chunks && nx[end] != 0.0f && ny[end] != 0.0f &&
-                       (sx + nx[end]) * (sy + ny[end]) < LIMIT)
-                    sx += nx[end], sy += ny[end], ++end;
-                const int64_t stop = end * CHUNK < padded ? end * CHUNK : padded;
-                const int64_t step = fits ? stop - first * CHUNK : SAFE;
-                for (int64_t k = first * CHUNK; k < stop; k += step) {
-                    const int64_t length = stop - k < step ? stop - k : step;
-                    variant.tile(length / 2, a + k * PANEL_X, b + k * PANEL_Y, c);
-                    // The very first run of a product with one plane each waits: it may be the only one.
-                    if (runs == 1 && count == 1) variant.accumulate(held, 1, true, sums);
-                    if (count == 1 && runs == 0)
-                        std::memcpy(held, c, sizeof(c));
-                    else
-                        variant.accumulate(c, term.weight, runs == 0, sums);
-                    ++runs;
-                }
-                first = end;
-            }
-        }
-        if (runs == 0) std::memset(sums, 0, sizeof(sums));
-        store(i, j, count == 1 && runs == 1 ? held : nullptr, sums);
+        Sums sums{wide, narrow};
+        for (int t = 0; t < count; ++t)
+            sums.product(variant, plane(x, terms[t].x, i * chunks, i * pairs * PANEL_X),
+                         plane(y, terms[t].y, j * chunks, j * pairs * PANEL_Y), pairs, terms[t].weight, count == 1);
+        store(i, j, sums);
     }
 
-    void store(int64_t i, int64_t j, const int32_t *narrow, int64_t *sums) const {
+    static Plane plane(const Packed &of, int number, int64_t chunk, int64_t pair) {
+        return {reinterpret_cast<const uint32_t *>(of.data[number]) + pair, of.norms[number] + chunk};
+    }
+
+    void store(int64_t i, int64_t j, Sums &sums) const {
         const int64_t M = problem.x.rows, N = problem.y.rows, m = i * PANEL_X, n = j * PANEL_Y;
         const int rows = static_cast<int>(M - m < PANEL_X ? M - m : PANEL_X);
         const int columns = static_cast<int>(N - n < PANEL_Y ? N - n : PANEL_Y);
         const int64_t at = (number * M + m) * N + n;
         if (problem.x.is_integer) {
-            if (narrow) variant.accumulate(narrow, 1, true, sums);
+            sums.widen(variant);
             for (int r = 0; r < rows; ++r)
-                std::memcpy(static_cast<int64_t *>(problem.out) + at + r * N, sums + r * PANEL_Y, 8 * columns);
+                std::memcpy(static_cast<int64_t *>(problem.out) + at + r * N, sums.wide + r * PANEL_Y, 8 * columns);
             return;
         }
         float *out = static_cast<float *>(problem.out) + at;
         const double *sx = x.scales + m, *sy = y.scales + n;
         const float *bias = problem.bias ? problem.bias + n : nullptr;
-        if (narrow)
-            variant.round_i32(narrow, sx, sy, bias, rows, columns, out, N);
-        else
-            variant.round_i64(sums, sx, sy, bias, wide(), rows, columns, out, N);
+        sums.round(variant, sx, sy, bias, reaches_51_bits(), rows, columns, out, N);
     }
 
     // Whether a sum may reach 2^51: K * 2^(px + py) >= 2^51.
-    bool wide() const {
+    bool reaches_51_bits() const {
         const int bits = problem.x.bits + problem.y.bits;
         return bits >= 51 || problem.terms >= (int64_t(1) << (51 - bits));
     }
-
-    mutable int32_t held[PANEL_X * PANEL_Y];
 };
 
 int64_t both_bytes(const AssayProblem &p) {
@@ -193,7 +140,7 @@ bool many(const AssayProblem &p, const Variant &variant) {
 #pragma omp parallel num_threads(p.threads)
     {
         const Mode mode;
-        char *at = buffer.at_least(both_bytes(p));
+        char *at = scratch.at_least(both_bytes(p));
         if (!at) {
 #pragma omp atomic write
             out_of_memory = true;
@@ -208,7 +155,7 @@ bool many(const AssayProblem &p, const Variant &variant) {
                 variant.pack_x(from_x, x, i, i + STRIP_X < panels_x ? i + STRIP_X : panels_x);
             for (int64_t j = 0; j < panels_y; j += STRIP_Y)
                 variant.pack_y(from_y, y, j, j + STRIP_Y < panels_y ? j + STRIP_Y : panels_y);
-            const Element element{variant, p, x, y, number, {}};
+            const Element element{variant, p, x, y, number};
             for (int64_t i = 0; i < panels_x; i += BLOCK_X)
                 element.block(i, i + BLOCK_X < panels_x ? i + BLOCK_X : panels_x, 0, panels_y);
         }
@@ -218,7 +165,7 @@ bool many(const AssayProblem &p, const Variant &variant) {
 
 // Batch elements one after the other, the threads inside.
 bool few(const AssayProblem &p, const Variant &variant) {
-    char *at = buffer.at_least(both_bytes(p));
+    char *at = scratch.at_least(both_bytes(p));
     if (!at) return false;
     Packed x, y;
     lay_out_both(p, at, x, y);
@@ -227,11 +174,10 @@ bool few(const AssayProblem &p, const Variant &variant) {
     const int64_t blocks_x = panels_of(panels_x, BLOCK_X), blocks_y = panels_of(panels_y, BLOCK_Y);
     for (int64_t number = 0; number < p.batch; ++number) {
         const Source from_x = source_of(p.x, number, p.terms), from_y = source_of(p.y, number, p.terms);
-        const Element shared{variant, p, x, y, number, {}};
+        const Element element{variant, p, x, y, number};
 #pragma omp parallel num_threads(p.threads)
         {
             const Mode mode;
-            const Element element = shared;  // each thread holds its own first run
 #pragma omp for schedule(dynamic)
             for (int64_t s = 0; s < strips_x + strips_y; ++s) {
                 if (s < strips_x) {
@@ -260,19 +206,23 @@ bool few(const AssayProblem &p, const Variant &variant) {
 
 extern "C" {
 
+// The version of what Python shares with the library: its structs and the operands of its functions. Whoever changes one
+// of them counts this and VERSION of native.py on.
+ASSAY_EXPORT int32_t assay_version() { return 1; }
+
 // The name of variant `number`, fastest first, or null past the last.
 ASSAY_EXPORT const char *assay_variant_name(int32_t number) {
-    return number >= 0 && number < assay::VARIANT_COUNT ? assay::VARIANTS[number]->name : nullptr;
+    return number >= 0 && number < assay::SET_COUNT ? assay::SETS[number].products.name : nullptr;
 }
 
 // Whether this processor runs it.
 ASSAY_EXPORT int32_t assay_variant_supported(int32_t number) {
-    return number >= 0 && number < assay::VARIANT_COUNT && assay::VARIANTS[number]->supported();
+    return number >= 0 && number < assay::SET_COUNT && assay::SETS[number].products.supported();
 }
 
 // 0, or 1 when out of memory.
 ASSAY_EXPORT int32_t assay_product(const AssayProblem *p) {
-    const assay::Variant &variant = *assay::VARIANTS[p->variant];
+    const assay::Variant &variant = assay::SETS[p->variant].products;
     return (p->batch >= 2 * p->threads ? assay::many(*p, variant) : assay::few(*p, variant)) ? 0 : 1;
 }
 }

@@ -1,4 +1,5 @@
-// Single-element operations of arithmetic.md section 2 on C++ values, total for every bit pattern that the lists meet.
+// Single-element operations of arithmetic.md section 2 on C++ values, total for every bit pattern that the lists meet; and
+// what sections 3 and 8 make of integers alone: exponents, the sticky bit.
 // Compiled without contraction and without fast-math; NaN is made canonical where results are stored.
 #pragma once
 #include <cstdint>
@@ -24,6 +25,25 @@ inline double double_of(uint64_t u) {
     std::memcpy(&x, &u, 8);
     return x;
 }
+
+// Rows: arithmetic.md section 3.
+constexpr int32_t SENTINEL = 32767, LEAST = -95;
+
+// The exponent of a row whose largest magnitude has these bits.
+inline int32_t exponent_of(int32_t largest) {
+    const int32_t top = largest >> 23;
+    if (top == 255) return SENTINEL;
+    return top - 126 < LEAST ? LEAST : top - 126;
+}
+
+// arithmetic.md section 8: from 2^53 on the low 11 bits give way to one sticky bit, which float64 holds exactly.
+inline int64_t jam(int64_t v) {
+    if (v < (int64_t(1) << 53) && v > -(int64_t(1) << 53)) return v;
+    return (v & ~int64_t(0x7ff)) | (int64_t((v & 0x7ff) != 0) << 10);
+}
+
+// 2^k of normal numbers.
+inline double double_power_of_two(int64_t k) { return double_of(static_cast<uint64_t>(k + 1023) << 52); }
 
 inline float canonical(float x) { return x == x ? x : float_of(0x7fc00000u); }
 

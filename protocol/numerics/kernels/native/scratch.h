@@ -11,17 +11,24 @@ namespace {
 class Scratch {
   public:
     ~Scratch() { std::free(data_); }
+
+    // So many bytes from the beginning of a line on, or null when out of memory.
+    char *at_least(int64_t bytes) {
+        if (bytes > size_) {
+            std::free(data_);
+            size_ = 0;
+            if (posix_memalign(&data_, 64, static_cast<size_t>(bytes)) != 0) data_ = nullptr;
+            if (data_) size_ = bytes;
+        }
+        return static_cast<char *>(data_);
+    }
+
     // `count` pieces of these bytes, each on a line of its own; false when out of memory.
     bool divide(const std::vector<int64_t> &bytes, std::vector<char *> &to) {
         int64_t total = 0;
         for (const int64_t size : bytes) total += (size + 63) / 64 * 64;
-        if (total > size_) {
-            std::free(data_);
-            data_ = nullptr, size_ = 0;
-            if (posix_memalign(&data_, 64, static_cast<size_t>(total)) != 0) return data_ = nullptr, false;
-            size_ = total;
-        }
-        char *at = static_cast<char *>(data_);
+        char *at = at_least(total);
+        if (!at) return false;
         to.clear();
         for (const int64_t size : bytes) to.push_back(at), at += (size + 63) / 64 * 64;
         return true;

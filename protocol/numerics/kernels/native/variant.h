@@ -15,7 +15,6 @@ constexpr int PANEL_Y = 32;
 constexpr int CHUNK = 64;    // 64 terms of rms 2^12.5 stay below 2^31; a whole row of 384 usually does as well
 constexpr int SAFE = 30;     // 30 terms of |m| <= 2^13 + 2^6 stay below 2^31 whatever they are: 30 * 8256^2 < 2^31
 constexpr int STRIP_X = 10, STRIP_Y = 4;  // panels packed together where terms lie apart: about 512 bytes in a row
-constexpr int32_t SENTINEL = 32767;
 
 // A packed operand: plane p of panel i starts at data[p] + i * terms_padded * PANEL.
 struct Packed {

@@ -13,12 +13,6 @@ namespace {
 
 inline int32_t magnitude(float x) { return static_cast<int32_t>(bits_of(x) & 0x7fffffffu); }
 
-inline int32_t exponent_of(int32_t largest) {
-    const int32_t top = largest >> 23;
-    if (top == 255) return SENTINEL;
-    return top - 126 < -95 ? -95 : top - 126;
-}
-
 // rint(x * factor) for |x * factor| <= 2^22: adding 1.5 * 2^23 leaves the integer in the low bits, rounded to even.
 inline int32_t whole(float x, float factor) {
     return static_cast<int32_t>(bits_of(x * factor + 12582912.0f) - 0x4b400000u);
@@ -33,8 +27,7 @@ struct RowScale {
 
 inline RowScale row_scale(int32_t e, int bits) {
     if (e == SENTINEL) return {1.0f, 0, double_of(0x7ff8000000000000ull)};
-    const float factor = float_of(static_cast<uint32_t>(bits - e + 127) << 23);
-    return {factor, -1, double_of(static_cast<uint64_t>(e - bits + 1023) << 52)};
+    return {op_power_of_two(bits - e), -1, double_power_of_two(e - bits)};
 }
 
 inline int32_t integer(float x, const RowScale &s) { return whole(x, s.factor) & s.mask; }
@@ -285,12 +278,6 @@ void round_i32(const int32_t *c, const double *sx, const double *sy, const float
         for (int n = 0; n < PANEL_Y; ++n) row[n] = static_cast<double>(c[m * PANEL_Y + n]) * sx[m];
         finish(row, sy, bias, columns, out + m * stride);
     }
-}
-
-// arithmetic.md section 8: from 2^53 on the low 11 bits give way to one sticky bit, which float64 holds exactly.
-inline int64_t jam(int64_t v) {
-    if (v < (int64_t(1) << 53) && v > -(int64_t(1) << 53)) return v;
-    return (v & ~int64_t(0x7ff)) | (int64_t((v & 0x7ff) != 0) << 10);
 }
 
 void round_i64(const int64_t *sums, const double *sx, const double *sy, const float *bias, bool wide, int rows,

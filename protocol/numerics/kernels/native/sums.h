@@ -14,18 +14,18 @@ struct Plane {
     const float *norms;  // of its chunks
 };
 
-// The sums of one tile. While there is one run only, of weight 1, they stay in i32.
+// The sums of one tile. The first run of a tile that is added to but once waits in i32: it may be the only one.
 struct Sums {
     int64_t *wide;    // [PANEL_X * PANEL_Y]
     int32_t *narrow;  // the same
-    int64_t runs = 0;
+    int64_t runs = 0; // -1: one, which waits
 
     void add(const Variant &v, const int32_t *c, int64_t weight) {
         v.accumulate(c, weight, runs == 0, wide);
         ++runs;
     }
 
-    // x y times `weight`; `alone` says that nothing else is added to this tile before it is stored.
+    // x y times `weight`; `alone` says that nothing else is added to this tile, and that the weight is 1.
     void product(const Variant &v, Plane x, Plane y, int64_t pairs, int64_t weight, bool alone) {
         alignas(64) int32_t c[PANEL_X * PANEL_Y];
         constexpr int64_t CHUNK_PAIRS = CHUNK / 2, SAFE_PAIRS = SAFE / 2;
@@ -38,29 +38,55 @@ struct Sums {
                 continue;
             }
             const bool fits = sx * sy < RUN_LIMIT;
-            while (fits && end < chunks && (sx + x.norms[end]) * (sy + y.norms[end]) < RUN_LIMIT)
+            while (fits && end < chunks && x.norms[end] != 0.0f && y.norms[end] != 0.0f &&
+                   (sx + x.norms[end]) * (sy + y.norms[end]) < RUN_LIMIT)
                 sx += x.norms[end], sy += y.norms[end], ++end;
             const int64_t stop = end * CHUNK_PAIRS < pairs ? end * CHUNK_PAIRS : pairs;
             const int64_t step = fits ? stop - first * CHUNK_PAIRS : SAFE_PAIRS;
             for (int64_t k = first * CHUNK_PAIRS; k < stop; k += step) {
-                const bool only = alone && runs == 0 && k == 0 && fits && stop == pairs;
+                const bool waits = alone && runs == 0;
                 v.tile(stop - k < step ? stop - k : step, reinterpret_cast<const int16_t *>(x.data + k * PANEL_X),
-                       reinterpret_cast<const int16_t *>(y.data + k * PANEL_Y), only ? narrow : c);
-                if (only) {
+                       reinterpret_cast<const int16_t *>(y.data + k * PANEL_Y), waits ? narrow : c);
+                if (waits) {
                     runs = -1;
-                    return;
+                    continue;
                 }
+                finish_waiting(v);
                 add(v, c, weight);
             }
             first = end;
         }
     }
 
-    // Rounds into [PANEL_X][PANEL_Y] f32.
+    // All of it in `wide`.
+    void widen(const Variant &v) {
+        finish_waiting(v);
+        nothing();
+    }
+
+    // Rounds into `rows` rows of `columns` f32 that lie `stride` apart.
+    void round(const Variant &v, const double *sx, const double *sy, const float *bias, bool reaches_51_bits, int rows,
+               int columns, float *out, int64_t stride) const {
+        if (runs < 0) return v.round_i32(narrow, sx, sy, bias, rows, columns, out, stride);
+        nothing();
+        v.round_i64(wide, sx, sy, bias, reaches_51_bits, rows, columns, out, stride);
+    }
+
+    // Rounds all of it into [PANEL_X][PANEL_Y] f32.
     void round(const Variant &v, const double *sx, const double *sy, bool reaches_51_bits, float *out) const {
-        if (runs < 0) return v.round_i32(narrow, sx, sy, nullptr, PANEL_X, PANEL_Y, out, PANEL_Y);
+        round(v, sx, sy, nullptr, reaches_51_bits, PANEL_X, PANEL_Y, out, PANEL_Y);
+    }
+
+  private:
+    void finish_waiting(const Variant &v) {
+        if (runs >= 0) return;
+        runs = 0;
+        add(v, narrow, 1);
+    }
+
+    // Zeros where nothing was added.
+    void nothing() const {
         if (runs == 0) std::memset(wide, 0, sizeof(int64_t) * PANEL_X * PANEL_Y);
-        v.round_i64(wide, sx, sy, nullptr, reaches_51_bits, PANEL_X, PANEL_Y, out, PANEL_Y);
     }
 };
 

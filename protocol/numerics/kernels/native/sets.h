@@ -1,0 +1,31 @@
+// The instruction sets in their order, fastest first: `variant` of every call is a place in it. Python asks for the names
+// (assay_variant_name); nothing else knows the order.
+#pragma once
+#include <cstdint>
+
+#include "channels.h"
+#include "convolution.h"
+#include "fused.h"
+#include "variant.h"
+
+namespace assay {
+namespace {
+
+// All that one instruction set provides.
+struct InstructionSet {
+    const Variant &products;
+    const Fused &fused;
+    const Channels &channels;
+    const Convolver &convolver;
+};
+
+constexpr InstructionSet SETS[] = {
+    {AVX512VNNI, FUSED_AVX512VNNI, CHANNELS_AVX512VNNI, CONVOLVER_AVX512VNNI},
+    {AVX2, FUSED_AVX2, CHANNELS_AVX2, CONVOLVER_AVX2},
+    {BASELINE, FUSED_BASELINE, CHANNELS_BASELINE, CONVOLVER_BASELINE},
+    {PORTABLE, FUSED_PORTABLE, CHANNELS_PORTABLE, CONVOLVER_PORTABLE},
+};
+constexpr int32_t SET_COUNT = sizeof(SETS) / sizeof(SETS[0]);
+
+}  // namespace
+}  // namespace assay
