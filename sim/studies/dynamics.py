@@ -21,6 +21,7 @@ from sim.setting import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.dynamics_reading import BEST_RESPONSE, FEWEST, REPLICATOR, REST, SEGMENTS, Trajectories
 from sim.studies.margins import forced_rate
+from sim.studies.points import of_both
 from sim.studies.recommended import setting_for
 from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
 from sim.studies.tables import by_point, points_of
@@ -276,9 +277,11 @@ def _people(setting: Setting, false_share: float, x: float, y: float) -> Populat
 
 def _counted(y: float, setting: Setting) -> float:
     """A share of verifiers as a whole number of them, of each kind some."""
-    most = setting.verifier_count
-    fewest = max(1, round(FEWEST * most))
-    return min(max(round(y * most), fewest), most - fewest) / most
+    return of_both(_inner(y), setting) / setting.verifier_count
+
+
+def _inner(share: float) -> float:
+    return min(max(share, FEWEST), 1 - FEWEST)
 
 
 def _moved(share: float, gain: float, rule: int) -> float:
@@ -290,7 +293,7 @@ def _moved(share: float, gain: float, rule: int) -> float:
         share += _STEP * ((gain > 0) - share)
     else:
         return share
-    return min(max(share, FEWEST), 1 - FEWEST)
+    return _inner(share)
 
 
 def _series(table: Table, name: str) -> Floats:

@@ -23,6 +23,7 @@ from sim.studies.points import agreement, asked, require, where
 from sim.studies.study import Answer, Claim, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import draw_lost_probability, least_up, void_probability
+from sim.theory.liveness import MOST_SEATS
 from sim.units import TOKEN
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class Liveness(Study):
             verifiers=setting.verifiers,
             matches=setting.matches,
             up=1 - setting.downtime ** (setting.redraws + 1),
+            accounts=setting.verifier_count if setting.verifiers <= MOST_SEATS else None,
         )
         lost = draw_lost_probability(missed=setting.draw_missed, most_misses=setting.max_misses)
         return 1 - (1 - silent) * (1 - dear(setting, rounds)) * (1 - lost)

@@ -221,7 +221,7 @@ def reward() -> Finding:
 def bond() -> Finding:
     """The challenger's bond beside what a false challenge costs others."""
     setting = Setting()
-    # 30 days are the longest game; 10 % a year on stake and price that wait.
+    # Most games are over within 30 days; 10 % a year on stake and price that wait.
     held = (setting.stake + setting.budget) / TOKEN
     delay = waiting_cost(amount=held, seconds=30 * 86_400, yearly_rate=0.1)
     defence = (
@@ -234,7 +234,7 @@ def bond() -> Finding:
     schedule = [bonds_together(bond=setting.challenge_bond, challenges=n) / TOKEN for n in (4, 6, 8)]
     sentence = (
         f"A bond of {given:g} tokens is between the {half:.1f} with which a false challenge harms others by half of "
-        f"what it costs, and the {whole:.1f} that would make a solver whole after the longest game"
+        f"what it costs, and the {whole:.1f} that would make a solver whole after a game of 30 days"
         if half <= given <= whole
         else f"A bond of {given:g} tokens lies outside of {half:.1f} to {whole:.1f}, the bonds for factors of 0.5 and 0"
     )

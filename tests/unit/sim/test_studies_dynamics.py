@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sim.errors import SettingError
 from sim.mechanism.arrays import Floats
 from sim.studies import dynamics
 from sim.studies.dynamics import Dynamics, payoffs
@@ -113,3 +114,8 @@ def test_each_trajectory_is_looked_at_in_time() -> None:
     assert conduct({**late, "cheating": apart}, rest) == (
         "go to the equilibrium in 1 of 2 trajectories, settle elsewhere in 1 of 2 trajectories"
     )
+
+
+def test_a_single_verifier_is_of_one_kind_and_refused() -> None:
+    with pytest.raises(SettingError, match="verifier_count: expected at least 2"):
+        STUDY.play({**POINT, "verifier_count": 1}, runs=1, rounds=1, seed=np.random.SeedSequence(3))
