@@ -81,8 +81,11 @@ class Machine:
 OTHER_KERNELS = tuple(
     Machine(products=name) for name in ("int16-avx2", "int16-baseline", "int16-portable", "int8")
 )
+MANY_THREADS = tuple(Machine(threads=count) for count in ("5", "8", "16"))
+"""More than these machines have cores: work is shared otherwise."""
 FEW = (
     Machine(),
+    Machine("8"),
     Machine("1", "avx512", "AVX512_CORE", "int16-avx2"),
     Machine("2", "avx2", "AVX2", "int16-baseline"),
     Machine("1", "default", "SSE41", "int16-portable"),
@@ -92,9 +95,9 @@ FEW = (
 
 
 def all_machines() -> list[Machine]:
-    """Every combination, and every other kernel."""
+    """Every combination, every other kernel, and more threads."""
     settings = itertools.product(THREADS, CAPABILITY, ONEDNN, PRODUCTS)
-    return [*(Machine(*setting) for setting in settings), *OTHER_KERNELS]
+    return [*(Machine(*setting) for setting in settings), *OTHER_KERNELS, *MANY_THREADS]
 
 
 def train(bundle: Path, steps: int, machine: Machine, mode: str = "kernels", device: str = "cpu") -> Result:
