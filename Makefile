@@ -85,7 +85,7 @@ test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(FORGE) test
 
 test-python: setup
-	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 # In this order, one after the other: the Python tests deploy what forge has compiled.
 test:
