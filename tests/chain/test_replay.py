@@ -153,5 +153,8 @@ def test_the_engines_own_market_books_the_same(replayed: Replayed) -> None:
 @pytest.mark.parametrize("seed", range(100, 104))
 @pytest.mark.parametrize("exact", [False, True])
 def test_many_tasks_in_a_row(replayed: Replayed, seed: int, exact: bool) -> None:
+    """Which ends there are beside these two is a matter of the seed's luck."""
     ended = replayed(market(40, seed, exact=exact), lambda _event: None)
-    assert len(set(ended.outcomes)) >= 4
+    assert len(ended.outcomes) == 40
+    assert not ended.differing
+    assert {"convicted", "settled"} < set(ended.outcomes)
