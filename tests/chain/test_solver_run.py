@@ -117,6 +117,7 @@ class Stuck(HonestExecutor):
 def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -> None:
     executors: list[weakref.ref[Stuck]] = []
     go = threading.Event()
+    others = set(threads_of_tasks())
 
     def stuck(work: Work) -> Stuck:
         executors.append(weakref.ref(made := Stuck(work.program, work.fixed, Interpreter(work.kernels))))
@@ -131,8 +132,8 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
         go.set()
         scene.until(task, over)
         deadline = monotonic() + 30
-        while executors[0]() is not None or threads_of_a_task():
-            assert monotonic() < deadline, threads_of_a_task()
+        while executors[0]() is not None or set(threads_of_tasks()) - others:
+            assert monotonic() < deadline, set(threads_of_tasks()) - others
             sleep(0.05)
         row = solver.node.desk.database.task(task)
         assert row is not None
@@ -144,10 +145,10 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
         solver.close()
 
 
-def threads_of_a_task() -> list[str]:
-    """Threads that commit or keep checkpoints."""
-    names = [thread.name for thread in threading.enumerate()]
-    return [name for name in names if name.startswith(("solver-commit", "solver-checkpoints"))]
+def threads_of_tasks() -> list[threading.Thread]:
+    """Threads of this process that commit or keep checkpoints; what other tests have left may be among them."""
+    kept = ("solver-commit", "solver-checkpoints")
+    return [thread for thread in threading.enumerate() if thread.name.startswith(kept)]
 
 
 def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
