@@ -96,6 +96,7 @@ def test_training_goes_on_while_a_checkpoint_is_kept(kept: Record, store: GatedS
     assert (training.segments_done, kept.size, kept.tree.size) == (2, 1, 1)
     store.gate.set()
     training.finish()
+    training.close()
     assert (kept.size, kept.tree.size) == (3, 3)
 
 
@@ -122,6 +123,7 @@ def test_finish_waits_for_the_last_checkpoint(kept: Record, store: GatedStore) -
         assert thread.is_alive()
         assert kept.size == 1
         store.gate.set()
+    training.close()
     assert kept.size == 2
 
 
