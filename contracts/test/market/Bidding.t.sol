@@ -1,97 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IArbiter} from "../../src/interfaces/IArbiter.sol";
-import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
-import {Parameters} from "../../src/types/Parameters.sol";
 import {Terms} from "../../src/types/Terms.sol";
-import {IMarket} from "../harness/Production.sol";
 import {Deployment} from "./Deployment.sol";
 import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
 
-/// @title Deploying, posting, bidding, assigning.
+/// @title Posting, bidding, assigning.
 contract BiddingTest is Deployment {
-    /// @dev Most that one lock of the vault holds.
-    uint128 private constant MAX_LOCK = (1 << 94) - 1;
-
-    // ------------------------------------------------------------------ deployment
-
-    function test_initialise_again_reverts() public {
-        vm.expectRevert(Errors.AlreadyInitialised.selector);
-        market.initialise(board, game);
-    }
-
-    function test_initialise_byStranger_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, solver, address(this)));
-        vm.prank(solver);
-        market.initialise(board, game);
-    }
-
-    function test_initialise_withoutCode_reverts() public {
-        IMarket other = _newMarket(vault, _newArbiter(), pauser, _parameters());
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
-        other.initialise(board, solver);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
-        other.initialise(IAuditBoard(solver), game);
-    }
-
-    function test_constructor_drawBlockInThePast_reverts() public {
-        Parameters memory parameters = _parameters();
-        parameters.drawDelay = 0;
-        IArbiter arbiter = _newArbiter();
-        _expectBounds("drawDelay", 0, 1, type(uint32).max);
-        _newMarket(vault, arbiter, pauser, parameters);
-    }
-
-    function test_constructor_timesOutOfBounds_reverts() public {
-        Parameters memory parameters = _parameters();
-        parameters.minClock = 0;
-        _expectNoMarket("minClock", 0, 1, type(uint32).max, parameters);
-        parameters = _parameters();
-        parameters.maxClock = 4;
-        _expectNoMarket("maxClock", 4, 5, type(uint32).max, parameters);
-        parameters = _parameters();
-        parameters.minPeriod = 0;
-        _expectNoMarket("minPeriod", 0, 1, type(uint32).max - 1, parameters);
-        parameters = _parameters();
-        // The shortest challenge period: the shortest attestation period and two clocks.
-        parameters.maxPeriod = 19;
-        _expectNoMarket("maxPeriod", 19, 20, type(uint32).max, parameters);
-        parameters = _parameters();
-        parameters.openingPeriod = 4;
-        _expectNoMarket("openingPeriod", 4, 5, type(uint32).max, parameters);
-    }
-
-    function test_constructor_amountsOutOfBounds_reverts() public {
-        Parameters memory parameters = _parameters();
-        parameters.drawFee = MAX_LOCK + 1;
-        _expectNoMarket("drawFee", MAX_LOCK + 1, 0, MAX_LOCK, parameters);
-        parameters = _parameters();
-        parameters.stakeUnit = MAX_LOCK + 1;
-        _expectNoMarket("stakeUnit", MAX_LOCK + 1, 1, MAX_LOCK, parameters);
-        parameters = _parameters();
-        parameters.challengeBond = 0;
-        _expectNoMarket("challengeBond", 0, 1, MAX_LOCK, parameters);
-        parameters.challengeBond = MAX_LOCK + 1;
-        _expectNoMarket("challengeBond", MAX_LOCK + 1, 1, MAX_LOCK, parameters);
-        parameters = _parameters();
-        uint128 most = 3 * MAX_LOCK / 4;
-        parameters.rewardCap = most + 1;
-        _expectNoMarket("rewardCap", most + 1, 0, most, parameters);
-    }
-
-    /// @dev With the greatest reward there still is a stake that a lock holds.
-    function test_post_greatestRewardCap_succeeds() public {
-        Parameters memory parameters = _parameters();
-        parameters.rewardCap = 3 * MAX_LOCK / 4;
-        market = _newMarket(vault, _newArbiter(), pauser, parameters);
-        Terms memory terms = _terms();
-        _expectBounds("stake", STAKE, MAX_LOCK, type(uint128).max);
-        market.post(terms);
-    }
-
     function test_announce_replaces_succeeds() public {
         vm.startPrank(solver);
         market.announce("http://127.0.0.1:1");
@@ -371,22 +288,6 @@ contract BiddingTest is Deployment {
     }
 
     // ------------------------------------------------------------------ inside
-
-    function _expectBounds(string memory field, uint256 value, uint256 least, uint256 most) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, field, value, least, most));
-    }
-
-    function _expectNoMarket(
-        string memory field,
-        uint256 value,
-        uint256 least,
-        uint256 most,
-        Parameters memory parameters
-    ) private {
-        IArbiter arbiter = _newArbiter();
-        _expectBounds(field, value, least, most);
-        _newMarket(vault, arbiter, pauser, parameters);
-    }
 
     function _expectRefused(
         string memory field,

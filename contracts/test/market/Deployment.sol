@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IMarket, IToken, IVault, Production} from "../harness/Production.sol";
@@ -230,5 +231,9 @@ abstract contract Deployment is Production {
 
     function _remaining(uint256 lock) internal view returns (uint256 remaining) {
         (,, remaining,) = vault.lockOf(lock);
+    }
+
+    function _expectBounds(string memory field, uint256 value, uint256 least, uint256 most) internal {
+        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, field, value, least, most));
     }
 }
