@@ -41,6 +41,11 @@ print(kernel_for(torch.device("cpu"), 13, 13).name, *results)
 """
 
 
+needs_library = pytest.mark.skipif(
+    native.library() is None, reason="no compiled library: set-up found no C++ compiler with OpenMP"
+)
+
+
 def in_a_process(command: list[str], folder: Path, environment: Mapping[str, str]) -> tuple[str, str]:
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=folder, env={**os.environ, **environment}
@@ -49,30 +54,27 @@ def in_a_process(command: list[str], folder: Path, environment: Mapping[str, str
     return done.stdout, done.stderr
 
 
+@needs_library
 def test_an_old_processor_is_said_once_and_gets_the_next_kernel() -> None:
-    if native.library() is None:
-        pytest.skip("no compiled library: set-up found no C++ compiler with OpenMP")
     out, log = in_a_process([sys.executable, "-c", CHOICE], ROOT, {"ASSAY_KERNELS": ""})
     assert out.split() == ["int16-baseline", "11.25", "11.25"]
     assert log.count("this processor has no AVX2, so products and fused functions run on baseline") == 1
 
 
+@needs_library
 def test_a_library_of_another_version_is_as_good_as_none() -> None:
     """Built from other sources: its functions take other structures, and a call would read what is not there."""
-    if native.library() is None:
-        pytest.skip("no compiled library: set-up found no C++ compiler with OpenMP")
     code = CHOICE.replace(VARIANTS, "native.VERSION += 1\n")
     out, log = in_a_process([sys.executable, "-c", code], ROOT, {"ASSAY_KERNELS": ""})
     assert out.split() == ["float64", "11.25", "11.25"]
     assert log.count("are not built") == 1
 
 
+@needs_library
 @pytest.mark.parametrize(
     "found", [SimpleNamespace(), SimpleNamespace(assay_version=lambda: native.VERSION - 1)]
 )
 def test_an_older_library_is_never_called(found: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    if native.library() is None:
-        pytest.skip("no compiled library: set-up found no C++ compiler with OpenMP")
     monkeypatch.setattr(ctypes, "CDLL", lambda _: found)
     assert native.library.__wrapped__() is None
 
