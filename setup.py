@@ -14,6 +14,8 @@ FILES = (
     "channels",
     "convolution",
     "philox",
+    "slices",
+    "variant_amx",
     "variant_avx512vnni",
     "variant_avx2",
     "variant_baseline",
@@ -22,8 +24,8 @@ FILES = (
 HEADERS = (
     *("attention", "channels", "channels_body", "convolution", "convolution_body"),
     *("convolution_positions", "convolution_shared", "convolution_weights", "divide"),
-    *("elements_body", "fused", "fused_body", "lists", "mode", "problem", "scalar", "scratch"),
-    *("sets", "sums", "tile", "variant", "variant_body"),
+    *("elements_body", "fused", "fused_body", "lists", "mode", "problem", "quantise", "scalar"),
+    *("schedule", "scratch", "sets", "slices", "sums", "tile", "variant", "variant_body"),
 )
 
 setup(

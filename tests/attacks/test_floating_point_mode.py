@@ -23,10 +23,10 @@ import torch
 from protocol.numerics.kernels import attention, attention_trial, choice, convolution_trial
 from protocol.numerics.kernels.attention_cases import Kind, Plan
 from protocol.numerics.kernels.channels import Channels
+from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.convolution import Convolution
 from protocol.numerics.kernels.convolution_cases import AT_INPUT, AT_WEIGHT, FORWARD, Asked
 from protocol.numerics.kernels.fused import FUSED, Map
-from protocol.numerics.kernels.int16 import Int16
 from protocol.numerics.self_check import SelfCheckError, require_mode, self_check
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder
@@ -75,9 +75,9 @@ def test_a_step_keeps_subnormals_for_any_number_of_threads(executor: HonestExecu
 
 
 NATIVE = [
-    Int16(name)
-    for name in ("avx512vnni", "avx2", "baseline", "portable")
-    if Int16(name).available(torch.device("cpu"))
+    kernel
+    for kernel in (int8_amx(), *map(int16, ("avx512vnni", "avx2", "baseline", "portable")))
+    if kernel.available(torch.device("cpu"))
 ]
 SMALL = 2.0**-70
 """Its square is subnormal: the least but 2^9 of them."""

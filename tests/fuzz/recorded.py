@@ -1,7 +1,7 @@
 """Calls of the compiled library written down for native/driver.cpp: what goes in, and what must come out.
 
-Products take the operands that `Int16` would hand over and results of the integer reference; fused functions and random
-words, results of the portable variant, which tests elsewhere hold to the plain lists.
+Products take the operands that `Compiled` would hand over and results of the integer reference; fused functions and
+random words, results of the portable variant, which tests elsewhere hold to the plain lists.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from random import Random
 import torch
 from torch import Tensor
 
+from protocol.numerics.kernels.compiled import _Side
 from protocol.numerics.kernels.fused import Fused, Map
 from protocol.numerics.kernels.fused_trial import SCALARS
-from protocol.numerics.kernels.int16 import _Side
 from protocol.numerics.philox import mask, philox
 from protocol.numerics.reference import rows as plain
 from tests.fuzz.products import COLUMNS, LONG, PAIRS, ROWS, TERMS, Product, product

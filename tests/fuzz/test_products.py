@@ -53,6 +53,20 @@ def compare(kernel: ProductKernel, given: Product) -> None:
 
 
 @pytest.mark.parametrize("kernel", HERE, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(("px", "py"), [(13, 13), (20, 13), (13, 20), (20, 20)])
+@pytest.mark.parametrize("terms", [(1 << 17) - 1, 1 << 17, (1 << 17) + 1, (1 << 18) + 70])
+def test_sums_longer_than_an_accumulator_are_exact(
+    kernel: ProductKernel, px: int, py: int, terms: int
+) -> None:
+    """The limits, and numbers all of whose digits to the base 128 are large and of one sign."""
+    all_large = {13: -63 * 128 - 64, 20: -(63 * 128 + 64) * 128 - 64}
+    x = torch.tensor([[1 << px], [-1 << px], [all_large[px]]]).expand(-1, terms).to(torch.int32)
+    y = torch.tensor([[-1 << py], [all_large[py]]]).expand(-1, terms).to(torch.int32)
+    right = x[:, :1].to(torch.int64) * y[:, 0].to(torch.int64) * terms
+    assert torch.equal(kernel.dot(x, y, px, py), right)
+
+
+@pytest.mark.parametrize("kernel", HERE, ids=lambda kernel: kernel.name)
 def test_some_products_are_exact(kernel: ProductKernel) -> None:
     for given in few():
         compare(kernel, given)

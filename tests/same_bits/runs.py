@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from examples import digits, gpt, resnet
 from protocol.bundles import Bundle, write_bundle
+from protocol.numerics.kernels.choice import KERNELS
 from protocol.program.capture import CapturedStep
 
 ROOT = Path(__file__).parents[2]
@@ -79,8 +82,11 @@ class Machine:
 
 
 OTHER_KERNELS = tuple(
-    Machine(products=name) for name in ("int16-avx2", "int16-baseline", "int16-portable", "int8")
+    Machine(products=kernel.name)
+    for kernel in KERNELS
+    if kernel.available(torch.device("cpu")) and kernel.name not in PRODUCTS
 )
+"""Each that this machine runs, the one that it would choose as well: whatever that is, it is named here."""
 MANY_THREADS = tuple(Machine(threads=count) for count in ("5", "8", "16"))
 """More than these machines have cores: work is shared otherwise."""
 FEW = (
@@ -90,8 +96,9 @@ FEW = (
     Machine("2", "avx2", "AVX2", "int16-baseline"),
     Machine("1", "default", "SSE41", "int16-portable"),
     Machine("1", "avx2", "AVX512_CORE_VNNI", "int8"),
+    *OTHER_KERNELS[1:2],
 )
-"""Every value of every setting at least once; float64 is what they are compared with."""
+"""Every value of every setting at least once, and the second best products; float64 is what they are compared with."""
 
 
 def all_machines() -> list[Machine]:

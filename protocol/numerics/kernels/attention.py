@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.kernels.attention_cases import WHOLE, Kind, Pair
-from protocol.numerics.kernels.int16 import offsets_of
+from protocol.numerics.kernels.compiled import offsets_of
 from protocol.numerics.kernels.native import library, variants
 
 MASK = 0xFFFFFFFF

@@ -1,9 +1,10 @@
 """Which chain of attention a process uses: native/attention.cpp where it may be used and has proved itself.
 
-Its products and its functions are those of one instruction set, which both must have passed with before; products are
-tried once more for every class of shapes that they will meet here (`cases`), the chain itself for the class of the plan
-(`attention_cases`, `attention_trial`). One wrong bit, and it is used for nothing any more in this process, which says
-so once; instructions then run one after the other, as products and functions that passed compute them.
+Its products and its functions are those that the library pairs (native/sets.h), and both must have passed before;
+products are tried once more for every class of shapes that they will meet here (`cases`), the chain itself for the
+class of the plan (`attention_cases`, `attention_trial`). One wrong bit, and it is used for nothing any more in this
+process, which says so once; instructions then run one after the other, as products and functions that passed compute
+them.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from protocol.numerics.kernels.attention_cases import ROWS, WHOLE, Case, Pair, P
 from protocol.numerics.kernels.attention_trial import failure_of
 from protocol.numerics.kernels.cases import Call, Layout, Order
 from protocol.numerics.kernels.choice import kernel_for
+from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.fused import DEVICE, fused_for
-from protocol.numerics.kernels.native import variants
 
 _log = logging.getLogger("assay.numerics")
 
@@ -27,12 +28,13 @@ _log = logging.getLogger("assay.numerics")
 def attention_for(plan: Plan) -> Fused | None:
     """The chain for a plan, or None: nothing compiled, not allowed, or not passed."""
     functions = fused_for(torch.ones(1))
-    variant = None if functions is None else functions.name.removeprefix("fused-")
-    if variant is None or variant not in variants():
+    products = {kernel_for(DEVICE, px, py, call) for (px, py), call in _calls(plan)}
+    kernel = products.pop()
+    if functions is None or products or not isinstance(kernel, Compiled):
         return None
-    for (px, py), call in _calls(plan):
-        if kernel_for(DEVICE, px, py, call).name != f"int16-{variant}":
-            return None
+    if functions.name != f"fused-{kernel.functions}":
+        return None
+    variant = kernel.variant
     case = case_of(plan)
     return _of(variant, WHOLE) if passes(_of(variant, case.whole), case) else None
 

@@ -119,7 +119,9 @@ def case_of(call: Call, cuts: Cuts, px: int, py: int) -> Case:
     """The case of a call for a kernel with these cuts."""
     wide = call.k >= cuts.wide
     if wide:
-        m, n, k = min(call.m, 2), min(call.n, 2), min(cuts.wide, MOST_TERMS - 2) + (call.k & 1)
+        k, longest = min(cuts.wide, MOST_TERMS - 2), cuts.terms[-1]
+        k = longest + 2 if k < longest < call.k else k
+        m, n, k = min(call.m, 2), min(call.n, 2), k + (call.k & 1)
     else:
         m, n, k = alike(call.m, cuts.rows), alike(call.n, cuts.columns), _terms(call.k, cuts.terms)
     # A batch is divided among the threads, or the threads work inside; either way more of it is more of the same.

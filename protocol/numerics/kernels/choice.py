@@ -18,9 +18,9 @@ import torch
 from protocol.numerics.cuda.product import CudaIntMM, TritonInt8
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.cases import Call, Case, case_of
+from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.float64 import Float64
 from protocol.numerics.kernels.int8 import Int8
-from protocol.numerics.kernels.int16 import Int16
 from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.kernels.trial import failure, failure_of
 from protocol.numerics.types import NumericsError
@@ -28,14 +28,15 @@ from protocol.numerics.types import NumericsError
 VARIABLE = "ASSAY_KERNELS"
 
 KERNELS: tuple[ProductKernel, ...] = (
-    Int16("avx512vnni"),
-    Int16("avx2"),
-    Int16("baseline"),
+    int8_amx(),
+    int16("avx512vnni"),
+    int16("avx2"),
+    int16("baseline"),
     TritonInt8(),
     CudaIntMM(),
     Float64(),
     Int8(),
-    Int16("portable"),
+    int16("portable"),
 )
 """Fastest first, as measured by `make bench`; the portable loop is there for processors and compilers unheard of."""
 

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.kernels.choice import VARIABLE, NoKernel, allowed, first_sound
+from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.convolution_cases import AT_INPUT, AT_WEIGHT, FORWARD, Asked, cases_of
 from protocol.numerics.kernels.convolution_trial import failure_of
-from protocol.numerics.kernels.int16 import Int16
 from protocol.numerics.kernels.native import library, variants
 
 _log = logging.getLogger("assay.numerics")
@@ -110,15 +110,15 @@ def _chosen(wanted: str | None, call: Asked) -> Convolution | None:
     for kernel in kernels[first:]:
         if not kernel.available(CPU):
             continue
-        if not isinstance(kernel, Int16):
+        if not isinstance(kernel, Compiled):
             return None  # whose products are the faster ones, by the order asked for
-        convolution = _of(kernel.name.removeprefix("int16-"))
+        convolution = _of(kernel.variant)
         if _multiplies(kernel) and passes(convolution, call):
             return convolution
     return None
 
 
-def _multiplies(kernel: Int16) -> bool:
+def _multiplies(kernel: Compiled) -> bool:
     try:
         return first_sound((kernel,), CPU, 20, 13) is kernel
     except NoKernel:

@@ -16,8 +16,8 @@ from protocol.numerics.contract import contract, dot
 from protocol.numerics.kernels import choice
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.cases import Call, Layout, Order, alike, call_of, case_of
+from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.float64 import Float64
-from protocol.numerics.kernels.int16 import Int16
 from protocol.numerics.kernels.trial import failure_of, rounded
 from protocol.numerics.reference import rows as plain
 
@@ -45,7 +45,7 @@ def test_the_trial_rounds_halves_to_even(acc: int, drop: int, below: int) -> Non
             assert bits & 0xFFFFFFFF == plain.round_scaled(sign * near, (e,), 0)
 
 
-@given(size=SIZES, tiles=st.sampled_from([(12, 120), (32, 128), (30, 64), (8,), ()]))
+@given(size=SIZES, tiles=st.sampled_from([(12, 120), (32, 128), (30, 64), (16, 32, 128), (8,), ()]))
 def test_a_size_and_its_stand_in_are_cut_alike(size: int, tiles: tuple[int, ...]) -> None:
     stand_in = alike(size, tiles)
     assert stand_in <= size
@@ -59,7 +59,7 @@ def test_a_size_and_its_stand_in_are_cut_alike(size: int, tiles: tuple[int, ...]
 
 @given(m=SIZES, n=SIZES, k=SIZES, batch=st.integers(1, 40), pair=st.sampled_from(PAIRS))
 def test_a_case_is_a_call_of_its_own_class(m: int, n: int, k: int, batch: int, pair: tuple[int, int]) -> None:
-    for kernel in (Int16("baseline"), Float64()):
+    for kernel in (int16("baseline"), int8_amx(), Float64()):
         cuts = kernel.cuts(*pair)
         call = call_of(torch.empty(1).expand(batch, m, k), torch.empty(1).expand(batch, n, k))
         case = case_of(call, cuts, *pair)

@@ -6,6 +6,7 @@
 #include "channels.h"
 #include "convolution.h"
 #include "fused.h"
+#include "slices.h"
 #include "variant.h"
 
 namespace assay {
@@ -17,9 +18,14 @@ struct InstructionSet {
     const Fused &fused;
     const Channels &channels;
     const Convolver &convolver;
+    const Slices *slices = nullptr;  // multiplies in place of `products` where it can, which then serves convolutions
+
+    const char *name() const { return slices ? slices->name : products.name; }
+    bool supported() const { return products.supported() && (!slices || slices->supported()); }
 };
 
 constexpr InstructionSet SETS[] = {
+    {AVX512VNNI, FUSED_AVX512VNNI, CHANNELS_AVX512VNNI, CONVOLVER_AVX512VNNI, &AMX},
     {AVX512VNNI, FUSED_AVX512VNNI, CHANNELS_AVX512VNNI, CONVOLVER_AVX512VNNI},
     {AVX2, FUSED_AVX2, CHANNELS_AVX2, CONVOLVER_AVX2},
     {BASELINE, FUSED_BASELINE, CHANNELS_BASELINE, CONVOLVER_BASELINE},

@@ -1,7 +1,6 @@
-"""Products of int16 pairs in the compiled library: quantising, multiplying and rounding in one call.
+"""Products in the compiled library: quantising, multiplying and rounding in one call.
 
-One product for 13 x 13 bits, two for 20 x 13, three for 20 x 20 (native/product.cpp). Operands may lie in any order in
-memory as long as rows or terms are side by side; anything else is copied first.
+Operands may lie in any order in memory as long as rows or terms are side by side; anything else is copied first.
 """
 
 from __future__ import annotations
@@ -17,26 +16,34 @@ from protocol.numerics.kernels.base import OneCode
 from protocol.numerics.kernels.cases import Cuts
 from protocol.numerics.kernels.native import Operand, Problem, library, variants
 
-ROWS, COLUMNS, TERMS = (12, 120), (32, 128), (30, 64)
-"""Of native/variant.h: panels and strips of them, the terms that are always safe and those of a chunk."""
+LONGEST = 1 << 17
+"""Terms that tiles of int8 digits add up in i32 (native/slices.h)."""
 WIDE_BITS = 51
-"""Sums that may reach 2^51 are rounded in another way (native/product.cpp)."""
+"""Sums that may reach 2^51 are rounded in another way (native/schedule.h)."""
 
 
-class Int16(OneCode):
-    """The library's product with one of its instruction sets."""
+class Compiled(OneCode):
+    """The library's product with one of its instruction sets.
 
-    def __init__(self, variant: str) -> None:
-        self.name = f"int16-{variant}"
-        self._variant = variant
+    Args:
+        name: As ASSAY_KERNELS names it.
+        variant: The instruction set's, as `native.variants` names it.
+        functions: The instruction set whose functions go with it: its own, where it has any.
+        tiles: Rows, columns and terms of its tiles, as `Cuts` has them.
+    """
+
+    def __init__(self, name: str, variant: str, functions: str, tiles: tuple[tuple[int, ...], ...]) -> None:
+        self.name, self.variant, self.functions = name, variant, functions
+        self._tiles = tiles
 
     def available(self, device: torch.device) -> bool:
         """On a CPU that has the instructions, if the library was built."""
-        return device.type == "cpu" and self._variant in variants()
+        return device.type == "cpu" and self.variant in variants()
 
     def cuts(self, px: int, py: int, /) -> Cuts:
         """See `ProductKernel`."""
-        return Cuts(ROWS, COLUMNS, TERMS, 1 << max(WIDE_BITS - px - py, 0))
+        rows, columns, terms = self._tiles
+        return Cuts(rows, columns, terms, 1 << max(WIDE_BITS - px - py, 0))
 
     def _run(
         self,
@@ -60,7 +67,7 @@ class Int16(OneCode):
             x.shape[-1],
             out.data_ptr(),
             None if bias is None else bias.data_ptr(),
-            variants()[self._variant],
+            variants()[self.variant],
             torch.get_num_threads(),
         )
         native = library()
@@ -103,3 +110,19 @@ def offsets_of(sizes: tuple[int, ...], strides: tuple[int, ...]) -> ctypes.Array
     for size, stride in zip(sizes, strides, strict=True):
         found = [start + k * stride for start in found for k in range(size)]
     return (ctypes.c_int64 * len(found))(*found)
+
+
+def int16(variant: str) -> Compiled:
+    """Products of int16 pairs: one for 13 x 13 bits, two for 20 x 13, three for 20 x 20 (native/product.cpp).
+
+    Tiles are native/variant.h's: panels and strips of them, the terms that are always safe and those of a chunk.
+    """
+    return Compiled(f"int16-{variant}", variant, variant, ((12, 120), (32, 128), (30, 64)))
+
+
+def int8_amx() -> Compiled:
+    """Products of whole tiles of int8 digits, four for 13 x 13 bits, six for 20 x 13 (native/slices.cpp).
+
+    Tiles are native/slices.h's: panels and strips of them, quads of terms, chunks, and what i32 holds.
+    """
+    return Compiled("int8-amx", "amx", "avx512vnni", ((16, 128), (16, 32, 128), (4, 64, LONGEST)))

@@ -1,0 +1,118 @@
+// How a product is shared among threads, whatever its kernel packs and multiplies: batch elements one per thread, or one
+// after the other with the threads inside.
+//
+// A kind of product has constants PANEL_X, PANEL_Y (rows of a panel), STRIP_X, STRIP_Y (panels packed together), BLOCK_X
+// and BLOCK_Y (panels of a task), and the functions bytes(), lay_out(memory), pack_x(number, first, end), pack_y and
+// block(number, x_first, x_end, y_first, y_end) for batch element `number`. Threads that share a kind call what is const.
+#pragma once
+#include "mode.h"
+#include "problem.h"
+#include "scratch.h"
+#include "variant.h"
+
+namespace assay {
+namespace {
+
+inline int64_t panels_of(int64_t rows, int panel) { return (rows + panel - 1) / panel; }
+inline int64_t rounded_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+inline Source source_of(const AssayOperand &o, int64_t batch, int64_t terms) {
+    const int64_t size = 4;  // bytes of f32 and of i32
+    return {static_cast<const char *>(o.data) + o.offsets[batch] * size,
+            o.rows,
+            o.row_stride,
+            o.term_stride,
+            terms,
+            o.exponents ? o.exponents + batch * o.rows : nullptr,
+            o.bits,
+            o.is_integer != 0};
+}
+
+// Whether a sum may reach 2^51: K * 2^(px + py) >= 2^51.
+inline bool reaches_51_bits(const AssayProblem &p) {
+    const int bits = p.x.bits + p.y.bits;
+    return bits >= 51 || p.terms >= (int64_t(1) << (51 - bits));
+}
+
+// Where results of a tile go that begins at row m and column n.
+struct Place {
+    int64_t m, n, at;  // `at` in elements of the result
+    int rows, columns;
+};
+
+inline Place place_of(const AssayProblem &p, int64_t number, int64_t m, int64_t n, int panel_x, int panel_y) {
+    const int64_t M = p.x.rows, N = p.y.rows;
+    return {m, n, (number * M + m) * N + n, static_cast<int>(least(M - m, panel_x)),
+            static_cast<int>(least(N - n, panel_y))};
+}
+
+thread_local Scratch scratch;
+
+// Batch elements one per thread at a time, each packed and multiplied while in cache.
+template <class Kind> bool many(const AssayProblem &p, Kind kind) {
+    bool out_of_memory = false;
+    const int64_t panels_x = panels_of(p.x.rows, Kind::PANEL_X), panels_y = panels_of(p.y.rows, Kind::PANEL_Y);
+#pragma omp parallel num_threads(p.threads) firstprivate(kind)
+    {
+        const Mode mode;
+        char *at = scratch.at_least(kind.bytes());
+        if (!at) {
+#pragma omp atomic write
+            out_of_memory = true;
+        } else {
+            kind.lay_out(at);
+        }
+#pragma omp for schedule(dynamic)
+        for (int64_t number = 0; number < p.batch; ++number) {
+            if (!at) continue;
+            for (int64_t i = 0; i < panels_x; i += Kind::STRIP_X)
+                kind.pack_x(number, i, least(i + Kind::STRIP_X, panels_x));
+            for (int64_t j = 0; j < panels_y; j += Kind::STRIP_Y)
+                kind.pack_y(number, j, least(j + Kind::STRIP_Y, panels_y));
+            for (int64_t i = 0; i < panels_x; i += Kind::BLOCK_X)
+                kind.block(number, i, least(i + Kind::BLOCK_X, panels_x), 0, panels_y);
+        }
+    }
+    return !out_of_memory;
+}
+
+// Batch elements one after the other, the threads inside.
+template <class Kind> bool few(const AssayProblem &p, Kind kind) {
+    char *at = scratch.at_least(kind.bytes());
+    if (!at) return false;
+    kind.lay_out(at);
+    const int64_t panels_x = panels_of(p.x.rows, Kind::PANEL_X), panels_y = panels_of(p.y.rows, Kind::PANEL_Y);
+    const int64_t strips_x = panels_of(panels_x, Kind::STRIP_X), strips_y = panels_of(panels_y, Kind::STRIP_Y);
+    const int64_t blocks_x = panels_of(panels_x, Kind::BLOCK_X), blocks_y = panels_of(panels_y, Kind::BLOCK_Y);
+    for (int64_t number = 0; number < p.batch; ++number) {
+#pragma omp parallel num_threads(p.threads)
+        {
+            const Mode mode;
+#pragma omp for schedule(dynamic)
+            for (int64_t s = 0; s < strips_x + strips_y; ++s) {
+                if (s < strips_x) {
+                    const int64_t i = s * Kind::STRIP_X;
+                    kind.pack_x(number, i, least(i + Kind::STRIP_X, panels_x));
+                } else {
+                    const int64_t j = (s - strips_x) * Kind::STRIP_Y;
+                    kind.pack_y(number, j, least(j + Kind::STRIP_Y, panels_y));
+                }
+            }
+#pragma omp for schedule(dynamic)
+            for (int64_t t = 0; t < blocks_x * blocks_y; ++t) {
+                const int64_t i = t / blocks_y * Kind::BLOCK_X, j = t % blocks_y * Kind::BLOCK_Y;
+                kind.block(number, i, least(i + Kind::BLOCK_X, panels_x), j, least(j + Kind::BLOCK_Y, panels_y));
+            }
+        }
+    }
+    return true;
+}
+
+// False when out of memory.
+template <class Kind> bool scheduled(const AssayProblem &p, Kind kind) {
+    return p.batch >= 2 * p.threads ? many(p, kind) : few(p, kind);
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,45 @@
+// Products of slices: integers as digits to the base 128, m = 128 h + l or (128 a + b) 128 + c with |digit| <= 64, each
+// in one byte, multiplied by instructions that take whole tiles of bytes. Sums of digits stay in i32 whatever the operands
+// are, for LONGEST terms; no norms are needed.
+//
+// An operand is cut into panels of SLICE_X or SLICE_Y rows. A panel holds chunks of SLICE_TERMS terms one after the
+// other, a chunk its digits from the highest down, each as tiles of 1024 bytes: of x [16 rows][64 terms], of y twice
+// [16 quads of terms][16 rows][4 terms]. What lies beyond the last row or term is zero.
+#pragma once
+#include <cstdint>
+
+#include "problem.h"
+#include "variant.h"
+
+namespace assay {
+
+constexpr int SLICE_X = 16, SLICE_Y = 32, SLICE_TERMS = 64, SLICE_TILE = 1024;
+constexpr int SLICE_STRIP_X = 8, SLICE_STRIP_Y = 4;  // panels packed together: 128 rows, as in quantise.h
+constexpr int64_t LONGEST = 1 << 17;                 // terms: three products of 64 * 64 each stay below 2^31
+
+// A packed operand: panel i starts at data + i * chunks * tiles * SLICE_TILE.
+struct Sliced {
+    char *data;
+    double *scales;  // [panels * rows of a panel], as in Packed
+    int digits;      // 2 or 3
+};
+
+// What an instruction set with products of tiles provides.
+struct Slices {
+    const char *name;
+    bool (*supported)();
+    void (*pack_x)(const Source &, const Sliced &, int64_t first_panel, int64_t end_panel);
+    void (*pack_y)(const Source &, const Sliced &, int64_t first_panel, int64_t end_panel);
+    // sums[SLICE_X][SLICE_Y] = those of two panels over all their chunks.
+    void (*multiply)(const Sliced &x, const Sliced &y, int64_t panel_x, int64_t panel_y, int64_t chunks, int64_t *sums);
+    // Around calls of `multiply` in one thread.
+    void (*begin)();
+    void (*end)();
+};
+
+extern const Slices AMX;
+
+// 0, or false when out of memory.
+bool multiply_slices(const AssayProblem &p, const Slices &slices, const Variant &variant);
+
+}  // namespace assay
