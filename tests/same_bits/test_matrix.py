@@ -1,6 +1,6 @@
 """One hash for every instruction set, number of threads and kernel: arithmetic.md sections 8 and 9.
 
-`make test` trains a little under six settings that hold every value of each, and by bodies; `make test-heavy` whole
+`make test` trains a little under seven settings that hold every value of each, and by bodies; `make test-heavy` whole
 runs under all of them, one test per model and setting.
 """
 
