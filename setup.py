@@ -4,7 +4,12 @@ No -march: the library picks its instruction set at run time. Contraction into f
 change bits, so both are off by name, whatever Python's own flags say.
 """
 
+import tempfile
+from pathlib import Path
+
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 
 NATIVE = "protocol/numerics/kernels/native"
 FILES = (
@@ -24,11 +29,34 @@ FILES = (
 HEADERS = (
     *("attention", "channels", "channels_body", "convolution", "convolution_body"),
     *("convolution_positions", "convolution_shared", "convolution_weights", "divide"),
-    *("elements_body", "fused", "fused_body", "lists", "mode", "problem", "quantise", "scalar"),
+    *("elements_body", "fused", "fused_body", "lists", "mode", "places", "problem", "quantise", "scalar"),
     *("schedule", "scratch", "sets", "slices", "sums", "tile", "variant", "variant_body"),
 )
 
+# Newer compilers may call an older assembler, which then knows no tiles.
+TILES = '__attribute__((target("amx-int8"))) void f() { asm volatile("tdpbssd %tmm0, %tmm1, %tmm2"); }\n'
+
+
+class Build(build_ext):
+    """Leaves out what the machine's tools cannot build, instead of all of the library."""
+
+    def build_extension(self, ext: Extension) -> None:
+        if ext.name.startswith("protocol.numerics") and not self._builds(TILES):
+            ext.define_macros = [*ext.define_macros, ("ASSAY_NO_AMX", None)]
+        super().build_extension(ext)
+
+    def _builds(self, source: str) -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "tried.cpp")
+            file.write_text(source)
+            try:
+                return bool(self.compiler.compile([str(file)], output_dir=folder))
+            except CompileError:
+                return False
+
+
 setup(
+    cmdclass={"build_ext": Build},
     ext_modules=[
         Extension(
             "protocol.numerics.kernels._native",
@@ -55,5 +83,5 @@ setup(
             language="c++",
             optional=True,
         ),
-    ]
+    ],
 )

@@ -163,6 +163,10 @@ def products() -> list[bytes]:
     return recorded.products(Random("sanitized products 0"), 80, 8_000)
 
 
+def sliced() -> list[bytes]:
+    return products() if "amx" in native.variants() else []
+
+
 def attentions() -> list[bytes]:
     return layers.attentions(Random("planted attention"), 5)
 
@@ -205,6 +209,22 @@ PLANTS = {
         PORTABLE,
         "signed integer overflow",
         products,
+    ),
+    "digits of a strip beyond the last row": Plant(
+        "variant_amx.cpp",
+        "const bool whole_strip = first * PANEL + STRIP <= s.rows;",
+        "const bool whole_strip = first * PANEL + STRIP <= s.rows + 8;",
+        "variant_amx.cpp",
+        BEYOND,
+        sliced,
+    ),
+    "digits of terms beyond a row's last": Plant(
+        "variant_amx.cpp",
+        "if (count < SLICE_TERMS) std::memcpy(edge",
+        "if (count < 2) std::memcpy(edge",
+        "variant_amx.cpp",
+        BEYOND,
+        sliced,
     ),
     "a key beyond a mask's last": Plant(
         "attention.cpp",

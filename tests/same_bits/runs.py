@@ -16,7 +16,9 @@ import torch
 
 from examples import digits, gpt, resnet
 from protocol.bundles import Bundle, write_bundle
-from protocol.numerics.kernels.choice import KERNELS
+from protocol.numerics.kernels.choice import FUNCTIONS, KERNELS
+from protocol.numerics.kernels.compiled import Compiled
+from protocol.numerics.kernels.native import variants
 from protocol.program.capture import CapturedStep
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +88,13 @@ OTHER_KERNELS = tuple(
     for kernel in KERNELS
     if kernel.available(torch.device("cpu")) and kernel.name not in PRODUCTS
 )
-"""Each that this machine runs, the one that it would choose as well: whatever that is, it is named here."""
+"""Products of each that this machine runs, the one that it would choose as well, and no compiled functions."""
+WITH_FUNCTIONS = tuple(
+    Machine(products=f"{kernel.name},fused-{kernel.others}")
+    for kernel in KERNELS
+    if isinstance(kernel, Compiled) and kernel.variant in variants() and f"fused-{kernel.others}" in FUNCTIONS
+)
+"""Products, functions, attention and convolutions of one instruction set each."""
 MANY_THREADS = tuple(Machine(threads=count) for count in ("5", "8", "16"))
 """More than these machines have cores: work is shared otherwise."""
 FEW = (
@@ -96,15 +104,16 @@ FEW = (
     Machine("2", "avx2", "AVX2", "int16-baseline"),
     Machine("1", "default", "SSE41", "int16-portable"),
     Machine("1", "avx2", "AVX512_CORE_VNNI", "int8"),
-    *OTHER_KERNELS[1:2],
+    *WITH_FUNCTIONS[1:2],
 )
-"""Every value of every setting at least once, and the second best products; float64 is what they are compared with."""
+"""Every value of every setting at least once, and the second best of all that is compiled; float64 is what they are
+compared with."""
 
 
 def all_machines() -> list[Machine]:
     """Every combination, every other kernel, and more threads."""
     settings = itertools.product(THREADS, CAPABILITY, ONEDNN, PRODUCTS)
-    return [*(Machine(*setting) for setting in settings), *OTHER_KERNELS, *MANY_THREADS]
+    return [*(Machine(*setting) for setting in settings), *OTHER_KERNELS, *WITH_FUNCTIONS, *MANY_THREADS]
 
 
 def train(bundle: Path, steps: int, machine: Machine, mode: str = "kernels", device: str = "cpu") -> Result:

@@ -49,7 +49,7 @@ class TritonInt8(OneCode):
     def cuts(self, px: int, py: int) -> Cuts:
         """See `ProductKernel`. Tiles of rows go in groups of eight."""
         height, width = self._tile or _tile(px, py)
-        return Cuts((height, 8 * height), (width,), (TERMS,), self._section + 1)
+        return Cuts((height, 8 * height), (width,), (TERMS,), (self._section + 1,))
 
     def _run(
         self,

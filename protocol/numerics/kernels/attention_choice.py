@@ -10,6 +10,7 @@ them.
 from __future__ import annotations
 
 import logging
+import os
 from functools import cache, lru_cache
 
 import torch
@@ -18,7 +19,7 @@ from protocol.numerics.kernels.attention import Fused
 from protocol.numerics.kernels.attention_cases import ROWS, WHOLE, Case, Pair, Plan, case_of
 from protocol.numerics.kernels.attention_trial import failure_of
 from protocol.numerics.kernels.cases import Call, Layout, Order
-from protocol.numerics.kernels.choice import kernel_for
+from protocol.numerics.kernels.choice import VARIABLE, allowed, sound
 from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.fused import DEVICE, fused_for
 
@@ -28,13 +29,19 @@ _log = logging.getLogger("assay.numerics")
 def attention_for(plan: Plan) -> Fused | None:
     """The chain for a plan, or None: nothing compiled, not allowed, or not passed."""
     functions = fused_for(torch.ones(1))
-    products = {kernel_for(DEVICE, px, py, call) for (px, py), call in _calls(plan)}
-    kernel = products.pop()
-    if functions is None or products or not isinstance(kernel, Compiled):
+    if functions is None:
         return None
-    if functions.name != f"fused-{kernel.functions}":
-        return None
-    variant = kernel.variant
+    for kernel in allowed(os.environ.get(VARIABLE)):
+        if not isinstance(kernel, Compiled):
+            return None  # whose products are the faster ones, by the order asked for
+        if functions.name == f"fused-{kernel.others}" and all(
+            sound(kernel, DEVICE, px, py, call) for (px, py), call in _calls(plan)
+        ):
+            return _chain(kernel.variant, plan)
+    return None
+
+
+def _chain(variant: str, plan: Plan) -> Fused | None:
     case = case_of(plan)
     return _of(variant, WHOLE) if passes(_of(variant, case.whole), case) else None
 

@@ -1,9 +1,9 @@
 """What kind of product a call is: the shape classes of arithmetic.md section 8, last bullet.
 
 Which way a kernel's code goes depends on more than the widths: on what is left over beside its tiles, on how many terms
-an accumulator holds, on where the operands lie in memory, on a batch. A `Call` says all of that of one product; `Case`
-is the smallest product that takes the same ways, and so the class and what is tried for it in one. Two calls of one
-case differ only in how often the kernel does the same.
+an accumulator holds, on where the operands lie in memory, on a batch. A `Call` says all of that of one product; its
+`Case`s are the smallest products that take the same ways, and so the class and what is tried for it in one. Two calls
+of the same cases differ only in how often the kernel does the same.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Cuts(NamedTuple):
     """Tiles along N."""
     terms: tuple[int, ...]
     """Tiles along K."""
-    wide: int
-    """Terms from which sums leave the fast path."""
+    long: tuple[int, ...]
+    """Terms from which sums leave the fast path, one way or another."""
 
 
 class Call(NamedTuple):
@@ -73,7 +73,7 @@ class Call(NamedTuple):
 
 
 class Case(NamedTuple):
-    """The least product that takes the same paths, and all that was tried when it has passed."""
+    """A least product that takes paths of a call, and all that was tried when it has passed."""
 
     call: Call
     px: int
@@ -115,19 +115,21 @@ def _layout(shape: Sequence[int], stride: Sequence[int]) -> Layout:
 
 
 @lru_cache(maxsize=4096)
-def case_of(call: Call, cuts: Cuts, px: int, py: int) -> Case:
-    """The case of a call for a kernel with these cuts."""
-    wide = call.k >= cuts.wide
-    if wide:
-        k, longest = min(cuts.wide, MOST_TERMS - 2), cuts.terms[-1]
-        k = longest + 2 if k < longest < call.k else k
-        m, n, k = min(call.m, 2), min(call.n, 2), k + (call.k & 1)
-    else:
-        m, n, k = alike(call.m, cuts.rows), alike(call.n, cuts.columns), _terms(call.k, cuts.terms)
+def cases_of(call: Call, cuts: Cuts, px: int, py: int) -> tuple[Case, ...]:
+    """The cases of a call for a kernel with these cuts: tiles of few terms, and few rows of as many as sums take to
+    leave each fast path."""
     # A batch is divided among the threads, or the threads work inside; either way more of it is more of the same.
     share = 2 * call.threads
     batch = 1 if call.batch == 1 else 2 if call.batch < share else max(share, 2)
-    return Case(call._replace(m=m, n=n, k=k, batch=batch), px, py)
+    tiles = alike(call.m, cuts.rows), alike(call.n, cuts.columns), _terms(call.k, cuts.terms)
+    few = min(call.m, 2), min(call.n, 2)
+    sizes = [tiles, *((*few, _odd(min(k, MOST_TERMS - 2), call.k)) for k in cuts.long if call.k >= k)]
+    return tuple(Case(call._replace(m=m, n=n, k=k, batch=batch), px, py) for m, n, k in sizes)
+
+
+def _odd(size: int, asked: int) -> int:
+    """The size or the next, whichever is odd or even as what was asked for."""
+    return size + ((size ^ asked) & 1)
 
 
 def alike(size: int, tiles: Sequence[int]) -> int:
@@ -145,4 +147,4 @@ def _terms(size: int, tiles: Sequence[int]) -> int:
     found, longest = alike(size, tiles), tiles[-1]
     if size >= 2 * longest:
         found += 4 * longest
-    return found + ((found ^ size) & 1)
+    return _odd(found, size)

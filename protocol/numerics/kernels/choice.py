@@ -1,6 +1,7 @@
 """Which product kernel a process uses: the fastest that this machine runs, that is allowed, and that has proved itself.
 
-ASSAY_KERNELS may hold a list of names, most wanted first; then only those are considered. A kernel is tried at its
+ASSAY_KERNELS may hold a list of names, most wanted first; then only those are considered (and no functions but those it
+names: `fused`). A kernel is tried at its
 first use on a device for a pair of widths (`trial.failure`) and again before the first product of each shape class
 (`trial.failure_of`, `cases`); one that fails is never used in this process again, which says so once, in plain words,
 on the log, and goes on with the next.
@@ -17,7 +18,7 @@ import torch
 
 from protocol.numerics.cuda.product import CudaIntMM, TritonInt8
 from protocol.numerics.kernels.base import ProductKernel
-from protocol.numerics.kernels.cases import Call, Case, case_of
+from protocol.numerics.kernels.cases import Call, Case, cases_of
 from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.float64 import Float64
 from protocol.numerics.kernels.int8 import Int8
@@ -39,6 +40,9 @@ KERNELS: tuple[ProductKernel, ...] = (
     int16("portable"),
 )
 """Fastest first, as measured by `make bench`; the portable loop is there for processors and compilers unheard of."""
+
+FUNCTIONS = ("fused-avx512vnni", "fused-avx2", "fused-baseline", "fused-triton")
+"""What ASSAY_KERNELS may name beside them: the functions of `fused`, fastest first."""
 
 _log = logging.getLogger("assay.numerics")
 
@@ -67,8 +71,8 @@ def first_sound(
     reasons = []
     for kernel in kernels:
         wrong = _verdict(kernel, device, px, py, None)
-        if wrong is None and call is not None:
-            wrong = _verdict(kernel, device, px, py, case_of(call, kernel.cuts(px, py), px, py))
+        for case in () if call is None else cases_of(call, kernel.cuts(px, py), px, py):
+            wrong = wrong or _verdict(kernel, device, px, py, case)
         if wrong is None:
             return kernel
         reasons.append(f"{kernel.name}: {wrong}")
@@ -76,6 +80,15 @@ def first_sound(
         f"expected one product kernel with exact bits on {device}, got none ({'; '.join(reasons)}); "
         f"widen {VARIABLE}, use another torch build or another machine"
     )
+
+
+@lru_cache(maxsize=4096)
+def sound(kernel: ProductKernel, device: torch.device, px: int, py: int, call: Call | None = None) -> bool:
+    """Whether this kernel runs on `device` and passes."""
+    try:
+        return first_sound((kernel,), device, px, py, call) is kernel
+    except NoKernel:
+        return False
 
 
 _wrong: dict[tuple[ProductKernel, str], str] = {}
@@ -103,12 +116,13 @@ def _tried(kernel: ProductKernel, device: torch.device, px: int, py: int, case: 
     if wrong is not None:
         _wrong[kernel, device.type] = wrong
         _chosen.cache_clear()
+        sound.cache_clear()
         _log.warning("product kernel %s is not used on %s: %s", kernel.name, device, wrong)
     return wrong
 
 
 def allowed(wanted: str | None) -> tuple[ProductKernel, ...]:
-    """The kernels that a value of ASSAY_KERNELS names, in its order; all of them for None or an empty one."""
+    """The kernels that a value of ASSAY_KERNELS names, in its order; all of them where it names none."""
     if library() is None:
         _say_slow()
     elif "avx2" not in variants():
@@ -117,10 +131,10 @@ def allowed(wanted: str | None) -> tuple[ProductKernel, ...]:
         return KERNELS
     by_name = {kernel.name: kernel for kernel in KERNELS}
     names = [name.strip() for name in wanted.split(",") if name.strip()]
-    unknown = sorted(set(names) - set(by_name))
-    if unknown or not names:
-        raise NumericsError(f"{VARIABLE}: expected names out of {', '.join(by_name)}; got {wanted!r}")
-    return tuple(by_name[name] for name in names)
+    known = (*by_name, *FUNCTIONS)
+    if not names or not set(names) <= set(known):
+        raise NumericsError(f"{VARIABLE}: expected names out of {', '.join(known)}; got {wanted!r}")
+    return tuple(by_name[name] for name in names if name in by_name) or KERNELS
 
 
 @cache

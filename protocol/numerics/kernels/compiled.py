@@ -17,9 +17,9 @@ from protocol.numerics.kernels.cases import Cuts
 from protocol.numerics.kernels.native import Operand, Problem, library, variants
 
 LONGEST = 1 << 17
-"""Terms that tiles of int8 digits add up in i32 (native/slices.h)."""
+"""SLICE_LONGEST of native/slices.h: terms that tiles of int8 digits add up in i32."""
 WIDE_BITS = 51
-"""Sums that may reach 2^51 are rounded in another way (native/schedule.h)."""
+"""Sums that may reach 2^51 are rounded in another way (native/places.h)."""
 
 
 class Compiled(OneCode):
@@ -28,13 +28,21 @@ class Compiled(OneCode):
     Args:
         name: As ASSAY_KERNELS names it.
         variant: The instruction set's, as `native.variants` names it.
-        functions: The instruction set whose functions go with it: its own, where it has any.
+        others: The instruction set of all but products, which native/sets.h pairs with it: its own, where it has any.
         tiles: Rows, columns and terms of its tiles, as `Cuts` has them.
+        runs: Terms beyond which its sums are put together from several.
     """
 
-    def __init__(self, name: str, variant: str, functions: str, tiles: tuple[tuple[int, ...], ...]) -> None:
-        self.name, self.variant, self.functions = name, variant, functions
-        self._tiles = tiles
+    def __init__(
+        self,
+        name: str,
+        variant: str,
+        others: str,
+        tiles: tuple[tuple[int, ...], ...],
+        runs: tuple[int, ...] = (),
+    ) -> None:
+        self.name, self.variant, self.others = name, variant, others
+        self._tiles, self._runs = tiles, runs
 
     def available(self, device: torch.device) -> bool:
         """On a CPU that has the instructions, if the library was built."""
@@ -43,7 +51,9 @@ class Compiled(OneCode):
     def cuts(self, px: int, py: int, /) -> Cuts:
         """See `ProductKernel`."""
         rows, columns, terms = self._tiles
-        return Cuts(rows, columns, terms, 1 << max(WIDE_BITS - px - py, 0))
+        return Cuts(
+            rows, columns, terms, (*(run + 1 for run in self._runs), 1 << max(WIDE_BITS - px - py, 0))
+        )
 
     def _run(
         self,
@@ -123,6 +133,6 @@ def int16(variant: str) -> Compiled:
 def int8_amx() -> Compiled:
     """Products of whole tiles of int8 digits, four for 13 x 13 bits, six for 20 x 13 (native/slices.cpp).
 
-    Tiles are native/slices.h's: panels and strips of them, quads of terms, chunks, and what i32 holds.
+    Tiles are native/slices.h's: panels and strips of them, quads of terms and chunks.
     """
-    return Compiled("int8-amx", "amx", "avx512vnni", ((16, 128), (16, 32, 128), (4, 64, LONGEST)))
+    return Compiled("int8-amx", "amx", "avx512vnni", ((16, 128), (16, 32, 128), (4, 64)), (LONGEST,))

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.choice import VARIABLE, NoKernel, allowed, first_sound
+from protocol.numerics.kernels.choice import KERNELS, VARIABLE, allowed, first_sound, sound
 from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.convolution_cases import AT_INPUT, AT_WEIGHT, FORWARD, Asked, cases_of
 from protocol.numerics.kernels.convolution_trial import failure_of
@@ -112,17 +112,15 @@ def _chosen(wanted: str | None, call: Asked) -> Convolution | None:
             continue
         if not isinstance(kernel, Compiled):
             return None  # whose products are the faster ones, by the order asked for
-        convolution = _of(kernel.variant)
-        if _multiplies(kernel) and passes(convolution, call):
+        convolution = _of(kernel.others)
+        if sound(_pairs(kernel), CPU, 20, 13) and passes(convolution, call):
             return convolution
     return None
 
 
-def _multiplies(kernel: Compiled) -> bool:
-    try:
-        return first_sound((kernel,), CPU, 20, 13) is kernel
-    except NoKernel:
-        return False
+def _pairs(kernel: Compiled) -> Compiled:
+    """The products with which its convolutions are made: those of pairs, whatever others its instruction set has."""
+    return next(k for k in KERNELS if isinstance(k, Compiled) and k.variant == kernel.others)
 
 
 @cache

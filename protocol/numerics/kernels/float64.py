@@ -24,7 +24,7 @@ class Float64:
 
     def cuts(self, px: int, py: int, /) -> Cuts:
         """A BLAS is free to cut as it likes; 8 and 32 are usual. Longer products than one block are added up."""
-        return Cuts((8, 32), (8, 32), (8, 64), block_length(px + py) + 1)
+        return Cuts((8, 32), (8, 32), (8, 64), (block_length(px + py) + 1,))
 
     def contract(
         self,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from protocol.numerics.cuda import launch
 from protocol.numerics.cuda.fused import CudaFused
-from protocol.numerics.kernels.choice import VARIABLE
+from protocol.numerics.kernels.choice import FUNCTIONS, VARIABLE
 from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
 from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.types import NumericsError
@@ -230,8 +230,8 @@ def cuda_functions(wanted: str | None) -> CudaFused | None:
     return fused if usable and _passes(fused, CUDA) else None
 
 
-FUSED = tuple(Fused(variant) for variant in ("avx512vnni", "avx2", "baseline"))
-"""Fastest first."""
+FUSED = tuple(Fused(name.removeprefix("fused-")) for name in FUNCTIONS if name != CudaFused.name)
+"""Those of the library, fastest first."""
 DEVICE, CUDA = torch.device("cpu"), torch.device("cuda")
 
 

@@ -32,7 +32,7 @@ class Int8:
 
     def cuts(self, _px: int, _py: int, /) -> Cuts:
         """Rows and terms are filled up; beyond them the library cuts, usually by 64. Long products go in blocks."""
-        return Cuts((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), BLOCK + 1)
+        return Cuts((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), (BLOCK + 1,))
 
     def contract(
         self,

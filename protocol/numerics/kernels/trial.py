@@ -24,6 +24,8 @@ CHUNK = 64
 ONE_CHUNK, TWO_CHUNKS, TOO_MUCH = 5788, 4093, 5795
 """Sizes of all terms of one chunk and of two whose sum of squares is just below sqrt(4.6e18), where an i32 run ends;
 and of one whose sum, 64 * 5795^2, is just beyond 2^31."""
+ALL_LARGE = {13: -(63 * 128 + 64), 20: -((63 * 128 + 64) * 128 + 64)}
+"""All digits to the base 128 large and of one sign: their products add up in every place."""
 SCALES_X, SCALES_Y = (0, -85, 100), (0, -70, 60, -97)
 """Rows are multiplied by these powers of two: results overflow, underflow, and are subnormal."""
 BAD_X, BAD_Y = 5, 7
@@ -160,6 +162,7 @@ def _limits(rows: int, terms: int, p: int) -> Tensor:
     mixed = (k * 2654435761 + 12345) % (2 * top + 1) - top
     hard = (
         torch.full_like(k, top),
+        torch.full_like(k, ALL_LARGE[p]),
         sign * top,
         torch.full_like(k, -top),
         torch.where(sign > 0, top - 1, -top),

@@ -21,6 +21,7 @@ from torch import Tensor
 from protocol.numerics.kernels.attention import Backward, Dropout, Forward, Fused
 from protocol.numerics.kernels.attention_cases import Forms, Kind, Plan
 from protocol.numerics.kernels.attention_choice import attention_for
+from protocol.numerics.kernels.choice import NoKernel
 from protocol.program.execute import Fusion, Kernel
 from protocol.program.library.contractions import CONTRACTED
 from protocol.program.library.frames import Frame, Link, NoMatch, Pair, Product, Values
@@ -328,5 +329,8 @@ class _Attention:
 
     def _chain(self) -> Fused:
         chain = attention_for(self.plan)
-        assert chain is not None  # `_ready` was asked before the step
+        if chain is None:  # it was there when `_ready` was asked before the step
+            raise NoKernel(
+                "expected this step's attention kernel, got a wrong bit from it meanwhile; run it again"
+            )
         return chain

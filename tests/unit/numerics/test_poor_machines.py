@@ -29,7 +29,10 @@ STRUCTURES = (
 LAYOUTS = {1: "71e1c81b8f4287f9"}
 """By version, the digest of their fields."""
 
-VARIANTS = 'native.variants = lambda: {"baseline": 2, "portable": 3}\n'
+VARIANTS = """
+known = native.variants()
+native.variants = lambda: {name: known[name] for name in ("baseline", "portable")}
+"""
 CHOICE = f"""
 import logging, torch; logging.basicConfig(format="%(message)s")
 from protocol.numerics.kernels import native
@@ -95,10 +98,9 @@ def test_a_changed_structure_is_another_version() -> None:
     )
 
 
-def package_without_a_compiler(to: Path) -> Path:
-    """The package installed from a copy of its sources, with nothing on PATH."""
-    copy, nothing, site = to / "copy", to / "nothing", to / "site"
-    nothing.mkdir()
+def package(to: Path, environment: Mapping[str, str]) -> Path:
+    """The package installed from a copy of its sources, with these variables."""
+    copy, site = to / "copy", to / "site"
     for name in ("protocol", "solver", "verifier", "assay"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
@@ -113,7 +115,7 @@ def package_without_a_compiler(to: Path) -> Path:
         "--no-deps",
         "--no-build-isolation",
     ]
-    in_a_process([*pip, "--target", str(site), str(copy)], to, {"PATH": str(nothing), "CC": "", "CXX": ""})
+    in_a_process([*pip, "--target", str(site), str(copy)], to, environment)
     return site
 
 
@@ -122,7 +124,8 @@ def package_without_a_compiler(to: Path) -> Path:
 def test_without_a_compiler_the_package_installs_warns_once_and_trains_to_the_same_root(
     tmp_path: Path,
 ) -> None:
-    site = package_without_a_compiler(tmp_path)
+    (tmp_path / "nothing").mkdir()
+    site = package(tmp_path, {"PATH": str(tmp_path / "nothing"), "CC": "", "CXX": ""})
     assert not list(site.rglob("*.so"))
     bundle = MODELS["mlp"].write(tmp_path / "bundle")
     script = tmp_path / "train.py"
@@ -142,6 +145,28 @@ def test_without_a_compiler_the_package_installs_warns_once_and_trains_to_the_sa
         == 1
     )
     assert log.count("\n") == 1
+
+
+@needs_library
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
+def test_an_assembler_without_tiles_builds_all_but_them(tmp_path: Path) -> None:
+    cxx = shutil.which(os.environ.get("CXX", "g++"))
+    if cxx is None:
+        pytest.skip("no C++ compiler")
+    old = tmp_path / "old"
+    old.write_text(f"""#!/bin/sh
+case "$*" in *ASSAY_NO_AMX*) exec {cxx} "$@";; esac
+for file; do
+    case $file in *.cpp) grep -q tdpbssd "$file" && echo "no such instruction: tdpbssd" >&2 && exit 1;; esac
+done
+exec {cxx} "$@"
+""")
+    old.chmod(0o755)
+    site = package(tmp_path, {"CC": str(old), "CXX": str(old)})
+    code = "from protocol.numerics.kernels.native import variants; print(*variants())"
+    out, _ = in_a_process([sys.executable, "-c", code], tmp_path, {"PYTHONPATH": str(site)})
+    assert out.split() == [variant for variant in native.variants() if variant != "amx"]
 
 
 @pytest.mark.heavy

@@ -45,7 +45,7 @@ template <> inline RowScale scale_of_row(const Source &s, int64_t row, const flo
     return row_scale(exponent_of(largest), s.bits);
 }
 
-constexpr int STRIP = 128;  // rows of a strip with the lanes that fill it up: 10 panels of 12, or 4 of 32
+constexpr int STRIP = 128;  // rows of a strip with the lanes that fill it up: 10 panels of 12, 8 of 16, or 4 of 32
 constexpr int AHEAD = 8;    // terms: each begins on another page, where no processor fetches ahead by itself
 
 // Asks for a term's elements of a strip.

@@ -47,10 +47,10 @@ class Slicing {
     const int64_t chunks_;
     Sliced x_, y_;
 
-    static int digits_of(const AssayOperand &o) { return o.bits <= 13 ? 2 : 3; }
+    static int digit_count(const AssayOperand &o) { return o.bits <= 13 ? 2 : 3; }
 
     int64_t digit_bytes(const AssayOperand &o, int panel) const {
-        return panels_of(o.rows, panel) * chunks_ * digits_of(o) * panel * SLICE_TERMS;
+        return panels_of(o.rows, panel) * chunks_ * digit_count(o) * panel * SLICE_TERMS;
     }
 
     int64_t bytes_of(const AssayOperand &o, int panel) const {
@@ -58,7 +58,7 @@ class Slicing {
     }
 
     char *lay_out(char *at, const AssayOperand &o, int panel, Sliced &to) const {
-        to = {at, reinterpret_cast<double *>(at + digit_bytes(o, panel)), digits_of(o)};
+        to = {at, reinterpret_cast<double *>(at + digit_bytes(o, panel)), digit_count(o)};
         return at + bytes_of(o, panel);
     }
 
@@ -72,6 +72,7 @@ class Slicing {
                 std::memcpy(static_cast<int64_t *>(p_.out) + to.at + r * N, sums + r * SLICE_Y, 8 * to.columns);
             return;
         }
+        static_assert(SLICE_Y == assay::PANEL_Y, "sums are rounded as those of pairs are, by rows of PANEL_Y");
         variant_.round_i64(sums, x_.scales + to.m, y_.scales + to.n, p_.bias ? p_.bias + to.n : nullptr,
                            reaches_51_bits(p_), to.rows, to.columns, static_cast<float *>(p_.out) + to.at, N);
     }

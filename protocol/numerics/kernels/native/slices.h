@@ -1,6 +1,6 @@
 // Products of slices: integers as digits to the base 128, m = 128 h + l or (128 a + b) 128 + c with |digit| <= 64, each
 // in one byte, multiplied by instructions that take whole tiles of bytes. Sums of digits stay in i32 whatever the operands
-// are, for LONGEST terms; no norms are needed.
+// are, for SLICE_LONGEST terms; no norms are needed.
 //
 // An operand is cut into panels of SLICE_X or SLICE_Y rows. A panel holds chunks of SLICE_TERMS terms one after the
 // other, a chunk its digits from the highest down, each as tiles of 1024 bytes: of x [16 rows][64 terms], of y twice
@@ -15,7 +15,8 @@ namespace assay {
 
 constexpr int SLICE_X = 16, SLICE_Y = 32, SLICE_TERMS = 64, SLICE_TILE = 1024;
 constexpr int SLICE_STRIP_X = 8, SLICE_STRIP_Y = 4;  // panels packed together: 128 rows, as in quantise.h
-constexpr int64_t LONGEST = 1 << 17;                 // terms: three products of 64 * 64 each stay below 2^31
+constexpr int64_t SLICE_LONGEST = 1 << 17;           // terms: three products of 64 * 64 each stay below 2^31
+static_assert(3 * 64 * 64 * SLICE_LONGEST < int64_t(1) << 31, "sums of digits must fit into i32");
 
 // A packed operand: panel i starts at data + i * chunks * tiles * SLICE_TILE.
 struct Sliced {
@@ -39,7 +40,7 @@ struct Slices {
 
 extern const Slices AMX;
 
-// 0, or false when out of memory.
+// False when out of memory.
 bool multiply_slices(const AssayProblem &p, const Slices &slices, const Variant &variant);
 
 }  // namespace assay

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#if !defined(ASSAY_NO_AMX) && defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
 #include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
@@ -151,6 +151,7 @@ template <class T, int PANEL, int DIGITS>
 void slice_columns(const Source &s, const Sliced &to, int64_t first, int64_t end) {
     constexpr bool TURNED = PANEL == SLICE_X;
     constexpr int TILES = PANEL / TILE_ROWS;
+    static_assert((TURNED ? SLICE_STRIP_X : SLICE_STRIP_Y) * PANEL == STRIP, "a strip of panels is one of quantise.h");
     const int64_t chunks = (s.terms + SLICE_TERMS - 1) / SLICE_TERMS;
     const int64_t left = s.rows - first * PANEL, wanted = (end - first) * PANEL;
     const int inside = static_cast<int>(left < wanted ? left : wanted);
@@ -170,14 +171,17 @@ void slice_columns(const Source &s, const Sliced &to, int64_t first, int64_t end
             const T *terms[4];
             for (int t = 0; t < 4; ++t) {
                 const int64_t k = c * SLICE_TERMS + quad * 4 + t;
-                terms[t] = x + k * s.term_stride;
-                if (k + AHEAD < s.terms) fetch(terms[t] + AHEAD * s.term_stride, inside);
-                if (k < s.terms && whole_strip) continue;
-                if (k < s.terms)
-                    std::memcpy(edge[t], terms[t], sizeof(T) * inside);
-                else
-                    std::memset(edge[t], 0, sizeof(edge[t]));
                 terms[t] = edge[t];
+                if (k >= s.terms) {
+                    std::memset(edge[t], 0, sizeof(edge[t]));
+                    continue;
+                }
+                const T *term = x + k * s.term_stride;
+                if (k + AHEAD < s.terms) fetch(term + AHEAD * s.term_stride, inside);
+                if (whole_strip)
+                    terms[t] = term;
+                else
+                    std::memcpy(edge[t], term, sizeof(T) * inside);
             }
             slice_strip<T, DIGITS>(terms, factor, mask, words);
             for (int64_t i = first; i < end; ++i)
@@ -334,8 +338,8 @@ template <int DIGITS_X, int DIGITS_Y> inline __m512i joined(const Tile (&s)[5], 
 template <int DIGITS_X, int DIGITS_Y>
 void multiply_panels(const char *x, const char *y, int64_t chunks, int64_t *sums) {
     alignas(64) Tile tiles[5];
-    constexpr int64_t RUN = LONGEST / SLICE_TERMS;
-    for (int64_t first = 0; first < chunks; first += RUN) {
+    constexpr int64_t RUN = SLICE_LONGEST / SLICE_TERMS;
+    for (int64_t first = 0; first == 0 || first < chunks; first += RUN) {  // once at least: no terms add up to 0
         const int64_t count = chunks - first < RUN ? chunks - first : RUN;
         for (int half = 0; half < 2; ++half) {
             half_panel<DIGITS_X, DIGITS_Y>(x + first * DIGITS_X * NEXT_X,
