@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from statistics import median
 import torch
 
 from benchmarks.gpt import captured
-from benchmarks.measure import Action, Row, interleaved, middle, seconds
+from benchmarks.measure import Action, Row, in_use, interleaved, middle, seconds
 from protocol.commitments import BlobStore, Tree, tensor_root
 from protocol.program.capture import CapturedStep
 from protocol.program.execute import Interpreter
@@ -142,7 +141,7 @@ def peak(how: str) -> int:
             else:
                 record.append(state)
         pipeline.close()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return in_use("VmHWM")
 
 
 @contextmanager

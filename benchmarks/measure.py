@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -82,3 +83,13 @@ def ratio_row(what: str, ratios: Sequence[float], goal: str = "") -> Row:
     """The line of a comparison."""
     found = quartiles(ratios)
     return Row(what, f"{found.median:.2f}x", goal, str(found), found)
+
+
+def in_use(which: str) -> int:
+    """Resident bytes of this process: VmRSS now, VmHWM the most so far, or since `memory.forget_largest`.
+
+    Not `getrusage`: its largest use is handed on to a process from the one that started it (Linux: exec keeps it).
+    """
+    lines = Path("/proc/self/status").read_text().splitlines()
+    line = next(line for line in lines if line.startswith(which + ":"))
+    return int(line.split()[1]) * 1024

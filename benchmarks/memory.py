@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.measure import Row
+from benchmarks.measure import Row, in_use
 
 STEPS = 3
 MEBIBYTE = 1 << 20
@@ -59,14 +59,14 @@ def exact(folder: str) -> int:
 
     keep_memory()
     self_check()
-    before = _in_use("VmRSS")
+    before = in_use("VmRSS")
     bundle = load_bundle(Path(folder))
     executor, state = honest_executor(Work.of(1, bundle)), bundle.initial_state()
     del bundle
-    _forget_largest()
+    forget_largest()
     for number in range(1, STEPS + 1):
         state = dict(executor.step(state, number))
-    return _in_use("VmHWM") - before
+    return in_use("VmHWM") - before
 
 
 def plain(name: str) -> int:
@@ -78,22 +78,15 @@ def plain(name: str) -> int:
 
 def growth(make: Callable[[], Callable[[], None]]) -> int:
     """Bytes that making a step and running it need beyond the libraries."""
-    before = _in_use("VmRSS")
+    before = in_use("VmRSS")
     step = make()
-    _forget_largest()
+    forget_largest()
     for _ in range(STEPS):
         step()
-    return _in_use("VmHWM") - before
+    return in_use("VmHWM") - before
 
 
-def _in_use(which: str) -> int:
-    """Resident bytes of this process: VmRSS now, VmHWM the most since `_forget_largest`."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    line = next(line for line in lines if line.startswith(which + ":"))
-    return int(line.split()[1]) * 1024
-
-
-def _forget_largest() -> None:
+def forget_largest() -> None:
     """Give free memory back to the system and count the largest use anew (Linux: proc(5), clear_refs)."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -6,13 +6,12 @@ In a process of its own, for the largest memory that a process had in use is nev
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 
 import torch
 
-from benchmarks.measure import Row, seconds
+from benchmarks.measure import Row, in_use, seconds
 from examples import gpt
 from protocol.program.capture import capture
 from protocol.program.execute import Interpreter
@@ -48,7 +47,7 @@ def measure() -> dict[str, float]:
         "step": seconds(lambda: step.step(state)),
         "trace": seconds(lambda: step.step_program.trace(state, step.fixed, interpreter)),
         "values": sum(type_.nbytes for made in program.instructions for type_ in made.results),
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,  # Linux counts KiB
+        "peak": in_use("VmHWM"),
     }
 
 
