@@ -73,6 +73,8 @@ class Devnet:
         command += ["--mnemonic", MNEMONIC, "--accounts", str(DEVELOPMENT_ACCOUNTS), "--hardfork", hardfork]
         # Transactions in the order of arrival: a development chain has no fee market.
         command += ["--order", "fifo"]
+        # Of old blocks' states, which nobody asks for, it would write up to 3,600 to the home folder: gigabytes.
+        command += ["--max-persisted-states", "0"]
         if block_time is not None:
             command += ["--block-time", str(block_time)]
         self._log = (log or Path(os.devnull)).open("ab")

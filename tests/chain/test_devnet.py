@@ -37,6 +37,13 @@ def test_blocks_come_by_themselves_and_the_clock_can_be_moved() -> None:
             pass
 
 
+def test_old_blocks_leave_nothing_on_the_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with Devnet(block_time=None) as net:
+        net.mine(600)  # more than it keeps in memory
+        assert not list(tmp_path.rglob("*"))
+
+
 def test_a_port_in_use_is_named_and_its_owner_lives_on() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
