@@ -152,7 +152,7 @@ class Fused:
     ) -> Tensor:
         """The gradient of x [M, N]; see `library.layer_norm`."""
         kept = [None if t is None else t.detach().contiguous() for t in (g, x, mean, rstd, gain)]
-        out = torch.empty_like(g)
+        out = torch.empty(g.shape)  # not as `g` lies in memory
         self._call("layer_norm_grad", *map(_at, kept), _at(out), *_table(g))
         return out
 

@@ -267,3 +267,38 @@ def test_another_nan_keeps_a_set_out(function: str, caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.WARNING):
         assert not fused._passes(planted)
     assert f"wrong bits in {function.removesuffix('_in_place')}" in caplog.text
+
+
+def turned(x: Tensor) -> Tensor:
+    """The same matrix, its columns side by side in memory."""
+    return x.mT.contiguous().mT
+
+
+X, G = torch.linspace(-2, 3, 35).view(5, 7), torch.linspace(1, -4, 35).view(5, 7)
+GAIN, ROW = torch.linspace(0.5, 1.5, 7), torch.linspace(-1, 1, 5).view(5, 1)
+CALLS: dict[str, Callable[[Fused, Tensor, Tensor], object]] = {
+    "map": lambda f, x, g: f.map(Map.GELU_TANH_GRAD, x, g),
+    "pair": lambda f, x, g: f.pair(Pair.ADD, x, g),
+    "select": lambda f, x, g: f.select(x > 0, x, g),
+    "softmax": lambda f, x, _: f.softmax(x, True),
+    "softmax_grad": lambda f, x, g: f.softmax_grad(g, x),
+    "log_softmax": lambda f, x, _: f.log_softmax(x),
+    "log_softmax_grad": lambda f, x, g: f.log_softmax_grad(g, x),
+    "sum_rows": lambda f, x, _: f.sum_rows(x),
+    "sum_columns": lambda f, x, _: f.sum_columns(x),
+    "layer_norm": lambda f, x, _: f.layer_norm(x, GAIN, GAIN, 1e-5),
+    "layer_norm_grad": lambda f, x, g: f.layer_norm_grad(g, x, ROW, ROW.abs(), GAIN),
+    "layer_norm_grad_gain": lambda f, x, g: f.layer_norm_grad_gain(g, x, ROW, ROW.abs()),
+    "adamw": lambda f, x, g: f.adamw((x, g, g, x.abs()), (1e-3, 1e-8, 0.99, 0.9, 0.1, 0.99, 0.01)),
+    "sgd": lambda f, x, g: f.sgd((x, g, g), 0.1, 0.01, 0.9, True),
+    "scatter_sum": lambda f, x, _: f.scatter_sum(torch.tensor([0, 2, 2, 1, 0], dtype=torch.int32), x, 3),
+}
+
+
+@pytest.mark.parametrize("fused", HERE, ids=lambda fused: fused.name)
+@pytest.mark.parametrize("name", CALLS)
+def test_results_do_not_depend_on_where_operands_lie(fused: Fused, name: str) -> None:
+    right = CALLS[name](fused, X, G)
+    for x, g in ((turned(X), G), (X, turned(G)), (turned(X), turned(G))):
+        found = CALLS[name](fused, x, g)
+        torch.testing.assert_close(found, right, rtol=0, atol=0)
