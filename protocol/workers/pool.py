@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ Tell = Callable[[int, dict[str, float]], None]
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
-"""Seconds that workers have to end by themselves; and to say why, once one of them has failed."""
+"""Seconds that all workers together have to end by themselves; and one to say why, once one of them has failed."""
 WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
 """Errors of a worker after which nothing that this machine computes may be believed."""
 
@@ -99,9 +100,10 @@ class Workers:
             if process.stdin is not None:
                 with suppress(OSError):  # what was left to send, to one that is gone
                     process.stdin.close()
+        deadline = monotonic() + GRACE
         for process in self._processes:
             try:
-                process.wait(GRACE)
+                process.wait(max(deadline - monotonic(), 0.0))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -45,6 +45,20 @@ template <> inline RowScale scale_of_row(const Source &s, int64_t row, const flo
     return row_scale(exponent_of(largest), s.bits);
 }
 
+// What a panel's rows are scaled by, and back, into `kept`; zero beyond the last. Gives how many rows there are.
+template <class T, int PANEL>
+inline int panel_scales(const Source &s, int64_t panel, RowScale (&scales)[PANEL], double *kept) {
+    const int64_t left = s.rows - panel * PANEL;
+    const int inside = static_cast<int>(left < PANEL ? left : PANEL);
+    for (int r = 0; r < PANEL; ++r) {
+        const int64_t row = panel * PANEL + r;
+        scales[r] = r < inside ? scale_of_row<T>(s, row, static_cast<const T *>(s.data) + row * s.row_stride)
+                               : RowScale{0.0f, 0, 0.0};
+        kept[row] = scales[r].scale;
+    }
+    return inside;
+}
+
 constexpr int STRIP = 128;  // rows of a strip with the lanes that fill it up: 10 panels of 12, 8 of 16, or 4 of 32
 constexpr int AHEAD = 8;    // terms: each begins on another page, where no processor fetches ahead by itself
 
@@ -75,6 +89,18 @@ template <> inline void column_scales<float>(const Source &s, int64_t row, int c
             for (int r = 0; r < STRIP; ++r) largest[r] = magnitude(x[r]) > largest[r] ? magnitude(x[r]) : largest[r];
         }
     for (int r = 0; r < count; ++r) scales[r] = row_scale(exponent_of(largest[r]), s.bits);
+}
+
+// The same for `wanted` rows that lie side by side, from row `first` on: factors and masks apart, for vectors.
+template <class T>
+inline int strip_scales(const Source &s, int64_t first, int64_t wanted, float (&factor)[STRIP], int32_t (&mask)[STRIP],
+                        double *kept) {
+    const int inside = static_cast<int>(s.rows - first < wanted ? s.rows - first : wanted);
+    RowScale scales[STRIP];
+    column_scales<T>(s, first, inside, scales);
+    for (int r = 0; r < inside; ++r) factor[r] = scales[r].factor, mask[r] = scales[r].mask;
+    for (int r = 0; r < wanted; ++r) kept[first + r] = r < inside ? scales[r].scale : 0.0;
+    return inside;
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-#if !defined(ASSAY_NO_AMX) && defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#if !defined(ASSAY_NO_AMX) && defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    __GNUC__ >= 11
 #include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
@@ -99,14 +100,8 @@ void slice_rows(const Source &s, const Sliced &to, int64_t first, int64_t end) {
     const int64_t chunks = (s.terms + SLICE_TERMS - 1) / SLICE_TERMS;
     alignas(64) char rows[DIGITS * TILES * SLICE_TILE];
     for (int64_t panel = first; panel < end; ++panel) {
-        const int64_t left = s.rows - panel * PANEL;
-        const int inside = static_cast<int>(left < PANEL ? left : PANEL);
         RowScale scales[PANEL];
-        for (int r = 0; r < PANEL; ++r) {
-            const int64_t row = panel * PANEL + r;
-            scales[r] = r < inside ? scale_of_row<T>(s, row, data + row * s.row_stride) : RowScale{0.0f, 0, 0.0};
-            to.scales[row] = scales[r].scale;
-        }
+        const int inside = panel_scales<T, PANEL>(s, panel, scales, to.scales);
         if (TURNED && inside < PANEL) std::memset(rows, 0, sizeof(rows));
         for (int64_t c = 0; c < chunks; ++c) {
             char *out = to.data + (panel * chunks + c) * DIGITS * TILES * SLICE_TILE, *direct = TURNED ? rows : out;
@@ -153,14 +148,9 @@ void slice_columns(const Source &s, const Sliced &to, int64_t first, int64_t end
     constexpr int TILES = PANEL / TILE_ROWS;
     static_assert((TURNED ? SLICE_STRIP_X : SLICE_STRIP_Y) * PANEL == STRIP, "a strip of panels is one of quantise.h");
     const int64_t chunks = (s.terms + SLICE_TERMS - 1) / SLICE_TERMS;
-    const int64_t left = s.rows - first * PANEL, wanted = (end - first) * PANEL;
-    const int inside = static_cast<int>(left < wanted ? left : wanted);
-    RowScale scales[STRIP];
     alignas(64) float factor[STRIP] = {0};
     alignas(64) int32_t mask[STRIP] = {0};
-    column_scales<T>(s, first * PANEL, inside, scales);
-    for (int r = 0; r < inside; ++r) factor[r] = scales[r].factor, mask[r] = scales[r].mask;
-    for (int r = 0; r < wanted; ++r) to.scales[first * PANEL + r] = r < inside ? scales[r].scale : 0.0;
+    const int inside = strip_scales<T>(s, first * PANEL, (end - first) * PANEL, factor, mask, to.scales);
     const T *x = static_cast<const T *>(s.data) + first * PANEL;
     const bool whole_strip = first * PANEL + STRIP <= s.rows;
     alignas(64) T edge[4][STRIP] = {{0}};  // terms of the last strip, and those beyond the last

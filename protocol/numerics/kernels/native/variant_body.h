@@ -53,14 +53,8 @@ void pack_rows(const Source &s, const Packed &to, int64_t first, int64_t end) {
     const int64_t chunks = (s.terms + CHUNK - 1) / CHUNK, padded = s.terms + (s.terms & 1);
     alignas(64) int16_t block[PLANES][PANEL][CHUNK];
     for (int64_t panel = first; panel < end; ++panel) {
-        const int64_t left = s.rows - panel * PANEL;
-        const int inside = static_cast<int>(left < PANEL ? left : PANEL);
         RowScale scales[PANEL];
-        for (int r = 0; r < PANEL; ++r) {
-            const int64_t row = panel * PANEL + r;
-            scales[r] = r < inside ? scale_of_row<T>(s, row, data + row * s.row_stride) : RowScale{0.0f, 0, 0.0};
-            to.scales[row] = scales[r].scale;
-        }
+        const int inside = panel_scales<T, PANEL>(s, panel, scales, to.scales);
         if (inside < PANEL) std::memset(block, 0, sizeof(block));
         for (int64_t c = 0; c < chunks; ++c) {
             const int64_t start = c * CHUNK;
@@ -116,14 +110,9 @@ inline void quantise_strip(const T *__restrict low, const T *__restrict high, co
 template <class T, int PANEL, int PLANES>
 void pack_columns(const Source &s, const Packed &to, int64_t first, int64_t end) {
     const int64_t chunks = (s.terms + CHUNK - 1) / CHUNK, padded = s.terms + (s.terms & 1);
-    const int64_t left = s.rows - first * PANEL, wanted = (end - first) * PANEL;
-    const int inside = static_cast<int>(left < wanted ? left : wanted);
-    RowScale scales[STRIP];
     alignas(64) float factor[STRIP] = {0};
     alignas(64) int32_t mask[STRIP] = {0};
-    column_scales<T>(s, first * PANEL, inside, scales);
-    for (int r = 0; r < inside; ++r) factor[r] = scales[r].factor, mask[r] = scales[r].mask;
-    for (int r = 0; r < wanted; ++r) to.scales[first * PANEL + r] = r < inside ? scales[r].scale : 0.0;
+    const int inside = strip_scales<T>(s, first * PANEL, (end - first) * PANEL, factor, mask, to.scales);
     const T *x = static_cast<const T *>(s.data) + first * PANEL;
     // The lanes that fill a strip up may read the rows after it: their factor is 0 and nothing of them is kept.
     const bool whole_strip = first * PANEL + STRIP <= s.rows;
