@@ -116,10 +116,8 @@ class SolverNode:
             # A node a block behind the last one does not have what that one showed: a block, or a task (it reverts).
             except (RpcError, Reverted, NotMined, UnstableChain) as error:
                 now = time.monotonic()
-                if (
-                    failing is None
-                ):  # counted from here and not from the last success: a segment may take hours
-                    failing = now
+                # Counted from the first failure and not from the last success: a segment may take hours.
+                failing = now if failing is None else failing
                 if now - failing > desk.settings.patience:
                     raise
                 desk.log.warning("waiting for the chain", error=str(error))

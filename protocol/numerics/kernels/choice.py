@@ -1,10 +1,9 @@
 """Which product kernel a process uses: the fastest that this machine runs, that is allowed, and that has proved itself.
 
-ASSAY_KERNELS may hold a list of names, most wanted first; then only those are considered (and no functions but those it
-names: `fused`). A kernel is tried at its
-first use on a device for a pair of widths (`trial.failure`) and again before the first product of each shape class
-(`trial.failure_of`, `cases`); one that fails is never used in this process again, which says so once, in plain words,
-on the log, and goes on with the next.
+ASSAY_KERNELS may hold a list of names, most wanted first; then only those are considered, and no functions but those it
+names (`fused`). A kernel is tried at its first use on a device for a pair of widths (`trial.failure`) and again before
+the first product of each shape class (`trial.failure_of`, `cases`); one that fails is never used in this process again,
+which says so once, in plain words, on the log, and goes on with the next.
 """
 
 from __future__ import annotations
