@@ -1,4 +1,8 @@
-"""A chain with a submitter and one verifier's account, for tests that run the real solver against them."""
+"""A chain with a submitter and one verifier's account, for tests that run the real solver against them.
+
+The chain's clock is the machine's, and a busy machine stands still for seconds. So periods and clocks are long, and
+where one only has to pass, the stage moves the chain's clock.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from protocol.chain.deploy import deploy
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sender, Sending
-from protocol.chain.views import TaskStatus, TaskView
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.commitments.tensors import Tensor
 from protocol.numerics.types import to_bytes
 from protocol.runtime.exits import ExitCode
@@ -75,17 +79,23 @@ class Stage:
             "restitution": 10 * TOKEN,
             "audit_fee": TOKEN,
             "delay_penalty": 5 * TOKEN,
-            "bidding_period": 3,
-            "training_period": 60,
-            "challenge_period": 10,
-            "attest_period": 6,
-            "solver_clock": 20,
-            "challenger_clock": 20,
+            "bidding_period": 60,
+            "training_period": 600,
+            "challenge_period": 600,
+            "attest_period": 400,
+            "solver_clock": 120,
+            "challenger_clock": 120,
             "verifiers": 1,
             "segments_per_verifier": 1,
             "matches": 1,
         }
         return self.submitter.market.post(Terms(**(fields | changes)))[0]
+
+    def sold(self, segments: int = tiny.SEGMENTS, **changes: int | str) -> int:
+        """Post the tiny task and let the bidding end once somebody has bid; its id."""
+        task = self.post(segments, None, **changes)
+        self.end_bidding(task)
+        return task
 
     def settings(self, **changes: object) -> SolverSettings:
         """Settings of a solver that may read the submitter's folder."""
@@ -96,6 +106,17 @@ class Stage:
         """Attest every duty of a drawn task. The root is not looked at by anyone unless a game opens."""
         for duty in self.submitter.audit.duties(task):
             self.submitter.audit.attest(task, duty.number, bytes(31) + b"\x01")
+
+    def end_bidding(self, task: int) -> None:
+        """Wait for a bid, then let the bidding period pass."""
+        self._skip_to(self.until(task, lambda view: view.solver != NOBODY).bids_until)
+
+    def end_challenges(self, task: int) -> None:
+        """Let the challenge period of a submitted task pass."""
+        self._skip_to(self.submitter.market.task(task).challenge_until)
+
+    def _skip_to(self, time: int) -> None:
+        self.devnet.skip(max(0, time - self.submitter.now()) + 1)
 
     def until(self, task: int, what: Callable[[TaskView], bool], seconds: float = 60) -> TaskView:
         """Wait for a task to get somewhere."""

@@ -52,12 +52,12 @@ stake = 100
 restitution = 10
 audit_fee = 1
 delay_penalty = 1
-bidding_period = 4
-training_period = 60
-challenge_period = 12
-attest_period = 8
-solver_clock = 20
-challenger_clock = 20
+bidding_period = 60
+training_period = 600
+challenge_period = 600
+attest_period = 400
+solver_clock = 120
+challenger_clock = 120
 verifiers = 1
 segments_per_verifier = 1
 matches = 1
@@ -146,8 +146,10 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         solver = Solver(scene, once=False)
         posted, _ = submitter.run("submit", str(submitter.file), "--bundles-url", bundles, "--json")
         task = posted["task"]
+        scene.end_bidding(task)
         scene.until_drawn(task)
         scene.attest(task)
+        scene.end_challenges(task)
         scene.until(task, lambda view: view.status is TaskStatus.SETTLED)
         ((status,), _) = submitter.run("status", str(task), "--json")
         result, _ = submitter.run("result", str(task), "--output", str(tmp_path / "out"), "--json")

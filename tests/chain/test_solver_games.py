@@ -65,6 +65,8 @@ class Challenge:
     task: int
     run: Run
     moves: list[str] = field(default_factory=list)
+    refused: Reverted | None = None
+    """The refusal that ended the play, if one did."""
 
     def play(self, seconds: float = 120) -> tuple[int, Verdict]:
         """Open blind and walk down until the game is over or there is nothing left to say."""
@@ -83,7 +85,8 @@ class Challenge:
                 continue
             try:
                 self.client.game.send_move(move, view.head)
-            except Reverted:  # the EVM agrees with the solver
+            except Reverted as error:  # in play with an honest solver: the EVM agrees with it
+                self.refused = error
                 return game, Verdict.NONE
             self.moves.append(move.function)
         raise AssertionError(f"the game still goes on after {self.moves}")
@@ -105,7 +108,7 @@ def moot_game(scene: Stage, stranger: Client) -> int:
     game, run = stranger.game, run_of(Conduct(executor=wrong))
     task = scene.post(challenge_period=6_000, solver_clock=6_000, challenger_clock=60)
     stranger.market.bid(task, TOKEN)
-    scene.devnet.skip(4)
+    scene.end_bidding(task)
     stranger.market.assign(task)
     roots = run.segment_roots()
     assert roots is not None
@@ -140,9 +143,10 @@ def test_a_strangers_moot_game_ends_no_solver(scene: Stage) -> None:
         state = stranger.game.game(moot)
         assert (state.verdict, state.phase, state.demand_open) == (Verdict.MOOT, Phase.CLOSED, 0)
         solver = Solver(scene)
-        task = scene.post()
+        task = scene.sold()
         scene.until_drawn(task)
         scene.attest(task)
+        scene.end_challenges(task)
         assert solver.join() is ExitCode.FINE
         assert scene.submitter.market.task(task).status is TaskStatus.SETTLED
     finally:
@@ -156,11 +160,11 @@ def test_a_false_solver_answers_until_it_is_slashed(scene: Stage) -> None:
     accuser = scene.client("dev:2")
     accuser.fund(1_000 * TOKEN)
     try:
-        task = scene.post(challenge_period=60, attest_period=50)
+        task = scene.sold()
         scene.until(task, submitted)
         challenge = Challenge(accuser, task, run_of(Conduct()))
         _, verdict = challenge.play()
-        assert verdict is Verdict.SOLVER_FALSE
+        assert verdict is Verdict.SOLVER_FALSE, challenge.refused
         assert challenge.moves[-1] == "judge"
         assert {"demand", "selectSegment", "selectStep"} <= set(challenge.moves)
         assert scene.until(task, over).status is TaskStatus.SLASHED
@@ -177,12 +181,15 @@ def test_an_honest_solver_outlasts_a_false_accuser_and_is_paid(scene: Stage) -> 
     accuser = scene.client("dev:2")
     accuser.fund(1_000 * TOKEN)
     try:
-        task = scene.post(challenger_clock=4, challenge_period=16, attest_period=12)
+        task = scene.sold()
         scene.until_drawn(task)
         scene.attest(task)
         challenge = Challenge(accuser, task, run_of(Conduct(executor=wrong)))
         game, verdict = challenge.play()
         assert verdict is Verdict.NONE
+        assert challenge.refused is not None
+        assert challenge.refused.name == "ElementAgrees"
+        scene.end_challenges(task)  # the accuser's clock is shorter
         assert solver.join() is ExitCode.FINE
         assert scene.submitter.game.game(game).verdict is Verdict.CHALLENGER_SILENT
         assert scene.submitter.market.task(task).status is TaskStatus.SETTLED

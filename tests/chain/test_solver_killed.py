@@ -54,21 +54,24 @@ def configured(scene: Stage) -> None:
 def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Path) -> None:
     with stage(tmp_path) as scene:
         configured(scene)
-        task = scene.post(segments=SEGMENTS, bidding_period=20, training_period=120)
+        task = scene.post(segments=SEGMENTS)
         solver = development_account(1, scene.devnet.chain_id).address
         points: list[Callable[[TaskView], bool]] = [
-            lambda view: view.solver != NOBODY,
             lambda view: view.status is TaskStatus.TRAINING,
             lambda view: view.size > 0,
             lambda view: view.size > 2 or view.status is not TaskStatus.TRAINING,
             submitted,
         ]
+        with started(scene):
+            scene.until(task, lambda view: view.solver != NOBODY, 90)
+        scene.end_bidding(task)
         for reached in points:
             with started(scene):
                 scene.until(task, reached, 90)
         with started(scene):
             scene.until_drawn(task)
         scene.attest(task)
+        scene.end_challenges(task)
         with started(scene) as process:
             _, log = process.communicate(timeout=90)
         assert process.returncode == 0, log
@@ -88,10 +91,12 @@ def test_killed_while_it_keeps_a_checkpoint_nothing_is_announced_that_is_not_the
     """Between the hash, the files and the row; while the training is segments ahead. Then a restart finishes."""
     with stage(tmp_path) as scene:
         configured(scene)
-        task = scene.post(segments=SEGMENTS, bidding_period=20, training_period=120)
+        task = scene.post(segments=SEGMENTS)
         for moment, number in (("rename", 14), ("row", 3), ("put", 8), ("known", 2)):
             kill = f"from tests.unit.solver import killing; killing.install({moment!r}, {number})"
             with started(scene, kill) as process:
+                if scene.submitter.market.task(task).status is TaskStatus.BIDDING:
+                    scene.end_bidding(task)
                 assert process.wait(90) == -signal.SIGKILL
             (file,) = scene.home.root.rglob("solver.sqlite")
             with closing(sqlite3.connect(file)) as database:
@@ -113,7 +118,7 @@ def test_asked_to_stop_it_stops_and_says_what_is_at_stake(tmp_path: Path) -> Non
     with stage(tmp_path) as scene:
         configured(scene)
         with started(scene) as process:
-            task = scene.post(bidding_period=20)
+            task = scene.sold()
             scene.until(task, submitted)
             process.send_signal(signal.SIGTERM)
             _, log = process.communicate(timeout=30)

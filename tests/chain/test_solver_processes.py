@@ -29,10 +29,11 @@ def test_a_solver_with_two_processes_is_paid(
         terms = committed_terms(load_bundle(folder)) | {"bundle_hash": hash_, "bundle": folder.as_uri()}
         solver = Solver(scene, processes=2)
         try:
-            task = scene.post(segments=SEGMENTS, segment_steps=STEPS, training_period=120, **terms)
+            task = scene.sold(segments=SEGMENTS, segment_steps=STEPS, **terms)
             view = scene.until(task, submitted, 120)
             scene.until_drawn(task)
             scene.attest(task)
+            scene.end_challenges(task)
             assert solver.join() is ExitCode.FINE
         finally:
             solver.close()

@@ -38,13 +38,14 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 def test_an_honest_solver_is_paid_and_serves_the_result(scene: Stage, tmp_path: Path) -> None:
     solver = Solver(scene)
     try:
-        task = scene.post()
+        task = scene.sold()
         scene.until(task, submitted)
         scene.until_drawn(task)
         scene.attest(task)
         url = scene.submitter.market.read("endpointOf", solver.client.address)
         result = httpx.get(f"{url}/tasks/{task}/result").json()
         overview = httpx.get(f"{url}/tasks/{task}").json()
+        scene.end_challenges(task)
         assert solver.join() is ExitCode.FINE
     finally:
         solver.close()
@@ -71,7 +72,7 @@ def elsewhere(_work: Work, initial: State) -> State:
 def test_a_run_from_another_initial_state_is_refused_and_ends_the_solver(scene: Stage) -> None:
     solver = Solver(scene, Conduct(start=elsewhere))
     try:
-        task = scene.post()
+        task = scene.sold()
         ended = solver.join()
     finally:
         solver.close()
@@ -93,7 +94,7 @@ def test_a_solver_that_is_late_loses_the_penalty_and_gets_the_rest_back(scene: S
     slow = Conduct(executor=lambda work: Slow(work.program, work.fixed, Interpreter(work.kernels)))
     solver = Solver(scene, slow)
     try:
-        task = scene.post(training_period=3)
+        task = scene.sold(training_period=3)
         view = scene.until(task, over)
         assert view.status is TaskStatus.REFUNDED
         assert solver.join() is ExitCode.FINE
@@ -126,7 +127,7 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
 
     solver = Solver(scene, Conduct(executor=stuck), once=False, progress_every=1)
     try:
-        task = scene.post(training_period=8)
+        task = scene.sold(training_period=8)
         late = scene.until(task, lambda view: view.status is TaskStatus.TRAINING).train_until
         scene.until(task, lambda _view: scene.submitter.now() > late)
         go.set()
@@ -157,7 +158,7 @@ def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
     rival.fund(2_000 * TOKEN)
     mine = solver.client.address
     try:
-        task = scene.post(bidding_period=40)
+        task = scene.post()
         assert scene.until(task, lambda view: view.solver == mine).price == 90 * TOKEN
         rival.market.bid(task, 80 * TOKEN)
         assert scene.until(task, lambda view: view.solver == mine).price == 76 * TOKEN
@@ -187,8 +188,8 @@ def test_a_server_that_never_answers_keeps_nobody_from_other_work(scene: Stage) 
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         solver = Solver(scene, once=False)
         try:
-            stuck = scene.post(bidding_period=60, bundle=url)
-            task = scene.post(bidding_period=20)
+            stuck = scene.post(bundle=url)
+            task = scene.post()
             scene.until(task, lambda view: view.solver == solver.client.address, 15)
             assert int(scene.submitter.market.task(stuck).solver, 16) == 0
         finally:

@@ -84,7 +84,7 @@ def test_a_challenge_survives_kills(scene: Stage, tmp_path: Path) -> None:
     try:
         until_registered(scene)
         solver = Solver(scene, Conduct(executor=cheats))
-        task = scene.post(challenge_period=60, solver_clock=60, challenger_clock=60)
+        task = scene.sold()
         for name in KILLED_AFTER:
             wait(lambda name=name: events(scene)[name] > 0, 90)  # type: ignore[misc]
             verifier.kill()

@@ -93,7 +93,10 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(scene: Stage) -> No
     until_registered(scene)
     solver = Solver(scene)
     try:
-        task = scene.post()
+        task = scene.sold()
+        scene.until_drawn(task)
+        wait(lambda: all(duty.attested for duty in scene.submitter.audit.duties(task)))
+        scene.end_challenges(task)
         assert watcher.join() is ExitCode.FINE
         assert solver.join() is ExitCode.FINE
         view = scene.submitter.market.task(task)
@@ -116,7 +119,7 @@ def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None
     conduct = SolverConduct(executor=cheats) if serving else SolverConduct(executor=cheats, app=says_nothing)
     solver = Solver(scene, conduct)
     try:
-        task = scene.post(challenge_period=20)
+        task = scene.sold()
         view = scene.until(task, over, 90)
         game = scene.submitter.game.game(1)
         assert watcher.join() is ExitCode.FRAUD
@@ -133,7 +136,7 @@ def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage
     until_registered(scene)
     solver = Solver(scene, SolverConduct(executor=cheats))
     try:
-        task = scene.post()
+        task = scene.sold(challenger_clock=20, attest_period=6, challenge_period=10)
         assert watcher.join() is ExitCode.FINE
         view = scene.submitter.market.task(task)
     finally:
@@ -149,10 +152,11 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> 
     until_registered(scene)
     solver = Solver(scene)
     try:
-        task = scene.post(verifiers=1, challenger_clock=5)
+        task = scene.sold(challenger_clock=5)
         wait(lambda: scene.submitter.game.games() > 0)
         wait(lambda: scene.submitter.game.game(1).verdict is not Verdict.NONE)
         game = scene.submitter.game.game(1)
+        scene.end_challenges(task)
         assert scene.until(task, over).status is not TaskStatus.SLASHED
         assert watcher.join() is ExitCode.FRAUD
     finally:
