@@ -104,7 +104,8 @@ def test_a_killed_worker_ends_all_and_is_named(tmp_path: Path) -> None:
 
 
 PARENT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, with all it starts
 from pathlib import Path
 from protocol.workers import Workers
 from tests.unit.parallel import tasks
