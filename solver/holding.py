@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import shutil
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from protocol.bundles import Bundle, hold_bundle
+from protocol.bundles import Bundle, BundleError, hold_bundle
 from protocol.bundles.write import MANIFEST
 from protocol.task import Terms
 from solver.desk import Desk
@@ -35,11 +36,16 @@ def weigh(desk: Desk, terms: Terms, seconds: float) -> None:
     """
     limits = desk.limits(seconds)
     held, _ = _folders(desk, terms)
-    if (held / MANIFEST).is_file():
-        hold_bundle(desk.home.bundles, terms, limits)
-    else:
+    if not (held / MANIFEST).is_file():
         room = min(limits.total_bytes, desk.room())
-        hold_bundle(desk.candidates, terms, replace(limits, total_bytes=room))
+        try:
+            hold_bundle(desk.candidates, terms, replace(limits, total_bytes=room))
+            return
+        except (BundleError, OSError):
+            # Another task of the same bundle may have been won meanwhile: then its files are held now.
+            if not (held / MANIFEST).is_file():
+                raise
+    hold_bundle(desk.home.bundles, terms, limits)
 
 
 class Candidates:
@@ -77,9 +83,13 @@ def _folders(desk: Desk, terms: Terms) -> tuple[Path, Path]:
 
 
 def _take_over(weighed: Path, held: Path) -> None:
-    """Move a weighed bundle, file by file: another party may be fetching the same. The manifest goes last, so that what
-    is named is complete.
+    """Move a weighed bundle: at once, or file by file where another party is fetching the same, the manifest last. So
+    what is named is complete, and whoever misses a file at the one place finds all at the other.
     """
+    with suppress(OSError):  # where there are files already
+        held.parent.mkdir(parents=True, exist_ok=True)
+        weighed.rename(held)
+        return
     for path in sorted(weighed.rglob("*"), key=lambda path: path.name == MANIFEST):
         if path.is_file():
             place = held / path.relative_to(weighed)

@@ -143,6 +143,7 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         # No solver is there yet, so the task stays without a result however long the command takes.
         _, refusal = submitter.run("result", str(unsold["task"]), "--output", str(tmp_path / "out"), code=2)
         assert "expected a submitted or settled task" in refusal
+        scene.devnet.skip(61)  # its bidding is over, so the solver is free for the next one
         solver = Solver(scene, once=False)
         posted, _ = submitter.run("submit", str(submitter.file), "--bundles-url", bundles, "--json")
         task = posted["task"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from protocol.bundles import Bundle, BundleTooLarge, committed_terms, write_bundle
+from protocol.bundles import Bundle, BundleTooLarge, committed_terms, hold_bundle, write_bundle
 from protocol.commitments.tensors import Tensor
 from protocol.runtime.home import Home
 from protocol.task import Terms
@@ -65,6 +65,26 @@ def test_what_was_weighed_is_held_without_asking_the_submitter_again(
     assert (held / "manifest.json").exists()
     assert not weighed.exists()
     assert hold(desk, posted).name == "tiny"
+
+
+def test_a_bundle_of_two_tasks_is_found_by_one_while_the_other_takes_it_over(
+    desk: Desk, posted: Terms, served: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, weighed = places(desk, posted)
+    weigh(desk, posted, 60)
+    rmtree(served)
+    looked: list[Path] = []
+
+    def interrupted(bundles: Path, *rest: Any) -> Bundle:
+        looked.append(bundles)
+        if len(looked) == 1:
+            hold(desk, posted)  # the first task was won
+            assert not weighed.exists()
+        return hold_bundle(bundles, *rest)
+
+    monkeypatch.setattr("solver.holding.hold_bundle", interrupted)
+    weigh(desk, posted, 60)
+    assert looked == [desk.candidates, held.parent, held.parent]
 
 
 def test_a_move_that_was_cut_off_goes_on(desk: Desk, posted: Terms, served: Path) -> None:
