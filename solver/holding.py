@@ -83,8 +83,8 @@ def _folders(desk: Desk, terms: Terms) -> tuple[Path, Path]:
 
 
 def _take_over(weighed: Path, held: Path) -> None:
-    """Move a weighed bundle: at once, or file by file where another party is fetching the same, the manifest last. So
-    what is named is complete, and whoever misses a file at the one place finds all at the other.
+    """Move a weighed bundle at once: whoever misses a file at the one place finds all at the other. Where another party
+    is fetching the same, file by file, the manifest last, so that what is named is complete.
     """
     with suppress(OSError):  # where there are files already
         held.parent.mkdir(parents=True, exist_ok=True)
