@@ -66,7 +66,7 @@ contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 
 demo: setup
 	$(MAKE) --no-print-directory contracts
-	$(BIN)/assay demo
+	$(BIN)/python -m examples.demo
 
 lint: lint-python lint-contracts
 
@@ -110,7 +110,7 @@ bench: setup
 # --fresh: what other code has played is played anew; rows of the same question stay.
 studies: $(PYTHON_READY)
 	$(BIN)/sim run all --fresh --strict
-	$(BIN)/python -m sim.page
+	$(BIN)/python -m sim.economics_page
 
 clean:
 	rm -rf build .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,1 +1,1 @@
-"""The submitter's side: development chain, deployment, tasks, results and the demonstration."""
+"""The submitter's side: development chain, deployment, tasks and results."""

@@ -9,7 +9,7 @@ import typer
 
 from assay import housekeeping
 from assay.options import DryRunOption, PortOption, desk_of, errors_reported
-from protocol.runtime.options import (
+from protocol.node.options import (
     AccountOption,
     DeploymentOption,
     DevAccountOption,
@@ -70,8 +70,8 @@ def deploy(
 
     with errors_reported():
         name = chosen_account(account, dev_account)
-        desk = desk_of("deploy", home, as_json, rpc=rpc, account=name, password_file=password_file)
-        commands.deploy_contracts(desk, token, parameters, dry_run)
+        context = desk_of("deploy", home, as_json, rpc=rpc, account=name, password_file=password_file)
+        commands.deploy_contracts(context, token, parameters, dry_run)
 
 
 @app.command()
@@ -91,10 +91,10 @@ def mint(
 
     with errors_reported():
         name = chosen_account(account, dev_account)
-        desk = desk_of(
+        context = desk_of(
             "mint", home, as_json, rpc=rpc, account=name, password_file=password_file, deployment=deployment
         )
-        commands.mint(desk, to, amount)
+        commands.mint(context, to, amount)
 
 
 @app.command()
@@ -128,7 +128,7 @@ def submit(
 
     with errors_reported():
         name = chosen_account(account, dev_account)
-        desk = desk_of(
+        context = desk_of(
             "submit",
             home,
             as_json,
@@ -138,7 +138,7 @@ def submit(
             deployment=deployment,
             bundles_url=bundles_url,
         )
-        commands.submit(desk, file, dry_run)
+        commands.submit(context, file, dry_run)
 
 
 @app.command()
@@ -170,18 +170,5 @@ def result(
     from assay import commands
 
     with errors_reported():
-        desk = desk_of("result", home, as_json, rpc=rpc, deployment=deployment)
-        commands.result(desk, task, output, evaluate)
-
-
-@app.command()
-def demo(
-    folder: Annotated[Path, typer.Option(help="Folder for logs and the report.")] = Path("build/demo"),
-    as_json: JsonOption = False,
-) -> None:
-    """Eleven stories on a development chain of their own: honest, cheating and falsely accused solvers."""
-    from assay import commands
-
-    with errors_reported():
-        code = commands.demo(desk_of("demo", folder / "home" / "demo", as_json), folder)
-    raise typer.Exit(int(code))
+        context = desk_of("result", home, as_json, rpc=rpc, deployment=deployment)
+        commands.result(context, task, output, evaluate)

@@ -19,18 +19,17 @@ from protocol.chain.deployment import deployment_file, earlier_deployment, kept_
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN, load_parameters
 from protocol.chain.transactions import Sender
-from protocol.runtime.exits import ExitCode
-from protocol.runtime.home import Home
-from protocol.runtime.http import require_public
-from protocol.runtime.output import Output
-from protocol.runtime.settings import load
-from protocol.runtime.stopping import Stop
+from protocol.node.home import Home
+from protocol.node.http import require_public
+from protocol.node.output import Output
+from protocol.node.settings import load
+from protocol.node.stopping import Stop
 
 PURSE = 100_000
 """Tokens that every development account gets from a deployment on a development chain."""
 
 
-class Desk:
+class Context:
     """One command's home folder, settings and output."""
 
     def __init__(self, home: Home, flags: Mapping[str, object | None], output: Output) -> None:
@@ -46,25 +45,25 @@ class Desk:
         return connect(settings.rpc, settings.deployment, name, password_file=settings.password_file)
 
 
-def devnet(desk: Desk, port: int, block_time: int, log: Path | None) -> None:
+def devnet(context: Context, port: int, block_time: int, log: Path | None) -> None:
     """Run a development chain until stopped."""
     stop = Stop()
     stop.on_signals()
     with Devnet(port, block_time or None, log=log) as chain:
-        desk.output.say(f"{chain.client} at {chain.url}, chain {chain.chain_id}; Ctrl-C ends it")
-        desk.output.result(
+        context.output.say(f"{chain.client} at {chain.url}, chain {chain.chain_id}; Ctrl-C ends it")
+        context.output.result(
             {"url": chain.url, "chain_id": chain.chain_id, "pid": chain.pid, "client": chain.client}
         )
         while not stop.wait(2.0):
             chain.connection.block()  # raises RpcUnavailable if anvil has ended by itself
 
 
-def deploy_contracts(desk: Desk, token: str | None, parameters: str | None, dry_run: bool) -> None:
+def deploy_contracts(context: Context, token: str | None, parameters: str | None, dry_run: bool) -> None:
     """Deploy to the chain at `rpc`, write the deployment file; on a development chain give out test tokens.
 
     `parameters` names a preset or a file; without it a development chain gets its own, any other the recommended ones.
     """
-    settings, output = desk.settings, desk.output
+    settings, output = context.settings, context.output
     connection = Connection(settings.rpc)
     chosen = parameters or ("devnet" if connection.chain_id == DEVELOPMENT_CHAIN else "recommended")
     fixed = load_parameters(chosen)
@@ -89,7 +88,7 @@ def deploy_contracts(desk: Desk, token: str | None, parameters: str | None, dry_
     with Sender(connection, account) as sender:
         made = deploy(sender, fixed, token)
     if token is None and connection.chain_id == DEVELOPMENT_CHAIN:
-        with desk.client(account=True) as client, ThreadPoolExecutor(DEVELOPMENT_ACCOUNTS) as pool:
+        with context.client(account=True) as client, ThreadPoolExecutor(DEVELOPMENT_ACCOUNTS) as pool:
             everybody = (development_account(i, connection.chain_id) for i in range(DEVELOPMENT_ACCOUNTS))
             list(pool.map(lambda who: client.token.mint(str(who.address), PURSE * TOKEN), everybody))
         output.say(f"{PURSE:,} test tokens to each of the {DEVELOPMENT_ACCOUNTS} development accounts")
@@ -102,41 +101,41 @@ def deploy_contracts(desk: Desk, token: str | None, parameters: str | None, dry_
     output.result({"file": str(file), **made.model_dump(mode="json")})
 
 
-def mint(desk: Desk, account: str, amount: int) -> None:
+def mint(context: Context, account: str, amount: int) -> None:
     """Make test tokens for an address or a development account."""
-    with desk.client(account=True) as client:
+    with context.client(account=True) as client:
         address = account
         if account.startswith("dev:"):
             address = str(open_account(account, client.connection.chain_id).address)
         client.token.mint(address, amount * TOKEN)
-    desk.output.say(f"{amount:,} test tokens to {address}")
-    desk.output.result({"account": address, "amount": amount * TOKEN})
+    context.output.say(f"{amount:,} test tokens to {address}")
+    context.output.result({"account": address, "amount": amount * TOKEN})
 
 
-def serve(desk: Desk) -> None:
+def serve(context: Context) -> None:
     """Serve the bundles under the home folder until stopped."""
     from assay.serving import application
-    from protocol.runtime.http import bind, server, url_of
+    from protocol.node.http import bind, server, url_of
 
-    settings = desk.settings
+    settings = context.settings
     bound = bind(settings.host, settings.port)
     port = bound.getsockname()[1]
-    desk.output.say(f"bundles of {desk.home.bundles} at {url_of(settings.host, port)}/bundles/")
-    server(application(desk.home.bundles)).run(sockets=[bound])
+    context.output.say(f"bundles of {context.home.bundles} at {url_of(settings.host, port)}/bundles/")
+    server(application(context.home.bundles)).run(sockets=[bound])
 
 
-def submit(desk: Desk, file: Path, dry_run: bool) -> None:
+def submit(context: Context, file: Path, dry_run: bool) -> None:
     """Capture the task in a file, write its bundle, post it."""
     from assay import submitting
     from assay.description import read
 
-    settings, output = desk.settings, desk.output
+    settings, output = context.settings, context.output
     description = read(file)
     if not dry_run:
         _require_announceable(settings)
     for line in submitting.recommendations(description):
         output.say(line)
-    prepared = submitting.prepare(description, desk.home)
+    prepared = submitting.prepare(description, context.home)
     terms = prepared.terms(settings.bundle_base)
     step, cost = prepared.bundle.step, prepared.bundle.cost
     output.say(
@@ -151,11 +150,11 @@ def submit(desk: Desk, file: Path, dry_run: bool) -> None:
     if submitting.is_private(terms):
         allowed = f'bundles = ["{settings.bundle_base}/"]'
         output.say(f"that is a private network: only those read there whose config.toml has {allowed}")
-    with desk.client(account=True) as client:
+    with context.client(account=True) as client:
         if submitting.is_posted(client, terms):
             output.say("a command that was cut short has sent these terms; this one waits for their task")
         task = submitting.post(client, terms)
-        submitting.remember(desk.home, client, task, file)
+        submitting.remember(context.home, client, task, file)
     output.say(f"task {task} posted; follow it with `assay status {task}`")
     output.result({"task": task, "sent": True, "terms": asdict(terms)})
 
@@ -169,32 +168,32 @@ def _require_announceable(settings: AssaySettings) -> None:
             require_public(settings.bundle_base, "--bundles-url")
 
 
-def status(desk: Desk, task: int | None) -> None:
+def status(context: Context, task: int | None) -> None:
     """Say where one task, or every task, stands."""
     from assay.status import report
 
-    with desk.client() as client:
+    with context.client() as client:
         tasks = list(range(1, client.market.tasks() + 1)) if task is None else [task]
         reports = report(client, tasks)
     for found in reports:
         for line in found.lines():
-            desk.output.say(line)
+            context.output.say(line)
     if not reports:
-        desk.output.say("no task was posted yet")
-    desk.output.result([asdict(found) for found in reports])
+        context.output.say("no task was posted yet")
+    context.output.result([asdict(found) for found in reports])
 
 
-def result(desk: Desk, task: int, folder: Path, evaluate: bool) -> None:
+def result(context: Context, task: int, folder: Path, evaluate: bool) -> None:
     """Fetch a task's result, check it against the chain, write it, say its metrics."""
     from assay import results, submitting
     from assay import source as sources
     from assay.description import read
-    from protocol.bundles import Limits
+    from protocol.tasks.bundles import Limits
 
-    output = desk.output
-    with desk.client() as client:
-        found = results.fetch(client, desk.home, task, Limits(allowed=desk.settings.bundles))
-        file = submitting.recall(desk.home, client, task)
+    output = context.output
+    with context.client() as client:
+        found = results.fetch(client, context.home, task, Limits(allowed=context.settings.bundles))
+        file = submitting.recall(context.home, client, task)
     path = results.save(found, folder)
     metrics = dict(found.metrics)
     if evaluate and file is not None:
@@ -206,12 +205,3 @@ def result(desk: Desk, task: int, folder: Path, evaluate: bool) -> None:
     for name, value in metrics.items():
         output.say(f"  {name} {value:.6g}")
     output.result({"task": task, "file": str(path), "final": found.final, "metrics": metrics})
-
-
-def demo(desk: Desk, folder: Path) -> ExitCode:
-    """Play the eleven stories on a chain of their own."""
-    from assay.demo.command import demo as play
-
-    code, report = play(desk.output.say, folder)
-    desk.output.result(report)
-    return code

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from assay.errors import DescriptionError
 from protocol.chain.parameters import TOKEN
 from protocol.chain.recommendation import recommended_terms
-from protocol.task import MAX_DRAWS, MAX_SEGMENT_STEPS, MAX_SEGMENTS
+from protocol.tasks.task import MAX_DRAWS, MAX_SEGMENT_STEPS, MAX_SEGMENTS
 
 MAX_BYTES = 1 << 20
 

@@ -1,6 +1,6 @@
 """Errors of the submitter's tools. All are the operator's: one line that says what was expected, what came, what to do.
 
-OperatorError (protocol.runtime.exits)
+OperatorError (protocol.node.exits)
 └── AssayError
     ├── DescriptionError     the file that describes a task
     ├── SourceError          the Python file that builds it, or what that returned
@@ -12,7 +12,7 @@ OperatorError (protocol.runtime.exits)
 
 from __future__ import annotations
 
-from protocol.runtime.exits import ExitCode, OperatorError
+from protocol.node.exits import ExitCode, OperatorError
 
 
 class AssayError(OperatorError):

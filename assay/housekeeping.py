@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from assay.options import errors_reported
-from protocol.runtime.options import HomeOption, JsonOption, PasswordOption, at_home
+from protocol.node.options import HomeOption, JsonOption, PasswordOption, at_home
 
 account = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Encrypted key files under the home folder."
@@ -24,7 +24,7 @@ def account_new(
 ) -> None:
     """Make an account; its key is encrypted with a password that is asked for."""
     from protocol.chain.accounts import create_account
-    from protocol.runtime.output import Output
+    from protocol.node.output import Output
 
     with errors_reported():
         at_home(home)
@@ -38,7 +38,7 @@ def account_new(
 def account_list(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Names of the accounts under the home folder."""
     from protocol.chain.accounts import list_accounts
-    from protocol.runtime.output import Output
+    from protocol.node.output import Output
 
     with errors_reported():
         at_home(home)
@@ -53,8 +53,8 @@ def account_list(home: HomeOption = None, as_json: JsonOption = False) -> None:
 def config_show(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Every setting of `assay`, its value and its source."""
     from assay.settings import AssaySettings
-    from protocol.runtime.output import Output
-    from protocol.runtime.settings import load
+    from protocol.node.output import Output
+    from protocol.node.settings import load
 
     with errors_reported():
         rows = load(AssaySettings, "assay", at_home(home).config, {}).rows()

@@ -1,4 +1,4 @@
-"""What several commands of `assay` share besides `protocol.runtime.options`. Nothing heavy is imported here."""
+"""What several commands of `assay` share besides `protocol.node.options`. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.runtime.exits import reported
-from protocol.runtime.options import at_home
+from protocol.node.exits import reported
+from protocol.node.options import at_home
 
 if TYPE_CHECKING:
-    from assay.commands import Desk
+    from assay.commands import Context
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Do all but send transactions.")]
 PortOption = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")]
 
 
-def desk_of(command: str, home: Path | None, as_json: bool, **flags: object | None) -> Desk:
+def desk_of(command: str, home: Path | None, as_json: bool, **flags: object | None) -> Context:
     """What a command works with. Raises SettingsError."""
-    from assay.commands import Desk
-    from protocol.runtime.output import Output
+    from assay.commands import Context
+    from protocol.node.output import Output
 
-    return Desk(at_home(home), flags, Output(command, as_json))
+    return Context(at_home(home), flags, Output(command, as_json))
 
 
 def errors_reported() -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ from fastapi import FastAPI, HTTPException
 from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse
 
-from protocol.bundles.write import BLOBS, MANIFEST
+from protocol.tasks.bundles.write import BLOBS, MANIFEST
 
 Digest = Annotated[str, PathParameter(pattern=r"^[0-9a-f]{64}$")]
 Prefix = Annotated[str, PathParameter(pattern=r"^[0-9a-f]{2}$")]

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from protocol.runtime.http import url_of
+from protocol.node.http import url_of
 
 
 class AssaySettings(BaseModel):

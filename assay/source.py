@@ -15,14 +15,14 @@ from assay.errors import SourceError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from protocol.program.capture import CapturedStep
+    from protocol.capture import CapturedStep
 
 MODULE = "assay_task_source"
 
 
 def build(description: Description) -> CapturedStep:
     """The captured step of all K C steps. Raises SourceError, and CaptureError for operations that have no program."""
-    from protocol.program.capture import CapturedStep
+    from protocol.capture import CapturedStep
 
     name = description.task.build
     function = _function(description.source, name)
@@ -37,7 +37,7 @@ def build(description: Description) -> CapturedStep:
     if not isinstance(captured, CapturedStep):
         raise SourceError(
             f"{description.source}, {name}: expected it to return a captured step, got {type(captured).__name__}; "
-            "return what protocol.program.capture.capture gives"
+            "return what protocol.capture.capture gives"
         )
     return captured
 

@@ -13,15 +13,15 @@ from typing import Any
 from assay.description import AMOUNTS, Description
 from assay.errors import NobodyAudits, NotEnoughTokens, NotServed
 from assay.source import build
-from protocol.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
-from protocol.bundles.sources import open_source
-from protocol.bundles.write import MANIFEST
 from protocol.chain.client import Client
 from protocol.chain.parameters import RECOMMENDED, TOKEN
 from protocol.chain.recommendation import Recommended
 from protocol.commitments.atomic import write_atomically
-from protocol.runtime.home import Home
-from protocol.task import Terms
+from protocol.node.home import Home
+from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
+from protocol.tasks.bundles.sources import open_source
+from protocol.tasks.bundles.write import MANIFEST
+from protocol.tasks.task import Terms
 
 SERVED_SECONDS = 10.0
 """For the bundle server to answer: it may be starting."""

@@ -24,9 +24,9 @@ from benchmarks import (
     tracing,
     training,
 )
+from benchmarks.environment import where
 from benchmarks.measure import Row
-from benchmarks.place import where
-from protocol.runtime.process import keep_memory
+from protocol.node.process import keep_memory
 
 GROUPS = {
     "capturing": capturing.rows,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from benchmarks.measure import Row, seconds
-from protocol.program.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, capture
 
 LAYERS = 4
 BATCH, LENGTH = 4, 256

@@ -20,15 +20,15 @@ import torch
 
 from benchmarks.gpt import captured
 from benchmarks.measure import Action, Row, in_use, interleaved, middle, seconds
+from protocol.capture import CapturedStep
 from protocol.commitments import BlobStore, Tree, tensor_root
-from protocol.program.capture import CapturedStep
+from protocol.execution.replay import HonestExecutor
+from protocol.node.database import Identity
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
-from protocol.replay import HonestExecutor
-from protocol.runtime.database import Identity
 from solver.database import Database, Stage
 from solver.pipeline import Pipeline
-from solver.record import Record
+from solver.run_store import RunStore
 
 TENSOR_BYTES = 32 << 20
 LEAVES = 1_000_000
@@ -77,8 +77,8 @@ def _training_rows(step: CapturedStep, threads: int) -> list[Row]:
         for _ in range(STEPS):
             state = step.step(state)
 
-    with kept_runs(step) as record:
-        pipeline = Pipeline(record)
+    with kept_runs(step) as run_store:
+        pipeline = Pipeline(run_store)
 
         def beside() -> None:
             pipeline.put(state)
@@ -86,7 +86,7 @@ def _training_rows(step: CapturedStep, threads: int) -> list[Row]:
             pipeline.drain()
 
         def in_line() -> None:
-            record.append(state)
+            run_store.append(state)
             train()
 
         ways: dict[str, Action] = {"beside it": beside, "in line with it": in_line}
@@ -131,28 +131,28 @@ def peak(how: str) -> int:
     """Bytes that this process held at most in four segments of two steps."""
     step = captured(SIZE)
     state: State = step.initial_state(seed=1)
-    with kept_runs(step) as record:
-        pipeline = Pipeline(record)
+    with kept_runs(step) as run_store:
+        pipeline = Pipeline(run_store)
         for _ in range(4):
             for _ in range(STEPS):
                 state = step.step(state)
             if how == "beside":
                 pipeline.put(state)
             else:
-                record.append(state)
+                run_store.append(state)
         pipeline.close()
     return in_use("VmHWM")
 
 
 @contextmanager
-def kept_runs(step: CapturedStep) -> Iterator[Record]:
-    """A record of its own on this machine's disk."""
+def kept_runs(step: CapturedStep) -> Iterator[RunStore]:
+    """A run_store of its own on this machine's disk."""
     with tempfile.TemporaryDirectory() as name:
         database = Database(Path(name) / "solver.sqlite", Identity("", "", ""))
         database.put(1, Stage.TRAINING)
         executor = HonestExecutor(step.step_program, step.fixed, Interpreter())
         store = BlobStore(Path(name) / "blobs")
-        yield Record(1, step.step_program, step.fixed, executor, 1_000_000, SEGMENT_STEPS, database, store)
+        yield RunStore(1, step.step_program, step.fixed, executor, 1_000_000, SEGMENT_STEPS, database, store)
         database.close()
 
 

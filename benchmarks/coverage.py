@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from examples import digits, gpt, resnet
-from protocol.program.capture import CapturedStep, Coverage, capture
-from protocol.program.capture.lowering import DEFAULT_REMEDY, REMEDIES, RULES, Rule
+from protocol.capture import CapturedStep, Coverage, capture
+from protocol.capture.lowering import DEFAULT_REMEDY, REMEDIES, RULES, Rule
 
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 REFUSED = "Refused: "

@@ -16,12 +16,12 @@ from torch import Tensor
 from benchmarks.gpt import TOKENS, captured
 from benchmarks.measure import Action, Row, middle, ratio_row, seconds, side_by_side
 from examples import gpt
-from protocol.device import DeviceExecutor
+from protocol.execution.device import DeviceExecutor
+from protocol.execution.replay import Work
 from protocol.numerics.contract import contract
-from protocol.numerics.kernels.choice import KERNELS, kernel_for
+from protocol.numerics.kernels.dispatch import KERNELS, kernel_for
 from protocol.program.library import kernels
 from protocol.program.step import State
-from protocol.replay import Work
 
 SHAPES = (
     ("11M GPT, hidden layer", 1, 2048, 1536, 384),

@@ -15,8 +15,7 @@ REPORT = Path("build/demo/report.json")
 
 def rows() -> list[Row]:
     """The largest transaction, the largest judgment, and the dispute with data served."""
-    assay = str(Path(sys.executable).parent / "assay")
-    subprocess.run([assay, "demo"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "examples.demo"], check=True, stdout=subprocess.DEVNULL)
     runs: list[dict[str, Any]] = json.loads(REPORT.read_text())["runs"]
     judged = [run for run in runs if run.get("game") and run["gas"]["judge"]]
     single = [gas for run in judged for gas in flat({k: v for k, v in run["gas"].items() if k != "total"})]

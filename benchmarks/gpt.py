@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.measure import Row, ratio_row, side_by_side
 from examples import gpt
-from protocol.program.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, capture
 from protocol.program.step import State
 
 TOKENS = 2048

@@ -52,10 +52,10 @@ def in_a_process(module: str, side: str, what: str) -> int:
 
 def exact(folder: str) -> int:
     """Bytes that the steps of a bundle need beyond the libraries."""
-    from protocol.bundles import load_bundle
+    from protocol.execution.replay import Work, honest_executor
+    from protocol.node.process import keep_memory
     from protocol.numerics.self_check import self_check
-    from protocol.replay import Work, honest_executor
-    from protocol.runtime.process import keep_memory
+    from protocol.tasks.bundles import load_bundle
 
     keep_memory()
     self_check()

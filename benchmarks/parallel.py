@@ -17,10 +17,10 @@ import torch
 
 from benchmarks.measure import Row, interleaved, ratio_row
 from examples import gpt
-from protocol.bundles import Bundle, write_bundle
-from protocol.program.capture import CapturedStep
+from protocol.capture import CapturedStep
+from protocol.execution.workers import Workers
 from protocol.program.step import State
-from protocol.workers import Workers
+from protocol.tasks.bundles import Bundle, write_bundle
 
 TOKENS = 2048
 SHAPES = {

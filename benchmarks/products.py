@@ -6,7 +6,7 @@ import torch
 
 from benchmarks.measure import Row, interleaved, ratio_row
 from protocol.numerics.contract import contract
-from protocol.numerics.kernels.choice import kernel_for
+from protocol.numerics.kernels.dispatch import kernel_for
 
 # (name, batch, M, N, K), rows side by side unless a name says otherwise: 2,048 tokens of width 384, six heads.
 SHAPES = (

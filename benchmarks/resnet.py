@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from benchmarks import memory
 from benchmarks.measure import Row, ratio_row, side_by_side
 from examples.resnet import BasicBlock
-from protocol.program.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, capture
 from protocol.program.step import State
 
 BATCH = 32
@@ -66,7 +66,7 @@ def rows() -> list[Row]:
 
 
 def _memory(where: str) -> Row:
-    from protocol.bundles import Bundle, write_bundle
+    from protocol.tasks.bundles import Bundle, write_bundle
 
     with tempfile.TemporaryDirectory() as folder:
         step = captured()

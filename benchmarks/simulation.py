@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import Action, Row, quartiles, side_by_side
-from protocol.runtime.process import keep_memory
+from protocol.node.process import keep_memory
 from sim.agents.population import population
 from sim.agents.solvers import Lazy
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, simulate
-from sim.setting import Setting
+from sim.parameters import Setting
 
 HERE = Path(__file__).parent
 ENVIRONMENT = HERE.parent / "build" / "rivals"

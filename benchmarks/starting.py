@@ -46,7 +46,7 @@ def rows() -> list[Row]:
 def write(folder: Path, name: str) -> None:
     """The bundle of a GPT's step, by the name of its size."""
     from benchmarks.gpt import captured
-    from protocol.bundles import Bundle, write_bundle
+    from protocol.tasks.bundles import Bundle, write_bundle
 
     step = captured(name)
     write_bundle(Bundle.of(name, step, step.initial_state(seed=1)), folder)
@@ -63,13 +63,13 @@ def _run(folder: str) -> dict[str, float]:
 
 def first_step(folder: Path, start: float) -> dict[str, float]:
     """Seconds from `start` to the end of the first step, and of every part."""
-    from protocol.runtime.process import importing, keep_memory
+    from protocol.node.process import importing, keep_memory
 
     keep_memory()
     with importing():
-        from protocol.bundles import load_bundle
+        from protocol.execution.replay import Work, honest_executor
         from protocol.numerics.self_check import self_check
-        from protocol.replay import Work, honest_executor
+        from protocol.tasks.bundles import load_bundle
 
     times = [start, time.monotonic()]
     bundle = load_bundle(folder)

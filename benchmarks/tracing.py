@@ -13,7 +13,7 @@ import torch
 
 from benchmarks.measure import Row, in_use, seconds
 from examples import gpt
-from protocol.program.capture import capture
+from protocol.capture import capture
 from protocol.program.execute import Interpreter
 from protocol.program.library import kernels
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from protocol.program.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, capture
 
 TRAINING_ROWS = 1_500
 """Of 1,797 images; the others are held out."""

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from protocol.program.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, capture
 
 VOCABULARY = 256
 """A token is a byte."""

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from examples import digits
-from protocol.program.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, capture
 
 BATCH = 32
 PEAK_RATE = 0.05

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from protocol.program.capture import capture
+    from protocol.capture import capture
 
 __all__ = ["capture"]
 
 
 def __getattr__(name: str) -> Any:
     if name == "capture":
-        from protocol.program.capture import capture
+        from protocol.capture import capture
 
         return capture
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.runtime.exits import ExitCode, OperatorError
+from protocol.node.exits import ExitCode, OperatorError
 
 
 def known(error: BaseException) -> ExitCode | None:
@@ -22,12 +22,12 @@ def known(error: BaseException) -> ExitCode | None:
         return ExitCode.RETRY
     if isinstance(error, ChainError):
         return ExitCode.HOPELESS
-    from protocol.bundles import BundleError
     from protocol.commitments import CommitmentError
-    from protocol.numerics.kernels.choice import NoKernel
+    from protocol.numerics.kernels.dispatch import NoKernel
     from protocol.numerics.self_check import SelfCheckError
     from protocol.program.errors import ProgramError
-    from protocol.task import TermsError
+    from protocol.tasks.bundles import BundleError
+    from protocol.tasks.task import TermsError
 
     if isinstance(error, (BundleError, CommitmentError, NoKernel, ProgramError, SelfCheckError, TermsError)):
         return ExitCode.HOPELESS

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.runtime.exits import ExitCode, reported
+from protocol.node.exits import ExitCode, reported
 
 if TYPE_CHECKING:
-    from protocol.runtime.output import Output
+    from protocol.node.output import Output
     from sim.commands import Asked
 
 app = typer.Typer(
@@ -160,7 +160,7 @@ def _play(asked: Asked, output: Output, strict: bool, *, sweeping: bool) -> Exit
 
 
 def _output(command: str, as_json: bool) -> Output:
-    from protocol.runtime.output import Output
+    from protocol.node.output import Output
 
     return Output(command, as_json)
 
@@ -169,8 +169,8 @@ def _errors_reported() -> AbstractContextManager[None]:
     """Run a command: errors end in one line and an exit code."""
 
     def known(error: BaseException) -> ExitCode | None:
-        from protocol.economics import StakeError
         from protocol.failures import known as known_of_all
+        from protocol.tasks.economics import StakeError
         from sim.theory import TheoryError
 
         hopeless = isinstance(error, (StakeError, TheoryError))

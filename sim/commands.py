@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from protocol.runtime.output import Output
-from protocol.runtime.process import keep_memory
+from protocol.node.output import Output
+from protocol.node.process import keep_memory
 from sim.errors import ResultsError, SweepError
+from sim.parameters import ALIASES, KNOWN
 from sim.results.folder import Folder
 from sim.results.manifest import NAME, manifest_of
 from sim.results.report import write_report
 from sim.results.results import Progress, Results, fill
-from sim.setting import ALIASES, KNOWN
 from sim.studies.catalogue import STUDIES
 from sim.studies.catalogue import study as found
 from sim.studies.study import Claim

@@ -1,6 +1,6 @@
 """Errors of the simulation. All are the operator's: one line that says what was expected, what came, what to do.
 
-OperatorError (protocol.runtime.exits)
+OperatorError (protocol.node.exits)
 └── SimError
     ├── SettingError      a parameter that does not exist, or a value that is impossible
     ├── SweepError        a sweep without points, or one that cannot be read
@@ -11,7 +11,7 @@ OperatorError (protocol.runtime.exits)
 
 from __future__ import annotations
 
-from protocol.runtime.exits import ExitCode, OperatorError
+from protocol.node.exits import ExitCode, OperatorError
 
 
 class SimError(OperatorError):

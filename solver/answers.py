@@ -1,6 +1,6 @@
 """Forms of an HTTP answer: canonical bytes whole or by chunk range, roots side by side, manifests.
 
-Parameters are types, so what does not fit never reaches a record.
+Parameters are types, so what does not fit never reaches a run_store.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from fastapi import HTTPException, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from protocol.commitments import CHUNK
-from solver.gate import Budget
+from solver.admission import Budget
 from solver.limits import Message, Receive, Send
-from solver.record import Record
+from solver.run_store import RunStore
 
 PIECE = 1 << 20  # bytes sent at a time
 LEAST_RATE = 1 << 20
@@ -74,13 +74,13 @@ def hashes(roots: Sequence[bytes], budget: Budget) -> Response:
     return Held(b"".join(roots), budget)
 
 
-def manifest(record: Record, number: int) -> dict[str, Any]:
+def manifest(run_store: RunStore, number: int) -> dict[str, Any]:
     """A checkpoint's tensors with their roots, as JSON holds them."""
     return {
         "version": 1,
-        "task": record.task,
+        "task": run_store.task,
         "checkpoint": number,
-        "state_root": "0x" + record.roots()[number].hex(),
+        "state_root": "0x" + run_store.roots()[number].hex(),
         "tensors": [
             {
                 "name": entry.name,
@@ -89,7 +89,7 @@ def manifest(record: Record, number: int) -> dict[str, Any]:
                 "root": "0x" + entry.root.hex(),
                 "bytes": entry.bytes,
             }
-            for entry in record.manifest(number)
+            for entry in run_store.manifest(number)
         ],
     }
 

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Thread
 
-from protocol.bundles import BundleError, BundleUnavailable
 from protocol.chain.errors import Reverted
 from protocol.chain.transactions import REORG_DEPTH
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.task import Terms, TermsError
+from protocol.tasks.bundles import BundleError, BundleUnavailable
+from protocol.tasks.task import Terms, TermsError
 from solver.bidding import Refusal, decide
+from solver.bundle_cache import Candidates, weigh
+from solver.context import Context
 from solver.database import Stage
-from solver.desk import Desk
-from solver.holding import Candidates, weigh
 
 FETCHES = 4
 """Bundles fetched at a time: as many slow servers as it takes to keep this solver from looking at other tasks."""
@@ -30,18 +30,18 @@ FETCHES = 4
 class Auction:
     """Bids from one account. What was refused or lost is kept in the database and not looked at again."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
-        self._bundles = Candidates(desk.candidates)
+        self._bundles = Candidates(context.candidates)
         self._swept = False
         self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
 
     def tick(self, take: bool) -> None:
         """Follow the standing bids and the lost ones; with `take` also look at new tasks, until one is bid on."""
-        market = self._desk.client.market
+        market = self._context.client.market
         if not self._swept:
             self._sweep()
         for task in self._standing():
@@ -63,34 +63,34 @@ class Auction:
         return self._staged(Stage.BID)
 
     def _staged(self, stage: Stage) -> list[int]:
-        return [row.task for row in self._desk.database.tasks() if row.stage is stage]
+        return [row.task for row in self._context.database.tasks() if row.stage is stage]
 
     def _sweep(self) -> None:
         """Delete the bundles of tasks that an earlier process weighed and did not bid on."""
         for task in [*self._standing(), *self._staged(Stage.OUTBID)]:
-            self._bundles.want(task, self._desk.client.market.terms(task).bundle_hash)
+            self._bundles.want(task, self._context.client.market.terms(task).bundle_hash)
         self._bundles.sweep()
         self._swept = True
 
     def _is_new(self, task: int) -> bool:
-        only = self._desk.settings.tasks
-        return (not only or task in only) and self._desk.database.task(task) is None
+        only = self._context.settings.tasks
+        return (not only or task in only) and self._context.database.task(task) is None
 
     def _consider(self, task: int) -> bool:
         """Bid on a new task, or note why not. True while it has to be looked at again."""
-        desk = self._desk
-        view = desk.client.market.task(task)
-        left = view.bids_until - desk.client.now()
+        context = self._context
+        view = context.client.market.task(task)
+        left = view.bids_until - context.client.now()
         if view.status is not TaskStatus.BIDDING or left < 0:
             return False
         try:
-            terms = desk.client.market.terms(task)
+            terms = context.client.market.terms(task)
             self._price(terms, view)  # before anything is fetched, the terms alone must promise a profit
             if not self._is_held(task, terms, left):
                 return True
             self._bid(task, terms, view)
         except BundleUnavailable as error:
-            desk.log.info("bundle not there yet", task=task, reason=str(error))
+            context.log.info("bundle not there yet", task=task, reason=str(error))
             return True
         except (BundleError, TermsError, _NotWorth) as error:
             self._refuse(task, str(error))
@@ -102,7 +102,7 @@ class Auction:
         if fetch is None:
             if len(self._fetches) < FETCHES:
                 self._bundles.want(task, terms.bundle_hash)
-                self._fetches[task] = _beside(lambda: weigh(self._desk, terms, max(1.0, left)))
+                self._fetches[task] = _beside(lambda: weigh(self._context, terms, max(1.0, left)))
             return False
         if not fetch.done():
             return False
@@ -114,8 +114,8 @@ class Auction:
         return True
 
     def _price(self, terms: Terms, view: TaskView) -> int:
-        client = self._desk.client
-        figures = self._desk.settings.figures(client.vault.free(client.address), self._desk.room())
+        client = self._context.client
+        figures = self._context.settings.figures(client.vault.free(client.address), self._context.room())
         others = int(view.solver, 16) != 0 and view.solver != client.address
         decision = decide(terms, figures, client.audit.live_verifiers(), view.price if others else None)
         if isinstance(decision, Refusal):
@@ -124,29 +124,29 @@ class Auction:
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
         """Bid; the row is written first, so that a bid that was sent is always followed."""
-        desk = self._desk
+        context = self._context
         price = self._price(terms, view)
-        desk.database.put(task, Stage.BID, f"{price} units")
+        context.database.put(task, Stage.BID, f"{price} units")
         try:
-            receipt = desk.client.market.bid(task, price)
+            receipt = context.client.market.bid(task, price)
         except Reverted as error:  # outbid or closed in between: `_follow` sees to it
-            desk.log.info("bid refused", task=task, error=error.name)
+            context.log.info("bid refused", task=task, error=error.name)
             return
-        desk.count("bid", receipt, task=task, price=str(price))
+        context.count("bid", receipt, task=task, price=str(price))
 
     def _follow(self, view: TaskView) -> None:
         """A task with a bid of one's own: assign it when bidding is over, answer a lower bid before."""
-        desk, task = self._desk, view.task
-        mine = view.solver == desk.client.address
+        context, task = self._context, view.task
+        mine = view.solver == context.client.address
         if view.status is TaskStatus.BIDDING:
-            if desk.client.now() > view.bids_until:
+            if context.client.now() > view.bids_until:
                 if mine:
-                    desk.send("assign", lambda: desk.client.market.assign(task), task=task)
+                    context.send("assign", lambda: context.client.market.assign(task), task=task)
                 else:
                     self._lose(task, "another solver asked for less")
             elif not mine:
                 try:
-                    self._bid(task, desk.client.market.terms(task), view)
+                    self._bid(task, context.client.market.terms(task), view)
                 except _NotWorth as error:
                     self._lose(task, str(error))
         elif mine and not view.status.is_over:
@@ -158,33 +158,33 @@ class Auction:
         """A bid that was beaten: take it up again when it is the best once more, or the task this solver's after all.
         Give it up when what beat it is as deep as no re-organisation reaches.
         """
-        desk, task = self._desk, view.task
-        if view.solver != desk.client.address or view.status.is_over:
-            newest = desk.client.connection.block().number
+        context, task = self._context, view.task
+        if view.solver != context.client.address or view.status.is_over:
+            newest = context.client.connection.block().number
             if newest - self._beaten.setdefault(task, newest) >= REORG_DEPTH:
-                row = desk.database.task(task)
+                row = context.database.task(task)
                 self._refuse(task, "" if row is None else row.note)
             return
-        desk.log.warning("the best bid again", task=task)
+        context.log.warning("the best bid again", task=task)
         self._beaten.pop(task, None)
         if view.status is TaskStatus.BIDDING:
-            desk.database.put(task, Stage.BID)
+            context.database.put(task, Stage.BID)
         else:
             self._win(view)
 
     def _win(self, view: TaskView) -> None:
-        self._desk.database.put(view.task, Stage.TRAINING)
-        self._desk.log.info("assigned", task=view.task, price=str(view.price))
+        self._context.database.put(view.task, Stage.TRAINING)
+        self._context.log.info("assigned", task=view.task, price=str(view.price))
 
     def _lose(self, task: int, why: str) -> None:
         """Another solver has the task, or the best bid, as far as can be seen now."""
-        self._desk.database.put(task, Stage.OUTBID, why)
-        self._desk.log.info("outbid", task=task, reason=why)
+        self._context.database.put(task, Stage.OUTBID, why)
+        self._context.log.info("outbid", task=task, reason=why)
 
     def _refuse(self, task: int, why: str) -> None:
         """Not look at a task again."""
-        self._desk.database.put(task, Stage.REFUSED, why)
-        self._desk.log.info("not taken", task=task, reason=why)
+        self._context.database.put(task, Stage.REFUSED, why)
+        self._context.log.info("not taken", task=task, reason=why)
         self._forget(task)
 
     def _forget(self, task: int) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from protocol.task import ARITHMETIC, Terms, least_clock
+from protocol.tasks.task import ARITHMETIC, Terms, least_clock
 
 UNDERCUT = 20  # a bid that answers another is one part in 20 lower
 SLACK = 1.25

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from protocol.runtime.exits import ExitCode, reported
-from protocol.runtime.home import Home
-from protocol.runtime.options import (
+from protocol.node.exits import ExitCode, reported
+from protocol.node.home import Home
+from protocol.node.options import (
     AccountOption,
     DeploymentOption,
     DevAccountOption,
@@ -105,8 +105,8 @@ def config_show(
     as_json: JsonOption = False,
 ) -> None:
     """Every setting of `solver run`, its value and its source."""
-    from protocol.runtime.output import Output
-    from protocol.runtime.settings import load
+    from protocol.node.output import Output
+    from protocol.node.settings import load
     from solver.settings import SolverSettings
 
     with reported():
@@ -131,39 +131,39 @@ def _connection_flags(
 
 
 def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool) -> ExitCode:
-    from protocol.runtime.process import importing, keep_memory
+    from protocol.node.process import importing, keep_memory
 
     keep_memory()
     with importing():
         from protocol.chain.client import connect
-        from protocol.device import checked, executor_on
+        from protocol.execution.device import checked, executor_on
+        from protocol.node import logs
+        from protocol.node.settings import load
+        from protocol.node.stopping import Stop
         from protocol.numerics.self_check import self_check
-        from protocol.runtime import logs
-        from protocol.runtime.settings import load
-        from protocol.runtime.stopping import Stop
-        from solver.conduct import Conduct
         from solver.node import SolverNode
         from solver.progress import Progress
         from solver.settings import SolverSettings
+        from solver.strategy import Strategy
 
     settings = load(SolverSettings, "solver", home.config, flags).values
     logs.configure(log_json, verbose)
     self_check()
-    conduct = Conduct(executor=executor_on(checked(settings.device)))
+    strategy = Strategy(executor=executor_on(checked(settings.device)))
     stop = Stop()
     stop.on_signals()
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
     with connect(
         settings.rpc, settings.deployment, settings.account, password_file=settings.password_file
     ) as client:
-        return SolverNode(client, settings, home, conduct, stop=stop, progress=progress).run(once)
+        return SolverNode(client, settings, home, strategy, stop=stop, progress=progress).run(once)
 
 
 def _withdraw(home: Home, flags: dict[str, object | None], dry_run: bool, as_json: bool) -> None:
     from protocol.chain.client import connect
     from protocol.chain.parameters import TOKEN
-    from protocol.runtime.output import Output
-    from protocol.runtime.settings import load
+    from protocol.node.output import Output
+    from protocol.node.settings import load
     from solver.settings import SolverSettings
 
     settings = load(SolverSettings, "solver", home.config, flags).values

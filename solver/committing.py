@@ -9,16 +9,16 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from protocol.chain.receipts import Receipt
-from solver.desk import Desk
-from solver.record import Record
+from solver.context import Context
+from solver.run_store import RunStore
 
 
 class Committer:
-    """Sends what `record` holds. The tree is the record's, read at sizes that no longer change."""
+    """Sends what `run_store` holds. The tree is the run store's, read at sizes that no longer change."""
 
-    def __init__(self, desk: Desk, record: Record) -> None:
-        self._desk = desk
-        self._record = record
+    def __init__(self, context: Context, run_store: RunStore) -> None:
+        self._context = context
+        self._run_store = run_store
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="solver-commit")
         self._running: Future[None] | None = None
 
@@ -31,7 +31,7 @@ class Committer:
             return
         self.finish()
         # Announced before it is sent: whoever sees the root on-chain can ask for what is under it.
-        self._record.commit(size)
+        self._run_store.commit(size)
         paths = self._proofs(size)
         self._running = self._worker.submit(self._progress, size, *paths)
 
@@ -44,14 +44,14 @@ class Committer:
     def submit(self) -> Receipt:
         """Commit all K + 1 checkpoints and open the last one as the result."""
         self.finish()
-        record, task, size = self._record, self._record.task, self._record.size
-        record.commit(size)
+        run_store, task, size = self._run_store, self._run_store.task, self._run_store.size
+        run_store.commit(size)
         root, first, consistency = self._proofs(size)
-        result = record.roots()[-1]
-        path = record.tree.at(size).inclusion_path(size - 1)
-        market = self._desk.client.market
+        result = run_store.roots()[-1]
+        path = run_store.tree.at(size).inclusion_path(size - 1)
+        market = self._context.client.market
         receipt = market.submit(task, root, first, consistency, result, path)
-        return self._desk.count("submit", receipt, task=task)
+        return self._context.count("submit", receipt, task=task)
 
     def close(self, wait: bool = True) -> None:
         """End the worker; what it has begun is still sent, which with `wait` is waited for."""
@@ -59,13 +59,13 @@ class Committer:
 
     def _proofs(self, size: int) -> tuple[bytes, list[bytes], list[bytes]]:
         """Root of the first `size` checkpoints, and the proof that the market asks for beside it."""
-        tree = self._record.tree.at(size)
-        on_chain = self._desk.client.market.task(self._record.task).size
+        tree = self._run_store.tree.at(size)
+        on_chain = self._context.client.market.task(self._run_store.task).size
         if on_chain == 0:
             return tree.root, tree.inclusion_path(0), []
         return tree.root, [], tree.consistency_proof(on_chain)
 
     def _progress(self, size: int, root: bytes, first: list[bytes], consistency: list[bytes]) -> None:
-        task = self._record.task
-        receipt = self._desk.client.market.progress(task, root, size, first, consistency)
-        self._desk.count("progress", receipt, task=task, size=size)
+        task = self._run_store.task
+        receipt = self._context.client.market.progress(task, root, size, first, consistency)
+        self._context.count("progress", receipt, task=task, size=size)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from protocol.runtime.database import NodeDatabase
+from protocol.node.database import NodeDatabase
 
 _SCHEMA = """
 CREATE TABLE tasks (

@@ -1,6 +1,6 @@
 """Games against this solver: found, watched, answered in time (dispute.md section 6).
 
-Which move to make is `Conduct.defence`; here it is sent, once, whatever is restarted. Replays for games are the
+Which move to make is `Strategy.defence`; here it is sent, once, whatever is restarted. Replays for games are the
 defence's own, so that HTTP clients cannot hold them up.
 """
 
@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable
 from protocol.chain.errors import Reverted
 from protocol.chain.game_view import GameReader
 from protocol.dispute.errors import NothingToReveal
-from protocol.dispute.parties import Run
+from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Phase
+from solver.context import Context
 from solver.database import Stage
-from solver.desk import Desk
 
 
 class Defence:
-    """Watches every game on a task of the shelf, as long as the task is not over: then there is nothing to lose."""
+    """Watches every game on a task of the catalog, as long as the task is not over: then there is nothing to lose."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._seen = 0
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
@@ -34,57 +34,57 @@ class Defence:
         another order, the first would be late.
         """
         self._discover()
-        game = self._desk.client.game
+        game = self._context.client.game
         owing = [self._answer(number) for number in by_deadline(self._open, lambda n: game.game(n).deadline)]
-        self._desk.metrics.games.set(len(self._open))
+        self._context.metrics.games.set(len(self._open))
         return any(owing)
 
     def _discover(self) -> None:
-        game = self._desk.client.game
+        game = self._context.client.game
         newest = game.games()
         for number in range(self._seen + 1, newest + 1):
             try:
                 task = game.game(number).task
             except Reverted as error:  # games of others are read too: none of them may end this solver
-                self._desk.log.warning("game cannot be read", game=number, error=error.name)
+                self._context.log.warning("game cannot be read", game=number, error=error.name)
                 continue
             if task == 0:  # a node behind the one that counted: looked at again, or it would never be seen
                 newest = number - 1
                 break
-            record, row = self._desk.shelf.record(task), self._desk.database.task(task)
-            if record is None or row is None or row.stage is Stage.OVER:
+            run_store, row = self._context.catalog.run_store(task), self._context.database.task(task)
+            if run_store is None or row is None or row.stage is Stage.OVER:
                 continue
-            first = self._desk.client.deployment.block
-            self._open[number] = GameReader(game, number, record.program.program, first)
+            first = self._context.client.deployment.block
+            self._open[number] = GameReader(game, number, run_store.program.program, first)
             self._tasks[number] = task
             if task not in self._runs:
-                self._runs[task] = record.replay()
-            self._desk.log.warning("challenged", game=number, task=task)
+                self._runs[task] = run_store.replay()
+            self._context.log.warning("challenged", game=number, task=task)
         self._seen = newest
 
     def _answer(self, number: int) -> bool:
-        desk = self._desk
+        context = self._context
         view = self._open[number].view()
         if view.phase is Phase.CLOSED:
             self._close(number)
-            desk.log.warning("game over", game=number, task=view.task, verdict=view.verdict.name)
+            context.log.warning("game over", game=number, task=view.task, verdict=view.verdict.name)
             return False
         if not view.solver_to_move:
             self._call_time(view)
             return False
         try:
-            move = desk.conduct.defence(view, self._runs[view.task])
+            move = context.strategy.defence(view, self._runs[view.task])
         except NothingToReveal as error:
-            desk.log.error("no answer", game=number, error=str(error))
+            context.log.error("no answer", game=number, error=str(error))
             return False
         if move is None:
             return False
         try:
-            receipt = desk.client.game.send_move(move, view.head)
+            receipt = context.client.game.send_move(move, view.head)
         except Reverted as error:  # the game has moved on, or the time is over: look again
-            desk.log.warning("move refused", game=number, move=move.function, error=error.name)
+            context.log.warning("move refused", game=number, move=move.function, error=error.name)
             return True
-        desk.count(move.function, receipt, game=number, note=move.note)
+        context.count(move.function, receipt, game=number, note=move.note)
         return True
 
     def _close(self, number: int) -> None:
@@ -96,9 +96,9 @@ class Defence:
 
     def _call_time(self, view: GameView) -> None:
         """End a game whose challenger let its time run out."""
-        game, client = view.game, self._desk.client
+        game, client = view.game, self._context.client
         if client.now() > client.game.game(game).deadline:
-            self._desk.send("timeOut", lambda: client.game.time_out(game), game=game)
+            self._context.send("timeOut", lambda: client.game.time_out(game), game=game)
 
 
 def by_deadline(games: Iterable[int], deadline: Callable[[int], int]) -> list[int]:

@@ -1,21 +1,21 @@
 """Errors of the solver. All are the operator's: one line that says what was expected, what came and what to do.
 
-OperatorError (protocol.runtime.exits)
+OperatorError (protocol.node.exits)
 └── SolverError
-    ├── RecordError       a task's kept run has a hole that replay cannot close
+    ├── RunStoreError       a task's kept run has a hole that replay cannot close
     └── KeepingError      a checkpoint cannot be written; a restart may help
 """
 
 from __future__ import annotations
 
-from protocol.runtime.exits import ExitCode, OperatorError
+from protocol.node.exits import ExitCode, OperatorError
 
 
 class SolverError(OperatorError):
     """Base of the solver's own errors."""
 
 
-class RecordError(SolverError):
+class RunStoreError(SolverError):
     """A checkpoint that was committed is neither on disk nor can it be computed again."""
 
 

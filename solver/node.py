@@ -1,6 +1,6 @@
 """The running solver: one loop that defends first, then tends what is submitted, looks for work, and trains.
 
-Nothing here decides a move, a price or a number: that is `Conduct`, `bidding` and the program. The main thread sends
+Nothing here decides a move, a price or a number: that is `Strategy`, `bidding` and the program. The main thread sends
 and trains; the HTTP service has threads of its own.
 """
 
@@ -8,31 +8,31 @@ from __future__ import annotations
 
 import time
 
-from protocol.bundles import BundleError
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.errors import NotMined, Reverted, RpcError, UnstableChain
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import BlobStore
-from protocol.runtime.database import Identity
-from protocol.runtime.exits import ExitCode, StakeSlashed
-from protocol.runtime.home import Home
-from protocol.runtime.http import require_public
-from protocol.runtime.stopping import Stop
-from solver import closing, gpu
+from protocol.node.database import Identity
+from protocol.node.exits import ExitCode, StakeSlashed
+from protocol.node.home import Home
+from protocol.node.http import require_public
+from protocol.node.stopping import Stop
+from protocol.tasks.bundles import BundleError
+from solver import gpu, settlement
+from solver.assignment import Assignment
 from solver.auction import Auction
-from solver.conduct import HONEST, Conduct
+from solver.catalog import KEPT_RESULTS, Catalog
+from solver.context import Context
 from solver.database import Database, Stage
 from solver.defence import Defence
-from solver.desk import Desk
-from solver.engagement import Engagement
 from solver.errors import SolverError
 from solver.metrics import Metrics
 from solver.progress import Progress
 from solver.serving import Serving
 from solver.settings import SolverSettings
-from solver.shelf import KEPT_RESULTS, Shelf
+from solver.strategy import HONEST, Strategy
 
 
 class SolverNode:
@@ -43,7 +43,7 @@ class SolverNode:
         client: Client,
         settings: SolverSettings,
         home: Home,
-        conduct: Conduct = HONEST,
+        strategy: Strategy = HONEST,
         *,
         stop: Stop | None = None,
         progress: Progress | None = None,
@@ -51,22 +51,22 @@ class SolverNode:
         genesis, market = client.connection.genesis, client.market.address
         folder = home.folder("solver", f"{client.connection.chain_id}-{genesis[2:10]}-{client.address[2:10]}")
         metrics = Metrics()
-        self.desk = Desk(
+        self.context = Context(
             client,
             settings,
-            conduct,
+            strategy,
             home,
             Database(folder / "solver.sqlite", Identity(genesis, market, client.address)),
             BlobStore(folder / "blobs"),
-            Shelf(home.bundles, metrics),
+            Catalog(home.bundles, metrics),
             metrics,
             home.folder("solver", folder.name, "candidates"),
         )
         self._stop = stop or Stop()
         self._progress = progress or Progress(bar=False)
-        self._auction = Auction(self.desk)
-        self._defence = Defence(self.desk)
-        self._engagements: dict[int, Engagement] = {}  # tasks that this solver can still do something for
+        self._auction = Auction(self.context)
+        self._defence = Defence(self.context)
+        self._assignments: dict[int, Assignment] = {}  # tasks that this solver can still do something for
         self._refused: dict[int, SolverError] = {}
         self._finished: dict[int, TaskStatus] = {}
 
@@ -75,25 +75,25 @@ class SolverNode:
 
         Raises StakeSlashed when a stake of this solver was slashed, and SolverError, ChainError.
         """
-        desk, settings = self.desk, self.desk.settings
-        serving = Serving(desk.conduct.app(desk.shelf), settings.host, settings.port)
+        context, settings = self.context, self.context.settings
+        serving = Serving(context.strategy.app(context.catalog), settings.host, settings.port)
         with serving, self._progress:
             try:
                 self._prepare(settings.url or serving.url)
                 return self._loop(once)
             finally:
-                desk.shelf.ready = False
-                for engagement in self._engagements.values():
-                    engagement.close()
-                desk.database.close()
+                context.catalog.ready = False
+                for assignment in self._assignments.values():
+                    assignment.close()
+                context.database.close()
 
     def _prepare(self, url: str) -> None:
         """Take up what an earlier process left, bring the stake into the vault, say where the service is."""
-        desk = self.desk
-        if desk.client.connection.chain_id != DEVELOPMENT_CHAIN:
+        context = self.context
+        if context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(url)
-        desk.log.info(gpu.describe(gpu.read_gpus()))
-        rows = desk.database.tasks()
+        context.log.info(gpu.describe(gpu.read_gpus()))
+        rows = context.database.tasks()
         over = [row.task for row in rows if row.stage is Stage.OVER][-KEPT_RESULTS:]
         for row in rows:
             if row.stage in (Stage.TRAINING, Stage.SUBMITTED):
@@ -101,13 +101,13 @@ class SolverNode:
             elif row.task in over:
                 self._show(row.task)
         self._fund()
-        if desk.client.market.endpoint_of(desk.client.address) != url:
-            desk.count("announce", desk.client.market.announce(url), url=url)
-        desk.shelf.ready = True
-        desk.log.info("ready", account=desk.client.address, url=url)
+        if context.client.market.endpoint_of(context.client.address) != url:
+            context.count("announce", context.client.market.announce(url), url=url)
+        context.catalog.ready = True
+        context.log.info("ready", account=context.client.address, url=url)
 
     def _loop(self, once: bool) -> ExitCode:
-        desk = self.desk
+        context = self.context
         failing: float | None = None
         while True:
             try:
@@ -118,49 +118,49 @@ class SolverNode:
                 now = time.monotonic()
                 # Counted from the first failure and not from the last success: a segment may take hours.
                 failing = now if failing is None else failing
-                if now - failing > desk.settings.patience:
+                if now - failing > context.settings.patience:
                     raise
-                desk.log.warning("waiting for the chain", error=str(error))
+                context.log.warning("waiting for the chain", error=str(error))
                 worked = False
             done = self._outcome(once)
             if done is not None:
                 return done
             if self._stop.asked and not worked:
-                desk.log.warning("stopped", tasks_at_stake=sorted(self._engagements))
+                context.log.warning("stopped", tasks_at_stake=sorted(self._assignments))
                 return ExitCode.INTERRUPTED
             if not worked:
-                self._stop.wait(desk.settings.poll)
+                self._stop.wait(context.settings.poll)
 
     def _tick(self) -> bool:
         """One round; True if there is more to do at once. Once asked to stop, only what cannot wait is done."""
-        desk = self.desk
+        context = self.context
         worked = self._defence.tick()
-        for task in list(self._engagements):
+        for task in list(self._assignments):
             worked = self._tend(task) or worked
         if not self._stop.asked:
-            training = any(self._stage(task) is Stage.TRAINING for task in self._engagements)
+            training = any(self._stage(task) is Stage.TRAINING for task in self._assignments)
             self._auction.tick(take=not training and self._is_sound())
-        rows = desk.database.tasks()
-        desk.metrics.count_tasks([row.stage for row in rows])
+        rows = context.database.tasks()
+        context.metrics.count_tasks([row.stage for row in rows])
         for row in rows:
-            if row.stage is Stage.TRAINING and row.task not in {*self._engagements, *self._refused}:
+            if row.stage is Stage.TRAINING and row.task not in {*self._assignments, *self._refused}:
                 self._engage(row.task)
                 worked = True
         return worked
 
     def _tend(self, task: int) -> bool:
         """The next piece of work on a task that was won; True if there was one."""
-        engagement = self._engagements[task]
-        view = self.desk.client.market.task(task)
+        assignment = self._assignments[task]
+        view = self.context.client.market.task(task)
         if view.status.is_over:
             self._over(task, view.status)
             return False
-        if self._stop.asked and not engagement.unsubmitted:
+        if self._stop.asked and not assignment.unsubmitted:
             return False
-        worked = engagement.tick(view)
-        if engagement.refused is not None:
-            self._refused[task] = engagement.refused
-            self._engagements.pop(task).close(wait=False)
+        worked = assignment.tick(view)
+        if assignment.refused is not None:
+            self._refused[task] = assignment.refused
+            self._assignments.pop(task).close(wait=False)
         return worked
 
     def _is_sound(self) -> bool:
@@ -168,35 +168,35 @@ class SolverNode:
         return not self._refused and TaskStatus.SLASHED not in self._finished.values()
 
     def _stage(self, task: int) -> Stage | None:
-        row = self.desk.database.task(task)
+        row = self.context.database.task(task)
         return None if row is None else row.stage
 
     def _engage(self, task: int) -> None:
         try:
-            self._engagements[task] = Engagement(self.desk, task, self._progress)
+            self._assignments[task] = Assignment(self.context, task, self._progress)
         except BundleError as error:
             raise SolverError(f"task {task}: its bundle is lost: {error}") from error
 
     def _show(self, task: int) -> None:
         """Serve the result of a task that was over when this process began."""
         try:
-            Engagement(self.desk, task, self._progress).retire()
+            Assignment(self.context, task, self._progress).retire()
         except BundleError as error:
-            self.desk.log.warning("result no longer served", task=task, error=str(error))
+            self.context.log.warning("result no longer served", task=task, error=str(error))
 
     def _over(self, task: int, status: TaskStatus) -> None:
         """A task ended: note how, and take what was earned out of the vault."""
-        desk = self.desk
-        desk.database.put(task, Stage.OVER, status.name.lower())
+        context = self.context
+        context.database.put(task, Stage.OVER, status.name.lower())
         self._finished[task] = status
-        desk.log.info("task over", task=task, outcome=status.name.lower())
-        self._engagements.pop(task).retire()
+        context.log.info("task over", task=task, outcome=status.name.lower())
+        self._assignments.pop(task).retire()
         if status is TaskStatus.SETTLED:
-            closing.withdraw(desk, max(0, desk.settings.stake_units - self._locked()))
+            settlement.withdraw(context, max(0, context.settings.stake_units - self._locked()))
 
     def _outcome(self, once: bool) -> ExitCode | None:
         """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
-        if self._engagements or not (self._finished or self._refused):
+        if self._assignments or not (self._finished or self._refused):
             return None
         if TaskStatus.SLASHED in self._finished.values():
             slashed = [task for task, status in self._finished.items() if status is TaskStatus.SLASHED]
@@ -213,8 +213,8 @@ class SolverNode:
 
         Where tokens are missing there is no more work to take, but what was taken is still to be trained and defended.
         """
-        client, locked = self.desk.client, self._locked()
-        due = self.desk.settings.stake_units - locked
+        client, locked = self.context.client, self._locked()
+        due = self.context.settings.stake_units - locked
         missing = due - client.vault.free(client.address)
         held = client.token.balance_of(client.address)
         if missing > held:
@@ -222,20 +222,20 @@ class SolverNode:
                 f"stake: expected {missing / TOKEN:g} tokens on account {client.address}, got {held / TOKEN:g}; "
                 "send tokens to it or lower --stake"
             )
-            if not (locked or self._engagements):
+            if not (locked or self._assignments):
                 raise error
-            self.desk.log.warning(
-                "less stake than asked for", reason=str(error), tasks=sorted(self._engagements)
+            self.context.log.warning(
+                "less stake than asked for", reason=str(error), tasks=sorted(self._assignments)
             )
             return
         for receipt in client.fund(due):
-            self.desk.count(receipt.label.split(".")[-1], receipt)
+            self.context.count(receipt.label.split(".")[-1], receipt)
 
     def _locked(self) -> int:
         """Token units of this solver's stake in its unfinished tasks."""
-        client = self.desk.client
-        locks = [client.market.task(task).stake for task in self._engagements]
-        bids = [row.task for row in self.desk.database.tasks() if row.stage in (Stage.BID, Stage.OUTBID)]
+        client = self.context.client
+        locks = [client.market.task(task).stake for task in self._assignments]
+        bids = [row.task for row in self.context.database.tasks() if row.stage in (Stage.BID, Stage.OUTBID)]
         views = [client.market.task(task) for task in bids]
         locks += [view.stake for view in views if view.solver == client.address and not view.status.is_over]
         return sum(client.vault.lock_of(lock).remaining for lock in locks)

@@ -1,8 +1,8 @@
 """Checkpoints kept beside the training: while one segment is trained, the state before it is hashed and written.
 
-One thread keeps one checkpoint after the other, so a record grows in order and only by what is on disk whole. At most
-one more state waits: whoever is further ahead than that waits too, and memory stays bounded. Nothing here is lost by a
-kill that the training would not lose: what is not in the record yet is trained again.
+One thread keeps one checkpoint after the other, so a run store grows in order and holds only what is on disk whole. At
+most one more state waits: a producer that gets ahead waits, so memory stays bounded. A kill here loses nothing that the
+training would not lose: what is not in the run store yet is trained again.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from collections.abc import Callable
 from threading import Condition, Thread
 
 from protocol.program.step import State
-from solver.record import Record
+from solver.run_store import RunStore
 
 WAITING = 1
 """States that wait while another is being kept. One bridges a slow moment of the disk; each costs a state of memory."""
 
 
 class Pipeline:
-    """Appends states to `record`. Used by one thread. `on_kept` is called on the pipeline's thread after each.
+    """Appends states to `run_store`. Used by one thread. `on_kept` is called on the pipeline's thread after each.
 
     An error on that thread is final: it is raised, as it is, by every later call, and no later state is kept.
     """
 
-    def __init__(self, record: Record, on_kept: Callable[[], None] = lambda: None) -> None:
-        self._record = record
+    def __init__(self, run_store: RunStore, on_kept: Callable[[], None] = lambda: None) -> None:
+        self._run_store = run_store
         self._on_kept = on_kept
         self._changed = Condition()
         self._waiting: deque[State] = deque()
@@ -58,7 +58,7 @@ class Pipeline:
             self._changed.notify_all()
 
     def drain(self) -> None:
-        """Wait until all that was put is in the record."""
+        """Wait until all that was put is in the run store."""
         with self._changed:
             self._changed.wait_for(lambda: self._failure is not None or not (self._waiting or self._busy))
             self.check()
@@ -73,7 +73,7 @@ class Pipeline:
     def _run(self) -> None:
         while (state := self._next()) is not None:
             try:
-                self._record.append(state)
+                self._run_store.append(state)
                 self._on_kept()
             except BaseException as error:
                 self._end(error)

@@ -10,37 +10,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from protocol.execution.replay import Executor, HonestExecutor, Work
+from protocol.execution.workers import TooLittleMemory, WorkerLost, Workers
+from protocol.execution.workers.memory import available, fitting, needed
+from protocol.node.logs import get
 from protocol.program.parallel.units import units
 from protocol.program.step import State
-from protocol.replay import Executor, HonestExecutor, Work
-from protocol.runtime.logs import get
-from protocol.task import Terms
-from protocol.workers import TooLittleMemory, WorkerLost, Workers
-from protocol.workers.memory import available, fitting, needed
-from solver.desk import Desk
+from protocol.tasks.task import Terms
+from solver.context import Context
 from solver.training import Alone, OnStep, Runner
 
 ATTEMPTS = 2
 """To train one segment with workers."""
 
 
-def runner(desk: Desk, work: Work, terms: Terms, executor: Executor) -> Runner:
+def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Runner:
     """What trains a task, of whose bundle the verified copy lies under the home folder.
 
     Workers compute as `HonestExecutor` does, on the CPU; any other executor keeps to this process.
     """
     alone = Alone(executor)
-    wanted, there = desk.settings.processes, len(units(work.program.program))
+    wanted, there = context.settings.processes, len(units(work.program.program))
     if wanted == 1 or type(executor) is not HonestExecutor:
         return alone
     processes = min(wanted, max(1, there))
     if processes < wanted:
-        desk.log.info(
+        context.log.info(
             "fewer processes", task=work.task, processes=processes, asked=wanted, units=max(1, there)
         )
     fit = max(1, fitting(work.program, processes))
     if fit < processes:
-        desk.log.warning(
+        context.log.warning(
             "too little memory, fewer processes",
             task=work.task,
             processes=fit,
@@ -50,7 +50,7 @@ def runner(desk: Desk, work: Work, terms: Terms, executor: Executor) -> Runner:
         )
     if fit == 1:
         return alone
-    folder = desk.home.bundles / terms.bundle_hash.hex()
+    folder = context.home.bundles / terms.bundle_hash.hex()
     return Together(work, folder, terms.bundle_hash, fit, alone)
 
 

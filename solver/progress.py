@@ -6,8 +6,8 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
+from protocol.node.logs import get
 from protocol.program.step import State, metrics
-from protocol.runtime.logs import get
 
 
 class Progress:

@@ -14,9 +14,10 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 
 from protocol.commitments import segment_tree
-from protocol.dispute.parties import Frame, frame_at
+from protocol.dispute.provider import Frame, frame_at
+from protocol.execution.replay import Replay
 from protocol.program.errors import ProgramError
-from protocol.replay import Replay
+from solver.admission import Admission, Budget, Busy
 from solver.answers import (
     CallPath,
     ChunkRange,
@@ -31,10 +32,9 @@ from solver.answers import (
     manifest,
     missing,
 )
-from solver.gate import Budget, Busy, Gate
+from solver.catalog import Catalog
 from solver.limits import App, Limits
-from solver.record import Record
-from solver.shelf import Shelf
+from solver.run_store import RunStore
 
 Answer = TypeVar("Answer")
 
@@ -42,19 +42,19 @@ READERS = 32
 """Clients that may wait for a tensor of a checkpoint: each costs a read and a hash, seconds for the largest."""
 
 
-def application(shelf: Shelf, gate: Gate | None = None, budget: Budget | None = None) -> App:
-    """The service over a shelf, as an ASGI app. `gate` bounds the replays, `budget` the answers on their way (by
+def application(catalog: Catalog, admission: Admission | None = None, budget: Budget | None = None) -> App:
+    """The service over a catalog, as an ASGI app. `admission` bounds the replays, `budget` the answers on their way (by
     default by their own defaults).
     """
     api = FastAPI(title="Assay solver", openapi_url=None, docs_url=None, redoc_url=None)
     budget = budget or Budget()
-    _general(api, shelf)
-    _checkpoints(api, shelf, Gate(READERS), budget)
-    _insides(api, shelf, gate or Gate(), budget)
-    return Limits(api, shelf.metrics)
+    _general(api, catalog)
+    _checkpoints(api, catalog, Admission(READERS), budget)
+    _insides(api, catalog, admission or Admission(), budget)
+    return Limits(api, catalog.metrics)
 
 
-def _general(api: FastAPI, shelf: Shelf) -> None:
+def _general(api: FastAPI, catalog: Catalog) -> None:
     @api.exception_handler(Busy)
     async def busy(_request: Request, _error: Exception) -> Response:
         detail = "too many questions that take time or memory; ask again later"
@@ -66,72 +66,72 @@ def _general(api: FastAPI, shelf: Shelf) -> None:
 
     @api.get("/readyz")
     async def readyz() -> JSONResponse:
-        return JSONResponse({"ready": shelf.ready}, 200 if shelf.ready else 503)
+        return JSONResponse({"ready": catalog.ready}, 200 if catalog.ready else 503)
 
     @api.get("/metrics")
     async def metrics() -> PlainTextResponse:
-        return PlainTextResponse(shelf.metrics.render())
+        return PlainTextResponse(catalog.metrics.render())
 
     @api.get("/bundles/{bundle}/{name:path}")
     def bundle(bundle: Digest, name: FileName) -> FileResponse:
-        path = shelf.bundle_file(bundle, name)
+        path = catalog.bundle_file(bundle, name)
         if path is None:
             raise missing("file of a bundle")
         return FileResponse(path, media_type="application/octet-stream")
 
 
-def _checkpoints(api: FastAPI, shelf: Shelf, gate: Gate, budget: Budget) -> None:
+def _checkpoints(api: FastAPI, catalog: Catalog, admission: Admission, budget: Budget) -> None:
     async def by_reading(read: Callable[[], Answer]) -> Answer:
-        async with gate.turn():
+        async with admission.turn():
             return await to_thread.run_sync(read)
 
     @api.get("/tasks/{task}")
     def overview(task: TaskId) -> dict[str, Any]:
-        record = _record(shelf, task)
-        root = segment_tree(record.roots(record.committed)).root if record.committed else b""
+        run_store = _run_store(catalog, task)
+        root = segment_tree(run_store.roots(run_store.committed)).root if run_store.committed else b""
         return {
             "version": 1,
             "task": task,
-            "segments": record.segments,
-            "segment_steps": record.segment_steps,
-            "committed_segments": max(0, record.committed - 1),
-            "size": record.committed,
+            "segments": run_store.segments,
+            "segment_steps": run_store.segment_steps,
+            "committed_segments": max(0, run_store.committed - 1),
+            "size": run_store.committed,
             "root": "0x" + root.hex(),
         }
 
     @api.get("/tasks/{task}/segments")
     async def segments(task: TaskId) -> Response:
-        record = _record(shelf, task)
-        return hashes(record.roots(record.committed), budget)
+        run_store = _run_store(catalog, task)
+        return hashes(run_store.roots(run_store.committed), budget)
 
     @api.get("/tasks/{task}/checkpoints/{i}")
     async def checkpoint(task: TaskId, i: Number) -> dict[str, Any]:
-        record = _with_checkpoint(shelf, task, i)
-        return await by_reading(lambda: manifest(record, i))
+        run_store = _with_checkpoint(catalog, task, i)
+        return await by_reading(lambda: manifest(run_store, i))
 
     @api.get("/tasks/{task}/checkpoints/{i}/tensors/{k}")
     async def tensor(task: TaskId, i: Number, k: Number, chunk: ChunkRange = "") -> Response:
-        record = _with_checkpoint(shelf, task, i)
-        if k >= len(record.program.state):
+        run_store = _with_checkpoint(catalog, task, i)
+        if k >= len(run_store.program.state):
             raise missing(f"tensor {k}")
-        return binary(await by_reading(lambda: record.tensor(i, k)), budget, chunk)
+        return binary(await by_reading(lambda: run_store.tensor(i, k)), budget, chunk)
 
     @api.get("/tasks/{task}/result")
     async def result(task: TaskId) -> dict[str, Any]:
-        last = _record(shelf, task).segments
-        record = _with_checkpoint(shelf, task, last)
-        return await by_reading(lambda: manifest(record, last))
+        last = _run_store(catalog, task).segments
+        run_store = _with_checkpoint(catalog, task, last)
+        return await by_reading(lambda: manifest(run_store, last))
 
 
-def _insides(api: FastAPI, shelf: Shelf, gate: Gate, budget: Budget) -> None:
-    gate.on_idle = shelf.forget_replay
+def _insides(api: FastAPI, catalog: Catalog, admission: Admission, budget: Budget) -> None:
+    admission.on_idle = catalog.forget_replay
 
     async def by_replay(task: int, i: int, j: int, ask: Callable[[Replay], Answer]) -> Answer:
-        record = _record(shelf, task)
-        if not (1 <= i < record.committed and j <= record.segment_steps):
+        run_store = _run_store(catalog, task)
+        if not (1 <= i < run_store.committed and j <= run_store.segment_steps):
             raise missing(f"segment {i}, step {j}")
-        async with gate.turn():
-            return await to_thread.run_sync(lambda: ask(shelf.replay(record)))
+        async with admission.turn():
+            return await to_thread.run_sync(lambda: ask(catalog.replay(run_store)))
 
     async def in_frame(task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]) -> Answer:
         def answer(run: Replay) -> Answer:
@@ -169,15 +169,15 @@ def _insides(api: FastAPI, shelf: Shelf, gate: Gate, budget: Budget) -> None:
         return binary(await in_frame(task, i, j, path, data), budget, chunk)
 
 
-def _record(shelf: Shelf, task: int) -> Record:
-    record = shelf.record(task)
-    if record is None:
+def _run_store(catalog: Catalog, task: int) -> RunStore:
+    run_store = catalog.run_store(task)
+    if run_store is None:
         raise missing(f"task {task}")
-    return record
+    return run_store
 
 
-def _with_checkpoint(shelf: Shelf, task: int, number: int) -> Record:
-    record = _record(shelf, task)
-    if number >= record.committed:
+def _with_checkpoint(catalog: Catalog, task: int, number: int) -> RunStore:
+    run_store = _run_store(catalog, task)
+    if number >= run_store.committed:
         raise missing(f"checkpoint {number}")
-    return record
+    return run_store

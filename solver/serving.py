@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from protocol.runtime.http import bind, server, url_of
+from protocol.node.http import bind, server, url_of
 from solver.errors import SolverError
 from solver.limits import App
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from protocol.chain.parameters import TOKEN
-from protocol.task import Terms
+from protocol.tasks.task import Terms
 from solver.bidding import Figures
 
 Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]

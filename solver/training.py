@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from protocol.execution.replay import Executor
 from protocol.program.step import State
-from protocol.replay import Executor
 from solver.pipeline import Pipeline
-from solver.record import Record
+from solver.run_store import RunStore
 
 OnStep = Callable[[int, State], None]
 """Called after every step with its number, counted from 1, and the state, or what of it are metrics."""
@@ -47,26 +47,26 @@ class Alone:
 
 class Training:
     """The rest of a task's training. `initial` makes the first state and is asked only if none is kept. `runner` does
-    the steps, by default the record's executor in this process.
+    the steps, by default the run store's executor in this process.
 
-    `on_kept` is called, on another thread, for every checkpoint that a segment ended with once it is in the record.
-    Every method raises what kept a checkpoint of an earlier segment from the record. `close` it in the end.
+    `on_kept` is called, on another thread, for every checkpoint that a segment ended with once it is in the run store.
+    Every method raises what kept a checkpoint of an earlier segment from the run store. `close` it in the end.
     """
 
     def __init__(
         self,
-        record: Record,
+        run_store: RunStore,
         initial: Callable[[], State],
         on_kept: Callable[[], None] = lambda: None,
         runner: Runner | None = None,
     ) -> None:
-        self.record = record
-        self._runner = runner or Alone(record.executor)
-        if record.size == 0:
-            record.append(initial())
-        self._trained = record.size - 1
-        self._state: State = record.state(self._trained)
-        self._pipeline = Pipeline(record, on_kept)
+        self.run_store = run_store
+        self._runner = runner or Alone(run_store.executor)
+        if run_store.size == 0:
+            run_store.append(initial())
+        self._trained = run_store.size - 1
+        self._state: State = run_store.state(self._trained)
+        self._pipeline = Pipeline(run_store, on_kept)
 
     @property
     def state(self) -> State:
@@ -75,27 +75,27 @@ class Training:
 
     @property
     def segments_done(self) -> int:
-        """Segments trained; the record may not have all of their checkpoints yet."""
+        """Segments trained; the run store may not have all of their checkpoints yet."""
         return self._trained
 
     @property
     def steps(self) -> int:
         """Steps of the whole task."""
-        return self.record.segments * self.record.segment_steps
+        return self.run_store.segments * self.run_store.segment_steps
 
     @property
     def steps_done(self) -> int:
         """Steps of the segments that are trained."""
-        return self._trained * self.record.segment_steps
+        return self._trained * self.run_store.segment_steps
 
     @property
     def done(self) -> bool:
         """Whether all K segments are trained. After `finish` all K + 1 checkpoints are kept, too."""
-        return self._trained >= self.record.segments
+        return self._trained >= self.run_store.segments
 
     @property
     def failure(self) -> BaseException | None:
-        """What kept a checkpoint from the record, if anything did."""
+        """What kept a checkpoint from the run_store, if anything did."""
         return self._pipeline.failure
 
     def segment(self, on_step: OnStep) -> None:
@@ -106,13 +106,13 @@ class Training:
             self._pipeline.check()
 
         self._pipeline.check()
-        state = self._runner.run(self._state, self.steps_done + 1, self.record.segment_steps, told)
+        state = self._runner.run(self._state, self.steps_done + 1, self.run_store.segment_steps, told)
         self._pipeline.put(state)
         self._state = state
         self._trained += 1
 
     def finish(self) -> None:
-        """Wait until the checkpoints of all trained segments are in the record."""
+        """Wait until the checkpoints of all trained segments are in the run store."""
         self._pipeline.drain()
 
     def close(self) -> None:

@@ -13,8 +13,8 @@ from functools import partial
 from itertools import zip_longest
 
 from protocol.chain.views import TaskView
+from verifier.context import Context
 from verifier.database import Accusation
-from verifier.desk import Desk
 from verifier.duties import Sight, open_segments, own_duties
 from verifier.replaying import Committed, Different, Equal
 
@@ -23,65 +23,65 @@ SLICE_SECONDS = 3.0
 Job = tuple[str, Callable[[], None]]
 
 
-def attestations(desk: Desk, sight: Sight) -> Iterator[Job]:
+def attestations(context: Context, sight: Sight) -> Iterator[Job]:
     """Attest the duties whose segment was found equal."""
     task = sight.view.task
-    if desk.database.accusation(task) is not None:
+    if context.database.accusation(task) is not None:
         return  # a solver that stands accused is not attested
-    for duty in own_duties(sight, desk.client.address):
-        steps = desk.database.steps_of(task, duty.segment, sight.view.root)
+    for duty in own_duties(sight, context.client.address):
+        steps = context.database.steps_of(task, duty.segment, sight.view.root)
         if steps is not None:
-            yield f"attest {task} {duty.number}", partial(_attest, desk, task, duty.number, steps)
+            yield f"attest {task} {duty.number}", partial(_attest, context, task, duty.number, steps)
 
 
-def replays(desk: Desk, sights: Sequence[Sight]) -> Iterator[Job]:
+def replays(context: Context, sights: Sequence[Sight]) -> Iterator[Job]:
     """Replay the segments of own duties in all tasks, then, for a whistleblower, all other segments.
 
     Tasks that have to be run from their start come after the others, the one that has come least far first; then by
     the time that is left.
     """
-    live = [sight for sight in sights if desk.database.accusation(sight.view.task) is None]
-    live.sort(key=lambda seen: (desk.database.own_segments(seen.view.task), seen.view.challenge_until))
-    due = [(sight.view, duty.segment) for sight in live for duty in own_duties(sight, desk.client.address)]
-    if desk.settings.whistleblow:
+    live = [sight for sight in sights if context.database.accusation(sight.view.task) is None]
+    live.sort(key=lambda seen: (context.database.own_segments(seen.view.task), seen.view.challenge_until))
+    due = [(sight.view, duty.segment) for sight in live for duty in own_duties(sight, context.client.address)]
+    if context.settings.whistleblow:
         # Round by round over the tasks: one large task does not keep the others waiting.
-        rounds = zip_longest(*(_others(desk, sight) for sight in live))
+        rounds = zip_longest(*(_others(context, sight) for sight in live))
         due += [item for turn in rounds for item in turn if item is not None]
     running: set[int] = set()
     for view, segment in due:
-        if desk.database.steps_of(view.task, segment, view.root) is not None or view.task in running:
+        if context.database.steps_of(view.task, segment, view.root) is not None or view.task in running:
             continue
-        if 0 < desk.database.own_segments(view.task) < view.size - 1:
+        if 0 < context.database.own_segments(view.task) < view.size - 1:
             running.add(view.task)  # one run from the start serves all segments of its task
-        yield f"replay {view.task} {segment}", partial(audit, desk, view, segment)
+        yield f"replay {view.task} {segment}", partial(audit, context, view, segment)
 
 
-def audit(desk: Desk, view: TaskView, segment: int) -> None:
+def audit(context: Context, view: TaskView, segment: int) -> None:
     """Replay one segment and note what was found. Raises BundleError, ChainError, CommitmentError.
 
     A run from the start is left after `SLICE_SECONDS`, for other duties may be due; it is taken up again.
     """
     end = time.monotonic() + SLICE_SECONDS
-    auditor, committed = desk.material(view).auditor, Committed(view.root, view.size)
+    auditor, committed = context.material(view).auditor, Committed(view.root, view.size)
     finding = auditor.audit(committed, segment)
     while finding is None and time.monotonic() < end:
         finding = auditor.audit(committed, segment)
     if isinstance(finding, Equal):
-        desk.log.info("equal", task=view.task, segment=segment)
-        desk.database.put_steps(view.task, segment, view.root, finding.steps)
+        context.log.info("equal", task=view.task, segment=segment)
+        context.database.put_steps(view.task, segment, view.root, finding.steps)
     elif isinstance(finding, Different):
-        desk.log.warning("different", task=view.task, segment=finding.segment, solver=view.solver)
+        context.log.warning("different", task=view.task, segment=finding.segment, solver=view.solver)
         salt = secrets.token_bytes(32)
-        desk.database.accuse(Accusation(view.task, finding.segment, salt, b"".join(finding.roots)))
+        context.database.accuse(Accusation(view.task, finding.segment, salt, b"".join(finding.roots)))
 
 
-def _others(desk: Desk, sight: Sight) -> Iterator[tuple[TaskView, int]]:
+def _others(context: Context, sight: Sight) -> Iterator[tuple[TaskView, int]]:
     """All segments that were not yet found equal."""
-    checked = desk.database.checked(sight.view.task, sight.view.root)
+    checked = context.database.checked(sight.view.task, sight.view.root)
     return ((sight.view, segment) for segment in open_segments(sight) if segment not in checked)
 
 
-def _attest(desk: Desk, task: int, duty: int, steps: bytes) -> None:
-    desk.database.put_attested(task, duty, steps)
-    receipt = desk.client.audit.attest(task, duty, steps)
-    desk.log.info("attested", task=task, duty=duty, gas=receipt.gas_used)
+def _attest(context: Context, task: int, duty: int, steps: bytes) -> None:
+    context.database.put_attested(task, duty, steps)
+    receipt = context.client.audit.attest(task, duty, steps)
+    context.log.info("attested", task=task, duty=duty, gas=receipt.gas_used)

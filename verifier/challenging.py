@@ -1,6 +1,6 @@
 """One accusation, from the priority commitment to the end of its game (dispute.md section 6).
 
-Which move to make is `Conduct.challenger`; here it is sent, once, whatever is restarted. `advance` does at most one
+Which move to make is `Strategy.challenger`; here it is sent, once, whatever is restarted. `advance` does at most one
 thing and never waits for the solver, so that many games go on side by side.
 """
 
@@ -13,16 +13,16 @@ from protocol.chain.errors import Reverted
 from protocol.chain.game_view import GameReader
 from protocol.commitments import segment_tree
 from protocol.dispute.errors import NothingToChallenge
-from protocol.dispute.heard import Heard
 from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import open_leaf
+from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView, Phase
-from protocol.runtime import logs
-from protocol.task import least_clock
-from verifier.conduct import Challenger
+from protocol.node import logs
+from protocol.tasks.task import least_clock
 from verifier.database import COMMITTING, Accusation, Database
 from verifier.funds import require_free
 from verifier.material import Material
+from verifier.strategy import Challenger
 
 
 class Challenge:
@@ -43,7 +43,7 @@ class Challenge:
         self._task = task
         self._challenger = challenger
         self._least_clock = least_clock(material.terms, operations_a_second)
-        self._heard = Heard()
+        self._revealed = Revealed()
         self._reader: GameReader | None = None
         self._first = client.deployment.block
         self._run = material.run(self._accusation())
@@ -148,7 +148,7 @@ class Challenge:
             program = self._material.work.program.program
             self._reader = GameReader(self._client.game, game, program, self._first)
         view = self._reader.view()
-        self._reader.tell(self._heard)
+        self._reader.tell(self._revealed)
         if view.phase is Phase.CLOSED:
             self._end(view)
         elif self._client.market.task(self._task).status.is_over:
@@ -164,7 +164,7 @@ class Challenge:
 
     def _move(self, view: GameView) -> None:
         try:
-            move = self._challenger(view, self._run, self._heard, self._material.words)
+            move = self._challenger(view, self._run, self._revealed, self._material.provider)
         except NothingToChallenge as error:
             self._log.error("no move", game=view.game, reason=str(error))
             move = None

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.runtime.exits import ExitCode, reported
-from protocol.runtime.home import Home
-from protocol.runtime.options import (
+from protocol.node.exits import ExitCode, reported
+from protocol.node.home import Home
+from protocol.node.options import (
     AccountOption,
     DeploymentOption,
     DevAccountOption,
@@ -99,7 +99,7 @@ def resign(
     with reported(known):
         flags = _connection(rpc, account, dev_account, password_file, deployment)
         with _client(_settings(at_home(home), flags)) as client:
-            from protocol.runtime.output import Output
+            from protocol.node.output import Output
 
             receipt = client.audit.resign()
             period = client.deployment.parameters.unbonding_period
@@ -127,7 +127,7 @@ def withdraw(
         flags = _connection(rpc, account, dev_account, password_file, deployment)
         with _client(_settings(at_home(home), flags)) as client:
             from protocol.chain.parameters import TOKEN
-            from protocol.runtime.output import Output
+            from protocol.node.output import Output
             from verifier.funds import finish_unbonding, withdraw_above
 
             finished = finish_unbonding(client)
@@ -143,8 +143,8 @@ def config_show(
     as_json: JsonOption = False,
 ) -> None:
     """Every setting of `verifier watch`, its value and its source."""
-    from protocol.runtime.output import Output
-    from protocol.runtime.settings import load
+    from protocol.node.output import Output
+    from protocol.node.settings import load
     from verifier.settings import VerifierSettings
 
     with reported():
@@ -168,7 +168,7 @@ def _connection(
 
 
 def _settings(home: Home, flags: dict[str, object | None]) -> VerifierSettings:
-    from protocol.runtime.settings import load
+    from protocol.node.settings import load
     from verifier.settings import VerifierSettings
 
     return load(VerifierSettings, "verifier", home.config, flags).values
@@ -183,22 +183,22 @@ def _client(settings: VerifierSettings) -> Client:
 def _watch(
     home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool
 ) -> ExitCode:
-    from protocol.runtime.process import importing, keep_memory
+    from protocol.node.process import importing, keep_memory
 
     keep_memory()
     with importing():
-        from protocol.device import checked, executor_on
+        from protocol.execution.device import checked, executor_on
+        from protocol.node import logs
+        from protocol.node.stopping import Stop
         from protocol.numerics.self_check import self_check
-        from protocol.runtime import logs
-        from protocol.runtime.stopping import Stop
-        from verifier.conduct import Conduct
         from verifier.node import VerifierNode
+        from verifier.strategy import Strategy
 
     settings = _settings(home, flags)
     logs.configure(log_json, verbose)
     self_check()
-    conduct = Conduct(executor=executor_on(checked(settings.device)))
+    strategy = Strategy(executor=executor_on(checked(settings.device)))
     stop = Stop()
     stop.on_signals()
     with _client(settings) as client:
-        return VerifierNode(client, settings, home, conduct, stop=stop).run(once)
+        return VerifierNode(client, settings, home, strategy, stop=stop).run(once)

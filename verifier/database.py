@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from protocol.runtime.database import NodeDatabase
+from protocol.node.database import NodeDatabase
 from verifier.errors import TwoRoots
 
 _SCHEMA = """

@@ -1,6 +1,6 @@
 """What a verifier owes and is owed, decided from what the chain says. Pure: no clock, no chain, no database in here.
 
-A chore is a call that anyone may make. The verifier makes the ones that move a task on, and leaves those that are the
+A action is a call that anyone may make. The verifier makes the ones that move a task on, and leaves those that are the
 solver's own interest to the solver for `GRACE` seconds.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from protocol.chain.views import Duty, TaskStatus, TaskView
-from protocol.task import Terms
+from protocol.tasks.task import Terms
 
 GRACE = 5
 """Seconds in which somebody with more interest in it may make a call first: a reverted call costs gas."""
@@ -19,7 +19,7 @@ HISTORY = 8_191
 """Blocks whose hash the chain still proves (EIP-2935)."""
 
 
-class Chore(StrEnum):
+class Action(StrEnum):
     """A call that moves a task on."""
 
     ASSIGN = "assign"
@@ -46,13 +46,13 @@ class Sight:
     lost: bool = False
 
 
-def chore(sight: Sight) -> Chore | None:
+def action(sight: Sight) -> Action | None:
     """The call that is due, if any."""
     view, now = sight.view, sight.now
     if view.status is TaskStatus.BIDDING:
-        return Chore.ASSIGN if now > view.bids_until + GRACE else None
+        return Action.ASSIGN if now > view.bids_until + GRACE else None
     if view.status is TaskStatus.TRAINING:
-        return Chore.EXPIRE if now > view.train_until + GRACE and not view.open_games else None
+        return Action.EXPIRE if now > view.train_until + GRACE and not view.open_games else None
     if view.status is not TaskStatus.SUBMITTED:
         return None
     if not sight.drawn_at and not sight.lost:
@@ -60,8 +60,8 @@ def chore(sight: Sight) -> Chore | None:
     if now <= view.challenge_until or view.open_games:
         return None
     if sight.drawn_at and sight.satisfied:
-        return Chore.SETTLE
-    return Chore.VOID if now > view.challenge_until + GRACE else None
+        return Action.SETTLE
+    return Action.VOID if now > view.challenge_until + GRACE else None
 
 
 def own_duties(sight: Sight, account: str) -> list[Duty]:
@@ -79,8 +79,8 @@ def open_segments(sight: Sight) -> range:
     return range(1, view.size) if submitted else range(0)
 
 
-def _draw(sight: Sight) -> Chore | None:
+def _draw(sight: Sight) -> Action | None:
     """The draw needs its block's hash, which the next block knows."""
     if sight.block < sight.view.draw_block:
         return None
-    return Chore.DRAW if sight.block < sight.view.draw_block + HISTORY else Chore.MISSED
+    return Action.DRAW if sight.block < sight.view.draw_block + HISTORY else Action.MISSED

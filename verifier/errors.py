@@ -1,6 +1,6 @@
 """Errors of the verifier. All are the operator's: one line that says what was expected, what came and what to do.
 
-OperatorError (protocol.runtime.exits)
+OperatorError (protocol.node.exits)
 └── VerifierError
     ├── StateLost         a state that a challenge needs is gone
     ├── TwoRoots          a second, different root for a duty that was attested already
@@ -9,7 +9,7 @@ OperatorError (protocol.runtime.exits)
 
 from __future__ import annotations
 
-from protocol.runtime.exits import OperatorError
+from protocol.node.exits import OperatorError
 
 
 class VerifierError(OperatorError):

@@ -1,7 +1,7 @@
-"""What is needed to replay and to challenge one task: its verified bundle, an executor, states, the solver's words.
+"""What is needed to replay and to challenge one task: its verified bundle, an executor, states, the solver's provider.
 
 Bundles come from the address in the terms, else from the solver, and are kept in the node's folder; nothing in one is
-believed or run before it is checked (`protocol.bundles`). A few tasks are held in memory at a time.
+believed or run before it is checked (`protocol.tasks.bundles`). A few tasks are held in memory at a time.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from protocol.bundles import Bundle, Limits, hold_bundle
 from protocol.commitments import BlobStore
+from protocol.execution.replay import Executor, Replay, Work
 from protocol.program.step import State
-from protocol.replay import Executor, Replay, Work
-from protocol.task import Terms
-from verifier.conduct import Conduct
+from protocol.tasks.bundles import Bundle, Limits, hold_bundle
+from protocol.tasks.task import Terms
 from verifier.database import Accusation, Database
 from verifier.errors import StateLost
 from verifier.replaying import Auditor
+from verifier.solver_client import CheckpointProvider, is_address
 from verifier.states import States
-from verifier.words import SolverWords, is_address
+from verifier.strategy import Strategy
 
 HELD = 4
 """Tasks in memory besides those under challenge; each holds its dataset and constants."""
@@ -37,7 +37,7 @@ class Material:
     work: Work
     executor: Executor
     states: States
-    words: SolverWords
+    provider: CheckpointProvider
     auditor: Auditor
 
     def run(self, accusation: Accusation) -> Replay:
@@ -59,7 +59,7 @@ class Material:
     def _checkpoint(self, accusation: Accusation, number: int) -> State:
         if accusation.segment is None:
             return self.states.own(number)
-        state = self.states.served(number, accusation.checkpoint_roots()[number], self.words)
+        state = self.states.served(number, accusation.checkpoint_roots()[number], self.provider)
         if state is None:
             raise StateLost(
                 f"task {accusation.task}, checkpoint {number}: expected the state kept on disk, got none, and the "
@@ -72,12 +72,12 @@ class Materials:
     """Material by task, under `folder`; bundles under `bundles`, by hash. Any thread may ask; a task is loaded once."""
 
     def __init__(
-        self, folder: Path, bundles: Path, database: Database, conduct: Conduct, limits: Limits
+        self, folder: Path, bundles: Path, database: Database, strategy: Strategy, limits: Limits
     ) -> None:
         self._folder = folder
         self._bundles = bundles
         self._database = database
-        self._conduct = conduct
+        self._strategy = strategy
         self._limits = limits
         self._held: OrderedDict[int, Material] = OrderedDict()
         self._lock = threading.Lock()
@@ -112,13 +112,13 @@ class Materials:
         folder = self._task_folder(task)
         bundle = self._bundle(terms, endpoint)
         work = Work.of(task, bundle)
-        executor = self._conduct.executor(work)
+        executor = self._strategy.executor(work)
         store = BlobStore(folder / "blobs")
         initial = bundle.initial_state
         states = States(task, work.program, executor, terms.segment_steps, initial, self._database, store)
-        words = self._conduct.words(endpoint, task, work.program, terms)
-        auditor = Auditor(work.program, executor, terms.segment_steps, states, words)
-        return Material(terms, work, executor, states, words, auditor)
+        provider = self._strategy.provider(endpoint, task, work.program, terms)
+        auditor = Auditor(work.program, executor, terms.segment_steps, states, provider)
+        return Material(terms, work, executor, states, provider, auditor)
 
     def _bundle(self, terms: Terms, endpoint: str) -> Bundle:
         """Kept, or fetched from the submitter or the solver, and kept."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
-from protocol.runtime import logs
+from protocol.node import logs
 from verifier.funds import require_free
 
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.commitments import segment_tree, state_root, step_tree
+from protocol.execution.replay import Executor
 from protocol.program.step import State, StepProgram
-from protocol.replay import Executor
+from verifier.solver_client import CheckpointProvider
 from verifier.states import States
-from verifier.words import SolverWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,19 @@ class Auditor:
     """Replays segments of one task. Any thread may ask."""
 
     def __init__(
-        self, program: StepProgram, executor: Executor, segment_steps: int, states: States, words: SolverWords
+        self,
+        program: StepProgram,
+        executor: Executor,
+        segment_steps: int,
+        states: States,
+        provider: CheckpointProvider,
     ) -> None:
         self._program = program
         self._executor = executor
         self._segment_steps = segment_steps
         self._states = states
-        self._words = words
-        self._heard: dict[Committed, Sequence[bytes]] = {}
+        self._provider = provider
+        self._revealed: dict[Committed, Sequence[bytes]] = {}
 
     def audit(self, committed: Committed, segment: int) -> Finding | None:
         """Compare segment 1 … size - 1 of a commitment.
@@ -67,7 +72,7 @@ class Auditor:
         roots = self._segment_roots(committed)
         if roots is None:
             return self._audit_unserved(committed, segment)
-        before = self._states.served(segment - 1, roots[segment - 1], self._words)
+        before = self._states.served(segment - 1, roots[segment - 1], self._provider)
         if before is None:
             arrived = self._states.extend(segment - 1)
             pairs = zip(self._states.own_roots()[:segment], roots, strict=False)
@@ -84,15 +89,15 @@ class Auditor:
 
     def _segment_roots(self, committed: Committed) -> Sequence[bytes] | None:
         """The solver's checkpoint roots if it serves, or once served, those that it committed."""
-        if committed in self._heard:
-            return self._heard[committed]
-        roots = self._words.segment_roots()
+        if committed in self._revealed:
+            return self._revealed[committed]
+        roots = self._provider.segment_roots()
         if roots is None or len(roots) < committed.size:
             return None
         roots = roots[: committed.size]
         if segment_tree(roots).root != committed.root:
             return None
-        self._heard = {committed: roots}
+        self._revealed = {committed: roots}
         return roots
 
     def _audit_unserved(self, committed: Committed, segment: int) -> Finding | None:

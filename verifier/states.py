@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from protocol.commitments import BlobStore, CommitmentError
 from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint
+from protocol.execution.replay import Executor
 from protocol.program.step import State, StepProgram
-from protocol.replay import Executor
 from verifier.database import Database, StateRow
-from verifier.words import SolverWords
+from verifier.solver_client import CheckpointProvider
 
 
 class States:
@@ -63,7 +63,7 @@ class States:
             pass
         return self._load(self._database.states(self._task, own=True)[number])
 
-    def served(self, number: int, root: bytes, words: SolverWords) -> State | None:
+    def served(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
         """The checkpoint with this root, kept or asked for; None if the solver does not give it."""
         if number == 0:
             self.extend(0)
@@ -71,7 +71,7 @@ class States:
             for row in self._database.states(self._task, own):
                 if row.number == number and row.root == root:
                     return self._load(row)
-        tensors = words.checkpoint(number)
+        tensors = provider.checkpoint(number)
         if tensors is None:
             return None
         state = self._program.state_of(tensors)

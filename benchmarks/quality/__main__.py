@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.place import where
+from benchmarks.environment import where
 from benchmarks.quality import bias, plots, training
 from benchmarks.quality.page import page
 from benchmarks.quality.subjects import gpt_subject, resnet_subject

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
-from protocol.program.capture import CapturedStep, capture
-from protocol.program.capture.datasets import BATCH_STREAM
+from protocol.capture import CapturedStep, capture
+from protocol.capture.datasets import BATCH_STREAM
 from protocol.program.library.sampling import draw_batch
 from protocol.program.step import State, metrics
 

@@ -20,7 +20,7 @@ from eth_account.signers.local import LocalAccount
 
 from protocol.chain.errors import AccountError
 from protocol.commitments.atomic import write_atomically
-from protocol.runtime.home import Home
+from protocol.node.home import Home
 
 DEVELOPMENT_CHAIN: Final = 31337
 DEVELOPMENT_ACCOUNTS: Final = 20

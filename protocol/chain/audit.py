@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from eth_utils.address import to_checksum_address
 
+from protocol.chain.bound_contract import BoundContract
 from protocol.chain.header import encoded_header
 from protocol.chain.receipts import Receipt
-from protocol.chain.room import Room
 from protocol.chain.views import Duty
 
 
-class Audit(Room):
+class Audit(BoundContract):
     """Slots, draws and duties."""
 
     def register(self, slots: int) -> Receipt:

@@ -13,7 +13,7 @@ from protocol.chain.connection import Connection
 from protocol.chain.errors import DeploymentError
 from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
-from protocol.runtime.home import Home
+from protocol.node.home import Home
 
 VERSION: Final = 1
 MAX_BYTES: Final = 1 << 16

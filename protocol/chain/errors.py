@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from protocol.runtime.addresses import public_part
+from protocol.node.addresses import public_part
 
 
 class ChainError(Exception):

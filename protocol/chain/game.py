@@ -6,15 +6,15 @@ method of its own.
 
 from __future__ import annotations
 
+from protocol.chain.bound_contract import BoundContract
 from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
-from protocol.chain.room import Room
 from protocol.chain.views import Claim, GameState
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import Leaf
 
 
-class Game(Room):
+class Game(BoundContract):
     """Every move raises Reverted with the game's own error when it is out of turn, late or proves nothing."""
 
     def commit(self, commitment: bytes) -> Receipt:

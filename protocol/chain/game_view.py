@@ -18,8 +18,8 @@ from protocol.chain.events import Follower
 from protocol.chain.game import Game
 from protocol.chain.receipts import Event
 from protocol.chain.views import GameState
-from protocol.dispute.heard import Heard
 from protocol.dispute.keys import frame_keys, steps_key
+from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import Demand, DemandedNode, GameView, Phase, Selection, TreeKind
 from protocol.program.instruction import Instruction
 from protocol.program.opcodes import Op
@@ -71,12 +71,12 @@ class GameReader:
             remedy="follow the game with a node nearer to the chain's end",
         )
 
-    def tell(self, heard: Heard) -> None:
+    def tell(self, revealed: Revealed) -> None:
         """Pass on the reveals that were not passed on before; they stay true whatever is re-organised."""
         for reveal in reveals(self._events):
             if reveal not in self._told:
                 self._told.add(reveal)
-                heard.reveal(reveal.root, reveal.size, reveal.node, reveal.answer)
+                revealed.reveal(reveal.root, reveal.size, reveal.node, reveal.answer)
 
     def _start(self) -> None:
         self._events: list[Event] = []

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from protocol.chain.bound_contract import BoundContract
 from protocol.chain.connection import BlockId
 from protocol.chain.parameters import Parameters
 from protocol.chain.receipts import Receipt
-from protocol.chain.room import Room
 from protocol.chain.views import TaskView
-from protocol.task import Terms
+from protocol.tasks.task import Terms
 
 
-class Market(Room):
+class Market(BoundContract):
     """Every write raises Reverted with the market's own error when it is out of order, late or unpaid."""
 
     def post(self, terms: Terms, intent: str | None = None) -> tuple[int, Receipt]:

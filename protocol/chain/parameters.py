@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final
 
-from protocol.runtime.exits import OperatorError
+from protocol.node.exits import OperatorError
 
 TOKEN: Final = 10**18
 """Units of one token: the test token has 18 decimals, as OpenZeppelin's ERC-20 has by default."""

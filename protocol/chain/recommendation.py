@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from protocol.chain.parameters import PRESETS, RECOMMENDED, TOKEN, ParametersError
-from protocol.economics import ONE, Audit, StakeError, minimum_stake
-from protocol.runtime.exits import OperatorError
-from protocol.task import MAX_DRAWS
+from protocol.node.exits import OperatorError
+from protocol.tasks.economics import ONE, Audit, StakeError, minimum_stake
+from protocol.tasks.task import MAX_DRAWS
 
 
 class NoRecommendation(OperatorError):
@@ -48,7 +48,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Recommended:
-    """Terms by their names in `protocol.task.Terms`, amounts in token units."""
+    """Terms by their names in `protocol.tasks.task.Terms`, amounts in token units."""
 
     stake: int
     restitution: int

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from protocol.chain.bound_contract import BoundContract
 from protocol.chain.receipts import Receipt
-from protocol.chain.room import Room
 
 
-class Token(Room):
+class Token(BoundContract):
     """Amounts are units of the token."""
 
     def balance_of(self, account: str) -> int:

@@ -31,7 +31,7 @@ from protocol.chain.errors import (
 from protocol.chain.fees import Call, first_offer, higher_offer
 from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.receipts import Receipt
-from protocol.runtime.home import Home
+from protocol.node.home import Home
 
 REORG_DEPTH: Final = 64
 """Two epochs on Ethereum: what lies deeper is final, so `recover` looks no further back."""

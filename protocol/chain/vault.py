@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from protocol.chain.bound_contract import BoundContract
 from protocol.chain.receipts import Receipt
-from protocol.chain.room import Room
 from protocol.chain.views import Lock
 
 
-class Vault(Room):
+class Vault(BoundContract):
     """Amounts are units of the token."""
 
     def deposit(self, amount: int) -> Receipt:

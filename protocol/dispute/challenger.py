@@ -1,6 +1,6 @@
 """The challenger: from a differing segment down to the one number that is wrong (dispute.md sections 4 to 6).
 
-`next_move` is a function of the game, the challenger's own run and what it heard of the solver's; one rule
+`next_move` is a function of the game, the challenger's own run and what it revealed of the solver's; one rule
 serves both a solver that serves its trees and a silent one, whose missing nodes are demanded on-chain.
 """
 
@@ -10,31 +10,31 @@ from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree
 from protocol.dispute.demands import demand
 from protocol.dispute.errors import NothingToChallenge
 from protocol.dispute.evidence import compare_value, edge_input, edge_output
-from protocol.dispute.heard import Heard
-from protocol.dispute.known import KnownTree
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import Leaf, open_instruction, open_program
-from protocol.dispute.parties import Frame, Run, Words, frame_at
+from protocol.dispute.partial_tree import PartialTree
+from protocol.dispute.provider import Frame, Provider, Run, frame_at
+from protocol.dispute.revealed import Revealed
 from protocol.dispute.splitting import answer_split
 from protocol.dispute.view import GameView, Phase, TreeKind
 from protocol.program.opcodes import Op
 
 
-def next_move(game: GameView, run: Run, heard: Heard, words: Words) -> Move | None:
+def next_move(game: GameView, run: Run, revealed: Revealed, provider: Provider) -> Move | None:
     """The challenger's next move; None while the solver is to move or the game is over.
 
     Raises NothingToChallenge if there is no difference where the game stands.
     """
     if game.phase in (Phase.NONE, Phase.CLOSED) or game.solver_to_move:
         return None
-    return _Challenger(game, run, heard, words).move()
+    return _Challenger(game, run, revealed, provider).move()
 
 
 class _Challenger:
     """One move of one game: the arguments of `next_move`, kept together."""
 
-    def __init__(self, game: GameView, run: Run, heard: Heard, words: Words) -> None:
-        self.game, self.run, self.heard, self.words = game, run, heard, words
+    def __init__(self, game: GameView, run: Run, revealed: Revealed, provider: Provider) -> None:
+        self.game, self.run, self.revealed, self.provider = game, run, revealed, provider
 
     def move(self) -> Move:
         """The move that the game's phase asks for."""
@@ -50,13 +50,13 @@ class _Challenger:
         """One's own frame."""
         return frame_at(self.run, self.game.segment, self.game.step, path)
 
-    def trace(self, path: tuple[int, ...]) -> KnownTree:
+    def trace(self, path: tuple[int, ...]) -> PartialTree:
         """The solver's trace of the same frame."""
         root = self.game.frame_roots[len(path)]
         assert root is not None
         segment, step = self.game.segment, self.game.step
-        return self.heard.tree(
-            root, self.frame(path).tree, lambda: self.words.trace_roots(segment, step, path)
+        return self.revealed.tree(
+            root, self.frame(path).tree, lambda: self.provider.trace_roots(segment, step, path)
         )
 
     def select_segment(self) -> Move:
@@ -66,7 +66,7 @@ class _Challenger:
         if roots is None or len(roots) < game.segment_size:
             raise NothingToChallenge("a game without a segment needs one's own run from the initial state on")
         own = segment_tree(list(roots[: game.segment_size]))
-        tree = self.heard.tree(game.segment_root, own, self.words.segment_roots)
+        tree = self.revealed.tree(game.segment_root, own, self.provider.segment_roots)
         segment, after = _first_difference(tree, "the checkpoints")
         if after is None:
             return demand(game, TreeKind.SEGMENT, tree, segment)
@@ -81,7 +81,9 @@ class _Challenger:
         game = self.game
         assert game.steps_root is not None
         roots = list(self.run.step_roots(game.segment))
-        tree = self.heard.tree(game.steps_root, step_tree(roots), lambda: self.words.step_roots(game.segment))
+        tree = self.revealed.tree(
+            game.steps_root, step_tree(roots), lambda: self.provider.step_roots(game.segment)
+        )
         node, after = _first_difference(tree, f"the steps of segment {game.segment}")
         if after is None:
             return demand(game, TreeKind.STEP, tree, node)
@@ -112,17 +114,17 @@ class _Challenger:
                 call = outer.program.instructions[game.path[-1]]
                 caller = call, outer, self.trace(game.path[:-1])
             return edge_input(game, self.run, n, opened, instruction, value, caller)
-        segment, step, path, ask = game.segment, game.step, game.path, self.words.value
+        segment, step, path, ask = game.segment, game.step, game.path, self.provider.value
         return compare_value(
             game,
             frame,
             trace,
             n,
             value,
-            lambda own: self.heard.tree(claimed, own, lambda: _chunks(ask(segment, step, path, leaf))),
+            lambda own: self.revealed.tree(claimed, own, lambda: _chunks(ask(segment, step, path, leaf))),
         )
 
-    def false_output(self, frame: Frame, trace: KnownTree) -> Move:
+    def false_output(self, frame: Frame, trace: PartialTree) -> Move:
         """Every value of the frame agrees, so one of its outputs is not what the trace gave."""
         game = self.game
         if game.path:
@@ -134,8 +136,8 @@ class _Challenger:
             target = Leaf(claimed, caller.path(leaf))
             return edge_output(game, frame, trace, leaf - call.first, target, call.encode())
         tensors = list(self.run.tensor_roots(game.segment, game.step))
-        state = self.heard.tree(
-            game.after, state_tree(tensors), lambda: self.words.tensor_roots(game.segment, game.step)
+        state = self.revealed.tree(
+            game.after, state_tree(tensors), lambda: self.provider.tensor_roots(game.segment, game.step)
         )
         node, claimed = _first_difference(state, f"the state after step {game.step}")
         if claimed is None:
@@ -144,7 +146,7 @@ class _Challenger:
         return edge_output(game, frame, trace, k, Leaf(claimed, state.path(k)), b"")
 
 
-def _first_difference(tree: KnownTree, what: str) -> tuple[tuple[int, int], bytes | None]:
+def _first_difference(tree: PartialTree, what: str) -> tuple[tuple[int, int], bytes | None]:
     """The first differing node, and its data if it is a leaf whose data is known; otherwise it has to be demanded."""
     node = tree.first_difference()
     if node is None:

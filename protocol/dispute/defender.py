@@ -10,7 +10,7 @@ from protocol.commitments import CHUNK, Tree, segment_tree, state_tree, step_tre
 from protocol.dispute.errors import NothingToReveal
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import open_leaf
-from protocol.dispute.parties import Run, frame_at
+from protocol.dispute.provider import Run, frame_at
 from protocol.dispute.splitting import state_words
 from protocol.dispute.view import Demand, GameView, Phase, TreeKind
 

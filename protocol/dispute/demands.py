@@ -5,16 +5,16 @@ dispute.md section 6.
 
 from __future__ import annotations
 
-from protocol.dispute.known import KnownTree
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import NO_INSTRUCTION, NO_LEAF, InstructionOpening, Leaf, Node
+from protocol.dispute.partial_tree import PartialTree
 from protocol.dispute.view import GameView, TreeKind
 
 
 def demand(
     game: GameView,
     kind: TreeKind,
-    tree: KnownTree,
+    tree: PartialTree,
     node: tuple[int, int],
     instruction: InstructionOpening = NO_INSTRUCTION,
     value: Leaf = NO_LEAF,

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from protocol.commitments import CHUNK, Tree, constants_tree, state_tree, tensor_tree
 from protocol.dispute.demands import demand
-from protocol.dispute.known import KnownTree
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import (
     NO_LEAF,
@@ -21,7 +20,8 @@ from protocol.dispute.openings import (
     open_instruction,
     open_leaf,
 )
-from protocol.dispute.parties import Frame, Run
+from protocol.dispute.partial_tree import PartialTree
+from protocol.dispute.provider import Frame, Run
 from protocol.dispute.view import GameView, TreeKind
 from protocol.program.attributes import decode_index
 from protocol.program.instruction import Instruction
@@ -41,7 +41,7 @@ def loader(frame: Frame, instruction: Instruction) -> Load:
 
 def operand_openings(
     frame: Frame,
-    trace: KnownTree,
+    trace: PartialTree,
     instruction: Instruction,
     element: int,
     block: int,
@@ -70,10 +70,10 @@ def operand_openings(
 def compare_value(
     game: GameView,
     frame: Frame,
-    trace: KnownTree,
+    trace: PartialTree,
     n: int,
     value: Leaf,
-    known: Callable[[Tree], KnownTree],
+    known: Callable[[Tree], PartialTree],
 ) -> Move:
     """The value of primitive n differs: find the first wrong element, demand its chunk if need be, and have it judged.
 
@@ -119,7 +119,7 @@ def edge_input(
     opened: InstructionOpening,
     instruction: Instruction,
     value: Leaf,
-    caller: tuple[Instruction, Frame, KnownTree] | None,
+    caller: tuple[Instruction, Frame, PartialTree] | None,
 ) -> Move:
     """Input instruction n does not hold the frame's input: open where the input comes from."""
     k = decode_index(instruction.attributes)
@@ -146,7 +146,7 @@ def edge_input(
 def edge_output(
     game: GameView,
     frame: Frame,
-    trace: KnownTree,
+    trace: PartialTree,
     k: int,
     target: Leaf,
     call: bytes,

@@ -12,10 +12,10 @@ from functools import reduce
 from typing import cast
 
 from protocol.dispute.evidence import loader, operand_openings
-from protocol.dispute.known import KnownTree
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import open_instruction
-from protocol.dispute.parties import Frame
+from protocol.dispute.partial_tree import PartialTree
+from protocol.dispute.provider import Frame
 from protocol.dispute.view import GameView, Selection
 from protocol.program.instruction import Instruction
 from protocol.program.primitives import PRIMITIVES, Reduction
@@ -69,7 +69,7 @@ def split_move(game: GameView, instruction: Instruction, words: list[int]) -> Mo
     )
 
 
-def answer_split(game: GameView, frame: Frame, trace: KnownTree) -> Move:
+def answer_split(game: GameView, frame: Frame, trace: PartialTree) -> Move:
     """The challenger's answer to stated words: the first part that differs from its own is judged, or split again."""
     assert game.selection is not None
     chosen = game.selection

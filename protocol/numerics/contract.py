@@ -11,9 +11,9 @@ import math
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.cases import call_of
-from protocol.numerics.kernels.choice import kernel_for
+from protocol.numerics.kernels.dispatch import kernel_for
 from protocol.numerics.kernels.float64 import FLOAT64_BITS, blocked
+from protocol.numerics.kernels.shape_classes import call_of
 from protocol.numerics.types import NumericsError
 
 HALF_BITS = 32

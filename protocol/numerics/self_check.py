@@ -14,7 +14,7 @@ from torch import Tensor
 
 from protocol.numerics import elementary_torch
 from protocol.numerics.elementwise import sqrt
-from protocol.numerics.kernels.choice import NoKernel, kernel_for
+from protocol.numerics.kernels.dispatch import NoKernel, kernel_for
 
 GRAIN = 1 << 15
 """torch gives each of its threads at least this many elements of an operation (at::internal::GRAIN_SIZE)."""

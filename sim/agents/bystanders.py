@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sim.mechanism.arrays import Flags, Floats, Indices
-from sim.setting import Setting
+from sim.parameters import Setting
 
 
 class Passing(NamedTuple):

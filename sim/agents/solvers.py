@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.mechanism.arrays import Flags, Floats, Indices
 from sim.mechanism.draw import Segments
-from sim.setting import Setting
+from sim.parameters import Setting
 
 
 class Bidding(NamedTuple):

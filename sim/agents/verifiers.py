@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sim.mechanism.arrays import Flags, Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 
 
 class Seats(NamedTuple):

@@ -11,7 +11,7 @@ from sim.engine.tally import Tally
 from sim.mechanism.arrays import Amounts, Floats, Indices
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.mechanism.ledger import Ledger, book, require_room
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import TOKEN
 
 

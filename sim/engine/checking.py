@@ -11,7 +11,7 @@ from sim.engine.streams import Stream, Streams
 from sim.engine.task import Checks, Looks, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
 from sim.mechanism.draw import Draw, by_account, complete, distinct, replaced
-from sim.setting import Setting
+from sim.parameters import Setting
 
 
 class Checker:

@@ -15,7 +15,7 @@ from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.attestation import attested, satisfied
 from sim.mechanism.booking import SUBMITTER
 from sim.mechanism.forcing import flagged, settle_flags
-from sim.setting import Setting
+from sim.parameters import Setting
 
 
 class Games(NamedTuple):

@@ -21,7 +21,7 @@ from sim.mechanism import booking
 from sim.mechanism.arrays import Amounts
 from sim.mechanism.auctions import NO_ASK, Assignment, Auction, first_price
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
-from sim.setting import Setting
+from sim.parameters import Setting
 
 
 class Market:

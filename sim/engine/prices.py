@@ -6,7 +6,7 @@ import numpy as np
 
 from sim.engine.streams import Streams
 from sim.mechanism.arrays import Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import TOKEN
 
 

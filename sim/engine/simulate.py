@@ -15,7 +15,7 @@ from sim.errors import SimError
 from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import Auction, first_price
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
-from sim.setting import Setting
+from sim.parameters import Setting
 
 CHUNKS: Final = 8
 """Chunks of runs that are played at once: with fewer the 200 calls of a round cost more than their work."""

@@ -1,4 +1,4 @@
-"""Splits of a stake and of an escrow: `protocol.economics` on arrays (contracts/src/libraries/Shares.sol)."""
+"""Splits of a stake and of an escrow: `protocol.tasks.economics` on arrays (contracts/src/libraries/Shares.sol)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Settlement(NamedTuple):
 
 
 def slash(stake: Amounts, reward: Amounts, restitution: Amounts) -> Slash:
-    """`protocol.economics.slash_split`; here `burned` holds both of its burned parts."""
+    """`protocol.tasks.economics.slash_split`; here `burned` holds both of its burned parts."""
     left = stake - (stake + 3) // 4
     rewarded = np.minimum(reward, left)
     restored = np.minimum(restitution, left - rewarded)
@@ -33,7 +33,7 @@ def slash(stake: Amounts, reward: Amounts, restitution: Amounts) -> Slash:
 
 
 def settle(price: Amounts, reserve: Amounts, fee: Amounts, attestations: Amounts) -> Settlement:
-    """`protocol.economics.settle_split`."""
+    """`protocol.tasks.economics.settle_split`."""
     some = np.maximum(attestations, 1)
     each = np.where(attestations == 0, 0, np.minimum(fee, (reserve + price) // some))
     return Settlement(each, price - np.maximum(0, each * attestations - reserve))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.chain.parameters import DEVNET, TOKEN, Parameters
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import DECIMALS
 
 SCALE: Final = TOKEN // 10**DECIMALS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from protocol.runtime.output import Output
+from protocol.node.output import Output
 from sim.errors import Disagreement, StudyError
 from sim.replay.comparison import Comparison, Line
 from sim.replay.scenarios import SCENARIOS, market, scenario

@@ -10,12 +10,12 @@ from protocol.chain.game_view import GameReader
 from protocol.commitments import segment_tree
 from protocol.dispute import challenger, defender
 from protocol.dispute.errors import NothingToChallenge
-from protocol.dispute.heard import Heard
+from protocol.dispute.in_process import Serving, Silent
 from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import open_leaf
-from protocol.dispute.parties import Run, Words
-from protocol.dispute.spoken import Serving, Silent
+from protocol.dispute.provider import Provider, Run
+from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView, Phase, Verdict
 from protocol.program.program import Program
 from sim.errors import SimError
@@ -70,17 +70,19 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
     `record` is the solver's run, None for one that is silent; `own` the challenger's, None for one that has not looked.
     """
     program = stage.training.program.program
-    words: Words = Silent() if record is None else Serving(record)
+    provider: Provider = Silent() if record is None else Serving(record)
     reader = GameReader(sides.challenger.game, game, program, sides.challenger.deployment.block)
-    heard = Heard()
+    revealed = Revealed()
     for _ in range(MAX_TURNS):
         view = reader.view()
         if view.phase is Phase.CLOSED:
             return view.verdict
-        reader.tell(heard)
+        reader.tell(revealed)
         mover = sides.solver if view.solver_to_move else sides.challenger
         move = (
-            _solver_move(view, record) if view.solver_to_move else _challenger_move(view, own, heard, words)
+            _solver_move(view, record)
+            if view.solver_to_move
+            else _challenger_move(view, own, revealed, provider)
         )
         if move is None:
             deadline = sides.referee.game.game(game).deadline
@@ -100,9 +102,9 @@ def _solver_move(view: GameView, record: Run | None) -> Move | None:
     return None if record is None else defender.next_move(view, record)
 
 
-def _challenger_move(view: GameView, own: Run | None, heard: Heard, words: Words) -> Move | None:
+def _challenger_move(view: GameView, own: Run | None, revealed: Revealed, provider: Provider) -> Move | None:
     try:
-        return None if own is None else challenger.next_move(view, own, heard, words)
+        return None if own is None else challenger.next_move(view, own, revealed, provider)
     except NothingToChallenge:
         return None
 

@@ -16,7 +16,7 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver, Withholder
 from sim.agents.verifiers import Absent, Accusing, Colluding, Mixing, Trusting, Verifier
 from sim.errors import StudyError
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import TOKEN
 
 

@@ -15,7 +15,7 @@ from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.transactions import Sender, Sending
-from protocol.runtime.home import VARIABLE
+from protocol.node.home import VARIABLE
 from sim.errors import Disagreement, StudyError
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
 from sim.replay.amounts import Amounts, parameters

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from protocol.program import cost
-from protocol.task import ARITHMETIC, Terms
+from protocol.tasks.task import ARITHMETIC, Terms
+from sim.parameters import Setting
 from sim.replay.amounts import Amounts
 from sim.replay.training import STEPS, Training
-from sim.setting import Setting
 
 
 def terms(training: Training, setting: Setting, amounts: Amounts, number: int) -> Terms:

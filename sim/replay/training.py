@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from protocol.commitments import step_tree
-from protocol.dispute.parties import Frame
+from protocol.dispute.provider import Frame
+from protocol.execution.replay import Executor, HonestExecutor, Replay
 from protocol.numerics.types import DType
 from protocol.program import Builder, Interpreter, Op, Program, Site, StepProgram, TensorType
 from protocol.program.step import State
-from protocol.replay import Executor, HonestExecutor, Replay
 
 STEPS: Final = 2
 """C: steps of a segment."""

@@ -18,8 +18,8 @@ import numpy as np
 
 import sim
 from sim.errors import ResultsError
+from sim.parameters import KNOWN
 from sim.results.code import sources
-from sim.setting import KNOWN
 from sim.sweeping.plan import Plan
 
 NAME: Final = "manifest.json"

@@ -20,7 +20,7 @@ from sim.engine.simulate import Case, Columns, simulate
 from sim.errors import SettingError
 from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import AUCTIONS
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.auctions_reading import (
     BIDDERS,
     BUDGETS,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sim.mechanism.arrays import Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.grids import within
 from sim.studies.points import where
 from sim.studies.study import Claim, Finding, Point, Study, Table

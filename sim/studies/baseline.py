@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from protocol.economics import slash_split
+from protocol.tasks.economics import slash_split
 from sim.agents.population import Population, population
 from sim.agents.solvers import Lazy
 from sim.agents.verifiers import Trusting, Verifier
 from sim.errors import SettingError
 from sim.mechanism.arrays import Floats
-from sim.setting import KNOWN, Setting
+from sim.parameters import KNOWN, Setting
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import cheating_profit, escape_probability

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sim.agents.solvers import Lazy, Won, Work
-from sim.setting import Setting
+from sim.parameters import Setting
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sim.agents.solvers import Solver
 from sim.agents.verifiers import Colluding, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.arrays import Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
 from sim.studies.points import ALIKE, agreement, asked, crossing, require, where

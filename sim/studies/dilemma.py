@@ -17,7 +17,7 @@ import numpy as np
 from sim.agents.population import Population, population
 from sim.agents.verifiers import Check, Seats, Verifier
 from sim.engine.simulate import Columns, simulate
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.dilemma_reading import FEES, FORCED, GAME, ROOTS, Rows, fees, forced, game, roots
 from sim.studies.dilemma_seat import Seat

@@ -17,7 +17,7 @@ from sim.agents.population import Population, population
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.arrays import Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.dynamics_reading import BEST_RESPONSE, FEWEST, REPLICATOR, REST, SEGMENTS, Trajectories
 from sim.studies.margins import forced_rate

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sim.setting import KNOWN
+from sim.parameters import KNOWN
 from sim.studies.sizes import bounded, combined
 from sim.studies.study import Point, Study
 

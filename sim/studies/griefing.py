@@ -19,7 +19,7 @@ from sim.agents.population import Group, Population, population
 from sim.agents.solvers import Late, Solver
 from sim.agents.verifiers import Absent, Verifier
 from sim.engine.simulate import Columns, simulate
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.griefing_reading import ATTACKS, BONDS, FEES, PENALTIES, VICTIMS, Seen
 from sim.studies.points import ALIKE, asked, require
 from sim.studies.study import Answer, Extra, Finding, Point, Study, Table

@@ -17,7 +17,7 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Solver
 from sim.agents.verifiers import Thrifty
 from sim.mechanism.arrays import Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.grids import Grid, within
 from sim.studies.points import agreement, asked, require, where
 from sim.studies.study import Answer, Claim, Finding, Point, Study, Table

@@ -1,7 +1,7 @@
 """Closed forms behind the recommended terms: how far they reach, what they cost, and what longer tasks do instead.
 
 Not a study: `sim.studies.recommended` shows these findings below what it has played. All sentences are computed from
-protocol.economics, sim.theory and the recommended file; nothing is drawn here.
+protocol.tasks.economics, sim.theory and the recommended file; nothing is drawn here.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import RULES, Rules, most_segments, recommended_terms
-from protocol.task import MAX_DRAWS
-from sim.setting import Setting
+from protocol.tasks.task import MAX_DRAWS
+from sim.parameters import Setting
 from sim.studies.study import Finding
 from sim.theory import (
     bonds_together,

@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.errors import SettingError
 from sim.mechanism.arrays import Floats
-from sim.setting import KNOWN, Setting
+from sim.parameters import KNOWN, Setting
 from sim.studies.grids import Grid, several
 from sim.studies.study import Claim, Finding, Point, Study
 

@@ -17,7 +17,7 @@ from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.errors import SweepError
 from sim.mechanism.arrays import Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.study import Answer, Extra, Finding, Point, Study, Table
 from sim.studies.tables import mean, of_points

@@ -19,7 +19,7 @@ from sim.agents.solvers import Solver, Won, Work
 from sim.agents.submitters import Insider, Submitter
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.points import ALIKE, asked, require
 from sim.studies.slash_split_reading import (

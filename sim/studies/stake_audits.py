@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from protocol.economics import REROLLS
+from protocol.tasks.economics import REROLLS
 from sim.agents.population import Population, population
 from sim.agents.solvers import Solver
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.arrays import Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
 from sim.studies.points import ALIKE, asked, grid, require, where

@@ -20,7 +20,7 @@ from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.errors import SettingError
 from sim.mechanism.arrays import Floats
-from sim.setting import ALIASES, KNOWN, Setting, canonical, unit_of
+from sim.parameters import ALIASES, KNOWN, Setting, canonical, unit_of
 from sim.studies.sizes import combined
 from sim.units import Unit
 

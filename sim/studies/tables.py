@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.mechanism.arrays import Floats
-from sim.setting import KNOWN
+from sim.parameters import KNOWN
 from sim.studies.study import Point, Study, Table
 
 

@@ -18,8 +18,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Final
 
-from protocol.runtime.exits import Retryable
-from protocol.runtime.process import keep_memory
+from protocol.node.exits import Retryable
+from protocol.node.process import keep_memory
 
 if TYPE_CHECKING:
     from sim.sweeping.plan import Chunk

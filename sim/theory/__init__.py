@@ -1,4 +1,4 @@
-"""Closed forms of the protocol's economics, on `protocol.economics`; each with its derivation where it stands.
+"""Closed forms of the protocol's economics, on `protocol.tasks.economics`; each with its derivation where it stands.
 
 Not a simulation: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
 `cheating`, `frontier`, `inspection`, `collusion`, `griefing`, `auctions`, `liveness`. Pure functions of NumPy

@@ -2,7 +2,7 @@
 
 The solver is the only one who chooses here; verifiers are honest with share h and colluders are `collusion`'s
 subject. Amounts are token units as floats (any unit will do: everything is homogeneous in it);
-`minimum_stake` alone is in integers, from `protocol.economics`. How money is booked: an honest solver is paid
+`minimum_stake` alone is in integers, from `protocol.tasks.economics`. How money is booked: an honest solver is paid
 p at `settle` and has spent c; a convicted one loses the stake S (`StakeVault.slash`) and is paid nothing, for
 the escrow goes back to the submitter.
 """
@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocol import economics
-from protocol.economics import ONE, REROLLS, Audit
+from protocol.tasks import economics
+from protocol.tasks.economics import ONE, REROLLS, Audit
 from sim.theory.bounds import TheoryError, Values, count, number, within
 from sim.theory.escape import caught_probability
 
@@ -200,10 +200,10 @@ def minimum_stake(
     margin: int = 0,
     rerolls: int = REROLLS,
 ) -> int:
-    """Return S_min in integer token units: `protocol.economics.minimum_stake`, h rounded down to 10^-18.
+    """Return S_min in integer token units: `protocol.tasks.economics.minimum_stake`, h rounded down to 10^-18.
 
     `reward` and `restitution` come on top, for a cheater may be its own challenger and its own submitter.
-    Raises `TheoryError` for an impossible share and `protocol.economics.StakeError` where no stake is enough.
+    Raises `TheoryError` for an impossible share and `protocol.tasks.economics.StakeError` where no stake is enough.
     """
     number("honest", float(honest), 0, 1)
     chance = int(Fraction(honest) * ONE)

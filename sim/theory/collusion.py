@@ -1,6 +1,6 @@
 """What stake in the draw buys a cheater, what splitting a stake changes, and what conceding to oneself costs.
 
-Amounts are token units: floats where they are expectations, integers where `protocol.economics` splits them.
+Amounts are token units: floats where they are expectations, integers where `protocol.tasks.economics` splits them.
 """
 
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocol.economics import REROLLS, slash_split
+from protocol.tasks.economics import REROLLS, slash_split
 from sim.theory.bounds import TheoryError, Values, count, counts, number, within
 from sim.theory.escape import missed_probability
 

@@ -1,6 +1,6 @@
 """Whether a false result is found: the chances of dispute.md section 8, as floats over arrays.
 
-`protocol.economics` is the single source of stakes and its integers are what contracts agree on; this is its
+`protocol.tasks.economics` is the single source of stakes and its integers are what contracts agree on; this is its
 float view for plots, sweeps and the comparison with runs, and goes where the integers do not: many values at
 once, caught chances far below 10^-18, and the misses as the contracts count them.
 
@@ -12,7 +12,7 @@ float64 arrays.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocol.economics import REROLLS
+from protocol.tasks.economics import REROLLS
 from sim.theory.bounds import Values, count, counts, within
 
 MAX_DRAWS = 64
@@ -81,7 +81,7 @@ def escape_probability(
 ) -> Values:
     """Return P', the chance that nobody honest is drawn on a false segment: 1 - `caught_probability`.
 
-    The float view of `protocol.economics.escape_chance_rerolled`, which rounds up in units of 10^-18.
+    The float view of `protocol.tasks.economics.escape_chance_rerolled`, which rounds up in units of 10^-18.
     """
     return 1 - caught_probability(segments, false, segments_per_verifier, verifiers, honest, rerolls=rerolls)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocol.economics import REROLLS, StakeError
+from protocol.tasks.economics import REROLLS, StakeError
 from sim.theory.bounds import TheoryError, Values, count, counts, number, within
 from sim.theory.cheating import minimum_stake, worst_false
 from sim.theory.escape import MAX_DRAWS

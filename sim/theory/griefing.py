@@ -8,7 +8,7 @@ as figures of the setting.
 
 from typing import NamedTuple
 
-from protocol.economics import settle_split
+from protocol.tasks.economics import settle_split
 from sim.theory.bounds import TheoryError, count, number
 from sim.theory.escape import raised_segments
 

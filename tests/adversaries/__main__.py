@@ -1,6 +1,6 @@
 """`python -m tests.adversaries CHEAT [--task N] …`: a party that cheats, as a process of its own.
 
-The node, its settings and its exit codes are the production party's; only the conduct differs.
+The node, its settings and its exit codes are the production party's; only the strategy differs.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from protocol.runtime import logs
-from protocol.runtime.exits import ExitCode, reported
-from protocol.runtime.home import VARIABLE, Home
-from protocol.runtime.settings import load
-from protocol.runtime.stopping import Stop
+from protocol.node import logs
+from protocol.node.exits import ExitCode, reported
+from protocol.node.home import VARIABLE, Home
+from protocol.node.settings import load
+from protocol.node.stopping import Stop
 from tests.adversaries.accuser import ACCUSERS, accuse
 from tests.adversaries.solvers import CHEATS
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
-from protocol.runtime.exits import ExitCode
-from protocol.runtime.home import Home
-from protocol.runtime.settings import load
-from protocol.runtime.stopping import Stop
+from protocol.node.exits import ExitCode
+from protocol.node.home import Home
+from protocol.node.settings import load
+from protocol.node.stopping import Stop
 from tests.adversaries.executors import moves_one_weight
-from verifier.conduct import Conduct
+from verifier.strategy import Strategy
 
-ACCUSERS: Mapping[str, Conduct] = {"false-accuser": Conduct(executor=moves_one_weight)}
+ACCUSERS: Mapping[str, Strategy] = {"false-accuser": Strategy(executor=moves_one_weight)}
 """By the name that `python -m tests.adversaries` takes."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protocol.dispute import defender
 from protocol.dispute.moves import Move
-from protocol.dispute.parties import Run, frame_at
+from protocol.dispute.provider import Run, frame_at
 from protocol.dispute.splitting import block_words, split_move
 from protocol.dispute.view import GameView, Phase
 from protocol.program.opcodes import Op
@@ -25,7 +25,7 @@ def covers_up(game: GameView, run: Run) -> Move | None:
 
 
 def fitted(op: Op, words: list[int], claimed: int) -> list[int]:
-    """Words that fold to `claimed`, with as many true ones as the fold allows."""
+    """Provider that fold to `claimed`, with as many true ones as the fold allows."""
     if op in (
         Op.DOT,
         Op.SUM,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from protocol.execution.replay import Executor, Work
 from protocol.program.execute import Path
 from protocol.program.opcodes import Op
-from protocol.replay import Executor, Work
 from tests.adversaries.perturbing import (
     Perturbation,
     PerturbedExecutor,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protocol.dispute.parties import Frame
+from protocol.dispute.provider import Frame
 from protocol.numerics.types import from_bytes, to_bytes
 from protocol.program.execute import Interpreter, Kernel, Path, Site
 from protocol.program.opcodes import Op
@@ -79,7 +79,7 @@ def changed(value: Tensor, site: Site, perturbation: Perturbation) -> Tensor:
 
 
 class PerturbedExecutor:
-    """A `protocol.replay.Executor` that is honest outside the perturbed steps."""
+    """A `protocol.execution.replay.Executor` that is honest outside the perturbed steps."""
 
     def __init__(
         self,

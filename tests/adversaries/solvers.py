@@ -1,4 +1,4 @@
-"""Solvers that cheat: for each cheat the conduct that the production solver runs with.
+"""Solvers that cheat: for each cheat the strategy that the production solver runs with.
 
 What is wrong is one collaborator: the executor, the first state, the server or the defence.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from protocol.execution.replay import Work
 from protocol.numerics.types import from_bytes, to_bytes
 from protocol.program.step import State
-from protocol.replay import Work
-from solver.conduct import Conduct
+from solver.catalog import Catalog
 from solver.limits import App, Message, Receive, Send
-from solver.shelf import Shelf
+from solver.strategy import Strategy
 from tests.adversaries.covering import covers_up
 from tests.adversaries.executors import (
     doubles_the_rate,
@@ -35,7 +35,7 @@ def starts_elsewhere(work: Work, initial: State) -> State:
     return {**initial, name: from_bytes(bytes(data), type_.dtype, type_.shape)}
 
 
-def says_nothing(_shelf: Shelf) -> App:
+def says_nothing(_catalog: Catalog) -> App:
     """A server that knows of nothing."""
 
     async def app(scope: Message, _receive: Receive, send: Send) -> None:
@@ -46,15 +46,15 @@ def says_nothing(_shelf: Shelf) -> App:
     return app
 
 
-CHEATS: Mapping[str, Conduct] = {
-    "one-ulp": Conduct(executor=moves_one_weight),
-    "wrong-rate": Conduct(executor=doubles_the_rate),
-    "skipper": Conduct(executor=skips_a_segment),
-    "other-start": Conduct(start=starts_elsewhere),
-    "silent": Conduct(executor=falsifies_a_product, app=says_nothing, defence=covers_up),
-    "wrong-dot": Conduct(executor=falsifies_a_product, defence=covers_up),
-    "second-moment": Conduct(executor=moves_second_moment, defence=covers_up),
-    "dropout-mask": Conduct(executor=keeps_what_is_dropped, defence=covers_up),
-    "softmax": Conduct(executor=doubles_a_denominator, defence=covers_up),
+CHEATS: Mapping[str, Strategy] = {
+    "one-ulp": Strategy(executor=moves_one_weight),
+    "wrong-rate": Strategy(executor=doubles_the_rate),
+    "skipper": Strategy(executor=skips_a_segment),
+    "other-start": Strategy(start=starts_elsewhere),
+    "silent": Strategy(executor=falsifies_a_product, app=says_nothing, defence=covers_up),
+    "wrong-dot": Strategy(executor=falsifies_a_product, defence=covers_up),
+    "second-moment": Strategy(executor=moves_second_moment, defence=covers_up),
+    "dropout-mask": Strategy(executor=keeps_what_is_dropped, defence=covers_up),
+    "softmax": Strategy(executor=doubles_a_denominator, defence=covers_up),
 }
 """By the name that `python -m tests.adversaries` takes."""

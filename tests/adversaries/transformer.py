@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from protocol.execution.replay import Executor, Work
 from protocol.program.opcodes import Op
-from protocol.replay import Executor, Work
 from tests.adversaries.executors import perturbed
 from tests.adversaries.perturbing import doubled, find, one_ulp, producer_of_output
 

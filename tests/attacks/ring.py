@@ -19,13 +19,13 @@ from protocol.chain.views import TaskStatus
 from protocol.commitments import ProgressTree
 from protocol.dispute import defender
 from protocol.dispute.errors import NothingToReveal
+from protocol.dispute.in_process import Serving, Silent
 from protocol.dispute.moves import Move
-from protocol.dispute.parties import Run
-from protocol.dispute.spoken import Serving, Silent
+from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView
+from protocol.execution.replay import HonestExecutor, Replay
 from protocol.program.execute import Interpreter
 from protocol.program.library import kernels
-from protocol.replay import HonestExecutor, Replay
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, one_ulp, producer_of_output
 from tests.attacks.purses import Purses
 from tests.chain.arena import Arena, Ended, Subject, replay, terms
@@ -93,7 +93,7 @@ def fights(
     arena: Arena,
     run: Run,
     *,
-    words: Silent | Serving | None = None,
+    provider: Silent | Serving | None = None,
     defence: Defence = defender.next_move,
     segment: int | None = None,
 ) -> tuple[Ended, TaskStatus, Purses]:
@@ -110,7 +110,7 @@ def fights(
     before = Purses.of(arena)
     (task,) = arena.submitted(subject(), [run])
     at = first_false(run) if segment is None else segment
-    ended = arena.play(task, subject(), run, honest(), words or Serving(run), at, answer)
+    ended = arena.play(task, subject(), run, honest(), provider or Serving(run), at, answer)
     return ended, arena.submitter.market.task(task).status, Purses.of(arena) - before
 
 

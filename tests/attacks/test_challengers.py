@@ -12,7 +12,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sending
 from protocol.chain.views import TaskStatus
 from protocol.dispute.errors import NothingToChallenge
-from protocol.dispute.spoken import Serving
+from protocol.dispute.in_process import Serving
 from protocol.dispute.view import Verdict
 from tests.attacks.purses import ACCUSED, SLASHED, Purses
 from tests.attacks.ring import audited, fights, first_false, honest, one_ulp_off, subject

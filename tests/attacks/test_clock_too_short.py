@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from protocol.chain.parameters import DEVNET, TOKEN
-from protocol.task import Terms
+from protocol.tasks.task import Terms
 from solver.bidding import Figures, Offer, Refusal, decide
 from tests.chain.trees import terms
 

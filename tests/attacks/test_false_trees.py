@@ -15,9 +15,9 @@ import pytest
 from protocol.chain.views import TaskStatus
 from protocol.commitments import state_root
 from protocol.dispute import defender
+from protocol.dispute.in_process import Serving, Silent
 from protocol.dispute.moves import Move
-from protocol.dispute.parties import Frame, Run
-from protocol.dispute.spoken import Serving, Silent
+from protocol.dispute.provider import Frame, Run
 from protocol.dispute.view import GameView, Verdict
 from tests.adversaries.covering import covers_up
 from tests.attacks.purses import SLASHED, Purses
@@ -119,7 +119,7 @@ def test_withheld_or_false_answers_are_demanded_on_chain(
     ring: Arena, served: Callable[[], Silent | Serving], least: int
 ) -> None:
     """`least` is the number of demands without which the way down is not known."""
-    moves = slashed(fights(ring, one_ulp_off(), words=served(), defence=covers_up), Verdict.SOLVER_FALSE)
+    moves = slashed(fights(ring, one_ulp_off(), provider=served(), defence=covers_up), Verdict.SOLVER_FALSE)
     demands = moves.count("demand")
     assert demands >= least
     assert demands == moves.count("revealNode") + moves.count("revealLeaf")
@@ -139,6 +139,6 @@ def in_the_last_second(ring: Arena) -> Defence:
 
 def test_withheld_and_then_served_in_the_last_second(ring: Arena) -> None:
     moves = slashed(
-        fights(ring, one_ulp_off(), words=Silent(), defence=in_the_last_second(ring)), Verdict.SOLVER_FALSE
+        fights(ring, one_ulp_off(), provider=Silent(), defence=in_the_last_second(ring)), Verdict.SOLVER_FALSE
     )
     assert moves[-1] == "judge"

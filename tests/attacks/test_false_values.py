@@ -14,12 +14,12 @@ import pytest
 from protocol.chain.views import TaskStatus
 from protocol.dispute import defender
 from protocol.dispute.moves import Move
-from protocol.dispute.parties import Run, frame_at
+from protocol.dispute.provider import Run, frame_at
 from protocol.dispute.splitting import block_words, split_move
 from protocol.dispute.view import GameView, Phase, Verdict
+from protocol.execution.replay import HonestExecutor, Replay
 from protocol.program.execute import Interpreter
 from protocol.program.opcodes import Op
-from protocol.replay import HonestExecutor, Replay
 from tests.adversaries.covering import covers_up
 from tests.adversaries.perturbing import (
     Perturbation,

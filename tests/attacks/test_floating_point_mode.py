@@ -20,12 +20,13 @@ from functools import cache
 import pytest
 import torch
 
-from protocol.numerics.kernels import attention, attention_trial, choice, convolution_trial
-from protocol.numerics.kernels.attention_cases import Kind, Plan
+from protocol.execution.replay import HonestExecutor
+from protocol.numerics.kernels import attention, attention_self_test, convolution_self_test, dispatch
+from protocol.numerics.kernels.attention_shape_classes import Kind, Plan
 from protocol.numerics.kernels.channels import Channels
 from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.convolution import Convolution
-from protocol.numerics.kernels.convolution_cases import AT_INPUT, AT_WEIGHT, FORWARD, Asked
+from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, Asked
 from protocol.numerics.kernels.fused import FUSED, Map
 from protocol.numerics.self_check import SelfCheckError, require_mode, self_check
 from protocol.numerics.types import DType
@@ -33,7 +34,6 @@ from protocol.program.builder import Builder
 from protocol.program.execute import Interpreter
 from protocol.program.step import StepProgram
 from protocol.program.types import TensorType
-from protocol.replay import HonestExecutor
 
 TINY = 2.0**-149
 
@@ -108,9 +108,9 @@ WHOLE, TWICE = 1 << 22, 1
 @cache
 def layers() -> tuple[attention.Backward, list[torch.Tensor], torch.Tensor, torch.Tensor]:
     """Operands of attention, of convolutions and of batch norm, made before any mode is another."""
-    given = attention_trial.operands(ATTENTION)
+    given = attention_self_test.operands(ATTENTION)
     assert isinstance(given, attention.Backward)
-    operands = [t for call in CONVOLUTIONS for t in convolution_trial.operands(call)[:2]]
+    operands = [t for call in CONVOLUTIONS for t in convolution_self_test.operands(call)[:2]]
     return given, operands, LINE.reshape(4, 64, -1), torch.linspace(-1e-20, 3e-20, 64)
 
 
@@ -237,7 +237,7 @@ def test_a_worker_thread_alone_in_the_wrong_mode_is_found() -> None:
 BEFORE = """
 torch.set_flush_denormal(True)
 from protocol.numerics.contract import contract
-from protocol.numerics.kernels.choice import NoKernel
+from protocol.numerics.kernels.dispatch import NoKernel
 from protocol.numerics.self_check import SelfCheckError, self_check
 x = torch.full((3, 200), 2.0**-70)
 try:
@@ -255,7 +255,7 @@ except SelfCheckError as error:
 def test_a_kernel_that_flushes_is_passed_over_and_a_party_refuses() -> None:
     if not NATIVE:
         pytest.skip("no compiled library: set-up found no C++ compiler with OpenMP")
-    out, log = in_a_process(BEFORE, **{choice.VARIABLE: f"float64,{NATIVE[0].name}"})
+    out, log = in_a_process(BEFORE, **{dispatch.VARIABLE: f"float64,{NATIVE[0].name}"})
     first, second, refusal = out.splitlines()
     assert first == second == hex(200 << 9)  # 200 * 2^-140 in units of 2^-149
     assert refusal.startswith("refused: subnormals flushed to zero on cpu")
@@ -263,7 +263,7 @@ def test_a_kernel_that_flushes_is_passed_over_and_a_party_refuses() -> None:
 
 
 def test_without_a_kernel_that_keeps_subnormals_nothing_is_computed() -> None:
-    out, log = in_a_process(BEFORE, **{choice.VARIABLE: "float64,int8"})
+    out, log = in_a_process(BEFORE, **{dispatch.VARIABLE: "float64,int8"})
     none, refusal = out.splitlines()
     assert none.startswith(
         "none: expected one product kernel with exact bits on cpu, got none (float64: a rounded result"

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from protocol.bundles import Bundle, BundleMismatch, Limits, fetch_bundle, load_bundle, write_bundle
 from protocol.commitments import BlobStore
 from protocol.commitments.tensors import Tensor
 from protocol.numerics.types import DType
 from protocol.program import Builder, StepProgram, TensorType
+from protocol.tasks.bundles import Bundle, BundleMismatch, Limits, fetch_bundle, load_bundle, write_bundle
 
 ROW = TensorType(DType.F32, (3,))
 FLAGS = TensorType(DType.BOOL, (3,))

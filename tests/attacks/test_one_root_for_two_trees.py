@@ -9,7 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from protocol.commitments import step_tree, trace_tree
-from protocol.dispute.heard import Heard
+from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import DemandedNode
 
 
@@ -23,25 +23,25 @@ CLAIMED = step_tree(CLAIMED_STEPS)
 
 
 def test_a_trace_with_the_step_tree_s_root_is_a_tree_of_its_own() -> None:
-    heard = Heard()
-    assert heard.tree(CLAIMED.root, OWN_STEPS, lambda: CLAIMED_STEPS).first_difference() == (0, 1)
+    revealed = Revealed()
+    assert revealed.tree(CLAIMED.root, OWN_STEPS, lambda: CLAIMED_STEPS).first_difference() == (0, 1)
     asked: list[int] = []
-    trace = heard.tree(CLAIMED.root, trace_tree(roots("value", 7)), lambda: asked.append(7))
+    trace = revealed.tree(CLAIMED.root, trace_tree(roots("value", 7)), lambda: asked.append(7))
     assert asked == [7]
     assert trace.size == 7
     assert trace.first_difference() == (0, 7)
 
 
 def test_what_was_revealed_of_one_tree_is_not_taken_for_the_other() -> None:
-    heard = Heard()
-    heard.reveal(CLAIMED.root, 5, DemandedNode(0, 5, CLAIMED.root), CLAIMED.descendants(0, 5))
-    assert heard.tree(CLAIMED.root, trace_tree(roots("value", 7))).first_difference() == (0, 7)
-    assert heard.tree(CLAIMED.root, OWN_STEPS).first_difference() == (0, 1)
+    revealed = Revealed()
+    revealed.reveal(CLAIMED.root, 5, DemandedNode(0, 5, CLAIMED.root), CLAIMED.descendants(0, 5))
+    assert revealed.tree(CLAIMED.root, trace_tree(roots("value", 7))).first_difference() == (0, 7)
+    assert revealed.tree(CLAIMED.root, OWN_STEPS).first_difference() == (0, 1)
 
 
 def test_equal_sizes_are_compared_with_their_own_values() -> None:
     """A callee's trace with its caller's root, both of five values."""
-    heard = Heard()
+    revealed = Revealed()
     own = [*CLAIMED_STEPS[:3], *roots("callee", 2)]
-    assert heard.tree(CLAIMED.root, OWN_STEPS, lambda: CLAIMED_STEPS).first_difference() == (0, 1)
-    assert heard.tree(CLAIMED.root, trace_tree(own), lambda: CLAIMED_STEPS).first_difference() == (3, 1)
+    assert revealed.tree(CLAIMED.root, OWN_STEPS, lambda: CLAIMED_STEPS).first_difference() == (0, 1)
+    assert revealed.tree(CLAIMED.root, trace_tree(own), lambda: CLAIMED_STEPS).first_difference() == (3, 1)

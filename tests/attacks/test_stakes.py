@@ -13,9 +13,9 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import ProgressTree
 from protocol.dispute import defender
+from protocol.dispute.in_process import Silent
 from protocol.dispute.moves import Move
-from protocol.dispute.parties import Run
-from protocol.dispute.spoken import Silent
+from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Verdict
 from tests.attacks.purses import SLASHED, Purses
 from tests.attacks.ring import (

@@ -2,7 +2,7 @@
 anvil.
 
 The solver's run may be perturbed. Everything that the chain sees is what the real parties send: the moves
-come from `protocol.dispute`, the trees from `protocol.replay`.
+come from `protocol.dispute`, the trees from `protocol.execution.replay`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sender, Sending
 from protocol.commitments import ProgressTree
 from protocol.dispute import challenger, defender
-from protocol.dispute.heard import Heard
+from protocol.dispute.in_process import Serving, Silent
 from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import Leaf
-from protocol.dispute.parties import Run
-from protocol.dispute.spoken import Serving, Silent
+from protocol.dispute.provider import Run
+from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView, Phase, Verdict
+from protocol.execution.replay import Executor, Replay
 from protocol.program.cost import cost
 from protocol.program.step import State, StepProgram
-from protocol.replay import Executor, Replay
-from protocol.task import Terms
+from protocol.tasks.task import Terms
 
 SALT = bytes(32)
 MAX_TURNS = 400
@@ -105,7 +105,7 @@ class Arena:
         subject: Subject,
         solver: Run,
         honest: Run,
-        words: Silent | Serving,
+        provider: Silent | Serving,
         segment: int | None,
         defend: Callable[[GameView, Run], Move | None] = defender.next_move,
     ) -> Ended:
@@ -116,12 +116,12 @@ class Arena:
         moves = ["challenge" if segment else "challengeBlind"]
         client = self.challenger
         reader = GameReader(client.game, game, subject.program.program, self.devnet.connection.block().number)
-        heard = Heard()
+        revealed = Revealed()
         for _ in range(MAX_TURNS):
             view = reader.view()
             if view.phase is Phase.CLOSED:
                 break
-            reader.tell(heard)
+            reader.tell(revealed)
             if view.solver_to_move:
                 answer = defend(view, solver)
                 if answer is None:
@@ -130,7 +130,7 @@ class Arena:
                     continue
                 receipt = self.solver.game.send_move(answer, view.head)
             else:
-                answer = challenger.next_move(view, honest, heard, words)
+                answer = challenger.next_move(view, honest, revealed, provider)
                 assert answer is not None
                 receipt = client.game.send_move(answer, view.head)
             moves.append(answer.function)

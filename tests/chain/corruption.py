@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
-from protocol.dispute.parties import Frame
-from protocol.dispute.spoken import Serving, Silent
+from protocol.dispute.in_process import Serving, Silent
+from protocol.dispute.provider import Frame
 from protocol.dispute.view import Verdict
+from protocol.execution.replay import HonestExecutor, Replay
 from protocol.program.execute import Interpreter, Kernel, Path
 from protocol.program.opcodes import Op
 from protocol.program.program import Program
 from protocol.program.step import State
-from protocol.replay import HonestExecutor, Replay
 from tests.adversaries.covering import covers_up
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, one_ulp, producer_of_output
 from tests.chain.arena import Arena, Ended, Subject, replay

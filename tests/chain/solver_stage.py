@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
-from protocol.bundles import Bundle, committed_terms, write_bundle
 from protocol.chain.accounts import open_account
 from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
@@ -21,14 +20,15 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sender, Sending
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.commitments.tensors import Tensor
+from protocol.node.exits import ExitCode
+from protocol.node.home import Home
+from protocol.node.stopping import Stop
 from protocol.numerics.types import to_bytes
-from protocol.runtime.exits import ExitCode
-from protocol.runtime.home import Home
-from protocol.runtime.stopping import Stop
-from protocol.task import Terms
-from solver.conduct import HONEST, Conduct
+from protocol.tasks.bundles import Bundle, committed_terms, write_bundle
+from protocol.tasks.task import Terms
 from solver.node import SolverNode
 from solver.settings import SolverSettings
+from solver.strategy import HONEST, Strategy
 from tests.unit.solver import tiny
 
 SOLVER = "dev:1"
@@ -137,16 +137,16 @@ class Solver:
     """A node in a thread. `ended` holds its exit code, or the error that ended it."""
 
     def __init__(
-        self, stage: Stage, conduct: Conduct = HONEST, once: bool = True, **settings: object
+        self, stage: Stage, strategy: Strategy = HONEST, once: bool = True, **settings: object
     ) -> None:
         self.stop = Stop()
         self.client = stage.client(SOLVER)
-        self.node = SolverNode(self.client, stage.settings(**settings), stage.home, conduct, stop=self.stop)
+        self.node = SolverNode(self.client, stage.settings(**settings), stage.home, strategy, stop=self.stop)
         self.ended: ExitCode | BaseException | None = None
         self._once = once
         self._thread = Thread(target=self._run)
         self._thread.start()
-        while not self.node.desk.shelf.ready and self._thread.is_alive():
+        while not self.node.context.catalog.ready and self._thread.is_alive():
             sleep(0.02)
 
     def _run(self) -> None:

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.runtime.exits import ExitCode
+from protocol.node.exits import ExitCode
 from tests.chain.solver_stage import Solver, Stage, stage
 
 pytestmark = pytest.mark.chain
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.chain
 SOURCE = """
 import torch
 from torch import nn
-from protocol.program.capture import capture
+from protocol.capture import capture
 
 def build(steps):
     torch.manual_seed(0)

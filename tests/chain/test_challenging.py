@@ -14,7 +14,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute import challenger
-from protocol.runtime.database import Identity
+from protocol.node.database import Identity
 from tests.chain.conftest import Connect
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
 from verifier.challenging import Challenge

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from eth_account import Account
 
-from assay.commands import Desk, deploy_contracts, submit
+from assay.commands import Context, deploy_contracts, submit
 from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment, kept_file, load_deployment, save_deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import DeploymentError
 from protocol.chain.transactions import Sender
-from protocol.runtime.home import Home
-from protocol.runtime.http import NotPublic
-from protocol.runtime.output import Output
+from protocol.node.home import Home
+from protocol.node.http import NotPublic
+from protocol.node.output import Output
 from tests.chain.conftest import QUICK
 
 pytestmark = pytest.mark.chain
@@ -24,8 +24,8 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "digits.toml"
 ELSEWHERE = "0x" + "11" * 20
 
 
-def desk(tmp_path: Path, url: str) -> Desk:
-    return Desk(Home(tmp_path), {"rpc": url, "account": "dev:0"}, Output("test", as_json=True))
+def context(tmp_path: Path, url: str) -> Context:
+    return Context(Home(tmp_path), {"rpc": url, "account": "dev:0"}, Output("test", as_json=True))
 
 
 def test_only_a_development_chain_gets_a_token_that_anyone_can_mint(tmp_path: Path) -> None:
@@ -37,9 +37,9 @@ def test_only_a_development_chain_gets_a_token_that_anyone_can_mint(tmp_path: Pa
             deploy(sender)
         assert real.connection.transaction_count(sender.address) == 0
         with pytest.raises(DeploymentError, match="--token"):
-            deploy_contracts(desk(tmp_path, real.url), None, None, dry_run=True)
+            deploy_contracts(context(tmp_path, real.url), None, None, dry_run=True)
         with pytest.raises(NotPublic, match="--bundles-url"):
-            submit(desk(tmp_path, real.url), EXAMPLE, dry_run=False)
+            submit(context(tmp_path, real.url), EXAMPLE, dry_run=False)
 
 
 def test_the_file_of_other_contracts_on_the_same_chain_is_kept(deployed: Deployment) -> None:
@@ -58,7 +58,7 @@ def test_the_file_of_other_contracts_on_the_same_chain_is_kept(deployed: Deploym
 def test_a_dry_run_says_what_would_be_deployed(
     chain: Devnet, deployed: Deployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    deploy_contracts(desk(tmp_path, chain.url), None, None, dry_run=True)
+    deploy_contracts(context(tmp_path, chain.url), None, None, dry_run=True)
     assert "six contracts, a test token among them" in capsys.readouterr().err
-    deploy_contracts(desk(tmp_path, chain.url), deployed.addresses.token, None, dry_run=True)
+    deploy_contracts(context(tmp_path, chain.url), deployed.addresses.token, None, dry_run=True)
     assert f"five contracts for token {deployed.addresses.token}" in capsys.readouterr().err

@@ -14,13 +14,13 @@ import torch
 
 from protocol.chain.game_view import GameReader, reveals
 from protocol.dispute import challenger, defender
-from protocol.dispute.heard import Heard
-from protocol.dispute.spoken import Silent
+from protocol.dispute.in_process import Silent
+from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView, Phase, TreeKind, Verdict
+from protocol.execution.replay import HonestExecutor
 from protocol.numerics.types import DType
 from protocol.program import Builder, Interpreter, Program, StepProgram, TensorType
 from protocol.program.opcodes import Op
-from protocol.replay import HonestExecutor
 from tests.adversaries.covering import covers_up
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor
 from tests.chain.arena import Arena, Subject, arena, replay
@@ -88,7 +88,7 @@ def test_any_restart_and_any_reorganisation_leave_the_same_view(chain: Arena) ->
         return GameReader(client.game, game, task.program.program, first)
 
     lasting = fresh()
-    heard = Heard()
+    revealed = Revealed()
     seen: list[GameView] = []
     while True:
         view = lasting.view()
@@ -96,14 +96,14 @@ def test_any_restart_and_any_reorganisation_leave_the_same_view(chain: Arena) ->
         assert view == fresh().view()
         if view.phase is Phase.CLOSED:
             break
-        lasting.tell(heard)
+        lasting.tell(revealed)
         snapshot = rpc.request("evm_snapshot")
         for attempt in range(2):
             if view.solver_to_move:
                 move = covers_up(view, false)
                 sender = chain.solver
             else:
-                move = challenger.next_move(view, honest, heard, Silent())
+                move = challenger.next_move(view, honest, revealed, Silent())
                 sender = client
             assert move is not None
             receipt = sender.game.send_move(move, view.head)
@@ -146,9 +146,9 @@ def test_reveals_are_told_once(chain: Arena) -> None:
     (number,) = chain.submitted(task, [false])
     game, _ = chain.opened(number, false, None, chain.challenger)
     reader = GameReader(chain.challenger.game, game, task.program.program, chain.challenger.deployment.block)
-    heard = Heard()
+    revealed = Revealed()
     view = reader.view()
-    move = challenger.next_move(view, honest, heard, Silent())
+    move = challenger.next_move(view, honest, revealed, Silent())
     assert move is not None
     assert move.function == "demand"
     chain.challenger.game.send_move(move, view.head)
@@ -159,7 +159,7 @@ def test_reveals_are_told_once(chain: Arena) -> None:
     chain.solver.game.send_move(answer, view.head)
     assert reader.view().demand is None
 
-    class Counting(Heard):
+    class Counting(Revealed):
         told = 0
 
         def reveal(self, *arguments: object) -> None:

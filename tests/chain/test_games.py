@@ -15,11 +15,11 @@ import torch
 from examples import digits
 from protocol.chain.errors import Reverted
 from protocol.dispute.errors import NothingToChallenge
-from protocol.dispute.spoken import Serving, Silent
+from protocol.dispute.in_process import Serving, Silent
 from protocol.dispute.view import Verdict
+from protocol.execution.replay import Replay
 from protocol.program.library import kernels
 from protocol.program.opcodes import Op
-from protocol.replay import Replay
 from tests.adversaries.perturbing import (
     Perturbation,
     PerturbedExecutor,

@@ -8,10 +8,10 @@ from functools import cache
 import pytest
 import torch
 
+from protocol.dispute.in_process import Serving
 from protocol.dispute.moves import Move
-from protocol.dispute.parties import Run, frame_at
+from protocol.dispute.provider import Run, frame_at
 from protocol.dispute.splitting import block_words, split_move
-from protocol.dispute.spoken import Serving
 from protocol.dispute.view import GameView, Phase, Verdict
 from protocol.numerics.types import DType
 from protocol.program import Builder, Op, Program, StepProgram, TensorType, repeat

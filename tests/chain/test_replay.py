@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.economics import settle_split, slash_split
+from protocol.tasks.economics import settle_split, slash_split
 from sim.replay.amounts import Amounts
 from sim.replay.comparison import Comparison
 from sim.replay.scenarios import SCENARIOS, market, scenario

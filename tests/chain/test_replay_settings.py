@@ -11,8 +11,8 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver
 from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
+from sim.parameters import Setting
 from sim.replay.scenarios import Bluffing, Scenario
-from sim.setting import Setting
 from sim.units import TOKEN
 from tests.chain.conftest import Replayed
 

@@ -16,16 +16,16 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import ProgressTree
 from protocol.dispute import challenger
-from protocol.dispute.heard import Heard
+from protocol.dispute.in_process import Silent
 from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import Leaf
-from protocol.dispute.parties import Run
-from protocol.dispute.spoken import Silent
+from protocol.dispute.provider import Run
+from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import Phase, Verdict
+from protocol.execution.replay import Executor, HonestExecutor, Work, honest_executor
+from protocol.node.exits import ExitCode, StakeSlashed
 from protocol.program import Op
-from protocol.replay import Executor, HonestExecutor, Work, honest_executor
-from protocol.runtime.exits import ExitCode, StakeSlashed
-from solver.conduct import Conduct
+from solver.strategy import Strategy
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, find, one_ulp
 from tests.chain.arena import Subject, replay
 from tests.chain.solver_stage import Solver, Stage, over, stage, submitted
@@ -50,10 +50,10 @@ def wrong(work: Work) -> Executor:
     return PerturbedExecutor(work.program, work.fixed, work.kernels, [change])
 
 
-def run_of(conduct: Conduct) -> Run:
+def run_of(strategy: Strategy) -> Run:
     """A challenger's own run of the tiny task."""
     program = tiny.step_program()
-    executor = conduct.executor(Work(1, program, tiny.fixed(), {}))
+    executor = strategy.executor(Work(1, program, tiny.fixed(), {}))
     return replay(Subject(program, tiny.fixed(), tiny.initial(), tiny.SEGMENTS, tiny.STEPS), executor)
 
 
@@ -72,13 +72,13 @@ class Challenge:
         game = self.open()
         first = self.client.deployment.block
         reader = GameReader(self.client.game, game, tiny.step_program().program, first)
-        heard, deadline = Heard(), monotonic() + seconds
+        revealed, deadline = Revealed(), monotonic() + seconds
         while monotonic() < deadline:
             view = reader.view()
             if view.phase is Phase.CLOSED:
                 return game, view.verdict
-            reader.tell(heard)
-            move = challenger.next_move(view, self.run, heard, Silent())
+            reader.tell(revealed)
+            move = challenger.next_move(view, self.run, revealed, Silent())
             if move is None:
                 sleep(0.1)
                 continue
@@ -107,7 +107,7 @@ def moot_game(scene: Stage, stranger: Client) -> int:
 
     The other game's claim was asked for first, so at its end the answer in this one is due in almost a clock.
     """
-    game, run = stranger.game, run_of(Conduct(executor=wrong))
+    game, run = stranger.game, run_of(Strategy(executor=wrong))
     task = scene.post(challenge_period=6_000, solver_clock=6_000, challenger_clock=60)
     stranger.market.bid(task, TOKEN)
     scene.end_bidding(task)
@@ -118,14 +118,14 @@ def moot_game(scene: Stage, stranger: Client) -> int:
     stranger.market.submit(
         task, tree.root, tree.inclusion_path(0), [], roots[last], tree.inclusion_path(last)
     )
-    moot = Challenge(stranger, task, run_of(Conduct())).open()
+    moot = Challenge(stranger, task, run_of(Strategy())).open()
     game.commit(
         priority_commitment(stranger.deployment.chain_id, game.address, task, 1, stranger.address, SALT)
     )
     first, second = (Leaf(roots[k], tree.inclusion_path(k)) for k in range(2))
     silent, _ = game.challenge(task, 1, SALT, first, second)
     view = GameReader(game, moot, tiny.step_program().program, stranger.deployment.block).view()
-    move = challenger.next_move(view, run_of(Conduct()), Heard(), Silent())
+    move = challenger.next_move(view, run_of(Strategy()), Revealed(), Silent())
     assert move is not None
     assert move.function == "demand"
     game.send_move(move, view.head)
@@ -158,13 +158,13 @@ def test_a_strangers_moot_game_ends_no_solver(scene: Stage) -> None:
 
 
 def test_a_false_solver_answers_until_it_is_slashed(scene: Stage) -> None:
-    solver = Solver(scene, Conduct(executor=wrong))
+    solver = Solver(scene, Strategy(executor=wrong))
     accuser = scene.client("dev:2")
     accuser.fund(1_000 * TOKEN)
     try:
         task = scene.sold()
         scene.until(task, submitted)
-        challenge = Challenge(accuser, task, run_of(Conduct()))
+        challenge = Challenge(accuser, task, run_of(Strategy()))
         _, verdict = challenge.play()
         assert verdict is Verdict.SOLVER_FALSE
         assert challenge.moves[-1] == "judge"
@@ -186,7 +186,7 @@ def test_an_honest_solver_outlasts_a_false_accuser_and_is_paid(scene: Stage) -> 
         task = scene.sold()
         scene.until_drawn(task)
         scene.attest(task)
-        challenge = Challenge(accuser, task, run_of(Conduct(executor=wrong)))
+        challenge = Challenge(accuser, task, run_of(Strategy(executor=wrong)))
         game, verdict = challenge.play()
         assert verdict is Verdict.NONE
         assert challenge.refused[-1] == "ElementAgrees"

@@ -16,13 +16,13 @@ import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.execution.replay import HonestExecutor, Work
+from protocol.node.exits import ExitCode
 from protocol.program import Interpreter
 from protocol.program.step import State
-from protocol.replay import HonestExecutor, Work
-from protocol.runtime.exits import ExitCode
-from solver.conduct import Conduct
 from solver.database import Stage as TaskStage
 from solver.errors import SolverError
+from solver.strategy import Strategy
 from tests.chain.solver_stage import Solver, Stage, over, stage, submitted
 from tests.unit.solver import tiny
 
@@ -70,7 +70,7 @@ def elsewhere(_work: Work, initial: State) -> State:
 
 
 def test_a_run_from_another_initial_state_is_refused_and_ends_the_solver(scene: Stage) -> None:
-    solver = Solver(scene, Conduct(start=elsewhere))
+    solver = Solver(scene, Strategy(start=elsewhere))
     try:
         task = scene.sold()
         ended = solver.join()
@@ -91,7 +91,7 @@ class Slow(HonestExecutor):
 
 
 def test_a_solver_that_is_late_loses_the_penalty_and_gets_the_rest_back(scene: Stage) -> None:
-    slow = Conduct(executor=lambda work: Slow(work.program, work.fixed, Interpreter(work.kernels)))
+    slow = Strategy(executor=lambda work: Slow(work.program, work.fixed, Interpreter(work.kernels)))
     solver = Solver(scene, slow)
     try:
         task = scene.sold(training_period=3)
@@ -125,7 +125,7 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
         made.go = go
         return made
 
-    solver = Solver(scene, Conduct(executor=stuck), once=False, progress_every=1)
+    solver = Solver(scene, Strategy(executor=stuck), once=False, progress_every=1)
     try:
         task = scene.sold(training_period=8)
         late = scene.until(task, lambda view: view.status is TaskStatus.TRAINING).train_until
@@ -136,7 +136,7 @@ def test_what_a_task_held_is_given_back_while_the_solver_runs_on(scene: Stage) -
         while executors[0]() is not None or set(threads_of_tasks()) - others:
             assert monotonic() < deadline, set(threads_of_tasks()) - others
             sleep(0.05)
-        row = solver.node.desk.database.task(task)
+        row = solver.node.context.database.task(task)
         assert row is not None
         assert row.stage is TaskStage.OVER
         url = scene.submitter.market.endpoint_of(solver.client.address)
@@ -200,7 +200,7 @@ def refusal(solver: Solver, task: int, stage: TaskStage = TaskStage.REFUSED) -> 
     """Wait for the solver to leave a task to others; its reason."""
     deadline = monotonic() + 30
     while True:
-        row = solver.node.desk.database.task(task)
+        row = solver.node.context.database.task(task)
         if row is not None and row.stage is stage:
             return row.note
         assert monotonic() < deadline

@@ -12,7 +12,7 @@ from protocol.chain.errors import AccountError, Reverted
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import NOBODY, TaskStatus
 from protocol.commitments import segment_tree
-from protocol.task import Terms
+from protocol.tasks.task import Terms
 from tests.chain.conftest import Connect
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
 

@@ -15,8 +15,8 @@ import pytest
 from protocol.chain.events import Follower
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
-from protocol.runtime.exits import ExitCode
-from solver.conduct import Conduct
+from protocol.node.exits import ExitCode
+from solver.strategy import Strategy
 from tests.chain.solver_stage import Solver, Stage, over, stage
 from tests.chain.test_verifier_watch import cheats, until_registered, wait
 
@@ -83,7 +83,7 @@ def test_a_challenge_survives_kills(scene: Stage, tmp_path: Path) -> None:
     solver = None
     try:
         until_registered(scene)
-        solver = Solver(scene, Conduct(executor=cheats))
+        solver = Solver(scene, Strategy(executor=cheats))
         task = scene.sold()
         for name in KILLED_AFTER:
             wait(lambda name=name: events(scene)[name] > 0, 90)  # type: ignore[misc]

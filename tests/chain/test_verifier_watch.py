@@ -12,16 +12,16 @@ import pytest
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
-from protocol.replay import Executor, Work
-from protocol.runtime.exits import ExitCode
-from protocol.runtime.stopping import Stop
-from solver.conduct import Conduct as SolverConduct
+from protocol.execution.replay import Executor, Work
+from protocol.node.exits import ExitCode
+from protocol.node.stopping import Stop
+from solver.strategy import Strategy as SolverConduct
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, producer_of_output
 from tests.adversaries.solvers import says_nothing
 from tests.chain.solver_stage import Solver, Stage, over, stage
-from verifier.conduct import HONEST, Conduct
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
+from verifier.strategy import HONEST, Strategy
 
 pytestmark = pytest.mark.chain
 
@@ -32,12 +32,12 @@ WATCHER = "dev:2"
 class Watcher:
     """A verifier node in a thread. `ended` holds its exit code, or the error that ended it."""
 
-    def __init__(self, stage: Stage, conduct: Conduct = HONEST, **settings: object) -> None:
+    def __init__(self, stage: Stage, strategy: Strategy = HONEST, **settings: object) -> None:
         self.stop = Stop()
         self.client = stage.client(WATCHER)
         allowed = (stage.bundles.as_uri(),)
         chosen = VerifierSettings.model_validate({"poll": 0.05, "bundles": allowed, **settings})
-        self.node = VerifierNode(self.client, chosen, stage.home, conduct, stop=self.stop)
+        self.node = VerifierNode(self.client, chosen, stage.home, strategy, stop=self.stop)
         self.ended: ExitCode | BaseException | None = None
         self._thread = Thread(target=self._run)
         self._thread.start()
@@ -116,8 +116,8 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(scene: Stage) -> No
 def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None:
     watcher = Watcher(scene, whistleblow=True)
     until_registered(scene)
-    conduct = SolverConduct(executor=cheats) if serving else SolverConduct(executor=cheats, app=says_nothing)
-    solver = Solver(scene, conduct)
+    strategy = SolverConduct(executor=cheats) if serving else SolverConduct(executor=cheats, app=says_nothing)
+    solver = Solver(scene, strategy)
     try:
         task = scene.sold()
         view = scene.until(task, over, 90)
@@ -148,7 +148,7 @@ def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage
 
 
 def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> None:
-    watcher = Watcher(scene, Conduct(executor=cheats), whistleblow=True)
+    watcher = Watcher(scene, Strategy(executor=cheats), whistleblow=True)
     until_registered(scene)
     solver = Solver(scene)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 from protocol.chain.client import Client
 from protocol.chain.parameters import TOKEN
 from protocol.commitments import segment_tree
-from protocol.task import Terms
+from protocol.tasks.task import Terms
 
 SEGMENTS = 4
 ROOTS = [sha256(b"state %d" % i).digest() for i in range(SEGMENTS + 1)]

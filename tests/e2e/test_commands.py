@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from assay.demo.children import Children
-from assay.demo.stage import free_port
-from protocol.runtime.exits import ExitCode
-from protocol.runtime.home import Home
+from examples.demo.children import Children
+from examples.demo.stage import free_port
+from protocol.node.exits import ExitCode
+from protocol.node.home import Home
 
 pytestmark = [pytest.mark.chain, pytest.mark.timeout(480)]
 

@@ -1,4 +1,4 @@
-"""The stories with the real processes: `assay demo` is run once, and its report is what it must be.
+"""The stories with the real processes: the demo runs once, and its report is what it must be.
 
 The parties talk only through chain and HTTP. What each test reads was computed from events and receipts.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.toolchain.project import REPOSITORY
 
 pytestmark = [pytest.mark.chain, pytest.mark.timeout(720)]
 
@@ -27,13 +28,16 @@ Report = dict[str, Any]
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder = tmp_path_factory.mktemp("demo")
     command = [
-        str(Path(sys.executable).with_name("assay")),
-        "demo",
+        sys.executable,
+        "-m",
+        "examples.demo",
         "--folder",
         str(folder / "stage"),
         "--json",
     ]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         output, told = process.communicate(timeout=LIMIT_SECONDS)
     finally:

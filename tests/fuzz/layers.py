@@ -18,14 +18,14 @@ from torch import Tensor
 from protocol.commitments.native import row_hasher
 from protocol.numerics.kernels.attention import Backward, Change, ChangeRecord, Matrix, _Call
 from protocol.numerics.kernels.attention import Problem as Attention
-from protocol.numerics.kernels.attention_cases import Kind as ChangeKind
+from protocol.numerics.kernels.attention_shape_classes import Kind as ChangeKind
 from protocol.numerics.kernels.convolution import problem_of
-from protocol.numerics.kernels.convolution_trial import operands, plain
+from protocol.numerics.kernels.convolution_self_test import operands, plain
 from protocol.numerics.types import canonical
 from protocol.program.library import batch_norm
 from tests.fuzz.recorded import Buffer, Kind, call
 from tests.unit.library.test_attention import Plain, case, causal
-from tests.unit.numerics.test_convolution_cases import random_call
+from tests.unit.numerics.test_convolution_shape_classes import random_call
 
 QUERIES = (1, 2, 7, 12, 13, 119, 120, 121, 130, 241)
 """At the edges of panels and of blocks of 120."""

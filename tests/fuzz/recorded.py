@@ -17,7 +17,7 @@ from torch import Tensor
 
 from protocol.numerics.kernels.compiled import _Side
 from protocol.numerics.kernels.fused import Fused, Map
-from protocol.numerics.kernels.fused_trial import SCALARS
+from protocol.numerics.kernels.fused_self_test import SCALARS
 from protocol.numerics.philox import mask, philox
 from protocol.numerics.reference import rows as plain
 from tests.fuzz.products import COLUMNS, LONG, PAIRS, ROWS, TERMS, Product, product

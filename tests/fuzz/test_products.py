@@ -15,7 +15,7 @@ import torch
 
 from protocol.numerics import sums
 from protocol.numerics.contract import dot
-from protocol.numerics.kernels import choice
+from protocol.numerics.kernels import dispatch
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.fused import FUSED, Fused
 from protocol.numerics.reference import rows as plain
@@ -23,7 +23,7 @@ from protocol.numerics.types import canonical
 from tests.fuzz.products import COLUMNS, LONG, TERMS, Product, patterns, product
 
 CPU = torch.device("cpu")
-HERE = [kernel for kernel in choice.KERNELS if kernel.available(CPU)]
+HERE = [kernel for kernel in dispatch.KERNELS if kernel.available(CPU)]
 SUMS = [fused for fused in (*FUSED, Fused("portable")) if fused.available()]
 FEW, SMALL = 60, 6_000
 MANY, LARGE = 100, 60_000

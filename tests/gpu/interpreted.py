@@ -17,9 +17,9 @@ from protocol.numerics.contract import contract as right_contract
 from protocol.numerics.cuda import hashing, launch
 from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.cuda.product import TritonInt8
-from protocol.numerics.kernels import fused_trial
-from protocol.numerics.kernels.cases import Call, Case, Layout, Order
-from protocol.numerics.kernels.trial import failure_of
+from protocol.numerics.kernels import fused_self_test
+from protocol.numerics.kernels.self_test import failure_of
+from protocol.numerics.kernels.shape_classes import Call, Case, Layout, Order
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType, to_bytes
 from protocol.program.library import softmax
@@ -44,7 +44,7 @@ BATCHES = (
 
 def functions() -> dict[str, str]:
     """Digests of the fused functions, by name."""
-    return fused_trial.trial(CudaFused())
+    return fused_self_test.trial(CudaFused())
 
 
 def rows() -> list[bool]:
@@ -52,7 +52,7 @@ def rows() -> list[bool]:
     f = CudaFused()
     wide = torch.sin(torch.arange(3 * 2500, dtype=torch.float32)).reshape(3, 2500) * 9
     wide[1, 7] = -math.inf
-    table, other = fused_trial.numbers(3), fused_trial.numbers(4)
+    table, other = fused_self_test.numbers(3), fused_self_test.numbers(4)
     pairs = [
         (f.softmax(wide, False), softmax._softmax(wide, safe=False)),
         (f.sum_rows(wide), sum_f32(wide)),
@@ -96,7 +96,7 @@ def assembly(capability: int) -> dict[str, str]:
     f, product = CudaFused(), TritonInt8()
     one, whole = torch.zeros(1, 1), torch.zeros(2, 3, 1, dtype=torch.int32)
     with launch.compiled_only(capability) as found:
-        for run in fused_trial.TRIALS.values():
+        for run in fused_self_test.TRIALS.values():
             run(f)
         f.log_softmax(torch.zeros(3, 70))
         f.log_softmax_grad(torch.zeros(3, 70), torch.zeros(3, 70))

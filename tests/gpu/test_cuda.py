@@ -6,18 +6,18 @@ import pytest
 import torch
 
 from protocol.commitments import tensor_root
-from protocol.device import DeviceExecutor
+from protocol.execution.device import DeviceExecutor
+from protocol.execution.replay import Work
 from protocol.numerics.cuda import hashing
-from protocol.numerics.kernels import fused, fused_trial
-from protocol.numerics.kernels.choice import KERNELS
+from protocol.numerics.kernels import fused, fused_self_test
+from protocol.numerics.kernels.dispatch import KERNELS
 from protocol.numerics.kernels.fused_digests import DIGESTS
-from protocol.numerics.kernels.trial import failure
+from protocol.numerics.kernels.self_test import failure
 from protocol.numerics.self_check import self_check
 from protocol.numerics.types import DType, to_bytes
 from protocol.program import Interpreter
 from protocol.program.library import CATALOGUE, kernels
 from protocol.program.step import State
-from protocol.replay import Work
 from tests.same_bits.runs import MODELS, SEED, Model
 from tests.unit.library.cases import CASES, FILLS, Case, operands
 
@@ -44,7 +44,7 @@ def test_products(cuda: torch.device, name: str, px: int, py: int) -> None:
 def test_functions_pass_their_trial(cuda: torch.device) -> None:
     functions = fused.cuda_functions(None)
     assert functions is not None
-    assert fused_trial.trial(functions, cuda) == DIGESTS
+    assert fused_self_test.trial(functions, cuda) == DIGESTS
 
 
 @pytest.mark.parametrize("fill", FILLS)

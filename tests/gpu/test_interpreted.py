@@ -11,7 +11,7 @@ import torch
 
 from protocol.commitments import tensor_root
 from protocol.numerics.cuda import generate, hashing
-from protocol.numerics.kernels import fused_trial
+from protocol.numerics.kernels import fused_self_test
 from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.types import DType, to_bytes
 from protocol.program.library import softmax
@@ -25,9 +25,9 @@ def test_the_lists_are_those_of_elementary() -> None:
 
 
 def test_the_digests_that_only_cuda_has_are_those_of_the_plain_functions() -> None:
-    table, other = fused_trial.numbers(3), fused_trial.numbers(4)
-    assert fused_trial.digest(softmax._log_softmax(table)) == DIGESTS["log_softmax"]
-    assert fused_trial.digest(softmax._log_softmax_grad(table, other)) == DIGESTS["log_softmax_grad"]
+    table, other = fused_self_test.numbers(3), fused_self_test.numbers(4)
+    assert fused_self_test.digest(softmax._log_softmax(table)) == DIGESTS["log_softmax"]
+    assert fused_self_test.digest(softmax._log_softmax_grad(table, other)) == DIGESTS["log_softmax_grad"]
 
 
 def test_functions_of_elements_and_rows_pass_their_trial(interpret: Interpret) -> None:

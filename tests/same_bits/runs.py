@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from examples import digits, gpt, resnet
-from protocol.bundles import Bundle, write_bundle
-from protocol.numerics.kernels.choice import FUNCTIONS, KERNELS
+from protocol.capture import CapturedStep
 from protocol.numerics.kernels.compiled import Compiled
+from protocol.numerics.kernels.dispatch import FUNCTIONS, KERNELS
 from protocol.numerics.kernels.native import variants
-from protocol.program.capture import CapturedStep
+from protocol.tasks.bundles import Bundle, write_bundle
 
 ROOT = Path(__file__).parents[2]
 SEED = 20261120

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import torch
 
-from protocol.bundles import Limits, load_bundle
 from protocol.numerics.self_check import self_check
 from protocol.program.execute import Interpreter
 from protocol.program.library import kernels
 from protocol.program.step import metrics
+from protocol.tasks.bundles import Limits, load_bundle
 
 MODES = ("kernels", "bodies")
 

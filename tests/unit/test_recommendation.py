@@ -17,9 +17,9 @@ from protocol.chain.recommendation import (
     most_segments,
     recommended_terms,
 )
-from protocol.economics import ONE, Audit, minimum_stake
-from protocol.task import MAX_DRAWS
-from sim.setting import Setting
+from protocol.tasks.economics import ONE, Audit, minimum_stake
+from protocol.tasks.task import MAX_DRAWS
+from sim.parameters import Setting
 from sim.units import TOKEN as SIM_TOKEN
 
 BUDGET = 100 * TOKEN

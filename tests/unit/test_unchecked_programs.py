@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from protocol.bundles import Bundle, BundleMalformed, Limits, write_bundle
-from protocol.bundles.terms import committed_terms
 from protocol.commitments import BlobStore
 from protocol.commitments.tensors import Tensor
+from protocol.node.home import Home
 from protocol.program import Program, StepProgram
 from protocol.program.errors import CheckError
 from protocol.program.opcodes import Op
-from protocol.runtime.home import Home
-from protocol.task import Terms
-from solver.desk import Desk
-from solver.holding import hold, weigh
+from protocol.tasks.bundles import Bundle, BundleMalformed, Limits, write_bundle
+from protocol.tasks.bundles.terms import committed_terms
+from protocol.tasks.task import Terms
+from solver.bundle_cache import hold, weigh
+from solver.context import Context
 from solver.settings import SolverSettings
 from tests.chain.trees import terms
 from tests.unit.solver import tiny
@@ -81,11 +81,11 @@ def test_who_posts_a_task_writes_no_such_bundle(tmp_path: Path) -> None:
 def test_a_solver_neither_bids_on_it_nor_trains_it(posted: Terms, tmp_path: Path) -> None:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
-    desk = Desk(NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
+    context = Context(NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
     with pytest.raises(BundleMalformed, match="pass `check`"):
-        weigh(desk, posted, 60)
+        weigh(context, posted, 60)
     with pytest.raises(BundleMalformed, match="pass `check`"):
-        hold(desk, posted)
+        hold(context, posted)
 
 
 def test_a_verifier_neither_replays_it_nor_attests_anything(posted: Terms, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from protocol.economics import (
+from protocol.tasks.economics import (
     ONE,
     Audit,
     escape_chance,

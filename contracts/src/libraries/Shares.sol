@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Where a slashed stake and an escrow go: dispute.md section 8. The same numbers as protocol/economics.py.
+/// @title Where a slashed stake and an escrow go: dispute.md section 8. The same numbers as protocol/tasks/economics.py.
 library Shares {
     /// @notice Splits a slashed stake. The four parts add up to it.
     /// @param stake What remains in the lock.

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from protocol.numerics.cuda import launch
 from protocol.numerics.kernels.base import OneCode
-from protocol.numerics.kernels.cases import Cuts
 from protocol.numerics.kernels.int8 import SLICES, Int8
+from protocol.numerics.kernels.shape_classes import Cuts
 
 TERMS = 64
 """Terms of one step, and what rows are padded to: two 32-byte operands of an int8 tensor core instruction."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.attention_cases import WHOLE, Kind, Pair
+from protocol.numerics.kernels.attention_shape_classes import WHOLE, Kind, Pair
 from protocol.numerics.kernels.compiled import offsets_of
 from protocol.numerics.kernels.native import library, variants
 

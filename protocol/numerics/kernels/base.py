@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.cases import Cuts
+from protocol.numerics.kernels.shape_classes import Cuts
 
 
 class ProductKernel(Protocol):

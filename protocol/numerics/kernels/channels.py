@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.kernels.fused import fused_for
-from protocol.numerics.kernels.fused_trial import digest, numbers, wide
+from protocol.numerics.kernels.fused_self_test import digest, numbers, wide
 from protocol.numerics.kernels.native import library, variants
 
 _log = logging.getLogger("assay.numerics")

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.kernels.base import OneCode
-from protocol.numerics.kernels.cases import Cuts
 from protocol.numerics.kernels.native import Operand, Problem, library, variants
+from protocol.numerics.kernels.shape_classes import Cuts
 
 LONGEST = 1 << 17
 """SLICE_LONGEST of native/slices.h: terms that tiles of int8 digits add up in i32."""

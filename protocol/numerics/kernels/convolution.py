@@ -16,10 +16,10 @@ from functools import cache, lru_cache
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.choice import KERNELS, VARIABLE, allowed, first_sound, sound
 from protocol.numerics.kernels.compiled import Compiled
-from protocol.numerics.kernels.convolution_cases import AT_INPUT, AT_WEIGHT, FORWARD, Asked, cases_of
-from protocol.numerics.kernels.convolution_trial import failure_of
+from protocol.numerics.kernels.convolution_self_test import failure_of
+from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, Asked, cases_of
+from protocol.numerics.kernels.dispatch import KERNELS, VARIABLE, allowed, first_sound, sound
 from protocol.numerics.kernels.native import library, variants
 
 _log = logging.getLogger("assay.numerics")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add
-from protocol.numerics.kernels.cases import Cuts
+from protocol.numerics.kernels.shape_classes import Cuts
 from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
 
 FLOAT64_BITS = 53

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from protocol.numerics.cuda import launch
 from protocol.numerics.cuda.fused import CudaFused
-from protocol.numerics.kernels.choice import FUNCTIONS, VARIABLE
+from protocol.numerics.kernels.dispatch import FUNCTIONS, VARIABLE
 from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
 from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.types import NumericsError
@@ -246,7 +246,7 @@ def _chosen(wanted: str | None) -> Fused | None:
 
 @cache
 def _passes(fused: Fused | CudaFused, device: torch.device = DEVICE) -> bool:
-    from protocol.numerics.kernels.fused_trial import trial  # which needs this module
+    from protocol.numerics.kernels.fused_self_test import trial  # which needs this module
 
     try:
         wrong = [

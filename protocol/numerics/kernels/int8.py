@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add
-from protocol.numerics.kernels.cases import Cuts
+from protocol.numerics.kernels.shape_classes import Cuts
 from protocol.numerics.rows import exponent, round_scaled, whole_in_row
 
 SLICES = {13: 2, 20: 3}

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from protocol.numerics.kernels.attention import Backward, Dropout, Forward, Fused
-from protocol.numerics.kernels.attention_cases import Forms, Kind, Plan
-from protocol.numerics.kernels.attention_choice import attention_for
-from protocol.numerics.kernels.choice import NoKernel
+from protocol.numerics.kernels.attention_dispatch import attention_for
+from protocol.numerics.kernels.attention_shape_classes import Forms, Kind, Plan
+from protocol.numerics.kernels.dispatch import NoKernel
 from protocol.program.execute import Fusion, Kernel
 from protocol.program.library.contractions import CONTRACTED
 from protocol.program.library.frames import Frame, Link, NoMatch, Pair, Product, Values

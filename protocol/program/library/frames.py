@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from protocol.numerics.kernels.attention import Change
-from protocol.numerics.kernels.attention_cases import Kind
+from protocol.numerics.kernels.attention_shape_classes import Kind
 from protocol.numerics.types import DType
 from protocol.program.attributes import decode_strided
 from protocol.program.execute import Kernel

@@ -3,7 +3,7 @@
 The units of a step program are calls of one callee that do not depend on each other (`units`); `capture` makes them
 with `micro_batches`. Each process runs its share of them and gets the results of the others as they are, bit for bit;
 nothing is added on the way, so no order of processes can show. What is left, every process computes for itself. Not
-here: starting processes (`protocol.workers`), or anything that decides bits.
+here: starting processes (`protocol.execution.workers`), or anything that decides bits.
 """
 
 from protocol.program.parallel.errors import ParallelError, PartnerLost, RanksDisagree, TooManyProcesses

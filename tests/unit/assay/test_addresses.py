@@ -11,8 +11,8 @@ from assay import results
 from assay.errors import ResultError
 from assay.settings import AssaySettings
 from assay.submitting import is_private, require_served
-from protocol.bundles import BundleRefused, BundleUnavailable, sources
 from protocol.program.step import StepProgram
+from protocol.tasks.bundles import BundleRefused, BundleUnavailable, sources
 from tests.chain.trees import terms
 
 PROGRAM = cast(StepProgram, SimpleNamespace(state_types=[SimpleNamespace(nbytes=3)]))

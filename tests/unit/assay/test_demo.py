@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from assay.demo.command import costs
-from assay.demo.errors import StageError
-from assay.demo.ledger import Act, Ledger
-from assay.demo.names import bits, number, position
-from assay.demo.play import failures
-from assay.demo.report import tokens
-from assay.demo.stage import MARK, clear
-from assay.demo.stories import POSTED, STORIES
-from assay.demo.telling import Teller
+from examples.demo.command import costs
+from examples.demo.errors import StageError
+from examples.demo.ledger import Act, Ledger
+from examples.demo.names import bits, number, position
+from examples.demo.play import failures
+from examples.demo.report import tokens
+from examples.demo.stage import MARK, clear
+from examples.demo.stories import POSTED, STORIES
+from examples.demo.telling import Teller
 from protocol.chain.receipts import Event, Log
 from protocol.numerics.types import DType
 from protocol.program.types import TensorType

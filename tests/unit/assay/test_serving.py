@@ -12,7 +12,7 @@ from time import sleep
 import pytest
 
 from assay.serving import application
-from protocol.runtime.http import PortTaken, bind, server
+from protocol.node.http import PortTaken, bind, server
 
 HASH = "ab" * 32
 BLOB = "cd" * 32

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from protocol.program.capture import capture
+from protocol.capture import capture
 from protocol.program.execute import Interpreter
 
 Function = Callable[..., Tensor]

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from protocol.program.capture import CapturedStep, Objective, capture
+from protocol.capture import CapturedStep, Objective, capture
 from protocol.program.execute import Interpreter
 from protocol.program.library import CATALOGUE
 

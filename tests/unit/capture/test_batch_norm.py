@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from protocol.program.capture import CaptureError
+from protocol.capture import CaptureError
 from protocol.program.library import CATALOGUE
 from tests.unit.capture.steps import DATASET, captured, cross_entropy, drawn, follow
 

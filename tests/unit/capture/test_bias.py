@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from protocol.program.capture import Objective, capture
-from protocol.program.capture.roles import Bits
+from protocol.capture import Objective, capture
+from protocol.capture.roles import Bits
 from protocol.program.library import CATALOGUE
 from tests.unit.capture.steps import cross_entropy
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks import coverage
-from protocol.program.capture import CapturedStep
+from protocol.capture import CapturedStep
 
 
 @pytest.fixture(scope="module")

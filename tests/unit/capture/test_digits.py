@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from examples import digits
-from protocol.program.capture import CapturedStep
+from protocol.capture import CapturedStep
 from protocol.program.library import CATALOGUE
 
 SEED = 20261120

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from protocol.program.capture import CapturedStep, CaptureError
+from protocol.capture import CapturedStep, CaptureError
 from protocol.program.library import CATALOGUE
 from tests.unit.capture.steps import captured
 

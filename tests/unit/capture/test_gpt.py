@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from examples import gpt
-from protocol.program.capture import capture
+from protocol.capture import capture
 from protocol.program.execute import Interpreter
 from tests.unit.capture.steps import BATCH, drawn, torch_step
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from protocol.program.capture import capture
+from protocol.capture import capture
 from protocol.program.execute import Interpreter
 from tests.unit.capture.steps import BATCH, drawn, torch_step
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from protocol.program.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, capture
 from protocol.program.execute import Interpreter
 from tests.unit.capture.steps import drawn, torch_step
 

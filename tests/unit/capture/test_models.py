@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from protocol.program.capture import CaptureError
+from protocol.capture import CaptureError
 from protocol.program.execute import Interpreter
 from tests.unit.capture.steps import BATCH, captured, cross_entropy, drawn, follow, torch_step
 

@@ -21,7 +21,7 @@ from torch.optim.lr_scheduler import (
 )
 
 from examples import gpt
-from protocol.program.capture import CapturedStep, CaptureError, Problem, capture
+from protocol.capture import CapturedStep, CaptureError, Problem, capture
 from protocol.program.library import CATALOGUE
 from tests.unit.capture.steps import BATCH, DATASET, captured, drawn, torch_step
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import ResNetConfig, ResNetForImageClassification
 
 from examples.resnet import ResNet
-from protocol.program.capture import Objective, capture
+from protocol.capture import Objective, capture
 from protocol.program.execute import Interpreter
 from protocol.program.library import CATALOGUE
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from protocol.program.capture import Objective
+from protocol.capture import Objective
 from protocol.program.execute import Interpreter
 from tests.unit.capture.steps import BATCH, DATASET, captured, cross_entropy, drawn, torch_step
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from protocol.program.capture import capture
+from protocol.capture import capture
 from tests.unit.capture.steps import drawn, torch_step
 
 transformers = pytest.importorskip("transformers")

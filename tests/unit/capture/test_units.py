@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from examples import gpt
+from protocol.capture import CapturedStep, CaptureError
 from protocol.numerics.reference import floats, rows
 from protocol.program import Interpreter, Op, Site, check, cost
-from protocol.program.capture import CapturedStep, CaptureError
 from protocol.program.cost import HASHED
 from protocol.program.instruction import MAX_OPERANDS
 from protocol.program.library import CATALOGUE, kernels

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from examples import gpt
-from protocol.numerics.kernels.choice import VARIABLE
+from protocol.capture import CapturedStep, capture
+from protocol.numerics.kernels.dispatch import VARIABLE
 from protocol.numerics.kernels.fused import FUSED
-from protocol.program.capture import CapturedStep, capture
 from protocol.program.execute import Interpreter, Site
 from protocol.program.library import fusions, kernels
 from protocol.program.step import State

@@ -15,8 +15,8 @@ from torch import Tensor
 from protocol.numerics import elementwise
 from protocol.numerics.kernels import channels
 from protocol.numerics.kernels.channels import Channels
-from protocol.numerics.kernels.choice import VARIABLE
 from protocol.numerics.kernels.convolution import Convolution
+from protocol.numerics.kernels.dispatch import VARIABLE
 from protocol.numerics.kernels.native import variants
 from protocol.numerics.types import canonical
 from protocol.program.library import CATALOGUE, batch_norm

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from protocol.numerics import elementary_torch, elementwise, indexing, sums
 from protocol.numerics.kernels import fused, lists
-from protocol.numerics.kernels.choice import VARIABLE
+from protocol.numerics.kernels.dispatch import VARIABLE
 from protocol.numerics.kernels.fused import FUSED, Fused, Map, Pair
 from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
-from protocol.numerics.kernels.fused_trial import NANS, SCALARS, digest, numbers, trial
+from protocol.numerics.kernels.fused_self_test import NANS, SCALARS, digest, numbers, trial
 from protocol.numerics.types import DType, canonical
 from protocol.program.library.function import CATALOGUE
 

@@ -16,16 +16,16 @@ from torch import Tensor
 
 from protocol.numerics import rows
 from protocol.numerics.contract import contract
-from protocol.numerics.kernels import choice, native
+from protocol.numerics.kernels import dispatch, native
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.float64 import Float64
 from protocol.numerics.kernels.int8 import Int8
-from protocol.numerics.kernels.trial import failure
+from protocol.numerics.kernels.self_test import failure
 from protocol.numerics.reference import rows as plain
 from protocol.numerics.types import NumericsError
 
 CPU = torch.device("cpu")
-HERE = [kernel for kernel in choice.KERNELS if kernel.available(CPU)]
+HERE = [kernel for kernel in dispatch.KERNELS if kernel.available(CPU)]
 PAIRS = [(13, 13), (20, 13), (13, 20), (20, 20)]
 every_kernel = pytest.mark.parametrize("kernel", HERE, ids=lambda kernel: kernel.name)
 
@@ -169,7 +169,7 @@ def test_a_wrong_kernel_is_not_used_and_said_once(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            assert choice.first_sound([planted, Float64()], CPU, 13, 13).name == "float64"
+            assert dispatch.first_sound([planted, Float64()], CPU, 13, 13).name == "float64"
     assert [planted.name in record.getMessage() for record in caplog.records] == [True]
 
 
@@ -194,18 +194,18 @@ def test_a_kernel_with_one_wrong_rounding_is_not_used() -> None:
 
 
 def test_no_sound_kernel_is_a_refusal() -> None:
-    with pytest.raises(choice.NoKernel, match=r"planted: an integer of .* is wrong"):
-        choice.first_sound([OneBitOff()], CPU, 13, 13)
+    with pytest.raises(dispatch.NoKernel, match=r"planted: an integer of .* is wrong"):
+        dispatch.first_sound([OneBitOff()], CPU, 13, 13)
 
 
 def test_the_environment_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(choice.VARIABLE, "int8, float64")
-    assert choice.kernel_for(CPU, 13, 13).name in ("int8", "float64")
-    monkeypatch.setenv(choice.VARIABLE, "float64")
-    assert choice.kernel_for(CPU, 13, 13).name == "float64"
-    monkeypatch.setenv(choice.VARIABLE, "int17")
+    monkeypatch.setenv(dispatch.VARIABLE, "int8, float64")
+    assert dispatch.kernel_for(CPU, 13, 13).name in ("int8", "float64")
+    monkeypatch.setenv(dispatch.VARIABLE, "float64")
+    assert dispatch.kernel_for(CPU, 13, 13).name == "float64"
+    monkeypatch.setenv(dispatch.VARIABLE, "int17")
     with pytest.raises(NumericsError, match=r"names out of .*float64.*int17"):
-        choice.kernel_for(CPU, 13, 13)
+        dispatch.kernel_for(CPU, 13, 13)
 
 
 def test_without_the_library_products_run_in_float64_and_say_so() -> None:
@@ -213,7 +213,7 @@ def test_without_the_library_products_run_in_float64_and_say_so() -> None:
     code = (
         "import logging, torch; logging.basicConfig()\n"
         "from protocol.numerics.kernels import native; native.EXTENSION_SUFFIXES.clear()\n"
-        "from protocol.numerics.kernels.choice import kernel_for\n"
+        "from protocol.numerics.kernels.dispatch import kernel_for\n"
         "print(kernel_for(torch.device('cpu'), 13, 13).name, kernel_for(torch.device('cpu'), 20, 13).name)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -37,7 +37,7 @@ CHOICE = f"""
 import logging, torch; logging.basicConfig(format="%(message)s")
 from protocol.numerics.kernels import native
 {VARIANTS}from protocol.numerics.contract import contract
-from protocol.numerics.kernels.choice import kernel_for
+from protocol.numerics.kernels.dispatch import kernel_for
 x = torch.full((3, 5), 1.5)
 results = [float(contract(x, x, bits, bits)[0, 0]) for bits in (13, 20)]
 print(kernel_for(torch.device("cpu"), 13, 13).name, *results)

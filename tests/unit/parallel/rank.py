@@ -16,11 +16,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from protocol.bundles import load_bundle
 from protocol.program import Interpreter, Op, Site
 from protocol.program.library import kernels
 from protocol.program.parallel import Group, ParallelError, SharedStep
 from protocol.program.step import State
+from protocol.tasks.bundles import load_bundle
 
 
 class Device(Interpreter):

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from examples import gpt
-from protocol.bundles import Bundle, write_bundle
-from protocol.program.capture import CapturedStep, capture
+from protocol.capture import CapturedStep, capture
 from protocol.program.step import State
+from protocol.tasks.bundles import Bundle, write_bundle
 from tests.unit.capture.steps import captured
 
 UNITS = 4

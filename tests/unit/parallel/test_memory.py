@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from protocol.execution.replay import HonestExecutor, Work
+from protocol.execution.workers import TooLittleMemory, Workers, memory
 from protocol.program.cost import cost
-from protocol.replay import HonestExecutor, Work
-from protocol.workers import TooLittleMemory, Workers, memory
 from solver import processes
 from solver.processes import Together
 from solver.training import Alone
@@ -64,12 +64,12 @@ def test_a_solver_trains_with_as_many_as_fit(free: Path, tmp_path: Path, room: f
     has(free, int(room * memory.needed(program)))
     said: list[tuple[str, dict[str, object]]] = []
     log = SimpleNamespace(info=lambda *_, **__: None, warning=lambda text, **more: said.append((text, more)))
-    desk = SimpleNamespace(
+    context = SimpleNamespace(
         settings=SimpleNamespace(processes=UNITS), log=log, home=SimpleNamespace(bundles=tmp_path)
     )
     work = Work(1, program, (), {})
     executor = HonestExecutor.__new__(HonestExecutor)
-    found = processes.runner(desk, work, SimpleNamespace(bundle_hash=bytes(32)), executor)  # type: ignore[arg-type]
+    found = processes.runner(context, work, SimpleNamespace(bundle_hash=bytes(32)), executor)  # type: ignore[arg-type]
     if due == 1:
         assert isinstance(found, Alone)
     else:

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from examples import digits
+from protocol.execution.workers.pool import LOOPBACK
 from protocol.numerics.types import DType
 from protocol.program import Builder, Op, Program, TensorType
 from protocol.program.parallel.plan import plan
 from protocol.program.parallel.units import units
-from protocol.workers.pool import LOOPBACK
 from tests.same_bits.runs import ROOT
 from tests.unit.parallel import tasks
 

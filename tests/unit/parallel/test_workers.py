@@ -13,11 +13,11 @@ from time import monotonic, sleep
 import pytest
 import torch
 
+from protocol.execution.workers import WorkerFailed, WorkerLost, Workers
+from protocol.execution.workers.states import read_state, write_state
 from protocol.program.errors import ValueMismatch
 from protocol.program.parallel import TooManyProcesses
 from protocol.program.step import State, metrics
-from protocol.workers import WorkerFailed, WorkerLost, Workers
-from protocol.workers.states import read_state, write_state
 from tests.same_bits.runs import ROOT
 from tests.unit.parallel import tasks
 from tests.unit.parallel.tasks import BUILD, SEED, UNITS
@@ -107,7 +107,7 @@ PARENT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, with all it starts
 from pathlib import Path
-from protocol.workers import Workers
+from protocol.execution.workers import Workers
 from tests.unit.parallel import tasks
 step = tasks.mlp()
 workers = Workers(Path(sys.argv[1]), bytes.fromhex(sys.argv[2]), step.step_program, 2)

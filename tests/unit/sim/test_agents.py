@@ -26,7 +26,7 @@ from sim.agents.verifiers import (
 from sim.engine.simulate import Case, simulate
 from sim.errors import SettingError
 from sim.mechanism.arrays import Flags, Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import TOKEN
 
 SETTING = Setting(segments=40, budget=100 * TOKEN, restitution=0)

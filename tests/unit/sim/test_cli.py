@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.setting import Setting, unit_of
+from sim.parameters import Setting, unit_of
 
 HEAVY = ("numpy", "pyarrow", "matplotlib", "rich.progress", "sim.results.results")
 MOST_TIMES = 1.6

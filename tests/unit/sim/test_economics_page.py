@@ -11,15 +11,15 @@ import pytest
 
 import sim
 from protocol.chain.parameters import RECOMMENDED, TOKEN
-from sim import page
+from sim import economics_page
 from sim.studies.catalogue import STUDIES
 from sim.studies.margins import challenges, spans
 
-KEPT: Mapping[str, Any] = json.loads(page.KEPT.read_text())
+KEPT: Mapping[str, Any] = json.loads(economics_page.KEPT.read_text())
 
 
 def test_the_page_is_current() -> None:
-    assert page.PAGE.read_text() == page.page(KEPT), "run `make studies`"
+    assert economics_page.PAGE.read_text() == economics_page.page(KEPT), "run `make studies`"
 
 
 def test_every_study_is_on_it_and_every_claim_holds() -> None:
@@ -30,18 +30,18 @@ def test_every_study_is_on_it_and_every_claim_holds() -> None:
 
 
 def test_every_figure_is_there_and_none_is_left_over() -> None:
-    shown = set(re.findall(r"\(figures/(economics-[^)]+)\)", page.PAGE.read_text()))
-    assert shown == {file.name for file in page.FIGURES.glob("economics-*.svg")}
+    shown = set(re.findall(r"\(figures/(economics-[^)]+)\)", economics_page.PAGE.read_text()))
+    assert shown == {file.name for file in economics_page.FIGURES.glob("economics-*.svg")}
 
 
 def test_other_recommendations_make_another_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.page.RECOMMENDED", replace(RECOMMENDED, reward_cap=3 * TOKEN))
-    assert "3 tokens" in page.page(KEPT)
-    assert page.PAGE.read_text() != page.page(KEPT)
+    monkeypatch.setattr("sim.economics_page.RECOMMENDED", replace(RECOMMENDED, reward_cap=3 * TOKEN))
+    assert "3 tokens" in economics_page.page(KEPT)
+    assert economics_page.PAGE.read_text() != economics_page.page(KEPT)
 
 
 def test_tasks_that_the_reward_is_too_small_for_are_named() -> None:
-    row = next(line for line in page.page(KEPT).splitlines() if line.startswith("| reward cap"))
+    row = next(line for line in economics_page.page(KEPT).splitlines() if line.startswith("| reward cap"))
     found = challenges()
     assert f"once to twice the cost of a challenge at K = {spans(found.fitting)};" in row
     assert f"at K = {spans(found.dearer)} it costs more" in row
@@ -49,7 +49,7 @@ def test_tasks_that_the_reward_is_too_small_for_are_named() -> None:
 
 
 def test_fees_are_those_of_the_table() -> None:
-    text = page.page(KEPT)
+    text = economics_page.page(KEPT)
     cells = [row.strip("| ").split(" | ") for row in text.splitlines()]
     fees = {row[0]: row[6] for row in cells if len(row) == 9}
     words = " ".join(text.split())
@@ -61,10 +61,10 @@ def test_fees_are_those_of_the_table() -> None:
 @pytest.fixture
 def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A page of one study, in a folder of its own."""
-    monkeypatch.setattr(page, "STUDIES", {"baseline": STUDIES["baseline"]})
-    monkeypatch.setattr(page, "FIGURES", tmp_path / "docs" / "figures")
-    monkeypatch.setattr(page, "KEPT", tmp_path / "docs" / "economics.json")
-    monkeypatch.setattr(page, "PAGE", tmp_path / "docs" / "economics.md")
+    monkeypatch.setattr(economics_page, "STUDIES", {"baseline": STUDIES["baseline"]})
+    monkeypatch.setattr(economics_page, "FIGURES", tmp_path / "docs" / "figures")
+    monkeypatch.setattr(economics_page, "KEPT", tmp_path / "docs" / "economics.json")
+    monkeypatch.setattr(economics_page, "PAGE", tmp_path / "docs" / "economics.md")
     params = {"false_share": "0.5", "honest_share": "0.5,0.9"}
     sim.run("baseline", runs=20, rounds=5, params=params, out=tmp_path / "baseline")
     return tmp_path / "docs"
@@ -72,30 +72,30 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_findings_are_taken_from_results(docs: Path) -> None:
     found = sim.Results.at(docs.parent / "baseline")
-    kept, drawn = page.gather(docs.parent)
+    kept, drawn = economics_page.gather(docs.parent)
     assert not docs.exists()
     assert [one["sentence"] for one in kept["baseline"]["findings"]] == [
         one.sentence for one in found.answer.findings
     ]
-    page.write(kept, drawn)
-    assert page.PAGE.stat().st_mode & 0o777 == 0o644
-    text = page.PAGE.read_text()
+    economics_page.write(kept, drawn)
+    assert economics_page.PAGE.stat().st_mode & 0o777 == 0o644
+    text = economics_page.PAGE.read_text()
     assert found.answer.findings[0].sentence in text
     assert "2 points, 20 runs of 5 rounds each" in text
-    assert page.page(json.loads(page.KEPT.read_text())) == text
+    assert economics_page.page(json.loads(economics_page.KEPT.read_text())) == text
     files = sorted(file.name for file in (docs / "figures").iterdir())
     assert files == [f"economics-baseline-{n}.svg" for n in (1, 2, 3)]
     assert all((docs / "figures" / name).read_text().startswith("<?xml") for name in files)
 
 
 def test_a_page_that_cannot_be_composed_replaces_nothing(docs: Path) -> None:
-    kept, drawn = page.gather(docs.parent)
-    page.write(kept, drawn)
+    kept, drawn = economics_page.gather(docs.parent)
+    economics_page.write(kept, drawn)
     (docs / "figures" / "economics-old-1.svg").write_text("<svg/>")
     before = {path: path.read_bytes() for path in docs.rglob("*.*")}
     spoiled = {"baseline": {**kept["baseline"], "findings": [{"sentence": "Half"}]}}
     with pytest.raises(KeyError):
-        page.write(spoiled, {**drawn, "economics-new-1.svg": "<svg/>"})
+        economics_page.write(spoiled, {**drawn, "economics-new-1.svg": "<svg/>"})
     assert {path: path.read_bytes() for path in docs.rglob("*.*")} == before
-    page.write(kept, drawn)
+    economics_page.write(kept, drawn)
     assert not (docs / "figures" / "economics-old-1.svg").exists()

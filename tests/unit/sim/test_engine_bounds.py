@@ -13,7 +13,7 @@ from sim.agents.submitters import Challenging
 from sim.agents.verifiers import Verifier
 from sim.engine.books import Books, most_outside
 from sim.errors import SettingError
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import TOKEN
 
 MOST = 10**9 * TOKEN

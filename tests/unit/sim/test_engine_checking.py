@@ -18,7 +18,7 @@ from sim.engine.task import Checks
 from sim.mechanism.arrays import Floats, Indices
 from sim.mechanism.attestation import attested
 from sim.mechanism.draw import Draw, complete
-from sim.setting import Setting
+from sim.parameters import Setting
 
 
 class Told(Stream):

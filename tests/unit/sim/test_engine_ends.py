@@ -16,7 +16,7 @@ from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanish
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.auctions import second_price
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import TOKEN
 
 SMALL = Setting(

@@ -14,7 +14,7 @@ from sim.engine.market import Market
 from sim.engine.streams import streams
 from sim.mechanism.auctions import AUCTIONS
 from sim.mechanism.booking import DRAWER, SUBMITTER
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import TOKEN
 
 ROUNDS, ROWS = 4, 16

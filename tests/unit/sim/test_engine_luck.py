@@ -17,7 +17,7 @@ from sim.engine.simulate import Case, Columns, block, simulate
 from sim.engine.streams import CHUNK, Streams, streams
 from sim.mechanism.arrays import Amounts
 from sim.mechanism.auctions import Assignment, first_price
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import TOKEN
 
 EVERYTHING = Setting(

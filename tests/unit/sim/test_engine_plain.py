@@ -11,7 +11,7 @@ from sim.agents.population import population
 from sim.agents.solvers import Lazy, Solver
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, simulate
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.units import TOKEN
 
 RUNS, ROUNDS = 40, 100

@@ -1,4 +1,4 @@
-"""Splits and bookings: arrays against protocol.economics and its vectors, in the engine's integers and the chain's."""
+"""Splits and bookings: arrays against protocol.tasks.economics and its vectors, in both kinds of integers."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.economics import settle_split, slash_split
+from protocol.tasks.economics import settle_split, slash_split
 from sim.errors import SettingError
 from sim.mechanism import booking, shares
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER

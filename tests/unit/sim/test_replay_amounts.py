@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from protocol.chain.parameters import TOKEN
+from sim.parameters import Setting
 from sim.replay.amounts import SCALE, Amounts, parameters
 from sim.replay.scenarios import SCENARIOS
-from sim.setting import Setting
 from sim.units import TOKEN as UNITS
 
 NAMES = [

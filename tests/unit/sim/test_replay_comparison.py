@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from protocol.runtime.exits import ExitCode
+from protocol.node.exits import ExitCode
 from sim.agents.submitters import Insider
 from sim.errors import Disagreement, StudyError
+from sim.parameters import Setting
 from sim.replay.amounts import Amounts
 from sim.replay.books import Books
 from sim.replay.comparison import BOND, FREE, STAKE, Comparison, Place, compare
 from sim.replay.scenarios import SCENARIOS, scenario
 from sim.replay.shadow import Shadow
-from sim.setting import Setting
 
 HELD = {Place("a", FREE): 10**30, Place("b", FREE): 0}
 

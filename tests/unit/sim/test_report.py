@@ -12,8 +12,8 @@ import pytest
 
 import sim
 from sim import figures
+from sim.parameters import Setting, unit_of
 from sim.results.report import MOST_CLAIMS, page, svg, write_report
-from sim.setting import Setting, unit_of
 from sim.studies.study import Answer, Claim, Finding, Table
 
 

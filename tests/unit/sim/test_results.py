@@ -13,13 +13,13 @@ import pytest
 
 import sim
 from sim.errors import ResultsError, SimError
+from sim.parameters import Setting
 from sim.results.code import sources
 from sim.results.folder import Folder
 from sim.results.manifest import manifest_of
 from sim.results.report import page, write_report
 from sim.results.results import Results, fill
 from sim.results.table import Rows, arrow
-from sim.setting import Setting
 from sim.studies.baseline import Baseline
 from sim.sweeping.plan import Chunk, Plan, plan
 from sim.sweeping.workers import Played, WorkerLost, here, pool
@@ -232,9 +232,9 @@ def test_the_code_of_rows_is_all_that_a_study_rests_on() -> None:
         "sim/studies/baseline.py",
         "sim/studies/study.py",
         "sim/engine/market.py",
-        "sim/setting.py",
+        "sim/parameters.py",
     } <= names
-    assert {"sim/mechanism/draw.py", "sim/theory/escape.py", "protocol/economics.py"} <= names
+    assert {"sim/mechanism/draw.py", "sim/theory/escape.py", "protocol/tasks/economics.py"} <= names
     assert {
         "sim/sweeping/chunk.py",
         "protocol/chain/recommendation.py",

@@ -13,8 +13,8 @@ from sim.agents.solvers import Lazy, Solver
 from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, simulate
 from sim.errors import SettingError, SweepError
+from sim.parameters import Setting
 from sim.results.results import Results
-from sim.setting import Setting
 from sim.studies.liveness import Liveness, dear
 from sim.sweeping.plan import plan
 from sim.units import TOKEN

@@ -9,7 +9,7 @@ import pytest
 from protocol.chain.recommendation import RULES, most_segments, recommended_terms
 from sim.errors import SettingError, SweepError
 from sim.mechanism.arrays import Floats
-from sim.setting import Setting
+from sim.parameters import Setting
 from sim.studies.margins import FORCED_MARGIN, challenges, forced_rate, margins, spans
 from sim.studies.recommended import EDGES, SEGMENTS, Recommended, setting_for
 from sim.studies.study import Point, Table

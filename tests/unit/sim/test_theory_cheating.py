@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocol import economics
-from protocol.economics import ONE, Audit, StakeError
+from protocol.tasks import economics
+from protocol.tasks.economics import ONE, Audit, StakeError
 from sim.theory import (
     TheoryError,
     advantage_at,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocol.economics import slash_split
+from protocol.tasks.economics import slash_split
 from sim.theory import (
     TheoryError,
     cheating_advantage,

@@ -1,4 +1,4 @@
-"""Escape and conviction: the float view against protocol.economics, against all draws of small tasks, and at
+"""Escape and conviction: the float view against protocol.tasks.economics, against all draws of small tasks, and at
 its limits."""
 
 from fractions import Fraction
@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from protocol.economics import ONE, Audit, escape_chance, escape_chance_rerolled, missed_chance
+from protocol.tasks.economics import ONE, Audit, escape_chance, escape_chance_rerolled, missed_chance
 from sim.theory import (
     TheoryError,
     caught_probability,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from protocol.economics import settle_split
+from protocol.tasks.economics import settle_split
 from sim.theory import (
     Griefing,
     TheoryError,

@@ -60,7 +60,7 @@ def install(moment: str, number: int) -> None:
 
 if __name__ == "__main__":
     install(sys.argv[2], int(sys.argv[3]))
-    training = Training(tiny.record(Path(sys.argv[1]), tiny.database(Path(sys.argv[1]))), tiny.initial)
+    training = Training(tiny.run_store(Path(sys.argv[1]), tiny.database(Path(sys.argv[1]))), tiny.initial)
     while not training.done:
         training.segment(lambda _number, _state: None)
     training.finish()

@@ -12,16 +12,16 @@ from typing import Any, cast
 
 import pytest
 
-from protocol.bundles import BundleUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import REORG_DEPTH
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
-from protocol.runtime.home import Home
-from protocol.task import Terms
+from protocol.node.home import Home
+from protocol.tasks.bundles import BundleUnavailable
+from protocol.tasks.task import Terms
 from solver import auction
 from solver.auction import Auction
+from solver.context import Context
 from solver.database import Database, Stage
-from solver.desk import Desk
 from solver.settings import SolverSettings
 from tests.chain.trees import terms
 from tests.unit.solver import tiny
@@ -86,8 +86,8 @@ class Stand:
             connection=SimpleNamespace(block=lambda: SimpleNamespace(number=self.block)),
         )
         log = SimpleNamespace(info=lambda *_a, **_b: None, warning=lambda *_a, **_b: None)
-        self.desk = cast(
-            Desk,
+        self.context = cast(
+            Context,
             SimpleNamespace(
                 client=client,
                 settings=SolverSettings(),
@@ -100,9 +100,9 @@ class Stand:
             ),
         )
         monkeypatch.setattr(auction, "weigh", self.weigh)
-        self.auction = Auction(self.desk)
+        self.auction = Auction(self.context)
 
-    def weigh(self, _desk: Desk, asked: Terms, _seconds: float) -> None:
+    def weigh(self, _context: Context, asked: Terms, _seconds: float) -> None:
         """What is fetched is one file; or it fails half way."""
         folder = self.candidates / asked.bundle_hash.hex()
         folder.mkdir(exist_ok=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.task import Terms
+from protocol.tasks.task import Terms
 from solver.bidding import Figures, Offer, Refusal, decide, least_price
 
 FIGURES = Figures(

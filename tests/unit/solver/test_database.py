@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.runtime.database import DatabaseError, Identity
+from protocol.node.database import DatabaseError, Identity
 from solver.database import CheckpointRow, Database, Stage, TaskRow
 
 MINE = Identity("0xchain", "0xmarket", "0xaccount")
@@ -56,7 +56,7 @@ def test_what_was_written_outlives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "solver.sqlite"
     code = (
         "import sys, time; from pathlib import Path; from solver.database import *\n"
-        "from protocol.runtime.database import Identity\n"
+        "from protocol.node.database import Identity\n"
         "kept = Database(Path(sys.argv[1]), Identity('0xchain', '0xmarket', '0xaccount'))\n"
         "kept.put(3, Stage.TRAINING)\n"
         "for n in range(10_000): kept.add_checkpoint(3, CheckpointRow(n, 'm', bytes(32))); print(n, flush=True)\n"

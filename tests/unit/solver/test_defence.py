@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from protocol.dispute.view import Phase, Verdict
 from solver import defence
+from solver.context import Context
 from solver.database import Stage
 from solver.defence import Defence, by_deadline
-from solver.desk import Desk
 
 CLOCK = 100
 
@@ -34,7 +34,7 @@ def test_every_move_is_in_time_if_each_takes_a_clock(asked: list[int]) -> None:
 
 
 class Chain:
-    """Games 1, 2, … on task 7 as one node knows them, and a desk that looks on."""
+    """Games 1, 2, … on task 7 as one node knows them, and a context that looks on."""
 
     def __init__(self) -> None:
         self.counted = self.known = 0
@@ -52,19 +52,19 @@ class Chain:
         return object()
 
     @property
-    def desk(self) -> Desk:
+    def context(self) -> Context:
         """Of a solver that holds task 7."""
-        record = SimpleNamespace(program=SimpleNamespace(program=None), replay=self.replay)
+        run_store = SimpleNamespace(program=SimpleNamespace(program=None), replay=self.replay)
         games = SimpleNamespace(games=lambda: self.counted, game=self.game)
-        desk = SimpleNamespace(
+        context = SimpleNamespace(
             client=SimpleNamespace(game=games, deployment=SimpleNamespace(block=0)),
-            shelf=SimpleNamespace(record=lambda task: record if task == 7 else None),
+            catalog=SimpleNamespace(run_store=lambda task: run_store if task == 7 else None),
             database=SimpleNamespace(task=lambda _task: SimpleNamespace(stage=self.stage)),
             metrics=SimpleNamespace(games=SimpleNamespace(set=lambda _count: None)),
-            conduct=SimpleNamespace(defence=lambda _view, _run: None),
+            strategy=SimpleNamespace(defence=lambda _view, _run: None),
             log=SimpleNamespace(warning=lambda *_texts, **_about: None),
         )
-        return cast(Desk, desk)
+        return cast(Context, context)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
 
 def test_a_game_that_a_node_does_not_have_yet_is_looked_at_again(chain: Chain) -> None:
     """Behind one address there are several nodes: one counts a game that another has not heard of."""
-    watching = Defence(chain.desk)
+    watching = Defence(chain.context)
     chain.counted, chain.known = 2, 1
     watching.tick()
     assert list(watching._open) == [1]
@@ -98,7 +98,7 @@ def test_a_game_that_a_node_does_not_have_yet_is_looked_at_again(chain: Chain) -
 
 
 def test_what_is_replayed_for_games_goes_with_the_last_of_them(chain: Chain) -> None:
-    watching = Defence(chain.desk)
+    watching = Defence(chain.context)
     chain.counted = chain.known = 2
     watching.tick()
     assert (len(watching._runs), chain.replays) == (1, 1)
@@ -109,7 +109,7 @@ def test_what_is_replayed_for_games_goes_with_the_last_of_them(chain: Chain) -> 
 
 
 def test_games_on_a_task_that_is_over_are_left_alone(chain: Chain) -> None:
-    watching = Defence(chain.desk)
+    watching = Defence(chain.context)
     chain.counted, chain.known, chain.stage = 1, 1, Stage.OVER
     watching.tick()
     assert not watching._open

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import cast
 
 from protocol.chain.errors import Reverted
+from solver.context import Context
 from solver.defence import Defence
-from solver.desk import Desk
 
 
 def test_a_game_that_cannot_be_read_ends_nothing_and_hides_no_other() -> None:
@@ -20,14 +20,14 @@ def test_a_game_that_cannot_be_read_ends_nothing_and_hides_no_other() -> None:
             raise Reverted("DisputeGame.gameOf", "Panic", {"code": 17})
         return SimpleNamespace(task=number)
 
-    desk = SimpleNamespace(
+    context = SimpleNamespace(
         client=SimpleNamespace(game=SimpleNamespace(games=lambda: 2, game=read)),
-        shelf=SimpleNamespace(record=lambda _task: None),
+        catalog=SimpleNamespace(run_store=lambda _task: None),
         database=SimpleNamespace(task=lambda _task: None),
         metrics=SimpleNamespace(games=SimpleNamespace(set=lambda _count: None)),
         log=SimpleNamespace(warning=lambda event, **about: told.append((event, about["game"]))),
     )
-    defence = Defence(cast(Desk, desk))
+    defence = Defence(cast(Context, context))
     assert not defence.tick()
     assert not defence.tick()
     assert asked == [1, 2]

@@ -14,11 +14,11 @@ from protocol.chain.client import Client
 from protocol.chain.errors import ChainError, Reverted, RpcRefused, RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.runtime.exits import ExitCode
-from protocol.runtime.home import Home
-from protocol.runtime.http import NotPublic
+from protocol.node.exits import ExitCode
+from protocol.node.home import Home
+from protocol.node.http import NotPublic
+from solver.assignment import Assignment
 from solver.database import Stage
-from solver.engagement import Engagement
 from solver.errors import SolverError
 from solver.node import SolverNode
 from solver.settings import SolverSettings
@@ -54,12 +54,12 @@ class Stand:
         )
         given = {"port": 0, "poll": 0.01, **settings}
         node = SolverNode(cast(Client, client), SolverSettings.model_validate(given), Home(self.folder))
-        node.desk.database.put(TASK, Stage.TRAINING)
+        node.context.database.put(TASK, Stage.TRAINING)
         return node
 
 
 class Work:
-    """An engagement that says what was done with it."""
+    """An assignment that says what was done with it."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
@@ -89,14 +89,14 @@ def stand(tmp_path: Path) -> Stand:
 def node(stand: Stand) -> Iterator[SolverNode]:
     made = stand.node()
     yield made
-    made.desk.database.close()
+    made.context.database.close()
 
 
 @pytest.fixture
 def work(node: SolverNode) -> Work:
     """A task that the node has won."""
     made = Work()
-    node._engagements[TASK] = cast(Engagement, made)
+    node._assignments[TASK] = cast(Assignment, made)
     return made
 
 
@@ -139,7 +139,7 @@ def test_it_does_not_wait_for_ever(stand: Stand, monkeypatch: pytest.MonkeyPatch
     ticks(node, monkeypatch, error, lambda: None, error, lambda: sleep(0.1), error, *[error] * 10_000)
     with pytest.raises(RpcRefused):
         node._loop(once=False)
-    node.desk.database.close()
+    node.context.database.close()
 
 
 def test_a_long_round_uses_up_no_patience(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,15 +151,15 @@ def test_a_long_round_uses_up_no_patience(stand: Stand, monkeypatch: pytest.Monk
 
     ticks(node, monkeypatch, trains_long_and_then_asks)
     assert node._loop(once=False) is ExitCode.INTERRUPTED
-    node.desk.database.close()
+    node.context.database.close()
 
 
 def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Work) -> None:
     stand.status = TaskStatus.REFUNDED
     node._tick()
     assert work.done == ["retired"]
-    assert not node._engagements
-    row = node.desk.database.task(TASK)
+    assert not node._assignments
+    row = node.context.database.task(TASK)
     assert row is not None
     assert (row.stage, row.note) == (Stage.OVER, "refunded")
     assert node._outcome(once=True) is ExitCode.FINE
@@ -168,15 +168,15 @@ def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Wor
 def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work: Work) -> None:
     node._tick()
     assert work.done == ["closed, wait=False"]
-    assert not node._engagements
+    assert not node._assignments
     node._tick()  # nor is it begun anew
-    assert not node._engagements
+    assert not node._assignments
     with pytest.raises(SolverError, match="refuses this run"):
         node._outcome(once=False)
 
 
 def test_without_the_stake_nothing_is_begun(stand: Stand, node: SolverNode) -> None:
-    node.desk.database.put(TASK, Stage.OVER)
+    node.context.database.put(TASK, Stage.OVER)
     stand.tokens = 999 * TOKEN
     with pytest.raises(
         SolverError, match=r"expected 1000 tokens .* got 999; send tokens to it or lower --stake"
@@ -190,7 +190,7 @@ def test_without_the_stake_a_task_that_was_won_is_still_defended(node: SolverNod
 
 
 def test_without_the_stake_a_bid_is_still_followed(stand: Stand, node: SolverNode) -> None:
-    node.desk.database.put(TASK, Stage.BID)
+    node.context.database.put(TASK, Stage.BID)
     stand.locked = 10
     node._fund()
 

@@ -23,7 +23,7 @@ from protocol.program.errors import ValueMismatch
 from protocol.program.step import State
 from solver.errors import KeepingError
 from solver.pipeline import Pipeline
-from solver.record import Record
+from solver.run_store import RunStore
 from solver.training import Training
 from tests.unit.solver import tiny
 from tests.unit.solver.killing import MOMENTS
@@ -57,8 +57,8 @@ def store(tmp_path: Path) -> GatedStore:
 
 
 @pytest.fixture
-def kept(tmp_path: Path, store: GatedStore) -> Record:
-    return Record(*tiny.parts(tmp_path, tiny.database(tmp_path))[:-1], store)
+def kept(tmp_path: Path, store: GatedStore) -> RunStore:
+    return RunStore(*tiny.parts(tmp_path, tiny.database(tmp_path))[:-1], store)
 
 
 def always(_data: bytes) -> bool:
@@ -88,7 +88,7 @@ def beside(work: Callable[[], object]) -> Iterator[threading.Thread]:
     assert not thread.is_alive()
 
 
-def test_training_goes_on_while_a_checkpoint_is_kept(kept: Record, store: GatedStore) -> None:
+def test_training_goes_on_while_a_checkpoint_is_kept(kept: RunStore, store: GatedStore) -> None:
     training = Training(kept, tiny.initial)
     store.gate.clear()
     training.segment(silent)
@@ -100,7 +100,7 @@ def test_training_goes_on_while_a_checkpoint_is_kept(kept: Record, store: GatedS
     assert (kept.size, kept.tree.size) == (3, 3)
 
 
-def test_no_more_than_one_state_waits(kept: Record, store: GatedStore) -> None:
+def test_no_more_than_one_state_waits(kept: RunStore, store: GatedStore) -> None:
     pipeline = Pipeline(kept)
     store.gate.clear()
     first, second, third = states(3)
@@ -114,7 +114,7 @@ def test_no_more_than_one_state_waits(kept: Record, store: GatedStore) -> None:
     assert kept.roots() == [kept.program.state_root(state) for state in states(3)]
 
 
-def test_finish_waits_for_the_last_checkpoint(kept: Record, store: GatedStore) -> None:
+def test_finish_waits_for_the_last_checkpoint(kept: RunStore, store: GatedStore) -> None:
     training = Training(kept, tiny.initial)
     store.gate.clear()
     training.segment(silent)
@@ -127,7 +127,7 @@ def test_finish_waits_for_the_last_checkpoint(kept: Record, store: GatedStore) -
     assert kept.size == 2
 
 
-def test_every_kept_checkpoint_is_told_after_it_is_there(kept: Record) -> None:
+def test_every_kept_checkpoint_is_told_after_it_is_there(kept: RunStore) -> None:
     sizes: list[int] = []
     training = Training(kept, tiny.initial, lambda: sizes.append(kept.size))
     while not training.done:
@@ -136,7 +136,7 @@ def test_every_kept_checkpoint_is_told_after_it_is_there(kept: Record) -> None:
     assert sizes == [2, 3, 4]
 
 
-def test_nothing_holds_a_state_once_it_is_kept(kept: Record) -> None:
+def test_nothing_holds_a_state_once_it_is_kept(kept: RunStore) -> None:
     pipeline = Pipeline(kept)
     state = {**tiny.initial()}
     tensor = weakref.ref(state["weights"])
@@ -149,7 +149,7 @@ def test_nothing_holds_a_state_once_it_is_kept(kept: Record) -> None:
 
 
 def test_a_full_disk_ends_the_training_with_an_error_that_says_what_to_do(
-    kept: Record, store: GatedStore
+    kept: RunStore, store: GatedStore
 ) -> None:
     training = Training(kept, tiny.initial)
     training.segment(silent)
@@ -166,7 +166,7 @@ def test_a_full_disk_ends_the_training_with_an_error_that_says_what_to_do(
     assert (kept.size, kept.tree.size) == (2, 2)
 
 
-def test_after_an_error_no_later_state_is_kept(kept: Record, store: GatedStore) -> None:
+def test_after_an_error_no_later_state_is_kept(kept: RunStore, store: GatedStore) -> None:
     """Not even one that waited already, on a disk that would take it: it would stand where the other one is missing."""
     pipeline = Pipeline(kept)
     first, second, third = states(3)
@@ -183,7 +183,7 @@ def test_after_an_error_no_later_state_is_kept(kept: Record, store: GatedStore) 
     assert kept.size == kept.tree.size == 0
 
 
-def test_who_waits_for_room_is_told_of_an_error(kept: Record, store: GatedStore) -> None:
+def test_who_waits_for_room_is_told_of_an_error(kept: RunStore, store: GatedStore) -> None:
     pipeline = Pipeline(kept)
     store.gate.clear()
     store.fails = always
@@ -203,7 +203,7 @@ def test_who_waits_for_room_is_told_of_an_error(kept: Record, store: GatedStore)
     assert len(errors) == 1
 
 
-def test_an_error_keeps_its_type(kept: Record) -> None:
+def test_an_error_keeps_its_type(kept: RunStore) -> None:
     pipeline = Pipeline(kept)
     pipeline.put({"weights": torch.zeros(300)})
     with pytest.raises(ValueMismatch, match="count"):
@@ -215,7 +215,7 @@ def test_an_error_keeps_its_type(kept: Record) -> None:
 def test_a_real_disk_that_takes_no_files_and_a_database_that_takes_no_rows(tmp_path: Path) -> None:
     """Blobs in the way of which a file lies; then a database whose file is closed. After each the run goes on."""
     database = tiny.database(tmp_path)
-    training = Training(tiny.record(tmp_path, database), tiny.initial)
+    training = Training(tiny.run_store(tmp_path, database), tiny.initial)
     (tmp_path / "blobs").rename(tmp_path / "elsewhere")
     (tmp_path / "blobs").write_bytes(b"")
     training.segment(silent)
@@ -227,19 +227,19 @@ def test_a_real_disk_that_takes_no_files_and_a_database_that_takes_no_rows(tmp_p
     (tmp_path / "elsewhere").rename(tmp_path / "blobs")
 
     database = tiny.database(tmp_path)
-    training = Training(tiny.record(tmp_path, database), tiny.initial)
+    training = Training(tiny.run_store(tmp_path, database), tiny.initial)
     training.segment(silent)
     training.finish()
     database.close()
     training.segment(silent)
     with pytest.raises(KeepingError, match=r"checkpoint 2: .*closed database"):
         training.finish()
-    assert training.record.size == 2
+    assert training.run_store.size == 2
 
     finish(tmp_path)
 
 
-def test_close_keeps_what_was_put_and_ends_the_thread(kept: Record, store: GatedStore) -> None:
+def test_close_keeps_what_was_put_and_ends_the_thread(kept: RunStore, store: GatedStore) -> None:
     before = threading.active_count()
     pipeline = Pipeline(kept)
     store.gate.clear()
@@ -251,7 +251,7 @@ def test_close_keeps_what_was_put_and_ends_the_thread(kept: Record, store: Gated
     assert threading.active_count() == before
 
 
-def test_the_size_is_the_last_to_grow(kept: Record) -> None:
+def test_the_size_is_the_last_to_grow(kept: RunStore) -> None:
     """Whoever reads it from another thread finds the leaf in the tree and the row in the database."""
     found: list[tuple[int, int]] = []
 
@@ -276,7 +276,7 @@ def finish(folder: Path) -> None:
     assert [row.number for row in rows] == list(range(len(rows)))
     for row in rows:
         load_checkpoint(store, row.manifest, state_root=row.root)  # no row without all that it names
-    again = tiny.record(folder, database)
+    again = tiny.run_store(folder, database)
     assert again.size == len(rows)
     training = Training(again, tiny.initial)
     while not training.done:

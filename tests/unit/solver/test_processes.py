@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from protocol.bundles import load_bundle
 from protocol.commitments import BlobStore
+from protocol.execution.replay import Work, honest_executor
 from protocol.program.step import State
-from protocol.replay import Work, honest_executor
+from protocol.tasks.bundles import load_bundle
 from solver.database import Stage
 from solver.processes import ATTEMPTS, Together
-from solver.record import Record
+from solver.run_store import RunStore
 from solver.training import Alone, Training
 from tests.unit.parallel import tasks
 from tests.unit.solver import tiny
@@ -32,27 +32,27 @@ class Stand:
         self.bundle = load_bundle(folder / "bundle")
         self.work = Work.of(tiny.TASK, self.bundle)
 
-    def record(self, name: str) -> Record:
-        """An empty record."""
+    def run_store(self, name: str) -> RunStore:
+        """An empty run_store."""
         place = self.folder / name
         place.mkdir()
         kept = tiny.database(place)
         kept.put(tiny.TASK, Stage.TRAINING)
         executor, store = honest_executor(self.work), BlobStore(place / "blobs")
-        return Record(tiny.TASK, self.work.program, self.work.fixed, executor, SEGMENTS, STEPS, kept, store)
+        return RunStore(tiny.TASK, self.work.program, self.work.fixed, executor, SEGMENTS, STEPS, kept, store)
 
-    def together(self, record: Record) -> Together:
-        """Two workers for this record's training."""
-        return Together(self.work, self.folder / "bundle", self.hash, 2, Alone(record.executor))
+    def together(self, run_store: RunStore) -> Together:
+        """Two workers for this run_store's training."""
+        return Together(self.work, self.folder / "bundle", self.hash, 2, Alone(run_store.executor))
 
     def alone(self) -> list[bytes]:
         """The roots of one process."""
-        record = self.record("alone")
-        training = Training(record, self.bundle.initial_state)
+        run_store = self.run_store("alone")
+        training = Training(run_store, self.bundle.initial_state)
         while not training.done:
             training.segment(lambda _number, _state: None)
         training.close()
-        return record.roots()
+        return run_store.roots()
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
 @pytest.mark.parametrize("kills", [1, pytest.param(ATTEMPTS, marks=pytest.mark.heavy)])
 def test_a_run_whose_workers_are_killed_has_the_roots_of_one_process(stand: Stand, kills: int) -> None:
     """One kill: they are started again. As many as there are attempts: this process trains on alone."""
-    record = stand.record("together")
-    workers = stand.together(record)
-    training = Training(record, stand.bundle.initial_state, runner=workers)
+    run_store = stand.run_store("together")
+    workers = stand.together(run_store)
+    training = Training(run_store, stand.bundle.initial_state, runner=workers)
     left, seen = kills, []
 
     def tell(number: int, state: State) -> None:
@@ -85,4 +85,4 @@ def test_a_run_whose_workers_are_killed_has_the_roots_of_one_process(stand: Stan
     assert left == 0
     assert seen[:STEPS] == list(range(1, STEPS + 1))
     assert seen[-STEPS:] == list(range(2 * STEPS + 1, SEGMENTS * STEPS + 1))
-    assert record.roots() == stand.alone()
+    assert run_store.roots() == stand.alone()

@@ -16,17 +16,17 @@ import httpx
 import pytest
 
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
-from protocol.replay import Replay
-from protocol.runtime.http import PortTaken
+from protocol.execution.replay import Replay
+from protocol.node.http import PortTaken
+from solver.admission import Admission, Budget
 from solver.answers import binary
+from solver.catalog import Catalog
 from solver.database import Stage
-from solver.gate import Budget, Gate
 from solver.limits import App, Message
 from solver.metrics import Metrics
-from solver.record import Record
+from solver.run_store import RunStore
 from solver.server import application
 from solver.serving import Serving
-from solver.shelf import Shelf
 from solver.training import Training
 from tests.unit.solver import tiny
 
@@ -34,15 +34,15 @@ T = tiny.TASK
 
 
 @pytest.fixture(scope="module")
-def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
+def run_store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
     return tiny.trained(tmp_path_factory.mktemp("solver"))
 
 
 @pytest.fixture
-def shelf(record: Record, tmp_path: Path) -> Shelf:
-    shelf = Shelf(tmp_path / "bundles", Metrics())
-    shelf.put(record)
-    return shelf
+def catalog(run_store: RunStore, tmp_path: Path) -> Catalog:
+    catalog = Catalog(tmp_path / "bundles", Metrics())
+    catalog.put(run_store)
+    return catalog
 
 
 def get(app: App, *targets: str, **extra: Any) -> list[httpx.Response]:
@@ -71,9 +71,9 @@ def roots(answer: httpx.Response) -> list[bytes]:
     return [answer.content[at : at + 32] for at in range(0, len(answer.content), 32)]
 
 
-def test_overview_and_segments_are_the_committed_tree(record: Record, shelf: Shelf) -> None:
-    overview, segments = get(application(shelf), f"/tasks/{T}", f"/tasks/{T}/segments")
-    assert roots(segments) == record.roots()
+def test_overview_and_segments_are_the_committed_tree(run_store: RunStore, catalog: Catalog) -> None:
+    overview, segments = get(application(catalog), f"/tasks/{T}", f"/tasks/{T}/segments")
+    assert roots(segments) == run_store.roots()
     assert overview.json() == {
         "version": 1,
         "task": T,
@@ -81,16 +81,16 @@ def test_overview_and_segments_are_the_committed_tree(record: Record, shelf: She
         "segment_steps": tiny.STEPS,
         "committed_segments": tiny.SEGMENTS,
         "size": tiny.SEGMENTS + 1,
-        "root": "0x" + segment_tree(record.roots()).root.hex(),
+        "root": "0x" + segment_tree(run_store.roots()).root.hex(),
     }
 
 
 @pytest.mark.parametrize("number", range(tiny.SEGMENTS + 1))
-def test_checkpoints_fold_to_their_roots(record: Record, shelf: Shelf, number: int) -> None:
+def test_checkpoints_fold_to_their_roots(run_store: RunStore, catalog: Catalog, number: int) -> None:
     base = f"/tasks/{T}/checkpoints/{number}"
-    manifest, *tensors = get(application(shelf), base, f"{base}/tensors/0", f"{base}/tensors/1")
+    manifest, *tensors = get(application(catalog), base, f"{base}/tensors/0", f"{base}/tensors/1")
     found = [tensor_root(answer.content) for answer in tensors]
-    assert state_tree(found).root == record.roots()[number]
+    assert state_tree(found).root == run_store.roots()[number]
     entries = manifest.json()["tensors"]
     assert [entry["root"] for entry in entries] == ["0x" + root.hex() for root in found]
     assert [(e["name"], e["dtype"], e["shape"], e["bytes"]) for e in entries] == [
@@ -99,39 +99,41 @@ def test_checkpoints_fold_to_their_roots(record: Record, shelf: Shelf, number: i
     ]
 
 
-def test_result_is_the_last_checkpoint(record: Record, shelf: Shelf) -> None:
-    result, last = get(application(shelf), f"/tasks/{T}/result", f"/tasks/{T}/checkpoints/{tiny.SEGMENTS}")
+def test_result_is_the_last_checkpoint(run_store: RunStore, catalog: Catalog) -> None:
+    result, last = get(application(catalog), f"/tasks/{T}/result", f"/tasks/{T}/checkpoints/{tiny.SEGMENTS}")
     assert result.json() == last.json()
-    assert result.json()["state_root"] == "0x" + record.roots()[-1].hex()
+    assert result.json()["state_root"] == "0x" + run_store.roots()[-1].hex()
 
 
-def test_insides_of_every_segment_fold_to_their_roots(record: Record, shelf: Shelf) -> None:
+def test_insides_of_every_segment_fold_to_their_roots(run_store: RunStore, catalog: Catalog) -> None:
     for i in range(1, tiny.SEGMENTS + 1):
         base = f"/tasks/{T}/segments/{i}/steps"
-        steps, *states = get(application(shelf), base, *(f"{base}/{j}/state" for j in range(tiny.STEPS + 1)))
+        steps, *states = get(
+            application(catalog), base, *(f"{base}/{j}/state" for j in range(tiny.STEPS + 1))
+        )
         found = roots(steps)
-        assert (found[0], found[-1]) == (record.roots()[i - 1], record.roots()[i])
-        assert step_tree(found).root == step_tree(list(record.replay().step_roots(i))).root
+        assert (found[0], found[-1]) == (run_store.roots()[i - 1], run_store.roots()[i])
+        assert step_tree(found).root == step_tree(list(run_store.replay().step_roots(i))).root
         assert [state_tree(roots(state)).root for state in states] == found
 
 
-def test_traces_and_values_of_every_frame(record: Record, shelf: Shelf) -> None:
-    frame = record.replay().frame(2, 3)
-    call = next(iter(record.program.program.calls()))
+def test_traces_and_values_of_every_frame(run_store: RunStore, catalog: Catalog) -> None:
+    frame = run_store.replay().frame(2, 3)
+    call = next(iter(run_store.program.program.calls()))
     for path, expected in (("", frame), (str(call), frame.callee(call))):
         base = f"/tasks/{T}/segments/2/steps/3"
-        (trace,) = get(application(shelf), f"{base}/trace?path={path}")
+        (trace,) = get(application(catalog), f"{base}/trace?path={path}")
         assert trace_tree(roots(trace)).root == expected.tree.root
         values = get(
-            application(shelf), *(f"{base}/values/{leaf}?path={path}" for leaf in range(expected.tree.size))
+            application(catalog), *(f"{base}/values/{leaf}?path={path}" for leaf in range(expected.tree.size))
         )
         assert [tensor_root(value.content) for value in values] == roots(trace)
 
 
-def test_chunk_ranges(record: Record, shelf: Shelf) -> None:
+def test_chunk_ranges(run_store: RunStore, catalog: Catalog) -> None:
     base = f"/tasks/{T}/checkpoints/3/tensors/0?chunk="
-    data = record.tensor(3, 0)
-    answers = get(application(shelf), base + "0:1", base + "1:2", base + "0:2", base + "1:3", base + "1:1")
+    data = run_store.tensor(3, 0)
+    answers = get(application(catalog), base + "0:1", base + "1:2", base + "0:2", base + "1:3", base + "1:1")
     assert [a.content for a in answers[:3]] == [data[:CHUNK], data[CHUNK:], data]
     assert [a.status_code for a in answers] == [200, 200, 200, 416, 416]
 
@@ -175,44 +177,44 @@ HOSTILE = [
 
 @pytest.mark.parametrize("target", HOSTILE)
 def test_hostile_questions_are_refused_without_an_error_inside(
-    shelf: Shelf, tmp_path: Path, target: str
+    catalog: Catalog, tmp_path: Path, target: str
 ) -> None:
     (tmp_path / "bundles" / ("a" * 64)).mkdir(parents=True)
     (tmp_path / "secret").write_text("not yours")
-    (answer,) = get(application(shelf), target)
+    (answer,) = get(application(catalog), target)
     assert 400 <= answer.status_code < 500
     assert b"not yours" not in answer.content
 
 
-def test_bodies_methods_and_long_targets_are_refused(shelf: Shelf) -> None:
-    app = application(shelf)
+def test_bodies_methods_and_long_targets_are_refused(catalog: Catalog) -> None:
+    app = application(catalog)
     assert get(app, f"/tasks/{T}", content=b"x" * 10)[0].status_code == 413
     assert get(app, f"/tasks/{T}", method="POST")[0].status_code == 405
     assert get(app, f"/tasks/{T}?" + "x" * 2000)[0].status_code == 414
 
 
 def test_uncommitted_checkpoints_are_not_shown(tmp_path: Path) -> None:
-    kept = tiny.record(tmp_path, tiny.database(tmp_path))
+    kept = tiny.run_store(tmp_path, tiny.database(tmp_path))
     training = Training(kept, tiny.initial)
     training.segment(lambda _number, _state: None)
     training.segment(lambda _number, _state: None)
     training.close()
     kept.commit(2)
-    shelf = Shelf(tmp_path / "bundles", Metrics())
-    shelf.put(kept)
+    catalog = Catalog(tmp_path / "bundles", Metrics())
+    catalog.put(kept)
     targets = ["segments", "checkpoints/1", "checkpoints/2", "segments/1/steps", "segments/2/steps", "result"]
-    answers = get(application(shelf), *(f"/tasks/{T}/{target}" for target in targets))
+    answers = get(application(catalog), *(f"/tasks/{T}/{target}" for target in targets))
     assert roots(answers[0]) == kept.roots(2)
     assert [a.status_code for a in answers] == [200, 200, 404, 200, 404, 404]
 
 
-def test_health_readiness_metrics_and_bundles(shelf: Shelf, tmp_path: Path) -> None:
-    app = application(shelf)
+def test_health_readiness_metrics_and_bundles(catalog: Catalog, tmp_path: Path) -> None:
+    app = application(catalog)
     folder = tmp_path / "bundles" / ("a" * 64)
     (folder / "tensors").mkdir(parents=True)
     (folder / "tensors" / "0").write_bytes(b"data")
     health, early = get(app, "/healthz", "/readyz")
-    shelf.ready = True
+    catalog.ready = True
     late, bundle, metrics = get(app, "/readyz", "/bundles/" + "a" * 64 + "/tensors/0", "/metrics")
     assert [a.status_code for a in (health, early, late)] == [200, 503, 200]
     assert bundle.content == b"data"
@@ -235,8 +237,8 @@ class Turns:
         self.running -= 1
 
 
-class SlowRecord(Record):
-    """A record that takes its time to answer."""
+class SlowRecord(RunStore):
+    """A run_store that takes its time to answer."""
 
     turns: Turns
 
@@ -253,12 +255,12 @@ class SlowRecord(Record):
 class SlowReplay(Replay):
     """One root, after a wait."""
 
-    def __init__(self, record: SlowRecord) -> None:
-        self.record = record
+    def __init__(self, run_store: SlowRecord) -> None:
+        self.run_store = run_store
 
     def step_roots(self, segment: int) -> list[bytes]:
         """Not of a real segment: only how many ask at once matters here."""
-        self.record.turns.take()
+        self.run_store.turns.take()
         return [bytes(32)]
 
 
@@ -266,26 +268,26 @@ OTHER = T + 1
 
 
 @pytest.fixture
-def slow(tmp_path: Path) -> tuple[Turns, Shelf]:
-    """Two tasks with the same run on one shelf."""
+def slow(tmp_path: Path) -> tuple[Turns, Catalog]:
+    """Two tasks with the same run on one catalog."""
     tiny.trained(tmp_path)
-    kept, shelf, turns = tiny.database(tmp_path), Shelf(tmp_path / "bundles", Metrics()), Turns()
+    kept, catalog, turns = tiny.database(tmp_path), Catalog(tmp_path / "bundles", Metrics()), Turns()
     kept.put(OTHER, Stage.SUBMITTED)
     for row in kept.checkpoints(T):
         kept.add_checkpoint(OTHER, row)
     kept.put_sent(OTHER, tiny.SEGMENTS + 1)
     for task in (T, OTHER):
-        record = SlowRecord(task, *tiny.parts(tmp_path, kept)[1:])
-        record.turns = turns
-        shelf.put(record)
-    return turns, shelf
+        run_store = SlowRecord(task, *tiny.parts(tmp_path, kept)[1:])
+        run_store.turns = turns
+        catalog.put(run_store)
+    return turns, catalog
 
 
-def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[Turns, Shelf]) -> None:
-    turns, shelf = slow
+def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[Turns, Catalog]) -> None:
+    turns, catalog = slow
 
     async def ask() -> list[int]:
-        async with client(application(shelf, Gate(waiting=3, patience=20))) as session:
+        async with client(application(catalog, Admission(waiting=3, patience=20))) as session:
             tasks = [T, OTHER] * 4
             asked = [asyncio.create_task(session.get(f"/tasks/{task}/segments/1/steps")) for task in tasks]
             await asyncio.sleep(0.3)
@@ -299,11 +301,11 @@ def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[Turns, Shelf]) -> 
     assert turns.most == 1
 
 
-def test_one_tensor_is_read_at_a_time(slow: tuple[Turns, Shelf]) -> None:
-    turns, shelf = slow
+def test_one_tensor_is_read_at_a_time(slow: tuple[Turns, Catalog]) -> None:
+    turns, catalog = slow
 
     async def ask() -> list[int]:
-        async with client(application(shelf)) as session:
+        async with client(application(catalog)) as session:
             places = [f"/tasks/{task}/checkpoints/{i}/tensors/0" for task in (T, OTHER) for i in range(4)]
             asked = [asyncio.create_task(session.get(place)) for place in places]
             await asyncio.sleep(0.3)
@@ -314,11 +316,11 @@ def test_one_tensor_is_read_at_a_time(slow: tuple[Turns, Shelf]) -> None:
     assert turns.most == 1
 
 
-def test_waiting_ends(slow: tuple[Turns, Shelf]) -> None:
-    turns, shelf = slow
+def test_waiting_ends(slow: tuple[Turns, Catalog]) -> None:
+    turns, catalog = slow
 
     async def ask() -> tuple[int, str]:
-        async with client(application(shelf, Gate(waiting=3, patience=0.1))) as session:
+        async with client(application(catalog, Admission(waiting=3, patience=0.1))) as session:
             first = asyncio.create_task(session.get(f"/tasks/{T}/segments/1/steps"))
             await asyncio.sleep(0.1)
             second = await session.get(f"/tasks/{T}/segments/1/steps")
@@ -329,10 +331,10 @@ def test_waiting_ends(slow: tuple[Turns, Shelf]) -> None:
     assert asyncio.run(ask()) == (503, "5")
 
 
-def test_what_was_replayed_is_let_go_when_nobody_asks(shelf: Shelf, record: Record) -> None:
+def test_what_was_replayed_is_let_go_when_nobody_asks(catalog: Catalog, run_store: RunStore) -> None:
     async def ask() -> None:
-        async with client(application(shelf, Gate(idle=0.01))) as session:
-            kept = weakref.ref(shelf.replay(record))
+        async with client(application(catalog, Admission(idle=0.01))) as session:
+            kept = weakref.ref(catalog.replay(run_store))
             await session.get(f"/tasks/{T}/segments/1/steps/2/trace")
             while kept() is not None:
                 await asyncio.sleep(0.01)
@@ -344,19 +346,19 @@ def test_what_was_replayed_is_let_go_when_nobody_asks(shelf: Shelf, record: Reco
         gc.enable()
 
 
-def test_answers_on_their_way_are_bounded(shelf: Shelf, record: Record) -> None:
+def test_answers_on_their_way_are_bounded(catalog: Catalog, run_store: RunStore) -> None:
     budget, place = Budget(most=2_000), f"/tasks/{T}/checkpoints/1/tensors/0"
     budget.take(1_000)  # a client that reads slowly
-    app = application(shelf, budget=budget)
+    app = application(catalog, budget=budget)
     (busy,) = get(app, place)
     assert (busy.status_code, busy.headers["retry-after"]) == (503, "5")
     budget.give_back(1_000)
     budget = Budget(most=1)  # one answer is sent, however large
-    for answer in get(application(shelf, budget=budget), place, place):
-        assert answer.content == record.tensor(1, 0)
+    for answer in get(application(catalog, budget=budget), place, place):
+        assert answer.content == run_store.tensor(1, 0)
 
 
-def test_a_client_that_is_gone_gives_back_what_it_took(record: Record) -> None:
+def test_a_client_that_is_gone_gives_back_what_it_took(run_store: RunStore) -> None:
     budget = Budget(most=1)
 
     async def receive() -> Message:
@@ -367,23 +369,23 @@ def test_a_client_that_is_gone_gives_back_what_it_took(record: Record) -> None:
         raise OSError("gone")
 
     for _ in range(2):
-        answer = binary(record.tensor(1, 0), budget)
+        answer = binary(run_store.tensor(1, 0), budget)
         with pytest.raises(OSError, match="gone"):
             asyncio.run(answer({"type": "http"}, receive, send))
 
 
 @pytest.fixture
-def url(shelf: Shelf) -> Iterator[str]:
-    with Serving(application(shelf), "127.0.0.1", 0) as serving:
+def url(catalog: Catalog) -> Iterator[str]:
+    with Serving(application(catalog), "127.0.0.1", 0) as serving:
         yield serving.url
 
 
-def test_the_real_server_answers_and_stops(url: str, record: Record) -> None:
+def test_the_real_server_answers_and_stops(url: str, run_store: RunStore) -> None:
     answer = httpx.get(f"{url}/tasks/{T}/segments")
-    assert roots(answer) == record.roots()
+    assert roots(answer) == run_store.roots()
 
 
-def test_a_port_in_use_is_said_in_one_line(shelf: Shelf) -> None:
-    taken = Serving(application(shelf), "127.0.0.1", 0)
+def test_a_port_in_use_is_said_in_one_line(catalog: Catalog) -> None:
+    taken = Serving(application(catalog), "127.0.0.1", 0)
     with taken, pytest.raises(PortTaken, match=f"expected to listen on 127.0.0.1:{taken.port}"):
-        Serving(application(shelf), "127.0.0.1", taken.port)
+        Serving(application(catalog), "127.0.0.1", taken.port)

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from protocol.commitments import BlobStore
+from protocol.execution.replay import Executor, HonestExecutor
+from protocol.node.database import Identity
 from protocol.numerics.types import DType
 from protocol.program import Builder, Interpreter, Program, StepProgram, TensorType
-from protocol.replay import Executor, HonestExecutor
-from protocol.runtime.database import Identity
 from solver.database import Database, Stage
-from solver.record import Record
+from solver.run_store import RunStore
 from solver.training import Training
 
 TASK = 7
@@ -58,15 +58,15 @@ def database(folder: Path) -> Database:
     return Database(folder / "solver.sqlite", IDENTITY)
 
 
-def record(folder: Path, kept: Database) -> Record:
-    """The record of the tiny task, as far as it is on disk."""
-    return Record(*parts(folder, kept))
+def run_store(folder: Path, kept: Database) -> RunStore:
+    """The run_store of the tiny task, as far as it is on disk."""
+    return RunStore(*parts(folder, kept))
 
 
 def parts(
     folder: Path, kept: Database
 ) -> tuple[int, StepProgram, tuple[Tensor, ...], Executor, int, int, Database, BlobStore]:
-    """What a record is made of."""
+    """What a run_store is made of."""
     if kept.task(TASK) is None:
         kept.put(TASK, Stage.TRAINING)
     program = step_program()
@@ -74,9 +74,9 @@ def parts(
     return TASK, program, fixed(), executor, SEGMENTS, STEPS, kept, BlobStore(folder / "blobs")
 
 
-def trained(folder: Path) -> Record:
-    """The record of the finished run, all of it committed."""
-    kept = record(folder, database(folder))
+def trained(folder: Path) -> RunStore:
+    """The run_store of the finished run, all of it committed."""
+    kept = run_store(folder, database(folder))
     training = Training(kept, initial)
     while not training.done:
         training.segment(lambda _number, _state: None)

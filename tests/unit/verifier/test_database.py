@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from protocol.runtime.database import DatabaseError, Identity
+from protocol.node.database import DatabaseError, Identity
 from verifier.database import COMMITTING, Accusation, Database, StateRow
 from verifier.errors import TwoRoots
 

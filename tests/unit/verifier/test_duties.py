@@ -1,4 +1,4 @@
-"""What is due when: chores, duties and segments from a task as the chain shows it."""
+"""What is due when: actions, duties and segments from a task as the chain shows it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from protocol.chain.views import NOBODY, Duty, TaskStatus, TaskView
-from protocol.task import Terms
-from verifier.duties import GRACE, HISTORY, Chore, Sight, chore, open_segments, own_duties
+from protocol.tasks.task import Terms
+from verifier.duties import GRACE, HISTORY, Action, Sight, action, open_segments, own_duties
 
 ME, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 NOW = 10_000
@@ -82,27 +82,27 @@ LONG_OVER: dict[str, Any] = {"challenge_until": NOW - GRACE - 1}
     ("seen", "due"),
     [
         (sight(TaskStatus.BIDDING, bids_until=NOW - GRACE), None),
-        (sight(TaskStatus.BIDDING, bids_until=NOW - GRACE - 1), Chore.ASSIGN),
+        (sight(TaskStatus.BIDDING, bids_until=NOW - GRACE - 1), Action.ASSIGN),
         (sight(TaskStatus.TRAINING, train_until=NOW - GRACE), None),
-        (sight(TaskStatus.TRAINING, train_until=NOW - GRACE - 1), Chore.EXPIRE),
+        (sight(TaskStatus.TRAINING, train_until=NOW - GRACE - 1), Action.EXPIRE),
         (sight(TaskStatus.TRAINING, train_until=NOW - GRACE - 1, open_games=1), None),
         (sight(block=BLOCK - 1), None),
-        (sight(block=BLOCK), Chore.DRAW),
-        (sight(block=BLOCK + HISTORY - 1), Chore.DRAW),
-        (sight(block=BLOCK + HISTORY), Chore.MISSED),
+        (sight(block=BLOCK), Action.DRAW),
+        (sight(block=BLOCK + HISTORY - 1), Action.DRAW),
+        (sight(block=BLOCK + HISTORY), Action.MISSED),
         (sight(**OVER, lost=True), None),
-        (sight(**LONG_OVER, lost=True), Chore.VOID),
+        (sight(**LONG_OVER, lost=True), Action.VOID),
         (sight(**DRAWN), None),
-        (sight(**DRAWN, **OVER, satisfied=True), Chore.SETTLE),
+        (sight(**DRAWN, **OVER, satisfied=True), Action.SETTLE),
         (sight(**DRAWN, **OVER, satisfied=True, open_games=1), None),
         (sight(**DRAWN, **OVER), None),
-        (sight(**DRAWN, **LONG_OVER), Chore.VOID),
+        (sight(**DRAWN, **LONG_OVER), Action.VOID),
         (sight(**DRAWN, challenge_until=NOW, satisfied=True), None),
         *((sight(status, **LONG_OVER), None) for status in TaskStatus if status.is_over),
     ],
 )
-def test_the_chore_that_is_due(seen: Sight, due: Chore | None) -> None:
-    assert chore(seen) is due
+def test_the_chore_that_is_due(seen: Sight, due: Action | None) -> None:
+    assert action(seen) is due
 
 
 def test_own_duties_are_the_accounts_unattested_ones_while_there_is_time() -> None:

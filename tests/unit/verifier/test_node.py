@@ -12,9 +12,9 @@ import pytest
 
 from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.runtime.home import Home
+from protocol.node.home import Home
+from verifier.context import Context
 from verifier.database import COMMITTING, Accusation
-from verifier.desk import Desk
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 
@@ -34,7 +34,7 @@ class Idle:
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VerifierNode]:
     monkeypatch.setattr("verifier.node.Challenge", Idle)
-    monkeypatch.setattr(Desk, "material", lambda _desk, _view: None)
+    monkeypatch.setattr(Context, "material", lambda _context, _view: None)
     address = "0x" + "11" * 20
     client = SimpleNamespace(
         connection=SimpleNamespace(genesis="0x" + "22" * 32, chain_id=31337),
@@ -44,7 +44,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VerifierNo
     made = VerifierNode(cast(Client, client), VerifierSettings(), Home(tmp_path / "home"))
     yield made
     made._games.close()
-    made.desk.database.close()
+    made.context.database.close()
 
 
 def test_a_game_begins_while_the_loop_looks_at_the_others(
@@ -66,7 +66,7 @@ def test_a_game_begins_while_the_loop_looks_at_the_others(
 
     node._advance(1)
     accusations: list[Any] = [SimpleNamespace(task=Compared(1)), SimpleNamespace(task=3)]
-    monkeypatch.setattr(node.desk.database, "open_accusations", lambda: accusations)
+    monkeypatch.setattr(node.context.database, "open_accusations", lambda: accusations)
     assert node._play() == 2
     begun[0].join()
     node._games.wait()
@@ -80,7 +80,7 @@ def test_a_game_begins_while_the_loop_looks_at_the_others(
 def test_a_task_that_is_over_is_let_go_when_no_bond_is_at_stake(
     node: VerifierNode, reclaimable: int | None, outcome: str | None, finished: set[int]
 ) -> None:
-    database = node.desk.database
+    database = node.context.database
     database.accuse(Accusation(1, 2, bytes(32), b""))
     database.update_accusation(1, reclaimable=reclaimable)
     node._over(cast(TaskView, SimpleNamespace(task=1, status=TaskStatus.VOID)))

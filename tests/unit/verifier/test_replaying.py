@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from protocol.commitments import BlobStore, CommitmentError, segment_tree, state_root, step_tree, tensor_root
+from protocol.execution.replay import HonestExecutor
+from protocol.node.database import Identity
 from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter
 from protocol.program.step import State
-from protocol.replay import HonestExecutor
-from protocol.runtime.database import Identity
 from tests.unit.solver import tiny
 from verifier.database import Database
 from verifier.replaying import Auditor, Committed, Different, Equal, Finding

@@ -1,0 +1,98 @@
+"""The demo's processes: started with logs of their own, ended by their own number and no other.
+
+Each child is asked to stop (SIGTERM), and made to when it takes too long.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
+
+from examples.demo.errors import StageError
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+GRACE_SECONDS = 8.0
+"""A party that is asked to stop finishes the transaction it waits for: a few blocks."""
+
+
+class Children:
+    """Processes by name, all started in `folder`. Leaving the context ends them all."""
+
+    def __init__(self, logs: Path, environment: Mapping[str, str], folder: Path) -> None:
+        self._logs = logs
+        self._folder = folder
+        self._environment = dict(environment)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        logs.mkdir(parents=True, exist_ok=True)
+
+    def start(
+        self, name: str, command: Sequence[str], home: Path, settings: Mapping[str, str] = NOTHING
+    ) -> subprocess.Popen[bytes]:
+        """Start a process whose ASSAY_HOME is `home`; what it writes goes to `<name>.log`.
+
+        `settings` are further environment variables.
+        """
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        environment = {**os.environ, **self._environment, **settings, "ASSAY_HOME": str(home)}
+        with self.log(name).open("ab") as log:
+            process = subprocess.Popen(
+                list(command),
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C in the terminal is for the demo, which then asks them to stop.
+                start_new_session=True,
+                env=environment,
+            )
+        self._processes[name] = process
+        return process
+
+    def log(self, name: str) -> Path:
+        """Where a process writes."""
+        return self._logs / f"{name}.log"
+
+    def exit_code(self, name: str) -> int | None:
+        """How a process ended; None while it runs."""
+        return self._processes[name].poll()
+
+    def last_line(self, name: str) -> str:
+        """The last line that a process wrote."""
+        lines = self.log(name).read_text(errors="replace").splitlines()
+        return lines[-1] if lines else "nothing"
+
+    def require_alive(self, may_end: Collection[str] = ()) -> None:
+        """Raises StageError if a process has ended that is not in `may_end`."""
+        for name, process in self._processes.items():
+            code = process.poll()
+            if code is not None and name not in may_end:
+                raise StageError(
+                    f"process {name}: expected it to run, got exit code {code} after {self.last_line(name)!r}; "
+                    f"see {self.log(name)}"
+                )
+
+    def stop(self) -> None:
+        """End all that still run: ask first, then insist."""
+        running = [process for process in self._processes.values() if process.poll() is None]
+        for process in running:
+            process.terminate()
+        deadline = time.monotonic() + GRACE_SECONDS
+        for process in running:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

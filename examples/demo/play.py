@@ -1,0 +1,144 @@
+"""Playing the stories: follow the chain, tell what happens, end when every story has ended or the time is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from assay.errors import ResultError
+from assay.results import fetch
+from examples.demo.ledger import Ledger
+from examples.demo.names import Names
+from examples.demo.report import game_report, task_report, tokens, verdict
+from examples.demo.stage import Stage
+from examples.demo.stories import STORIES, Story
+from examples.demo.telling import Line, Teller
+from protocol.chain.views import TaskStatus
+
+LIMIT_SECONDS = 600.0
+"""Then what has not ended is reported as it is, and the demo has failed."""
+POLL_SECONDS = 0.5
+
+Say = Callable[[str], None]
+
+
+def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]:
+    """Set the stage in `folder`, play all stories, tidy up; the report. Raises StageError, ChainError."""
+    begun = time.monotonic()
+
+    def timed(text: str) -> None:
+        say(f"{time.monotonic() - begun:5.0f} s  {text}")
+
+    with Stage(folder, timed) as stage:
+        return _Play(stage, timed, begun, limit).run()
+
+
+def failures(report: dict[str, Any]) -> list[str]:
+    """What did not end as it must, in words; empty for a good demo."""
+    wrong = []
+    for story, run in zip(STORIES, report["runs"], strict=True):
+        if run["verdict"] != story.verdict:
+            wrong.append(f"({story.letter}) expected {story.verdict}, got {run['verdict']}")
+        if story.judged and "computed_bits" not in run.get("game", {}):
+            wrong.append(f"({story.letter}) expected a judgment, got {run.get('game')}")
+        if story.cheat is None and "metrics" not in run:
+            wrong.append(f"({story.letter}) expected the metrics of the result, got none")
+        if story.refused and "refusal" not in run:
+            wrong.append(f"({story.letter}) expected a typed revert, got none")
+        if story.accuser and run.get("accusation", {}).get("game", {}).get("verdict") != "challenger_silent":
+            wrong.append(f"({story.letter}) expected the accuser to lose, got {run.get('accusation')}")
+    return wrong
+
+
+class _Play:
+    def __init__(self, stage: Stage, say: Say, begun: float, limit: float) -> None:
+        self._stage = stage
+        self._say = say
+        self._begun = begun
+        self._limit = limit
+        self._ledger = Ledger(stage.client)
+        self._names = {
+            task: Names(stage.prepared[story.example].bundle.step.program)
+            for story in STORIES
+            for task in [stage.tasks[story.letter]]
+        }
+        self._teller = Teller(self._ledger, self._names, stage.who)
+        self._letters = {task: letter for letter, task in stage.tasks.items()}
+        self._metrics: dict[int, dict[str, float]] = {}
+        self._refusals: dict[str, str] = {}
+
+    def run(self) -> dict[str, Any]:
+        """Until all is over or the time is."""
+        for story in STORIES:
+            self._say(f"({story.letter}) task {self._task(story)}: {story.title}")
+        while True:
+            self._look()
+            if all(map(self._is_over, STORIES)) or time.monotonic() - self._begun > self._limit:
+                break
+            time.sleep(POLL_SECONDS)
+        chain = {"client": self._stage.chain.client, "chain_id": self._stage.chain.chain_id}
+        runs = [self._report(story) for story in STORIES]
+        return {"chain": chain, "seconds": round(time.monotonic() - self._begun), "runs": runs}
+
+    def _look(self) -> None:
+        for act in self._ledger.update():
+            for line in self._teller.lines(act):
+                self._tell(line)
+        for story in STORIES:
+            self._note(story)
+        self._stage.children.require_alive(self._stage.mortal)
+
+    def _note(self, story: Story) -> None:
+        """What the chain does not tell: the result's metrics, and why a market refused a run."""
+        task, name = self._task(story), self._stage.process(story)
+        if story.cheat is None and task not in self._metrics and self._submitted(task):
+            with suppress(ResultError):  # asked again at the next look; `failures` says so if it never comes
+                self._metrics[task] = fetch(self._stage.client, self._stage.home, task).metrics
+        if story.refused and name not in self._refusals and self._stage.children.exit_code(name) is not None:
+            self._refusals[name] = self._stage.children.last_line(name)
+            self._say(f"({story.letter}) REFUSED: its solver ends with {self._refusals[name].split('(')[0]}")
+
+    def _submitted(self, task: int) -> bool:
+        return self._stage.client.market.task(task).status is TaskStatus.SUBMITTED
+
+    def _tell(self, line: Line) -> None:
+        if line.task in self._letters:
+            self._say(f"({self._letters[line.task]}) {line.text}")
+
+    def _is_over(self, story: Story) -> bool:
+        if verdict(self._ledger, self._task(story)) is None:
+            return False
+        if story.refused:
+            return self._stage.process(story) in self._refusals
+        return story.accuser is None or self._accusation(story) is not None
+
+    def _accusation(self, story: Story) -> int | None:
+        """The accuser's game, once it is over."""
+        for event in self._ledger.events("Challenged", task=self._task(story)):
+            game = int(event.arguments["game"])
+            if self._ledger.events("Ended", game=game):
+                return game
+        return None
+
+    def _report(self, story: Story) -> dict[str, Any]:
+        task, described = self._task(story), self._stage.prepared[story.example].description.task
+        names = self._names[task]
+        found = task_report(self._ledger, names, task, described.name, story.solver, described.segments)
+        found |= {"story": story.letter}
+        if task in self._metrics:
+            found["metrics"] = self._metrics[task]
+        if self._stage.process(story) in self._refusals:
+            found["refusal"] = self._refusals[self._stage.process(story)]
+        game = self._accusation(story) if story.accuser else None
+        if game is not None:
+            accusation = game_report(self._ledger, names, game)
+            committed = [act.event("Committed") for act in self._ledger.of_game(game)]
+            bonds = [event.arguments["bond"] for event in committed if event is not None]
+            found["accusation"] = {"challenger": story.accuser, "bond": tokens(sum(bonds)), **accusation}
+        return found
+
+    def _task(self, story: Story) -> int:
+        return self._stage.tasks[story.letter]

@@ -1,0 +1,137 @@
+"""The report: what became of each task, and what each game came down to and cost.
+
+Every number is computed from the chain's events and receipts (`ledger`) and named by the task's program (`names`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from examples.demo.ledger import Act, Ledger
+from examples.demo.names import WORD, Names, bits, number, position
+from protocol.chain.parameters import TOKEN
+from protocol.chain.receipts import Event
+from protocol.dispute.splitting import parts
+from protocol.dispute.view import Verdict
+
+SINGLE = {"commit": "commit", "challenge": "challenge", "challengeBlind": "challenge", "timeOut": "time_out"}
+SINGLE |= dict.fromkeys(("judge", "judgeBlock", "judgeInput", "judgeOutput"), "judge")
+REPEATED = {"demand": "demand", "split": "split"}
+REPEATED |= dict.fromkeys(("expandSteps", "expandTrace"), "expand")
+REPEATED |= dict.fromkeys(
+    ("selectSegment", "selectStep", "selectCall", "selectElement", "selectBlock"), "select"
+)
+REPEATED |= dict.fromkeys(("revealNode", "revealLeaf"), "reveal")
+ENDS = {"Settled": "settled", "Slashed": "slashed", "Refunded": "refunded", "Voided": "void"}
+
+
+def verdict(ledger: Ledger, task: int) -> str | None:
+    """How a task ended: settled, slashed, refunded or void; None while it has not."""
+    return next((word for name, word in ENDS.items() if ledger.events(name, task=task)), None)
+
+
+def task_report(
+    ledger: Ledger, names: Names, task: int, name: str, solver: str, segments: int
+) -> dict[str, Any]:
+    """What is told of every task, and of the game that decided it if one did."""
+    found: dict[str, Any] = {"task": name, "solver": solver, "verdict": verdict(ledger, task)}
+    found |= {"task_id": task, "segments": segments}
+    duties = ledger.events("DutyDrawn", task=task)
+    attested = {event.arguments["duty"] for event in ledger.events("Attested", task=task)}
+    found["audited"] = sorted({e.arguments["segment"] for e in duties if e.arguments["duty"] in attested})
+    for event in ledger.events("Settled", task=task):
+        found["paid"] = tokens(event.arguments["paid"])
+    for event in ledger.events("Slashed", task=task):
+        found["stake"] = tokens(event.arguments["stake"])
+        found["reward"] = tokens(event.arguments["reward"])
+        game = deciding_game(ledger, event)
+        found |= game_report(ledger, names, game)
+    return found
+
+
+def deciding_game(ledger: Ledger, slashed: Event) -> int:
+    """The game whose end slashed the stake: both happen in one transaction."""
+    act = next(act for act in ledger.acts if act.transaction == slashed.log.transaction)
+    ended = act.event("Ended")
+    assert ended is not None, "a stake is slashed by the end of a game"
+    return int(ended.arguments["game"])
+
+
+def game_report(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
+    """Where a game went, how it ended, its transactions and their gas."""
+    acts = ledger.of_game(game)
+    return {"game": whereabouts(ledger, names, game), "transactions": len(acts), "gas": gas(acts)}
+
+
+def whereabouts(ledger: Ledger, names: Names, game: int) -> dict[str, Any]:
+    """The path from the segment down to the number, as far as the game went."""
+    found: dict[str, Any] = {"id": game}
+    for event in ledger.events("SegmentSelected", game=game):
+        found["segment"] = event.arguments["segment"]
+    for event in ledger.events("StepSelected", game=game):
+        found["step"] = event.arguments["step"]
+        found["path"] = names.path(ledger.calls(game))
+    for event in ledger.events("Ended", game=game):
+        found["verdict"] = Verdict(event.arguments["verdict"]).name.lower()
+    for event in ledger.events("Judged", game=game):
+        found |= judged(names, ledger.calls(game), event, _block(ledger, event))
+    for event in ledger.events("EdgeJudged", game=game):
+        found |= edge_judged(names, ledger.calls(game), event)
+    return found
+
+
+def judged(names: Names, calls: Sequence[int], event: Event, block: int | None) -> dict[str, Any]:
+    """The number that the chain computed beside the claimed one; of one block if the row has several."""
+    n, element, claimed, computed = (event.arguments[k] for k in ("n", "element", "claimed", "computed"))
+    instruction = names.instruction(calls, n)
+    type_ = instruction.result if block is None else WORD
+    found = {
+        "instruction": n,
+        "primitive": instruction.op.label,
+        "element": position(instruction.result, element),
+        "claimed_bits": bits(type_, claimed),
+        "computed_bits": bits(type_, computed),
+        "claimed": number(type_, claimed),
+        "computed": number(type_, computed),
+    }
+    return found if block is None else {**found, "block": block}
+
+
+def edge_judged(names: Names, calls: Sequence[int], event: Event) -> dict[str, Any]:
+    """An input or output whose root is not what it has to be: the two roots are the numbers."""
+    n = event.arguments["n"]
+    return {
+        "instruction": n,
+        "primitive": names.instruction(calls, n).op.label,
+        "element": [],
+        "claimed_bits": "0x" + event.arguments["claimed"].hex(),
+        "computed_bits": "0x" + event.arguments["due"].hex(),
+    }
+
+
+def gas(acts: Sequence[Act]) -> dict[str, int | list[int]]:
+    """Gas by move; moves that may repeat are lists, in order."""
+    found: dict[str, int | list[int]] = {}
+    lists: Mapping[str, list[int]] = {kind: [] for kind in ("expand", "select", "demand", "reveal", "split")}
+    for act in acts:
+        if act.function in SINGLE:
+            found[SINGLE[act.function]] = act.gas
+        elif act.function in REPEATED:
+            lists[REPEATED[act.function]].append(act.gas)
+    return {**found, **lists, "total": sum(act.gas for act in acts)}
+
+
+def tokens(units: int) -> str:
+    """Token units as tokens, exactly."""
+    return f"{Decimal(units) / TOKEN:f}"
+
+
+def _block(ledger: Ledger, event: Event) -> int | None:
+    """Which block of a split row was judged."""
+    act = next(act for act in ledger.acts if act.transaction == event.log.transaction)
+    if act.function != "judgeBlock":
+        return None
+    lo, hi = act.arguments["selection"][2:4]
+    return parts(int(lo), int(hi))[int(act.arguments["part"])][0]

@@ -1,0 +1,220 @@
+"""The stage: a chain, the contracts, tokens, a bundle server, a long-lived verifier, the solvers and their tasks.
+
+Everybody is a process of its own that knows the node's URL and the deployment file. Afterwards all of it is gone but
+the logs and home folders under the demo's folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from assay.description import read
+from assay.submitting import Prepared, post, prepare, require_served
+from examples.demo.children import Children
+from examples.demo.errors import StageError
+from examples.demo.stories import POSTED, STORIES, Story
+from examples.demo.tasks import summary, terms
+from protocol.chain.accounts import development_account
+from protocol.chain.client import Client, connect
+from protocol.chain.deploy import deploy
+from protocol.chain.devnet import HOST, Devnet
+from protocol.chain.parameters import TOKEN
+from protocol.chain.transactions import Sender
+from protocol.node.home import VARIABLE, Home
+
+ROOT = Path(__file__).parents[2]
+"""The repository: the adversaries are found there."""
+DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, FIRST_SOLVER = range(5)
+"""Indices of development accounts."""
+MARK = ".assay-demo"
+"""A folder with this file may be emptied."""
+PURSE = 5_000 * TOKEN
+READY_SECONDS = 90.0
+"""For all processes to load torch side by side on two slow cores."""
+
+
+class Stage:
+    """Set up by entering the context. `say` is told what happens."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._say = say
+        self._stack = ExitStack()
+        if not (ROOT / "tests" / "adversaries").is_dir():
+            raise StageError(
+                f"expected the adversaries in {ROOT / 'tests'}, got none; run it in a checkout of the repository"
+            )
+        clear(folder)
+        # One thread each: a dozen processes share the machine.
+        threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        self.children = Children(folder / "logs", threads, ROOT)
+        self.chain: Devnet
+        self.client: Client
+        self.prepared: Mapping[str, Prepared]
+        """The captured tasks by the name of their example."""
+        self.home = Home(self._home("submitter"))
+        self.tasks: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            return self._set_up()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def who(self) -> Mapping[str, str]:
+        """Names of the accounts."""
+        names = {SUBMITTER: "the submitter", VERIFIER: "the verifier", ACCUSER: "the accuser"}
+        names |= {FIRST_SOLVER + k: f"solver {story.solver}" for k, story in enumerate(STORIES)}
+        return {self.address(index): name for index, name in names.items()}
+
+    def address(self, index: int) -> str:
+        """Address of a development account."""
+        return str(development_account(index, self.chain.chain_id).address)
+
+    def endpoint(self, index: int) -> str:
+        """What an account announced as the address of its service."""
+        return self.client.market.endpoint_of(self.address(index))
+
+    def solver(self, story: Story) -> int:
+        """Index of the account of a story's solver."""
+        return FIRST_SOLVER + STORIES.index(story)
+
+    def process(self, story: Story) -> str:
+        """Name of the process of a story's solver."""
+        return f"{story.letter}-{story.solver}"
+
+    @property
+    def mortal(self) -> set[str]:
+        """Processes whose end is part of their story."""
+        return {self.process(story) for story in STORIES if story.cheat is not None}
+
+    # ------------------------------------------------------------------ setting up
+
+    def _set_up(self) -> Self:
+        os.environ[VARIABLE] = str(self.home.root)
+        self.chain = self._stack.enter_context(Devnet(log=self.children.log("anvil")))
+        self._stack.enter_context(self.children)
+        self._say(f"{self.chain.client} on {self.chain.url}, a block each second")
+        with ThreadPoolExecutor(1) as beside:
+            preparing = beside.submit(self._prepare)
+            with Sender(self.chain.connection, development_account(DEPLOYER, self.chain.chain_id)) as sender:
+                deploy(sender)
+            self._say("contracts deployed")
+            with connect(self.chain.url, account=f"dev:{DEPLOYER}") as client:
+                self._mint(client)
+            self.prepared = preparing.result()
+        for prepared in self.prepared.values():
+            self._say(f"captured {summary(prepared)}")
+        self.client = self._stack.enter_context(connect(self.chain.url, account=f"dev:{SUBMITTER}"))
+        url = self._serve_bundles()
+        self._start_parties()
+        self.client.fund(PURSE)
+        self._wait("a registered verifier", lambda: self.client.audit.live_slots() > 0)
+        self._wait("all solvers to be ready", self._all_announced)
+        self._post(url)
+        return self
+
+    def _prepare(self) -> dict[str, Prepared]:
+        names = dict.fromkeys(story.example for story in STORIES)
+        return {name: prepare(read(ROOT / "examples" / f"{name}.toml"), self.home) for name in names}
+
+    def _mint(self, client: Client) -> None:
+        indices = range(SUBMITTER, FIRST_SOLVER + len(STORIES))
+        with ThreadPoolExecutor(len(indices)) as pool:
+            list(pool.map(lambda index: client.token.mint(self.address(index), PURSE), indices))
+
+    def _serve_bundles(self) -> str:
+        """Start the bundle server; its address."""
+        port = free_port()
+        self.children.start("bundles", [*_command("assay"), "serve", "--port", str(port)], self.home.root)
+        return f"http://{HOST}:{port}"
+
+    def _start_parties(self) -> None:
+        common = [
+            "--rpc",
+            self.chain.url,
+            "--deployment",
+            str(self.home.deployment(self.chain.chain_id)),
+        ]
+        watch = [*_command("verifier"), "watch", *common, "--dev-account", str(VERIFIER), "--whistleblow"]
+        # The only busy verifier: half a second between two looks at the chain would be a third of its time.
+        self.children.start("verifier", watch, self._home("verifier"), {"ASSAY_POLL": "0.2"})
+        for number, story in enumerate(POSTED, start=1):
+            account = ["--dev-account", str(self.solver(story)), "--task", str(number)]
+            if story.cheat is None:
+                command = [*_command("solver"), "run", "--port", "0", "--stake", "1000"]
+            else:
+                command = [*_adversary(story.cheat), "--port", "0", "--stake", "1000"]
+            name = self.process(story)
+            self.children.start(name, [*command, *common, *account], self._home(name))
+            if story.accuser is not None:
+                account = ["--dev-account", str(ACCUSER), "--task", str(number)]
+                command = [*_adversary(story.accuser), *common, *account]
+                self.children.start(story.accuser, command, self._home(story.accuser))
+
+    def _post(self, url: str) -> None:
+        """All tasks, one after the other, so that their ids are known beforehand."""
+        for prepared in self.prepared.values():
+            require_served(terms(prepared, url, {}))
+        for story in POSTED:
+            own = terms(self.prepared[story.example], url, story.terms)
+            self.tasks[story.letter] = post(self.client, own)
+
+    def _all_announced(self) -> bool:
+        return all(self.endpoint(self.solver(story)) for story in STORIES)
+
+    def _wait(self, what: str, ready: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while not ready():
+            self.children.require_alive()
+            if time.monotonic() > deadline:
+                raise StageError(f"expected {what} within {READY_SECONDS:.0f} s; see {self._folder / 'logs'}")
+            time.sleep(0.3)
+
+    def _home(self, name: str) -> Path:
+        return self._folder / "home" / name
+
+
+def clear(folder: Path) -> None:
+    """Empty a folder that an earlier demo has filled. Raises StageError for any other that is not empty."""
+    mark = folder / MARK
+    if folder.exists() and any(folder.iterdir()) and not mark.is_file():
+        raise StageError(
+            f"folder {folder}: expected a new or empty folder, or an earlier demo's, got another; name a new one"
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    mark.touch()
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _command(name: str) -> list[str]:
+    """A console command of this very installation."""
+    return [str(Path(sys.executable).with_name(name))]
+
+
+def _adversary(cheat: str) -> list[str]:
+    return [sys.executable, "-m", "tests.adversaries", cheat]

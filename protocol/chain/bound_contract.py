@@ -1,0 +1,88 @@
+"""What the typed rooms share: a contract at an address, read through a connection, written through a sender."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from eth_utils.crypto import keccak
+
+from protocol.chain.abi import Contract
+from protocol.chain.connection import BlockId, Connection
+from protocol.chain.errors import AccountError
+from protocol.chain.fees import Call
+from protocol.chain.idempotency import Idempotency
+from protocol.chain.receipts import Event, Receipt
+from protocol.chain.transactions import Sender
+
+
+class BoundContract:
+    """One contract. Without a sender it can only be read."""
+
+    def __init__(
+        self, contract: Contract, address: str, connection: Connection, sender: Sender | None
+    ) -> None:
+        self.contract = contract
+        self.address = address
+        self.connection = connection
+        self.sender = sender
+        self._repeats = None if sender is None else Idempotency(sender.journal, connection)
+
+    def read(self, function: str, *arguments: Any, block: BlockId = "latest") -> Any:
+        """The single value (or struct, as a tuple) that a view returns."""
+        values = self.read_all(function, *arguments, block=block)
+        return values[0]
+
+    def read_all(self, function: str, *arguments: Any, block: BlockId = "latest") -> tuple[Any, ...]:
+        """All values that a view returns."""
+        return self.connection.call(self.contract, self.address, function, *arguments, block=block)
+
+    def write(self, function: str, *arguments: Any, intent: str | None = None) -> Receipt:
+        """Send a call and wait for its receipt. Without an `intent` it is one of its own, but for the same call of a
+        command that was cut short: what that sent is waited for. Raises AccountError without a sender, and what
+        `Sender.send` raises.
+        """
+        if self.sender is None or self._repeats is None:
+            raise AccountError(
+                f"{self.contract.name}.{function}",
+                expected="an account to send from",
+                got="none",
+                remedy="connect with an account",
+            )
+        data = self.contract.encode(function, arguments)
+        call = Call(self.address, data, f"{self.contract.name}.{function}")
+        if intent is not None:
+            return self.sender.send(call, intent)
+        with self._repeats.intent(self._named(function, arguments)) as own:
+            return self.sender.send(call, own)
+
+    def interrupted(self, function: str, *arguments: Any) -> str | None:
+        """The intent of such a call whose end nobody saw, mined by now or not; None without one."""
+        return None if self._repeats is None else self._repeats.left(self._named(function, arguments))
+
+    def write_once(self, function: str, *arguments: Any, about: str = "") -> Receipt:
+        """As `write`, but the same call (with the same `about`) is never carried out twice, whatever is
+        restarted.
+        """
+        return self.write(function, *arguments, intent=self._intent(function, arguments, about))
+
+    def begun(self, function: str, *arguments: Any, about: str = "") -> bool:
+        """Whether such a `write_once` was signed before and may be, or is, mined: then nothing new is sent for it."""
+        return self.sender is not None and bool(
+            self.sender.journal.of_intent(self._intent(function, arguments, about))
+        )
+
+    def _named(self, function: str, arguments: Sequence[Any]) -> str:
+        return f"own:{self._intent(function, arguments, '')}"
+
+    def _intent(self, function: str, arguments: Sequence[Any], about: str) -> str:
+        digest = keccak(self.contract.encode(function, arguments)).hex()
+        return f"{self.address}:{function}:{about}:{digest}"
+
+    def events(self, receipt: Receipt) -> list[Event]:
+        """The events that this contract left in a receipt."""
+        return receipt.events(self.contract, self.address)
+
+    def event(self, receipt: Receipt, name: str) -> Event:
+        """The first event of this name in a receipt."""
+        return next(event for event in self.events(receipt) if event.name == name)

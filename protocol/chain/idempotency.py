@@ -1,0 +1,54 @@
+"""Calls that are each their own, such as a deposit, and yet go out once when a command that was cut short is repeated.
+
+An intent of such a call names it and ends in a random part. One that the journal holds as pending, and that nobody in
+this process waits for, was left by a command that did not see its end: the same call, sent again, waits for it. Only
+while it is not mined, for after that a balance or an allowance tells what is still missing.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from protocol.chain.connection import Connection
+from protocol.chain.journal import Journal, Status
+
+
+class Idempotency:
+    """What one process sends of one contract's calls. Any thread may ask."""
+
+    def __init__(self, journal: Journal, connection: Connection) -> None:
+        self._journal = journal
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._waited: set[str] = set()
+
+    @contextmanager
+    def intent(self, call: str) -> Iterator[str]:
+        """The intent to send a call with; nobody else is given it while the context lasts."""
+        with self._lock:
+            left = self.left(call)
+            fresh = left is None or self._is_mined(left)
+            intent = f"{call}:{uuid.uuid4()}" if left is None or fresh else left
+            self._waited.add(intent)
+        try:
+            yield intent
+        finally:
+            with self._lock:
+                self._waited.discard(intent)
+
+    def left(self, call: str) -> str | None:
+        """The intent of such a call whose end nobody saw, mined by now or not; None without one."""
+        for entry in self._journal.pending():
+            if not entry.intent.startswith(f"{call}:") or entry.intent in self._waited:
+                continue
+            # Attempts with a lower fee stay pending beside the one that was mined and seen.
+            if all(other.status is Status.PENDING for other in self._journal.of_intent(entry.intent)):
+                return entry.intent
+        return None
+
+    def _is_mined(self, intent: str) -> bool:
+        entries = self._journal.of_intent(intent)
+        return any(self._connection.receipt(entry.hash) is not None for entry in entries)

@@ -1,0 +1,54 @@
+"""What a solver says to a challenger in the same process: all of its run, or nothing. No network, no checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.dispute.provider import Run, frame_at
+
+
+class Silent:
+    """A solver that answers no request."""
+
+    def segment_roots(self) -> None:
+        """Nothing."""
+
+    def step_roots(self, _segment: int) -> None:
+        """Nothing."""
+
+    def tensor_roots(self, _segment: int, _step: int) -> None:
+        """Nothing."""
+
+    def trace_roots(self, _segment: int, _step: int, _path: tuple[int, ...]) -> None:
+        """Nothing."""
+
+    def value(self, _segment: int, _step: int, _path: tuple[int, ...], _leaf: int) -> None:
+        """Nothing."""
+
+
+class Serving:
+    """A solver that serves its whole run, true or false."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        """Roots of all checkpoints."""
+        return self._run.segment_roots()
+
+    def step_roots(self, segment: int) -> Sequence[bytes]:
+        """Roots inside a segment."""
+        return self._run.step_roots(segment)
+
+    def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
+        """Tensor roots of a state."""
+        return self._run.tensor_roots(segment, step)
+
+    def trace_roots(self, segment: int, step: int, path: tuple[int, ...]) -> Sequence[bytes]:
+        """Value roots of a frame."""
+        frame = frame_at(self._run, segment, step, path)
+        return [frame.root(leaf) for leaf in range(frame.tree.size)]
+
+    def value(self, segment: int, step: int, path: tuple[int, ...], leaf: int) -> bytes:
+        """Bytes of a value."""
+        return frame_at(self._run, segment, step, path).value(leaf)

@@ -1,0 +1,122 @@
+"""The other side's tree, as far as its words are known, beside one's own (dispute.md section 6).
+
+Pure bookkeeping over hashes. Where a known node equals one's own, everything below it is one's own; where it
+differs, its descendants are learned by a served list of leaves or by a reveal. A challenger that follows the
+first differing node down can prove every node it needs: what lies left of the path is its own, what lies
+right of it was revealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from protocol.commitments import ProofError, Tree, fold_descendants, leaf_hash, node_hash
+from protocol.commitments.geometry import Node, descendants, siblings, split
+
+LEVELS = 4
+"""Levels that one reveal goes down: 16 hashes answer one demanded node."""
+
+
+class PartialTree:
+    """What is known of a tree of `size` leaves with `root`, given `own`, the same tree as oneself computed it.
+
+    `own` must have the same size; without an own tree every leaf must be learned.
+    """
+
+    def __init__(self, root: bytes, size: int, own: Tree | None) -> None:
+        if own is not None and own.size != size:
+            raise ProofError("own tree", expected=f"{size} leaves", got=own.size)
+        self.root = root
+        self.size = size
+        self._own = own
+        self._known: dict[Node, bytes] = {(0, size): root}
+        self._data: dict[int, bytes] = {}
+        self._served: Tree | None = None
+
+    def learn_leaves(self, leaves: Sequence[bytes]) -> bool:
+        """Take a served list of all leaves (their data). False, and nothing learned, if it does not give the root."""
+        if len(leaves) != self.size:
+            return False
+        tree = Tree.from_leaves(leaves)
+        if tree.root != self.root:
+            return False
+        self._served = tree
+        self._data = dict(enumerate(leaves))
+        return True
+
+    def learn_descendants(self, node: Node, hashes: Sequence[bytes]) -> None:
+        """Take a reveal. Raises ProofError unless the hashes fold to the node's known hash."""
+        lo, size = node
+        folded = fold_descendants(size, LEVELS, hashes)
+        if folded != self.hash(node):
+            raise ProofError("revealed descendants", expected=self.hash(node).hex(), got=folded.hex())
+        self._known.update(zip(descendants(lo, size, LEVELS), hashes, strict=True))
+
+    def learn_leaf(self, index: int, data: bytes) -> None:
+        """Take a leaf's data. Raises ProofError unless it hashes to the known leaf."""
+        if leaf_hash(data) != self.hash((index, 1)):
+            raise ProofError("revealed leaf", expected=self.hash((index, 1)).hex(), got=leaf_hash(data).hex())
+        self._data[index] = data
+
+    def data(self, index: int) -> bytes | None:
+        """A leaf's data if it was served or revealed."""
+        return self._data.get(index)
+
+    def hash(self, node: Node) -> bytes:
+        """Hash of a node. Raises ProofError while it is not known."""
+        if self._served is not None:
+            return self._served.node(*node)
+        if node in self._known:
+            return self._known[node]
+        if self._own is not None and self._agreed(node):
+            return self._own.node(*node)
+        lo, size = node
+        if size == 1:
+            raise ProofError(
+                "node of the other side's tree", expected="a known hash", got=f"leaf {lo} unknown"
+            )
+        k = split(size)
+        return node_hash(self.hash((lo, k)), self.hash((lo + k, size - k)))
+
+    def path(self, lo: int, size: int = 1) -> list[bytes]:
+        """Siblings from a node up to the root, bottom first. Raises ProofError while one is not known."""
+        return [self.hash(node) for node in siblings(self.size, lo, size)]
+
+    def path_beside(self, leaf: int, anchor: int) -> list[bytes]:
+        """Siblings from a leaf up to, and without, the node that holds the leaf `anchor`."""
+        if leaf == anchor:
+            return []
+        above = siblings(self.size, leaf, 1)
+        return [self.hash(node) for node in takewhile(lambda n: not n[0] <= anchor < n[0] + n[1], above)]
+
+    def first_difference(self) -> Node | None:
+        """The leftmost known node that differs from one's own and below which nothing is known; None if all is equal.
+
+        A node of size 1 is the first differing leaf; a larger one has to be revealed first.
+        """
+        if self._own is None:
+            raise ProofError("comparison", expected="an own tree", got="none")
+        node: Node = (0, self.size)
+        if self.hash(node) == self._own.node(*node):
+            return None
+        while node[1] > 1:
+            below = descendants(*node, 1) if self._served is not None else descendants(*node, LEVELS)
+            try:
+                node = next(child for child in below if self.hash(child) != self._own.node(*child))
+            except ProofError:
+                return node
+        return node
+
+    def _agreed(self, node: Node) -> bool:
+        """Whether a known node above this one equals one's own."""
+        assert self._own is not None
+        lo, size = 0, self.size
+        while True:
+            known = self._known.get((lo, size))
+            if known is not None and known == self._own.node(lo, size):
+                return True
+            if (lo, size) == node or size == 1:
+                return False
+            k = split(size)
+            lo, size = (lo, k) if node[0] < lo + k else (lo + k, size - k)

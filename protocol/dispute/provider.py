@@ -1,0 +1,83 @@
+"""What each side of a game brings: its own run, and the other side's served provider. Protocols only.
+
+The verifier's replay and the solver's record both implement `Run`; tests and adversaries may too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from protocol.commitments import Tree
+from protocol.program.program import Program
+
+
+class Frame(Protocol):
+    """One run of one program with all its values (a traced execution)."""
+
+    @property
+    def program(self) -> Program:
+        """The program that ran."""
+
+    @property
+    def tree(self) -> Tree:
+        """The trace tree: leaf i is the root of value i."""
+
+    def root(self, leaf: int) -> bytes:
+        """Tensor root of a value."""
+
+    def value(self, leaf: int) -> bytes:
+        """Canonical bytes of a value."""
+
+    def callee(self, n: int) -> Frame:
+        """The frame of call instruction n."""
+
+
+class Run(Protocol):
+    """A run of a task: the roots of its checkpoints and, by replay, everything below them."""
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        """State roots r_0, r_1, …, as far as this side has them from the start; None if it only has single segments."""
+
+    def step_roots(self, segment: int) -> Sequence[bytes]:
+        """State roots s_0 … s_C of a segment (1 … K)."""
+
+    def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
+        """Tensor roots of state s_step of a segment."""
+
+    def constant_roots(self) -> Sequence[bytes]:
+        """Tensor roots of the dataset's tensors, then of the constants."""
+
+    def frame(self, segment: int, step: int) -> Frame:
+        """The top frame of a step (1 … C): the run from s_{step-1} to s_step."""
+
+
+class Provider(Protocol):
+    """What the solver says when asked over the network.
+
+    Nothing is believed: every answer is checked against a root, and None (no answer, or a malformed one) makes
+    the challenger ask on-chain instead.
+    """
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        """State roots of all checkpoints."""
+
+    def step_roots(self, segment: int) -> Sequence[bytes] | None:
+        """State roots inside a segment."""
+
+    def tensor_roots(self, segment: int, step: int) -> Sequence[bytes] | None:
+        """Tensor roots of a state inside a segment."""
+
+    def trace_roots(self, segment: int, step: int, path: tuple[int, ...]) -> Sequence[bytes] | None:
+        """Value roots of a frame."""
+
+    def value(self, segment: int, step: int, path: tuple[int, ...], leaf: int) -> bytes | None:
+        """Canonical bytes of a value of a frame."""
+
+
+def frame_at(run: Run, segment: int, step: int, path: tuple[int, ...]) -> Frame:
+    """The frame that the call instructions of `path` lead to."""
+    frame = run.frame(segment, step)
+    for n in path:
+        frame = frame.callee(n)
+    return frame

@@ -1,0 +1,54 @@
+"""What a challenger has learned of the solver's trees, by service or by reveal (dispute.md section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from protocol.commitments import Tree
+from protocol.dispute.partial_tree import PartialTree
+from protocol.dispute.view import DemandedNode
+
+
+class Revealed:
+    """Reveals by root and size of their tree. They may arrive before the tree is looked at, and are replayed then.
+
+    A root alone names no tree: a solver may post one root for its step tree and for a trace. What is known of a tree is
+    held beside one's own tree of the same place, so the place's own root is part of its name too.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[tuple[bytes, int], list[tuple[DemandedNode, Sequence[bytes] | bytes]]] = {}
+        self._trees: dict[tuple[bytes, int, bytes], PartialTree] = {}
+        self._replayed: dict[tuple[bytes, int, bytes], int] = {}
+        self._asked: set[tuple[bytes, int, bytes]] = set()
+
+    def reveal(self, root: bytes, size: int, node: DemandedNode, answer: Sequence[bytes] | bytes) -> None:
+        """Note an answer that the contract has accepted: descendants, or a leaf's bytes."""
+        self._nodes.setdefault((root, size), []).append((node, answer))
+
+    def tree(
+        self, root: bytes, own: Tree, ask: Callable[[], Sequence[bytes] | None] | None = None
+    ) -> PartialTree:
+        """The tree with this root beside one's own.
+
+        The first time, and only while nothing was demanded, the solver is asked for all leaves by `ask`; an answer
+        that does not give the root is dropped.
+        """
+        name = (root, own.size, own.root)
+        known = self._trees.get(name)
+        if known is None:
+            known = self._trees[name] = PartialTree(root, own.size, own)
+        answers = self._nodes.get((root, own.size), [])
+        done = self._replayed.get(name, 0)
+        for node, answer in answers[done:]:
+            if isinstance(answer, bytes):
+                known.learn_leaf(node.lo, answer)
+            else:
+                known.learn_descendants((node.lo, node.size), answer)
+        self._replayed[name] = len(answers)
+        if ask is not None and not answers and name not in self._asked and root != own.root:
+            self._asked.add(name)
+            leaves = ask()
+            if leaves is not None:
+                known.learn_leaves(leaves)
+        return known

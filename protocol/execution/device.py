@@ -1,0 +1,167 @@
+"""Where steps run: the CPU or a CUDA device, with the same bits (arithmetic.md section 8).
+
+On a CUDA device state and data stay there between steps, and a step is recorded once as a CUDA graph: from then on one
+launch replays all its kernels. Recording needs that nothing is read back to the host on the way; where something is, it
+is said once and steps go on kernel by kernel.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from protocol.dispute.provider import Frame
+from protocol.execution.replay import Executor, ExecutorFactory, Work, honest_executor
+from protocol.node.exits import OperatorError
+from protocol.numerics.self_check import require_mode, self_check
+from protocol.program.execute import Interpreter
+from protocol.program.step import State, StepProgram
+
+WARM_STEPS = 2
+"""Steps before recording: the first tries the kernels and compiles them, the second shows that nothing is left."""
+
+_log = logging.getLogger("assay.numerics")
+
+
+class DeviceError(OperatorError):
+    """The device that the settings ask for is not there."""
+
+
+def device_of(setting: str) -> torch.device:
+    """The device for `auto` (CUDA where there is one), `cpu` or `cuda`. Raises `DeviceError`."""
+    there = torch.cuda.is_available()
+    if setting == "cuda" and not there:
+        raise DeviceError(
+            "device: expected a CUDA device that torch can use, found none; install the CUDA build of torch and its "
+            "driver, or set device = auto"
+        )
+    return torch.device("cuda" if there and setting != "cpu" else "cpu")
+
+
+def checked(setting: str) -> torch.device:
+    """`device_of`, after the device's own self-check; the CPU's is the caller's. Raises `SelfCheckError` too."""
+    device = device_of(setting)
+    if device.type != "cpu":
+        self_check(device)
+        _log.info("steps run on %s", torch.cuda.get_device_name(device))
+    return device
+
+
+def executor_on(device: torch.device) -> ExecutorFactory:
+    """What runs steps on `device`, honestly."""
+
+    def make(work: Work) -> Executor:
+        if device.type == "cpu":
+            return honest_executor(work)
+        return DeviceExecutor(work, device)
+
+    return make
+
+
+class Recorder(Protocol):
+    """What records a step and runs it again: `CudaRecorder`, where there is a GPU."""
+
+    def record(self, step: Callable[[], Mapping[str, Tensor]]) -> Callable[[], object]:
+        """Run step() once while recording; a function that runs the recorded kernels again."""
+
+
+class CudaRecorder:
+    """CUDA graphs of torch."""
+
+    def record(self, step: Callable[[], Mapping[str, Tensor]]) -> Callable[[], object]:
+        """Raises RuntimeError where the step does what a graph cannot hold."""
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # other threads may go on
+            step()
+        return graph.replay
+
+
+class DeviceExecutor:
+    """Steps on one device. `graph` says whether they are recorded, states that come back are the caller's own."""
+
+    def __init__(
+        self, work: Work, device: torch.device, *, graph: bool = True, recorder: Recorder | None = None
+    ) -> None:
+        self._device = device
+        self._fixed = tuple(x.to(device) for x in work.fixed)
+        self._interpreter = Interpreter(work.kernels, device)
+        self._program: StepProgram = work.program
+        self._lock = threading.Lock()  # a recorded step has one set of operands
+        self._graph = _Recorded(recorder or CudaRecorder()) if graph else None
+
+    def step(self, state: State, _number: int, /) -> State:
+        """The next state, on the device. Raises `SelfCheckError`."""
+        require_mode()
+        given = self._moved(state)
+        if self._graph is None:
+            return self._program.step(given, self._fixed, self._interpreter)
+        with self._lock:
+            return self._graph.step(given, self._program, self._fixed, self._interpreter)
+
+    def trace(self, state: State, _number: int, /) -> Frame:
+        """The traced step. Its top frame is run by kernels too, all on the device. Raises `SelfCheckError`."""
+        require_mode()
+        return self._program.trace(self._moved(state), self._fixed, self._interpreter)
+
+    def _moved(self, state: State) -> dict[str, Tensor]:
+        return {name: x.to(self._device) for name, x in state.items()}
+
+
+class _Recorded:
+    """A step that is recorded once it is warm. Its operands and results lie where they lay when it was."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._steps = 0
+        self._replay: Callable[[], object] | None = None
+        self._inputs: dict[str, Tensor] = {}
+        self._outputs: Mapping[str, Tensor] = {}
+
+    def step(
+        self,
+        state: dict[str, Tensor],
+        program: StepProgram,
+        fixed: Sequence[Tensor],
+        interpreter: Interpreter,
+    ) -> State:
+        self._steps += 1
+        if self._steps <= WARM_STEPS:
+            return program.step(state, fixed, interpreter)
+        if self._replay is None:
+            self._replay = self._record(state, program, fixed, interpreter)
+        if self._replay is None:
+            return program.step(state, fixed, interpreter)
+        for name, x in state.items():
+            self._inputs[name].copy_(x)
+        self._replay()
+        return {name: x.clone() for name, x in self._outputs.items()}
+
+    def _record(
+        self,
+        state: dict[str, Tensor],
+        program: StepProgram,
+        fixed: Sequence[Tensor],
+        interpreter: Interpreter,
+    ) -> Callable[[], object] | None:
+        inputs = {name: x.clone() for name, x in state.items()}
+        made: list[Mapping[str, Tensor]] = []
+
+        def run() -> Mapping[str, Tensor]:
+            made.append(program.step(inputs, fixed, interpreter))
+            return made[-1]
+
+        try:
+            replay = self._recorder.record(run)
+        except RuntimeError as error:
+            first = str(error).splitlines()[0] if str(error) else type(error).__name__
+            _log.warning("the step is not recorded as a CUDA graph, its kernels start one by one: %s", first)
+            self._steps = -(1 << 62)  # never again
+            return None
+        self._inputs, self._outputs = inputs, made[0]
+        return replay

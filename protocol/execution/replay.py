@@ -1,0 +1,186 @@
+"""Running a task again: the states of a segment, their roots, and the trace of a step (dispute.md sections 4 to 6).
+
+The solver answers challenges with it, the verifier audits with it. Only checkpoints are kept; what lies
+between two of them is computed again, one segment at a time. Both sides give it an `Executor`; the honest
+one runs the committed program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from torch import Tensor
+
+from protocol.commitments import state_root, tensor_root
+from protocol.dispute.provider import Frame
+from protocol.numerics.self_check import require_mode
+from protocol.numerics.types import to_bytes
+from protocol.program.execute import Interpreter, Kernel
+from protocol.program.library import fusions, kernels
+from protocol.program.step import State, StepProgram
+from protocol.tasks.bundles import Bundle
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Executor(Protocol):
+    """What runs a step. `number` counts the task's steps from 1; the honest executor needs no number."""
+
+    def step(self, state: State, number: int, /) -> State:
+        """The state after the step. Nobody writes to its tensors again: it may still be read on another thread."""
+
+    def trace(self, state: State, number: int, /) -> Frame:
+        """The same step with all its values."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What there is to run: a task's program, its dataset tensors and constants, and kernels by program id."""
+
+    task: int
+    program: StepProgram
+    fixed: tuple[Tensor, ...]
+    kernels: Mapping[bytes, Kernel]
+
+    @classmethod
+    def of(cls, task: int, bundle: Bundle) -> Work:
+        """The work that a verified bundle describes."""
+        return cls(task, bundle.step, bundle.fixed(), kernels(bundle.step.program, bundle.hints))
+
+
+ExecutorFactory = Callable[[Work], Executor]
+
+
+def honest_executor(work: Work) -> Executor:
+    """The committed program, by fused kernels where there are any."""
+    return HonestExecutor(work.program, work.fixed, honest_interpreter(work))
+
+
+def honest_interpreter(work: Work) -> Interpreter:
+    """What runs the committed program's instructions on the CPU: by kernels, and several as one where that is ready."""
+    return Interpreter(work.kernels, fuse=fusions)
+
+
+class HonestExecutor:
+    """Runs a step program on its dataset tensors and constants (`fixed`)."""
+
+    def __init__(self, program: StepProgram, fixed: Sequence[Tensor], interpreter: Interpreter) -> None:
+        self._program = program
+        self._fixed = tuple(fixed)
+        self._interpreter = interpreter
+
+    def step(self, state: State, _number: int, /) -> State:
+        """The next state, by fused kernels where the interpreter has them. Raises `SelfCheckError`."""
+        require_mode()
+        return self._program.step(state, self._fixed, self._interpreter)
+
+    def trace(self, state: State, _number: int, /) -> Frame:
+        """The traced step. Its top frame is run by kernels too; the frames below it, primitive by primitive.
+
+        Raises `SelfCheckError`.
+        """
+        require_mode()
+        return self._program.trace(state, self._fixed, self._interpreter)
+
+
+class Replay:
+    """A `protocol.dispute.provider.Run` by re-execution from checkpoints.
+
+    `checkpoint(i)` gives the state at the end of segment i (0: the initial state); `roots()` the state roots
+    r_0, r_1, … as far as this side has them from the start, or None. Segments and steps count from 1, C =
+    `segment_steps`.
+    """
+
+    def __init__(
+        self,
+        program: StepProgram,
+        fixed: Sequence[Tensor],
+        executor: Executor,
+        segment_steps: int,
+        checkpoint: Callable[[int], State],
+        roots: Callable[[], Sequence[bytes] | None],
+    ) -> None:
+        self._program = program
+        self._fixed = tuple(fixed)
+        self._executor = executor
+        self._segment_steps = segment_steps
+        self._checkpoint = checkpoint
+        self._roots = roots
+        # Two of each: a game walks one segment, and asks for a neighbour at times.
+        self._segments: _Last[int, list[tuple[bytes, ...]]] = _Last(2)
+        self._frames: _Last[tuple[int, int], Frame] = _Last(2)
+        self._constants: tuple[bytes, ...] | None = None
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        """State roots of the checkpoints from the initial state on, or None."""
+        return self._roots()
+
+    def step_roots(self, segment: int) -> Sequence[bytes]:
+        """State roots s_0 … s_C."""
+        return [state_root(roots) for roots in self._run_segment(segment)]
+
+    def tensor_roots(self, segment: int, step: int) -> Sequence[bytes]:
+        """Tensor roots of state s_step (0 … C)."""
+        return self._run_segment(segment)[step]
+
+    def constant_roots(self) -> Sequence[bytes]:
+        """Tensor roots of the dataset's tensors, then of the constants."""
+        if self._constants is None:
+            types = self._program.fixed_types
+            self._constants = tuple(
+                tensor_root(to_bytes(x, type_.dtype)) for type_, x in zip(types, self._fixed, strict=True)
+            )
+        return self._constants
+
+    def frame(self, segment: int, step: int) -> Frame:
+        """The top frame of a step (1 … C)."""
+        return self._frames.get((segment, step), lambda: self._trace(segment, step))
+
+    def state(self, segment: int, step: int) -> State:
+        """State s_step of a segment (0 … C)."""
+        *_, state = self._states(segment, step)
+        return state
+
+    def _states(self, segment: int, last: int) -> Iterator[State]:
+        """States s_0 … s_last."""
+        state = self._checkpoint(segment - 1)
+        yield state
+        first = (segment - 1) * self._segment_steps
+        for step in range(1, last + 1):
+            state = self._executor.step(state, first + step)
+            yield state
+
+    def _run_segment(self, segment: int) -> list[tuple[bytes, ...]]:
+        def roots() -> list[tuple[bytes, ...]]:
+            states = self._states(segment, self._segment_steps)
+            return [self._program.tensor_roots(state) for state in states]
+
+        return self._segments.get(segment, roots)
+
+    def _trace(self, segment: int, step: int) -> Frame:
+        number = (segment - 1) * self._segment_steps + step
+        return self._executor.trace(self.state(segment, step - 1), number)
+
+
+class _Last(Generic[Key, Value]):
+    """The last few values that were asked for. Unlike `lru_cache` on a method it does not refer to its owner: a replay
+    that nobody needs, with its dataset and frames, is freed at once. Nor is there ever one value more in memory.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: dict[Key, Value] = {}
+
+    def get(self, key: Key, compute: Callable[[], Value]) -> Value:
+        """The value of a key, computed unless it is one of the last."""
+        if key in self._values:
+            value = self._values.pop(key)
+        else:
+            while len(self._values) >= self._most:
+                del self._values[next(iter(self._values))]
+            value = compute()
+        self._values[key] = value
+        return value

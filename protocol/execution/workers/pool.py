@@ -1,0 +1,209 @@
+"""The parent's side of worker processes: starting, commanding and watching them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+
+from protocol.execution.workers.errors import WorkerFailed, WorkerLost, WorkersError
+from protocol.execution.workers.memory import require_room
+from protocol.execution.workers.states import read_state, write_state
+from protocol.program.parallel.errors import RanksDisagree, TooManyProcesses
+from protocol.program.parallel.units import units
+from protocol.program.step import METRIC, State, StepProgram
+
+OnStep = Callable[[int, State], None]
+"""Called after every step with its number and the metrics of its state, under the state's names."""
+
+Tell = Callable[[int, dict[str, float]], None]
+
+LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
+GRACE = 5.0
+"""Seconds that all workers together have to end by themselves; and one to say why, once one of them has failed."""
+WRONG_BITS = (RanksDisagree.__name__, "SelfCheckError")
+"""Errors of a worker after which nothing that this machine computes may be believed."""
+
+
+class Workers:
+    """`processes` workers on the bundle in `folder`, whose manifest has SHA-256 `bundle_hash` and whose program is
+    `program`. A context; after an error all are stopped.
+
+    Each computes on an equal share of the processor's cores unless OMP_NUM_THREADS says otherwise. Raises
+    `TooManyProcesses`, TooLittleMemory, and WorkerLost if one does not start.
+    """
+
+    def __init__(self, folder: Path, bundle_hash: bytes, program: StepProgram, processes: int) -> None:
+        most = max(1, len(units(program.program)))
+        if processes > most:
+            raise TooManyProcesses(most, processes)
+        require_room(program, processes)
+        self._program = program
+        self._events: SimpleQueue[tuple[int, dict[str, Any] | None]] = SimpleQueue()
+        self._place = Path(tempfile.mkdtemp(prefix="assay-workers-"))
+        self._state: State | None = None
+        self._processes: list[subprocess.Popen[str]] = []
+        try:
+            for rank in range(processes):
+                self._processes.append(self._start(rank, processes))
+                self._send(rank, self._job(folder, bundle_hash, rank, processes))
+            self._collect("ready")
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids, in the order of ranks; none once they are stopped."""
+        return [process.pid for process in self._processes]
+
+    def run(self, state: State, first: int, steps: int, on_step: OnStep) -> State:
+        """The state after `steps` steps, of which the first has number `first`; all workers agree on its root.
+
+        Raises WorkerLost, or WorkerFailed where they disagree.
+        """
+        root = None
+        try:
+            if state is not self._state:
+                write_state(self._program, state, self._file)
+                root = self._program.state_root(state).hex()
+            for rank in range(len(self._processes)):
+                self._send(rank, {"steps": steps, "root": root})
+
+            def tell(step: int, metrics: dict[str, float]) -> None:
+                named = {METRIC + name: torch.tensor(value) for name, value in metrics.items()}
+                on_step(first + step - 1, named)
+
+            (agreed,) = set(self._collect("root", tell))
+            self._state = read_state(self._program, self._file, bytes.fromhex(agreed))
+        except BaseException:
+            self.close()
+            raise
+        return self._state
+
+    def close(self) -> None:
+        """Stop them all and wait for their end."""
+        for process in self._processes:
+            if process.stdin is not None:
+                with suppress(OSError):  # what was left to send, to one that is gone
+                    process.stdin.close()
+        deadline = monotonic() + GRACE
+        for process in self._processes:
+            try:
+                process.wait(max(deadline - monotonic(), 0.0))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._processes.clear()
+        shutil.rmtree(self._place, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _file(self) -> Path:
+        return self._place / "state"
+
+    def _job(self, folder: Path, bundle_hash: bytes, rank: int, size: int) -> dict[str, object]:
+        return {
+            "bundle": str(folder),
+            "hash": bundle_hash.hex(),
+            "rank": rank,
+            "size": size,
+            "rendezvous": str(self._place / "rendezvous"),
+            "state": str(self._file),
+        }
+
+    def _start(self, rank: int, size: int) -> subprocess.Popen[str]:
+        # Processes stand side by side: a thread that spins while it waits takes another one's core.
+        usual = {"OMP_NUM_THREADS": str(max(1, cores() // size)), "OMP_WAIT_POLICY": "PASSIVE"}
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "protocol.execution.workers.worker"],
+            env={**usual, **os.environ, "GLOO_SOCKET_IFNAME": LOOPBACK},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            process_group=0,  # Ctrl-C is the parent's; it ends them when it is ready
+        )
+        threading.Thread(target=self._listen, args=(rank, process), daemon=True).start()
+        return process
+
+    def _listen(self, rank: int, process: subprocess.Popen[str]) -> None:
+        with process.stdout as lines:  # type: ignore[union-attr]
+            for line in lines:
+                self._events.put((rank, json.loads(line)))
+        self._events.put((rank, None))
+
+    def _send(self, rank: int, message: dict[str, object]) -> None:
+        stream = self._processes[rank].stdin
+        try:
+            print(json.dumps(message), file=stream, flush=True)
+        except OSError:
+            raise self._failure(rank, None) from None
+
+    def _collect(self, answer: str, tell: Tell | None = None) -> list[Any]:
+        """Wait for this answer from every worker, passing on what rank 0 says of its steps."""
+        answers: list[Any] = []
+        while len(answers) < len(self._processes):
+            rank, message = self._events.get()
+            if message is None or "error" in message:
+                raise self._failure(rank, message)
+            if answer in message:
+                answers.append(message[answer])
+            elif tell is not None:
+                tell(message["step"], message["metrics"])
+        return answers
+
+    def _failure(self, rank: int, message: dict[str, Any] | None) -> WorkersError:
+        """What to say of a failure, once all have had time to say what they saw: wrong bits before an end without a
+        word, and that before the errors of those who waited for the one that ended."""
+        last = {rank: message}
+        while len(last) < len(self._processes):
+            try:
+                rank, message = self._events.get(timeout=GRACE)
+            except Empty:
+                break
+            if message is None or "error" in message:
+                last.setdefault(rank, message)
+        said = {rank: message for rank, message in last.items() if message is not None}
+        for rank, message in said.items():
+            if message["error"] in WRONG_BITS:
+                return WorkerFailed(f"worker {rank}: {message['message']}")
+        silent = [self._ended(rank) for rank in last if rank not in said]
+        reason = [*silent, *(f"worker {rank}: {message['message']}" for rank, message in said.items())][0]
+        return WorkerLost(
+            f"{reason}; go on from the last checkpoint, with fewer processes if memory is short"
+        )
+
+    def _ended(self, rank: int) -> str:
+        process = self._processes[rank]
+        try:
+            code = process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            code = None
+        how = "no answer" if code is None else f"signal {-code}" if code < 0 else f"exit code {code}"
+        size = len(self._processes)
+        return f"worker {rank} of {size} (process {process.pid}): expected it to work on, got {how}"
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

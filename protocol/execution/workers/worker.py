@@ -1,0 +1,104 @@
+"""`python -m protocol.execution.workers.worker`: one worker process.
+
+Its parent, `pool.Workers`, writes to its standard input and reads its standard output. The worker ends when its input
+ends, whatever it is doing.
+
+    parent: {"bundle": …, "hash": …, "rank": 0, "size": 2, "rendezvous": …, "state": …}      once, then
+            {"steps": 50, "root": …}      the state file holds the state with this root; null: go on from the last one
+    worker: {"ready": true}      {"step": 1, "metrics": {"loss": 2.3}}, from rank 0 alone      {"root": …}
+            {"error": "RanksDisagree", "message": …}, the last thing it says
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TextIO
+
+PATIENCE = timedelta(minutes=30)
+"""For the slowest process of a group; one that ended is noticed at once."""
+
+
+def main() -> None:
+    """Work until the parent has had enough."""
+    out = _own_output()
+    commands: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_listen, args=(sys.stdin, commands), daemon=True).start()
+    try:
+        _work(json.loads(commands.get()), commands, out)
+    except Exception as error:
+        _say(out, error=type(error).__name__, message=" ".join(str(error).split()))
+        os._exit(1)  # gloo's threads may be waiting for processes that are gone
+
+
+def _work(job: dict[str, Any], commands: SimpleQueue[str], out: TextIO) -> None:
+    from protocol.node.process import importing, keep_memory
+
+    keep_memory()
+    with importing():
+        import torch.distributed as dist
+
+        from protocol.execution.replay import Work, honest_interpreter
+        from protocol.execution.workers.states import read_state, write_state
+        from protocol.numerics.self_check import require_mode, self_check
+        from protocol.program.parallel import Group, SharedStep
+        from protocol.program.step import State, metrics
+        from protocol.tasks.bundles import BundleMismatch, load_bundle
+
+    self_check()
+    found = sha256(Path(job["bundle"], "manifest.json").read_bytes()).hexdigest()
+    if found != job["hash"]:
+        raise BundleMismatch("bundle", expected=job["hash"], got=found, remedy="fetch it again")
+    work = Work.of(0, load_bundle(Path(job["bundle"])))  # its number is no matter here
+    program = work.program
+    rank, size, file = job["rank"], job["size"], Path(job["state"])
+    store = dist.FileStore(job["rendezvous"], size)  # type: ignore[attr-defined]
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=PATIENCE)
+    shared = SharedStep(program, work.fixed, honest_interpreter(work), Group())
+    state: State = {}
+    _say(out, ready=True)
+    while True:
+        command = json.loads(commands.get())
+        if command["root"] is not None:
+            state = read_state(program, file, bytes.fromhex(command["root"]))
+        for number in range(1, command["steps"] + 1):
+            require_mode()
+            state = shared.step(state)
+            if rank == 0:
+                _say(out, step=number, metrics=metrics(state))
+        root = shared.agreed_root(state)  # when all have this, all have read the file
+        if rank == 0:
+            write_state(program, state, file)
+        _say(out, root=root.hex())
+
+
+def _listen(stream: TextIO, commands: SimpleQueue[str]) -> None:
+    job = ""
+    for line in stream:
+        job = job or line
+        commands.put(line)
+    if job:  # the parent does it too, unless it was killed
+        shutil.rmtree(Path(json.loads(job)["state"]).parent, ignore_errors=True)
+    os._exit(0)
+
+
+def _own_output() -> TextIO:
+    """The standard output for messages alone; what libraries print goes to the standard error."""
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    return out
+
+
+def _say(out: TextIO, **message: object) -> None:
+    print(json.dumps(message), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()

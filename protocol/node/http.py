@@ -1,0 +1,97 @@
+"""The HTTP servers of the parties: a socket bound before anything is announced, the address that is announced, and
+uvicorn with strangers in mind.
+"""
+
+from __future__ import annotations
+
+import socket
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from protocol.node.exits import OperatorError, Retryable
+
+if TYPE_CHECKING:
+    import uvicorn
+
+MAX_CONNECTIONS = 64
+MAX_HEADERS = 16_384
+"""Bytes of an unfinished request."""
+
+
+class PortTaken(Retryable):
+    """Another server listens on the port."""
+
+
+class NotPublic(OperatorError):
+    """An address that leads nobody on another machine to this server."""
+
+
+def url_of(host: str, port: int) -> str:
+    """The address of a server that listens on `host:port`, without a path; an IPv6 address in brackets."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def require_public(url: str, flag: str = "--url") -> None:
+    """Raise NotPublic for an address to be announced that leads strangers nowhere: of this machine alone (loopback),
+    of none (0.0.0.0), or without a host. `flag` names the setting that says another. For any chain but a development
+    chain, whose parties share a machine; whether a name or a private network can be reached is not looked into.
+    """
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        host = ""
+    if not host or _is_of_this_machine(host):
+        raise NotPublic(
+            f"announced address: expected one that other machines reach, got {url!r}; say with {flag} where strangers "
+            "find this server, such as https://node.example.org"
+        )
+
+
+def _is_of_this_machine(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:  # a name
+        return False
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_loopback or address.is_unspecified
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket to serve on; port 0: any free one. Raises PortTaken."""
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise PortTaken(
+            f"HTTP server: expected to listen on {host}:{port}, got {error.strerror}; "
+            "stop the other server or choose another --port"
+        ) from error
+    return bound
+
+
+def server(app: Any) -> uvicorn.Server:
+    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop."""
+    import uvicorn
+
+    from protocol.node.http_timeouts import ImpatientProtocol
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_keep_alive=5,
+            timeout_graceful_shutdown=5,
+            h11_max_incomplete_event_size=MAX_HEADERS,
+            http=ImpatientProtocol,
+            ws="none",
+            lifespan="off",
+        )
+    )

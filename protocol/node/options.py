@@ -1,0 +1,45 @@
+"""Command-line options that all three parties share, and what they become. Only Typer is imported here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from protocol.node.home import VARIABLE, Home
+
+HomeOption = Annotated[
+    Path | None, typer.Option("--home", help="Home folder, else $ASSAY_HOME, else ~/.assay.")
+]
+RpcOption = Annotated[str | None, typer.Option(help="URL of an Ethereum node.")]
+AccountOption = Annotated[str | None, typer.Option(help="Name of an account under the home folder.")]
+DevAccountOption = Annotated[
+    int | None, typer.Option(min=0, help="Index of a development key; development chains only.")
+]
+PasswordOption = Annotated[Path | None, typer.Option(help="File whose first line opens the account.")]
+DeploymentOption = Annotated[Path | None, typer.Option(help="Deployment file, else that of the chain.")]
+DeviceOption = Annotated[
+    str | None, typer.Option(help="Where steps run: auto, cpu or cuda; the bits are the same.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="A versioned JSON envelope on stdout.")]
+TasksOption = Annotated[list[int] | None, typer.Option("--task", min=1, help="Only this task (repeatable).")]
+LogJsonOption = Annotated[bool, typer.Option("--log-json", help="One JSON object a line on stderr.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Log more.")]
+
+
+def chosen_account(account: str | None, dev_account: int | None) -> str | None:
+    """The setting `account`. Raises SettingsError if both options are given."""
+    if account is not None and dev_account is not None:
+        from protocol.node.settings import SettingsError
+
+        raise SettingsError("expected --account or --dev-account, got both; leave one out")
+    return f"dev:{dev_account}" if dev_account is not None else account
+
+
+def at_home(given: Path | None) -> Home:
+    """The home folder; everything below that looks for it finds the same one."""
+    home = Home.find(given)
+    os.environ[VARIABLE] = str(home.root)
+    return home

@@ -1,0 +1,171 @@
+"""The self-test of fused attention: arithmetic.md section 8, last bullet, for each shape class (`attention_cases`).
+
+`Plain` is the chain itself on whole tables: products in float64, elementary functions list by list, torch's operations;
+nothing compiled. Three heads are tried: an ordinary one under a causal mask; one of rows of very different size, whose
+mask hides keys anywhere, so that nothing may be left out; one with an infinity and a query that sees no key at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from protocol.numerics import elementary
+from protocol.numerics.elementary_torch import TorchOperations
+from protocol.numerics.elementwise import add, div, mul, sub, unsigned
+from protocol.numerics.kernels.attention import Backward, Change, Dropout, Forward, Fused
+from protocol.numerics.kernels.attention_shape_classes import Form, Kind, Plan
+from protocol.numerics.kernels.float64 import Float64
+from protocol.numerics.philox import in_torch
+from protocol.numerics.rows import exponent, round_exact, row_scale, whole_in_row
+from protocol.numerics.types import canonical
+
+RESULTS = (
+    "the result",
+    "the gradient of the values",
+    "the gradient of the queries",
+    "the gradient of the keys",
+)
+HEADS = 3
+SUM_BITS = 30
+_products = Float64()
+
+
+def failure_of(chain: Fused, plan: Plan) -> str | None:
+    """What is wrong in both directions of a plan, in words, or None if every bit is right."""
+    given = operands(plan)
+    forward = given.forward if isinstance(given, Backward) else given
+    plain = Plain()
+    found, right = [chain.forward(forward)], [plain.forward(forward)]
+    if isinstance(given, Backward):
+        found += chain.backward(given)
+        right += plain.backward(given)
+    for name, one, other in zip(RESULTS, found, right):
+        if not torch.equal(one.view(torch.int32), canonical(other).contiguous().view(torch.int32)):
+            return f"{name} of attention of {plan.m} queries to {plan.n} keys ({plan}) has wrong bits"
+    return None
+
+
+class Plain:
+    """The chain one function after the other; both passes of one instance share their probabilities."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Forward, tuple[Tensor, Tensor]]] = []
+
+    def forward(self, f: Forward) -> Tensor:
+        """As `Fused.forward`."""
+        return _products.contract(self._probabilities(f)[1], f.v, *f.out)
+
+    def backward(self, b: Backward) -> tuple[Tensor, Tensor, Tensor]:
+        """As `Fused.backward`."""
+        kept, dropped = self._probabilities(b.forward)
+        of_p = self._drop(b.forward, _products.contract(b.g, b.v, *b.of_p))
+        of_s = _changed(mul(kept, sub(of_p, _sum(mul(of_p, kept)))), b.changes)
+        of_v = _products.contract(dropped.mT, b.g_v, *b.of_v)
+        of_q = _products.contract(of_s, b.k_q, *b.of_q)
+        of_k = _products.contract(of_s.mT, b.q_k, *b.of_k)
+        return of_v.mT if b.v_turned else of_v, of_q, of_k.mT if b.k_turned else of_k
+
+    def _probabilities(self, f: Forward) -> tuple[Tensor, Tensor]:
+        if not any(f is one for one, _ in self._known):
+            self._known = [(f, self._computed(f))]
+        return self._known[0][1]
+
+    def _computed(self, f: Forward) -> tuple[Tensor, Tensor]:
+        x = _changed(_products.contract(f.q, f.k, *f.scores), f.changes)
+        largest = canonical(torch.amax(x, dim=-1, keepdim=True) + 0.0)
+        powers = canonical(elementary.exp(TorchOperations(x.device), sub(x, largest)))
+        kept = div(powers, _sum(powers))
+        kept = kept.masked_fill(largest == -math.inf, 0.0) if f.safe else kept
+        return kept, self._drop(f, kept)
+
+    def _drop(self, f: Forward, x: Tensor) -> Tensor:
+        if f.dropout is None:
+            return x
+        words = in_torch(f.dropout.key, f.dropout.step, f.dropout.stream, x.shape)
+        drawn = (unsigned(words) < f.dropout.below).to(torch.float32)
+        return mul(x, mul(drawn, torch.tensor(f.dropout.kept)))
+
+
+def _sum(x: Tensor) -> Tensor:
+    """arithmetic.md section 5 for rows of fewer than 2^23 elements."""
+    e = exponent(x)
+    whole = torch.sum(whole_in_row(x, e, SUM_BITS), dim=-1, keepdim=True, dtype=torch.float64)
+    return round_exact(whole, row_scale(e, SUM_BITS))
+
+
+def _changed(x: Tensor, changes: Sequence[Change]) -> Tensor:
+    for change in changes:
+        value = torch.tensor(change.value)
+        if change.table is None:
+            x = (mul if change.kind is Kind.TIMES else div)(x, value)
+        elif change.kind is Kind.PLUS:
+            x = add(x, change.table)
+        else:
+            x = torch.where(change.table == (change.kind is Kind.FILL_TRUE), value, x)
+    return x
+
+
+@lru_cache(maxsize=4)
+def operands(plan: Plan) -> Forward | Backward:
+    """Of both passes, or of the forward pass if the plan has no other; rows cut out of wider ones, as in a model."""
+    q, k, v, g = (
+        _tokens(
+            seed,
+            rows,
+            columns,
+        )
+        for seed, (rows, columns) in enumerate(
+            ((plan.m, plan.d), (plan.n, plan.d), (plan.n, plan.e), (plan.m, plan.e))
+        )
+    )
+    hidden = _hidden(plan.m, plan.n)
+    words = torch.tensor([11, -5, 3], dtype=torch.int32)
+    drop = Dropout(words[:2], words[2], 4, 0xC0000000, 1 / 0.75) if plan.dropout else None
+    changes = [_change(form, hidden) for form in plan.changes]
+    forward = Forward(q, k, v.mT, changes, plan.safe, drop, plan.scores, plan.out)
+    if plan.of_p is None or plan.of_v is None or plan.of_q is None or plan.of_k is None:
+        return forward
+    bits = (plan.of_p, plan.of_v, plan.of_q, plan.of_k)
+    back = [_change(form, hidden) for form in plan.back]
+    return Backward(forward, g, v, g.mT, k.mT, q.mT, back, *bits, plan.v_turned, plan.k_turned)
+
+
+def _change(form: Form, hidden: Tensor) -> Change:
+    kind, value = form
+    if kind in (Kind.TIMES, Kind.OVER):
+        return Change(kind, value)
+    if kind is Kind.PLUS:
+        return Change(kind, value, torch.where(hidden, -math.inf, _mixed(9, hidden.shape)))
+    return Change(kind, value, hidden if kind is Kind.FILL_TRUE else ~hidden)
+
+
+def _hidden(m: int, n: int) -> Tensor:
+    """bool [3, M, N]: later keys; keys anywhere but the first; later keys, and all of them from the second query."""
+    causal = torch.ones(m, n, dtype=torch.bool).triu(max(n - m, 0) + 1)
+    anywhere = _mixed(7, (m, n)) > 2.0
+    anywhere[:, 0] = False
+    alone = causal.clone()
+    alone[1:2] = True
+    return torch.stack((causal, anywhere, alone))
+
+
+def _tokens(seed: int, rows: int, columns: int) -> Tensor:
+    """f32 [3, rows, columns] that lie between others; the last query of the last head holds an infinity."""
+    x = _mixed(seed, (rows, 2 * HEADS, columns))[:, 1::2].transpose(0, 1)
+    x[1, 1::3] *= 2.0**20
+    x[1, 2::3] *= 2.0**-60
+    if seed == 0:
+        x[2, -1, 0] = math.inf
+    return x
+
+
+def _mixed(seed: int, shape: Sequence[int]) -> Tensor:
+    """f32 in [-4, 4), without a generator."""
+    k = torch.arange(math.prod(shape), dtype=torch.int64) + seed * 1_000_003
+    words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFF
+    return (words.to(torch.float32) * 2.0**-21 - 4.0).reshape(tuple(shape))

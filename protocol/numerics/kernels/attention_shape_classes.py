@@ -1,0 +1,74 @@
+"""What kind of attention a call is: the shape classes of arithmetic.md section 8, last bullet; `cases` has products'.
+
+A `Plan` says all on which the way through native/attention.cpp depends. `case_of` gives the smallest that goes the same
+ways: with a second block of queries and of keys if there is one, rows that end alike behind the last vector, the same
+changes, dropout and directions, kept whole or computed twice. Its products have classes of their own.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from protocol.numerics.kernels.shape_classes import alike
+
+WHOLE = 1 << 22
+"""Scores of a head that its backward pass keeps whole, twice 16 MiB a thread; those of a larger one are made twice."""
+ROWS = 120
+"""Queries of a block, as in native/attention.cpp."""
+LANES = 32
+"""Sizes that are equal modulo this many elements leave the same behind the last vector."""
+Pair = tuple[int, int]
+
+
+class Kind(IntEnum):
+    """AssayChangeKind of native/attention.h."""
+
+    TIMES, OVER, FILL_TRUE, FILL_FALSE, PLUS = range(5)
+
+
+Form = tuple[Kind, float]
+Forms = tuple[Form, ...]
+"""Changes of scores without their tables: what happens, and the value."""
+
+
+class Plan(NamedTuple):
+    """What a chain depends on: queries M, keys N, terms of the scores D, columns of the values E, the bits of `Forward`
+    and `Backward` (None without a backward pass), then what happens between the products."""
+
+    m: int
+    n: int
+    d: int
+    e: int
+    scores: Pair
+    out: Pair
+    of_p: Pair | None = None
+    of_v: Pair | None = None
+    of_q: Pair | None = None
+    of_k: Pair | None = None
+    v_turned: bool = False
+    k_turned: bool = False
+    changes: Forms = ()
+    back: Forms = ()
+    safe: bool = False
+    dropout: bool = False
+
+
+class Case(NamedTuple):
+    """What is tried: a small plan, and the scores of a head that are kept whole."""
+
+    plan: Plan
+    whole: int
+
+
+def case_of(plan: Plan) -> Case:
+    """The least plan that goes the same ways."""
+    d, e = alike(plan.d, (16,)), alike(plan.e, (16,))
+    least = plan._replace(m=_size(plan.m), n=_size(plan.n), d=d, e=e)
+    return Case(least, WHOLE if plan.m * plan.n <= WHOLE else 1)
+
+
+def _size(size: int) -> int:
+    """The least number of queries, or of keys, that has a second block if this one has, and ends as it does."""
+    least = ROWS + 1 if size > ROWS else LANES + 1
+    return size if size < least else least + (size - least) % LANES

@@ -1,0 +1,137 @@
+"""The self-test of convolutions: arithmetic.md section 8, last bullet, for each shape class (`convolution_cases`).
+
+`plain` is the function itself: quantised operands, one product of matrices for each element of the kernel, added up
+and rounded once in float64, which holds these integers exactly. Where torch flushes subnormals, right results look
+wrong and convolutions are refused, never the other way round. Operands are hard in turn: rows, samples or channels of
+ordinary size, at the limit of every width, half zero and tiny, one with an infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.elementwise import add
+from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, Asked
+from protocol.numerics.rows import exponent, round_exact, row_scale, whole_in_row
+from protocol.numerics.types import canonical
+
+KINDS = ("forward", "at input", "at weight")
+
+
+class Convolutions(Protocol):
+    """What is tried: `convolution.Convolution`."""
+
+    def run(self, call: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
+        """One convolution of f32 operands."""
+
+
+def failure_of(convolution: Convolutions, case: Asked) -> str | None:
+    """What is wrong in one case, in words, or None if every bit is right."""
+    left, image, bias = operands(case)
+    found = convolution.run(case, left, image, bias).view(torch.int32)
+    if torch.equal(found, plain(case, left, image, bias).view(torch.int32)):
+        return None
+    size = f"x {list(case.x_shape())}, w {list(case.w_shape())} in {case.groups} groups"
+    return f"{KINDS[case.kind]} with {size}, stride {case.stride}, padding {case.padding} has wrong bits"
+
+
+def operands(case: Asked) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Left and right operand and the bias of a case, f32, without a generator."""
+    left = case.g_shape() if case.kind == AT_WEIGHT else case.w_shape()
+    image = case.g_shape() if case.kind == AT_INPUT else case.x_shape()
+    bias = hard((left[0], 1), 0).reshape(-1) if case.bias else None
+    return hard(left, 1 if case.kind else 0), hard(image, 1 if case.kind == AT_WEIGHT else 0), bias
+
+
+def hard(shape: tuple[int, ...], axis: int) -> Tensor:
+    """f32 whose slices along `axis` are ordinary, at the limit, half zero and tiny; the sixth has infinities."""
+    length = math.prod(shape)
+    tables = (t.repeat(-(-length // TABLE))[:length].reshape(shape).transpose(0, axis) for t in _tables())
+    ordinary, limit = tables
+    x = ordinary.clone()
+    x[1::3] = limit[1::3]
+    x[2::3].clamp_(min=0.0).mul_(2.0**-80)
+    x[5:6, ..., ::5] = torch.inf
+    return x.transpose(0, axis).contiguous()
+
+
+TABLE = 65_521
+"""Elements before they come again: a prime, so that no two rows begin alike."""
+
+
+@cache
+def _tables() -> tuple[Tensor, Tensor]:
+    """f32 [TABLE] in [-4, 4), and of 2^0 - 2^-24 by magnitude, without a generator."""
+    k = torch.arange(TABLE, dtype=torch.int64)
+    words = ((k * 2654435761) ^ (k * 40503 << 7)) & 0xFFFFFF
+    limit = torch.where(k % 7 < 5, 1.0, -1.0) * (1 - 2.0**-24)
+    return words.to(torch.float32) * 2.0**-21 - 4.0, limit
+
+
+def plain(call: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
+    """The convolution: f32, canonical, of any sizes."""
+    axes = {FORWARD: (0, 0), AT_INPUT: (1, 0), AT_WEIGHT: (1, 1)}[call.kind]
+    groups, inputs, outputs = call.groups, call.inputs, call.outputs
+    if call.kind == AT_INPUT:  # rows of w are its input channels, in every group
+        grouped = left.reshape(groups, outputs, -1, *call.kernel).transpose(1, 2).flatten(0, 1)
+        el, ml = _integers(grouped, 0, call.bits[0])
+        ml = ml.reshape(groups, inputs, outputs, *call.kernel).transpose(1, 2).flatten(0, 1)
+    else:
+        el, ml = _integers(left, axes[0], call.bits[0])
+    ei, mi = _integers(image, axes[1], call.bits[1])
+    if call.kind == AT_WEIGHT:
+        exact = _sums(call, x=mi, g=ml)
+        ei = ei.reshape(groups, 1, inputs).expand(groups, outputs, inputs).reshape(-1, inputs, 1, 1)
+        el = el.reshape(-1, 1, 1, 1)
+    else:
+        exact = _sums(call, w=ml, **{"x" if call.kind == FORWARD else "g": mi})
+        ei, el = ei.reshape(-1, 1, 1, 1), el.reshape(1, -1, 1, 1)
+    result = round_exact(exact, row_scale(ei, call.bits[1]), row_scale(el, call.bits[0]))
+    return canonical(result if bias is None else add(result, bias.reshape(-1, 1, 1)))
+
+
+def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
+    """Exponents of the slices along `axis`, and float64 integers of the shape of x."""
+    if x.numel() == 0:
+        return torch.zeros(x.shape[axis], dtype=torch.int32), x.to(torch.float64)
+    e = exponent(x.transpose(0, axis).reshape(x.shape[axis], -1))
+    shape = [-1 if a == axis else 1 for a in range(x.dim())]
+    return e.reshape(-1), whole_in_row(x, e.reshape(shape), p).to(torch.float64)
+
+
+def _sums(
+    call: Asked, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
+) -> Tensor:
+    """The one of x, w and g that is not given, in float64: for each element of the kernel one product of matrices."""
+    n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
+    made = torch.zeros(
+        call.g_shape() if g is None else call.w_shape() if w is None else call.x_shape(), dtype=torch.float64
+    )
+    xs = (made if x is None else x).reshape(n, groups, inputs, *call.size)
+    gs = (made if g is None else g).reshape(n, groups, outputs, *call.result)
+    ws = (made if w is None else w).reshape(groups, outputs, inputs, *call.kernel)
+    for ky in range(call.kernel[0]):
+        for kx in range(call.kernel[1]):
+            (gy, xy), (gx, xx) = _met(call, 0, ky), _met(call, 1, kx)
+            seen, at, w_here = xs[..., xy, xx], gs[..., gy, gx], ws[..., ky, kx]
+            if g is None:
+                at += torch.einsum("ngcyx,goc->ngoyx", seen, w_here)
+            elif w is None:
+                w_here += torch.einsum("ngcyx,ngoyx->goc", seen, at)
+            else:
+                seen += torch.einsum("ngoyx,goc->ngcyx", at, w_here)
+    return made
+
+
+def _met(call: Asked, axis: int, k: int) -> tuple[slice, slice]:
+    """Positions of g along an axis whose element k of the window lies in x, and where in x."""
+    stride, start = call.stride[axis], k * call.dilation[axis] - call.padding[axis]
+    first = max(0, -(start // stride))
+    count = max(0, min(call.result[axis], (call.size[axis] - 1 - start) // stride + 1) - first)
+    at = first * stride + start
+    return slice(first, first + count), slice(at, at + (count - 1) * stride + 1 if count else at, stride)

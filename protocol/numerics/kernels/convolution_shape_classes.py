@@ -1,0 +1,193 @@
+"""What kind of convolution a call is: the shape classes of arithmetic.md section 8, last bullet; `cases` has products'.
+
+An `Asked` says all of one call on which the way through native/convolution_*.h depends; `cases_of` gives the smallest
+calls that together take the same ways, and so the class and what is tried for it in one. The windows stay as they are.
+Fewer are: rows of the left operand beyond two panels, terms beyond three chunks, samples, groups, and positions along
+both axes, with the same borders and the same rest beside runs of 32, 16 and 4. What only many terms reach, the next
+block of a weight gradient and sums beyond 2^51, is a case of its own with few channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+
+from protocol.numerics.kernels.shape_classes import alike
+
+FORWARD, AT_INPUT, AT_WEIGHT = range(3)
+"""As in native/convolution.h."""
+PANEL_ROWS, PANEL_COLUMNS = 12, 32
+COPIED = (4, 16)
+"""Columns that lie side by side are copied by sixteen, then by four (native/convolution_body.h)."""
+CHUNK_PAIRS = 32
+BLOCK_PAIRS = 1 << 11
+"""Pairs of terms of a weight gradient after which the next block begins (native/convolution_shared.h)."""
+WIDE_BITS, MOST_TERMS = 51, 1 << 19
+"""Sums that may reach 2^51 are rounded in another way: those of 20 x 13 bits from 2^18 terms on, of 13 x 13 from 2^25,
+which is not tried."""
+SHARED_PANELS = 8
+"""So many panels of columns for each thread, and two are packed together (native/convolution_positions.h)."""
+THREADS = 2
+"""Threads of a trial: more take turns in the same way."""
+
+Both = tuple[int, int]
+
+
+class Asked(NamedTuple):
+    """One convolution. Pairs are along the height and the width; channels are those of a group."""
+
+    kind: int
+    samples: int
+    groups: int
+    inputs: int
+    outputs: int
+    size: Both
+    """Height and width of x."""
+    result: Both
+    """Height and width of g, the result forward."""
+    kernel: Both
+    stride: Both
+    padding: Both
+    dilation: Both
+    bits: Both
+    """Of the left and of the right operand, as native/convolution.h names them."""
+    bias: bool
+    threads: int
+
+    def sliding(self) -> dict[str, int]:
+        """The windows' attributes, as functions take them."""
+        pairs = {name: getattr(self, name) for name in ("kernel", "stride", "padding", "dilation")}
+        return {f"{name}_{axis}": pair[k] for name, pair in pairs.items() for k, axis in enumerate("yx")}
+
+    def x_shape(self) -> tuple[int, int, int, int]:
+        """[N, C, H, W]."""
+        return self.samples, self.groups * self.inputs, *self.size
+
+    def g_shape(self) -> tuple[int, int, int, int]:
+        """[N, O, OH, OW]."""
+        return self.samples, self.groups * self.outputs, *self.result
+
+    def w_shape(self) -> tuple[int, int, int, int]:
+        """[O, C/G, KH, KW]."""
+        return self.groups * self.outputs, self.inputs, *self.kernel
+
+    def pairs(self) -> int:
+        """Pairs of terms of a weight gradient: two samples at a position."""
+        return _up(self.samples, 2) * self.result[0] * self.result[1]
+
+    def positions(self) -> int:
+        """Columns of a product forward or at the input, where of the first remainder by the stride."""
+        return self.samples * _along(self, 0) * _along(self, 1)
+
+
+def asked(
+    kind: int,
+    x: Sequence[int],
+    g: Sequence[int],
+    groups: int,
+    sliding: dict[str, int],
+    bits: Both = (13, 13),
+    bias: bool = False,
+) -> Asked:
+    """The call for x [N, C, H, W] and g [N, O, OH, OW], of which one is the result or both are given."""
+    kernel, stride, padding, dilation = (
+        (sliding[f"{name}_y"], sliding[f"{name}_x"]) for name in ("kernel", "stride", "padding", "dilation")
+    )
+    sizes = (x[0], groups, x[1] // groups, g[1] // groups, (x[2], x[3]), (g[2], g[3]))
+    return Asked(kind, *sizes, kernel, stride, padding, dilation, bits, bias, torch.get_num_threads())
+
+
+@lru_cache(maxsize=4096)
+def cases_of(call: Asked) -> tuple[Asked, ...]:
+    """The least calls that together go all the ways of `call`."""
+    least = call._replace(groups=min(call.groups, 3), threads=min(call.threads, THREADS))
+    least = _shorter(_shorter(least, 0), 1)
+    least = least._replace(samples=_as_even(call.samples, 3))
+    if call.kind == AT_WEIGHT:
+        few = least._replace(inputs=min(call.inputs, 5), outputs=min(call.outputs, 5))
+        least = least._replace(inputs=alike(call.inputs, COPIED), outputs=_cut(call.outputs, PANEL_ROWS))
+        return least, *(_longer(few, call, pairs) for pairs in _limits(call) if least.pairs() <= pairs)
+    taps = call.kernel[0] * call.kernel[1]
+    if call.kind == FORWARD:
+        rows, channels = call.outputs, call.inputs
+    else:
+        rows, channels = call.inputs, call.outputs
+        taps = _up(call.kernel[0], call.stride[0]) * _up(call.kernel[1], call.stride[1])
+    rows = _cut(rows, PANEL_ROWS)
+    channels = _as_even(channels, 2 * (3 * CHUNK_PAIRS // taps + 1))
+    inputs, outputs = (channels, rows) if call.kind == FORWARD else (rows, channels)
+    return (_filled(least._replace(inputs=inputs, outputs=outputs), call),)
+
+
+def _limits(call: Asked) -> list[int]:
+    """Pairs of terms beyond which the call's go on to other code, as far as that is tried."""
+    wide = 1 << max(WIDE_BITS - sum(call.bits) - 1, 0)
+    return [pairs for pairs in (BLOCK_PAIRS, wide - 1) if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
+
+
+def _longer(few: Asked, call: Asked, pairs: int) -> Asked:
+    """More rows, then more samples, until there are more than so many pairs of terms."""
+    if pairs > BLOCK_PAIRS:
+        few = few._replace(inputs=1, outputs=1, groups=1)
+    each = _up(few.samples, 2) * few.result[1]
+    few = _stretched(few, call, pairs // each + 1)
+    missing = 2 * _up(pairs + 1, few.result[0] * few.result[1]) - (call.samples & 1)
+    return few._replace(samples=min(call.samples, max(few.samples, missing)))
+
+
+def _stretched(few: Asked, call: Asked, rows: int) -> Asked:
+    """With so many rows of results, as far as the call has them."""
+    more = min(rows, call.result[0]) - few.result[0]
+    if more <= 0:
+        return few
+    size = (few.size[0] + more * few.stride[0], few.size[1])
+    return few._replace(size=size, result=(few.result[0] + more, few.result[1]))
+
+
+def _filled(least: Asked, call: Asked) -> Asked:
+    """So many samples and rows that panels are packed together if the call's are, the last full if the call's is."""
+    several = _up(call.positions(), PANEL_COLUMNS) * call.groups >= SHARED_PANELS * call.threads
+    enough = SHARED_PANELS * least.threads if several else 0
+    full = call.positions() % PANEL_COLUMNS == 0
+    for samples in range(least.samples, min(call.samples, least.samples + 64) + 1):
+        for more in range(min(8, call.result[0] - least.result[0] + 1)):
+            found = _stretched(least, call, least.result[0] + more)._replace(samples=samples)
+            alike_at_the_end = (found.positions() % PANEL_COLUMNS == 0) == full
+            if alike_at_the_end and _up(found.positions(), PANEL_COLUMNS) * found.groups >= enough:
+                return found
+    return least
+
+
+def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
+    """As `alike`, but of several of the longest tile there are one and what is left over, or two."""
+    return alike(size, tiles) if size < tile else min(size, tile + (alike(size % tile, tiles) or tile))
+
+
+def _shorter(call: Asked, axis: int) -> Asked:
+    """Fewer positions along an axis; what lies beside the last window stays as it is."""
+    base, stride = _along(call, axis), call.stride[axis]
+    borders = _up((call.kernel[axis] - 1) * call.dilation[axis], stride) + 2
+    kept = _cut(base, PANEL_COLUMNS, COPIED) if axis else alike(base, ())
+    fewer = base - max(kept, min(base, borders))
+    fewer = max(0, min(fewer, call.result[axis] - 1, (call.size[axis] - 1) // stride))
+    size, result = list(call.size), list(call.result)
+    size[axis] -= fewer * stride
+    result[axis] -= fewer
+    return call._replace(size=(size[0], size[1]), result=(result[0], result[1]))
+
+
+def _along(call: Asked, axis: int) -> int:
+    """Positions along an axis, at the input those of the first remainder."""
+    return _up(call.size[axis], call.stride[axis]) if call.kind == AT_INPUT else call.result[axis]
+
+
+def _as_even(size: int, least: int) -> int:
+    """The least size of at least `least` that is even if `size` is: pairs are full or not."""
+    return size if size <= least else least + ((least ^ size) & 1)
+
+
+def _up(a: int, b: int) -> int:
+    return -(-a // b)

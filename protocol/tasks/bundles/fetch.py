@@ -1,0 +1,200 @@
+"""Getting a bundle and believing nothing: sizes first, then hashes, then programs, roots and types, before
+anything runs.
+
+Blobs go into a local store by their hash, so that a restart fetches only what is missing. There is no archive
+to unpack and no path that the bundle chooses: a file's place follows from its hash.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+
+import torch
+
+from protocol.commitments import BlobStore, CommitmentError, CorruptBlob
+from protocol.commitments.tensors import CODES, Tensor, is_canonical
+from protocol.commitments.threads import each
+from protocol.numerics.types import DType
+from protocol.program.errors import ProgramError
+from protocol.program.library import Hint
+from protocol.program.program import Program, decode_closure
+from protocol.program.step import StepProgram
+from protocol.program.types import TensorType
+from protocol.tasks.bundles.bundle import Bundle
+from protocol.tasks.bundles.errors import BundleMalformed, BundleMismatch, BundleTooLarge
+from protocol.tasks.bundles.limits import Limits
+from protocol.tasks.bundles.manifest import Manifest, ProgramEntry, TensorEntry, parse_manifest
+from protocol.tasks.bundles.sources import FileSource, Source, open_source
+from protocol.tasks.bundles.write import BLOBS, MANIFEST
+from protocol.tasks.task import ARITHMETIC
+
+
+def fetch_bundle(url: str, bundle_hash: bytes, store: BlobStore, limits: Limits | None = None) -> Bundle:
+    """The bundle at `url`, whose manifest has SHA-256 `bundle_hash`, fully verified in itself.
+
+    The manifest is left in the store as well, under the bundle's hash. Raises BundleError (see `errors`);
+    whether it is what the terms promise is `require_terms`'s question.
+    """
+    limits = limits or Limits()
+    with closing(open_source(url, limits)) as source:
+        return _load(source, bundle_hash, store, limits)
+
+
+def load_bundle(folder: Path, store: BlobStore | None = None, limits: Limits | None = None) -> Bundle:
+    """The bundle in a local folder of one's own, verified like any other."""
+    source = FileSource(str(folder))
+    limits = limits or Limits()
+    data = source.read(MANIFEST, limits.manifest_bytes)
+    return _load(source, sha256(data).digest(), store or BlobStore(folder / BLOBS), limits)
+
+
+def _load(source: Source, bundle_hash: bytes, store: BlobStore, limits: Limits) -> Bundle:
+    data = source.read(MANIFEST, limits.manifest_bytes)
+    _require("bundle hash", bundle_hash.hex(), sha256(data).hexdigest())
+    manifest = parse_manifest(data)
+    _require("arithmetic of the bundle", ARITHMETIC, manifest.arithmetic)
+    _within("encoded programs", sum(entry.bytes for entry in manifest.programs), limits.program_bytes)
+    _within("tensors", sum(entry.nbytes for entry in manifest.tensors), limits.total_bytes)
+    step = _step(source, store, manifest, limits)
+    tensors = iter(_tensors(source, store, manifest))
+    state, dataset, constants = (
+        tuple(islice(tensors, len(entries)))
+        for entries in (manifest.state, manifest.dataset, manifest.constants)
+    )
+    hints = {
+        bytes.fromhex(entry.id): Hint(entry.hint.name, entry.hint.attributes)
+        for entry in manifest.programs
+        if entry.hint is not None
+    }
+    store.put(data)  # the manifest too: a store that holds it holds the whole bundle
+    return Bundle(manifest.name, step, state, dataset, constants, hints, manifest.arithmetic)
+
+
+def _step(source: Source, store: BlobStore, manifest: Manifest, limits: Limits) -> StepProgram:
+    """The step program, checked and within the limits, before any tensor is fetched."""
+    names = {
+        bytes.fromhex(entry.id): entry.hint.name for entry in manifest.programs if entry.hint is not None
+    }
+    names[bytes.fromhex(manifest.programs[-1].id)] = "step"
+    try:
+        program = decode_closure([_encoded(source, store, entry) for entry in manifest.programs], names)
+        _require_listed(manifest, program)
+        step = StepProgram(
+            program,
+            tuple(entry.name for entry in manifest.state),
+            len(manifest.dataset),
+            len(manifest.constants),
+        )
+        step.check()
+    except (ProgramError, CommitmentError, RecursionError) as error:
+        raise BundleMalformed(
+            "programs of the bundle",
+            expected="programs that pass `check`",
+            got=error,
+            remedy="refuse this bundle",
+        ) from error
+    for entry, type_ in zip(manifest.tensors, program.inputs, strict=True):
+        _require(
+            f"type of {entry.name}",
+            str(type_),
+            str(TensorType(DType(CODES[entry.dtype]), tuple(entry.shape))),
+        )
+    bundle = Bundle(manifest.name, step, (), (), ())
+    _within("operations of a step", bundle.cost.operations, limits.step_operations)
+    _within("bytes alive in a step", bundle.cost.peak_bytes, limits.peak_bytes)
+    return step
+
+
+def _require_listed(manifest: Manifest, program: Program) -> None:
+    """The manifest lists what the step reaches, in that order, each under its own id, and nothing else."""
+    found = [reached.id.hex() for reached in program.closure()]
+    _require("ids of the bundle's programs", [entry.id for entry in manifest.programs], found)
+
+
+def _encoded(source: Source, store: BlobStore, entry: ProgramEntry) -> bytes:
+    data = _blob(source, store, entry.blob, entry.bytes)
+    _require(f"length of program {entry.id}", entry.bytes, len(data))
+    return data
+
+
+def _tensors(source: Source, store: BlobStore, manifest: Manifest) -> list[Tensor]:
+    """All tensors, in the manifest's order; those with the same bytes share them, read and hashed once.
+
+    A state at its start is mostly such: Adam's moments are zeros. Reading and hashing go on in several threads.
+    """
+    first: dict[tuple[str, str, int], TensorEntry] = {}
+    for entry in manifest.tensors:
+        first.setdefault((entry.blob, entry.dtype, entry.nbytes), entry)
+    one_by_one = _OneByOne(source)
+    read = each(
+        lambda entry: _tensor(one_by_one, store, entry), list(first.values()), torch.get_num_threads()
+    )
+    by_content = dict(zip(first, read, strict=True))
+    found = []
+    for entry in manifest.tensors:
+        same = by_content[entry.blob, entry.dtype, entry.nbytes]
+        _require(f"root of tensor {entry.name}", entry.root, same.root.hex())
+        found.append(same.renamed(entry.name, tuple(entry.shape)))
+    return found
+
+
+def _tensor(source: Source, store: BlobStore, entry: TensorEntry) -> Tensor:
+    """A tensor whose root is known and that has canonical bytes; whether the root is the due one is left to ask."""
+    data = _blob(source, store, entry.blob, entry.nbytes)
+    _require(f"length of tensor {entry.name}", entry.nbytes, len(data))
+    tensor = Tensor(entry.name, CODES[entry.dtype], tuple(entry.shape), data)
+    # Who runs the step writes canonical bytes: with others in the terms an honest solver would stand accused.
+    if not is_canonical(tensor.dtype, data):
+        raise BundleMismatch(
+            f"canonical bytes of tensor {entry.name}",
+            expected="no NaN but 0x7fc00000, no bool but 0 and 1",
+            got="others",
+            remedy="refuse this bundle",
+        )
+    _ = tensor.root
+    return tensor
+
+
+class _OneByOne:
+    """A source that several threads may ask: one after the other."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._turn = source, Lock()
+
+    def read(self, name: str, limit: int) -> bytes:
+        with self._turn:
+            return self._source.read(name, limit)
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def _blob(source: Source, store: BlobStore, blob: str, limit: int) -> bytes:
+    if store.has(blob):
+        try:
+            return store.get(blob)
+        except CorruptBlob:
+            pass  # fetched again, and the damaged copy replaced
+    data = source.read(f"{BLOBS}/{blob[:2]}/{blob}", limit)
+    _require(f"SHA-256 of blob {blob}", blob, sha256(data).hexdigest())
+    store.put(data)
+    return data
+
+
+def _require(what: str, expected: object, got: object) -> None:
+    if expected != got:
+        raise BundleMismatch(what, expected=expected, got=got, remedy="refuse this bundle")
+
+
+def _within(what: str, got: int, limit: int) -> None:
+    if got > limit:
+        raise BundleTooLarge(
+            what,
+            expected=f"at most {limit}",
+            got=got,
+            remedy="refuse this bundle, or raise the limit on purpose",
+        )

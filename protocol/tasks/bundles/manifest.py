@@ -1,0 +1,129 @@
+"""The manifest of a bundle, version 1: JSON, strict, every name and number bounded. See the package's
+docstring for its place.
+
+    {"format": "assay-bundle", "version": 1, "name": "digits", "arithmetic": 1,
+     "programs": [{"id": …, "blob": …, "bytes": …, "hint": {"name": "linear", "attributes": {}} | null}, …],
+     "state":     [{"name": …, "dtype": "f32", "shape": [64, 512], "root": …, "blob": …}, …],
+     "dataset":   […], "constants": […]}
+
+Programs are in an order in which callees come before their callers; the last one is the step. Hashes are 64
+hexadecimal digits.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from protocol.commitments.errors import CheckpointError
+from protocol.commitments.tensors import CODES, tensor_bytes
+from protocol.tasks.bundles.errors import BundleMalformed
+
+VERSION: Final = 1
+MAX_PROGRAMS: Final = 4_096
+MAX_TENSORS: Final = 65_535
+_I64: Final = 2**63
+
+# Hexadecimal digits, module paths, function names: nothing that a file system or a terminal would interpret.
+_Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_TensorName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./:\[\]-]{1,200}$")]
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
+
+
+def _in_64_bits(value: object) -> object:
+    # Otherwise a huge integer would pass as a float.
+    if isinstance(value, int) and not -_I64 <= value < _I64:
+        raise ValueError("an integer of more than 64 bits")
+    return value
+
+
+_Attribute = Annotated[
+    bool | int | Annotated[float, Field(allow_inf_nan=False)], BeforeValidator(_in_64_bits)
+]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class HintEntry(_Model):
+    """Which library function a program may be. A hint only: kernels are found by program id."""
+
+    name: _Name
+    attributes: Annotated[dict[_Name, _Attribute], Field(max_length=32)]
+
+
+class ProgramEntry(_Model):
+    """One encoded program."""
+
+    id: _Hash
+    blob: _Hash
+    bytes: Annotated[int, Field(ge=1, le=1 << 30)]
+    hint: HintEntry | None
+
+
+class TensorEntry(_Model):
+    """One tensor: the blob holds its canonical bytes."""
+
+    name: _TensorName
+    dtype: Literal["f32", "u8", "i32", "u32", "i64", "bool"]
+    shape: Annotated[list[Annotated[int, Field(ge=1, lt=1 << 31)]], Field(max_length=8)]
+    root: _Hash
+    blob: _Hash
+
+    @property
+    def nbytes(self) -> int:
+        """Length of the canonical bytes. Raises BundleMalformed beyond encoding.md's limit."""
+        try:
+            return tensor_bytes(CODES[self.dtype], self.shape)
+        except CheckpointError as error:
+            raise BundleMalformed(
+                f"tensor {self.name}", expected=error.expected, got=error.got, remedy="refuse this bundle"
+            ) from error
+
+
+class Manifest(_Model):
+    """What a bundle consists of."""
+
+    format: Literal["assay-bundle"] = "assay-bundle"
+    version: Literal[1] = VERSION
+    name: _Name
+    arithmetic: Annotated[int, Field(ge=1, le=65_535)]
+    programs: Annotated[list[ProgramEntry], Field(min_length=1, max_length=MAX_PROGRAMS)]
+    state: Annotated[list[TensorEntry], Field(min_length=1, max_length=MAX_TENSORS)]
+    dataset: Annotated[list[TensorEntry], Field(max_length=MAX_TENSORS)]
+    constants: Annotated[list[TensorEntry], Field(max_length=MAX_TENSORS)]
+
+    @property
+    def tensors(self) -> list[TensorEntry]:
+        """All tensors, in the order of the step program's inputs."""
+        return [*self.state, *self.dataset, *self.constants]
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """Raises BundleMalformed at the first thing that breaks the format."""
+    try:
+        manifest = Manifest.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the document"
+        raise BundleMalformed(
+            "bundle manifest",
+            expected=f"an assay-bundle of version {VERSION}",
+            got=f"{where}: {first['msg']}",
+            remedy="refuse this bundle, or use the release that its version asks for",
+        ) from error
+    for what, names in (
+        ("programs", [entry.id for entry in manifest.programs]),
+        ("state tensors", [entry.name for entry in manifest.state]),
+        ("dataset tensors and constants", [e.name for e in (*manifest.dataset, *manifest.constants)]),
+    ):
+        if len(set(names)) != len(names):
+            raise BundleMalformed(
+                f"bundle manifest, {what}",
+                expected="each once",
+                got="repetitions",
+                remedy="refuse this bundle",
+            )
+    return manifest

@@ -1,0 +1,42 @@
+"""A bundle beside its terms: the fields that the bundle fixes, made by the submitter and recomputed by
+everyone else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from protocol.tasks.bundles.bundle import Bundle
+from protocol.tasks.bundles.errors import BundleMismatch
+from protocol.tasks.task import Terms
+
+
+def committed_terms(bundle: Bundle) -> dict[str, Any]:
+    """The fields of Terms that follow from a bundle; `bundle_hash` and `bundle` say where it is, the rest is
+    the market's.
+    """
+    return {
+        "program_id": bundle.step.program.id,
+        "constants_root": bundle.constants_tree.root,
+        "initial_state": bundle.state_tree.root,
+        "constants": len(bundle.constant_roots),
+        "state_tensors": len(bundle.state),
+        "step_operations": bundle.cost.operations,
+        "state_bytes": bundle.step.state_bytes,
+        "arithmetic": bundle.arithmetic,
+    }
+
+
+def require_terms(bundle: Bundle, terms: Terms) -> None:
+    """Raises BundleMismatch, naming the field, where the terms are not what the bundle gives. Whoever bids
+    calls it first.
+    """
+    for name, due in committed_terms(bundle).items():
+        promised = getattr(terms, name)
+        if promised != due:
+            raise BundleMismatch(
+                f"terms, {name}",
+                expected=due.hex() if isinstance(due, bytes) else due,
+                got=promised.hex() if isinstance(promised, bytes) else promised,
+                remedy="do not take this task: its terms misstate the work",
+            )

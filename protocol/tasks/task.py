@@ -1,0 +1,202 @@
+"""A task's terms, its deadlines and the clocks of its games (contracts/src/types/Terms.sol, dispute.md
+sections 2 and 6).
+
+Pure values: nothing here reads a chain or a bundle. What the deployment's parameters add to these bounds is
+the contract's to refuse (contracts/src/libraries/TermsCheck.sol); whether the terms fit a bundle is in
+`protocol.tasks.bundles`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from math import ceil
+from typing import Any, Final
+
+ARITHMETIC: Final = 1
+"""Version of the arithmetic that this release computes."""
+
+MAX_SEGMENTS: Final = 1 << 20
+MAX_SEGMENT_STEPS: Final = 1 << 16
+MAX_TENSORS: Final = 65_535
+MAX_DRAWS: Final = 64
+MAX_BUNDLE_LENGTH: Final = 1_024
+HASH_RATE: Final = 300_000_000
+"""Bytes a second that a party must at least be able to hash: a fifth of one core with SHA instructions."""
+
+
+class TermsError(ValueError):
+    """Terms that no market takes. `name` is the field at fault."""
+
+    def __init__(self, name: str, expected: str, got: object) -> None:
+        super().__init__(f"terms, {name}: expected {expected}, got {got}; correct this field and post again")
+        self.name = name
+        self.expected = expected
+        self.got = got
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a submitter asks for, fixed when the task is posted; fields are those of the contract, in its
+    order.
+
+    Amounts are token units, periods seconds, roots 32 bytes. Raises TermsError when a number is out of its
+    bounds.
+    """
+
+    program_id: bytes
+    constants_root: bytes
+    initial_state: bytes
+    bundle_hash: bytes
+    constants: int
+    state_tensors: int
+    segments: int
+    segment_steps: int
+    step_operations: int
+    state_bytes: int
+    budget: int
+    stake: int
+    restitution: int
+    audit_fee: int
+    delay_penalty: int
+    bidding_period: int
+    training_period: int
+    challenge_period: int
+    attest_period: int
+    solver_clock: int
+    challenger_clock: int
+    verifiers: int
+    segments_per_verifier: int
+    matches: int
+    arithmetic: int
+    bundle: str
+
+    def __post_init__(self) -> None:
+        for name in ("program_id", "constants_root", "initial_state", "bundle_hash"):
+            value = getattr(self, name)
+            if not isinstance(value, bytes) or len(value) != 32 or not any(value):
+                raise TermsError(name, "32 bytes, not all zero", value)
+        for name, (least, most) in self._bounds().items():
+            value = getattr(self, name)
+            # bool is an int to Python, and would be encoded as one.
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                raise TermsError(name, f"an integer from {least} to {most}", value)
+        if not 1 <= len(self.bundle.encode()) <= MAX_BUNDLE_LENGTH:
+            raise TermsError(
+                "bundle", f"an address of 1 to {MAX_BUNDLE_LENGTH} bytes", repr(self.bundle[:80])
+            )
+
+    def _bounds(self) -> dict[str, tuple[int, int]]:
+        u32, u64, u128 = 2**32 - 1, 2**64 - 1, 2**128 - 1
+        return {
+            "constants": (1, MAX_TENSORS),
+            "state_tensors": (1, MAX_TENSORS),
+            "segments": (1, MAX_SEGMENTS),
+            "segment_steps": (1, MAX_SEGMENT_STEPS),
+            "step_operations": (1, u64),
+            "state_bytes": (1, u64),
+            "budget": (1, u128),
+            "stake": (0, u128),
+            "restitution": (0, self.budget),
+            "audit_fee": (0, u128),
+            "delay_penalty": (0, self.stake),
+            "bidding_period": (1, u32),
+            "training_period": (1, u32),
+            "attest_period": (1, u32),
+            # Two moves after the attestations: to commit, and to open the commitment. A clock is a second at least.
+            "challenge_period": (self.attest_period + 2, u32),
+            "solver_clock": (1, u32),
+            "challenger_clock": (1, u32),
+            "verifiers": (1, MAX_DRAWS),
+            "segments_per_verifier": (1, MAX_DRAWS // max(1, self.verifiers)),
+            "matches": (1, self.verifiers),
+            "arithmetic": (1, 2**16 - 1),
+        }
+
+    def abi(self) -> tuple[Any, ...]:
+        """The struct as a tuple in ABI order."""
+        return astuple(self)
+
+    @classmethod
+    def from_abi(cls, values: tuple[Any, ...]) -> Terms:
+        """Inverse of `abi`, from what a contract returned."""
+        return cls(*values)
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole task, K C."""
+        return self.segments * self.segment_steps
+
+    def escrow(self, draw_fee: int) -> int:
+        """What posting locks: the budget, fees for q drawn segments and the last one of V verifiers, and the
+        drawer's fee.
+        """
+        return self.budget + self.verifiers * (self.segments_per_verifier + 1) * self.audit_fee + draw_fee
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What a party is at least assumed to manage. Operations and bytes per second."""
+
+    throughput: int
+    bandwidth: int
+    hash_rate: int = HASH_RATE
+
+
+def clock(
+    fixed: int,
+    speed: Speed,
+    *,
+    segment_steps: int,
+    step_operations: int,
+    hashed: int,
+    fetched: int,
+) -> int:
+    """Seconds for one move: fixed + 3 (C operations / throughput + bytes hashed / 300 MB/s + bytes /
+    bandwidth).
+
+    Rounded up. `fixed` covers censorship and inclusion: a day on an L1, seconds on a development chain.
+    """
+    work = segment_steps * step_operations / speed.throughput
+    work += hashed / speed.hash_rate + fetched / speed.bandwidth
+    return fixed + ceil(3 * work)
+
+
+def solver_clock(
+    fixed: int, speed: Speed, *, segment_steps: int, step_operations: int, state_bytes: int
+) -> int:
+    """The solver's clock: it re-executes a segment, hashes a state each step, and fetches nothing."""
+    return clock(
+        fixed,
+        speed,
+        segment_steps=segment_steps,
+        step_operations=step_operations,
+        hashed=state_bytes * (segment_steps + 1),
+        fetched=0,
+    )
+
+
+def least_clock(terms: Terms, operations_a_second: float) -> int:
+    """Seconds that a move of either side must at least have on a machine of this speed, inclusion apart: time to
+    replay a segment safely. Who has less loses a game that it is right in.
+    """
+    return solver_clock(
+        0,
+        Speed(throughput=max(1, int(operations_a_second)), bandwidth=1),
+        segment_steps=terms.segment_steps,
+        step_operations=terms.step_operations,
+        state_bytes=terms.state_bytes,
+    )
+
+
+def challenger_clock(
+    fixed: int, speed: Speed, *, segment_steps: int, step_operations: int, state_bytes: int
+) -> int:
+    """The challenger's clock: as the solver's, and it fetches the state before the segment."""
+    return clock(
+        fixed,
+        speed,
+        segment_steps=segment_steps,
+        step_operations=step_operations,
+        hashed=state_bytes * (segment_steps + 1),
+        fetched=state_bytes,
+    )

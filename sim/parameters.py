@@ -1,0 +1,181 @@
+"""All numbers of a simulated market in one flat structure: names, units and bounds in one place.
+
+The names of terms and of deployment parameters are those of contracts/src/types/{Terms,Parameters}.sol. Who the agents
+are is not here: that is a `Population`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from protocol.chain.parameters import RECOMMENDED
+from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
+from protocol.chain.recommendation import recommended_terms
+from protocol.tasks.economics import ONE, Audit
+from protocol.tasks.task import MAX_DRAWS, MAX_SEGMENTS
+from sim.errors import SettingError
+from sim.units import TOKEN, Unit
+
+_MOST_TOKENS: Final = 10**9 * TOKEN
+_SEGMENTS: Final = 100
+_DRAWS: Final = 4
+"""Of the default market, which is audited thinly: the recommended q deters, and studies are to see what does not."""
+_BUDGET: Final = 100
+_TERMS: Final = recommended_terms(_SEGMENTS, _BUDGET * CHAIN_TOKEN, draws=_DRAWS)
+
+
+def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:
+    return field(default=default, metadata={"unit": unit, "least": least, "most": most, "text": text})
+
+
+def _tokens(default: float, text: str) -> Any:
+    return _number(int(default * TOKEN), Unit.TOKENS, 0, _MOST_TOKENS, text)
+
+
+def _deployed(name: str, text: str) -> Any:
+    """A deployment's parameter, as recommended; the chain's units are finer."""
+    return _number(getattr(RECOMMENDED, name) * TOKEN // CHAIN_TOKEN, Unit.TOKENS, 0, _MOST_TOKENS, text)
+
+
+def _recommended(name: str, text: str) -> Any:
+    """An amount of the terms, as `assay submit` recommends it for the default budget."""
+    return _number(getattr(_TERMS, name) * TOKEN // CHAIN_TOKEN, Unit.TOKENS, 0, _MOST_TOKENS, text)
+
+
+def _count(default: int, least: int, most: int, text: str) -> Any:
+    return _number(default, Unit.COUNT, least, most, text)
+
+
+def _share(default: float, text: str) -> Any:
+    return _number(default, Unit.SHARE, 0.0, 1.0, text)
+
+
+def _factor(default: float, text: str, most: float = 1e6) -> Any:
+    return _number(default, Unit.FACTOR, 0.0, most, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One market. Amounts are units of 10^-6 token. Raises SettingError when a value is out of its bounds."""
+
+    # ---- terms of every task
+    budget: int = _tokens(_BUDGET, "most that a solver may ask")
+    stake: int = _recommended("stake", "S: what a solver locks")
+    restitution: int = _recommended(
+        "restitution", "most that a slash returns to the submitter, at most the budget"
+    )
+    audit_fee: int = _tokens(2, "paid for each attested (verifier, segment)")
+    delay_penalty: int = _recommended("delay_penalty", "burned from the stake when the deadline is missed")
+    segments: int = _count(_SEGMENTS, 1, MAX_SEGMENTS, "K: segments of a task")
+    verifiers: int = _count(_TERMS.verifiers, 1, MAX_DRAWS, "V: verifiers drawn")
+    segments_per_verifier: int = _count(
+        _DRAWS, 1, MAX_DRAWS, "q: segments drawn for each verifier (also: audits)"
+    )
+    matches: int = _count(_TERMS.matches, 1, MAX_DRAWS, "A: attestations that each drawn segment needs")
+    # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
+    draw_fee: int = _deployed("draw_fee", "paid to whoever proves the draw's header")
+    stake_unit: int = _deployed("stake_unit", "stake behind one slot of a verifier")
+    challenge_bond: int = _deployed("challenge_bond", "locked by a challenger")
+    reward_cap: int = _deployed("reward_cap", "most that a challenger earns on top of its bond")
+    # ---- costs and values outside of the vault
+    training_cost: int = _tokens(60, "c: cost of honest training on the median device")
+    device_spread: float = _factor(0.25, "standard deviation of the logarithm of devices' costs", 3.0)
+    device_range: float = _factor(0.0, "width of a uniform factor around 1 on devices' costs", 2.0)
+    markup: float = _factor(0.1, "what a solver asks above its cost, as a share of it", 100.0)
+    replay_cost: float = _factor(1.1, "cost of replaying a segment, as a multiple of training it")
+    gain: int = _tokens(100, "G: worth of an accepted false result to the cheater")
+    # ---- gas
+    gas_price: float = _factor(1e-6, "tokens for one gas at the start", 1.0)
+    gas_volatility: float = _factor(
+        0.0, "standard deviation of the logarithm of the gas price, by round", 3.0
+    )
+    gas_attest: int = _number(70_000, Unit.GAS, 0, 10**8, "gas of an attestation")
+    gas_dispute: int = _number(600_000, Unit.GAS, 0, 10**9, "the challenger's gas in a dispute")
+    gas_defence: int = _number(400_000, Unit.GAS, 0, 10**9, "the solver's gas in a dispute")
+    gas_task: int = _number(500_000, Unit.GAS, 0, 10**9, "the solver's gas for a task without dispute")
+    # ---- what happens to people
+    downtime: float = _share(0.0, "chance that a drawn verifier is offline")
+    crash_rate: float = _share(0.0, "chance that a solver misses its deadline")
+    silence_rate: float = _share(0.0, "chance that a solver misses a move, in each of its games by itself")
+    draw_missed: float = _share(0.0, "chance that nobody proves a draw in its window")
+    max_misses: int = _count(
+        RECOMMENDED.max_misses, 0, 255, "draws that may be missed before a task is void and its stake burns"
+    )
+    arrival_rate: float = _share(1.0, "chance that a task is posted in a round")
+    token_volatility: float = _factor(
+        0.0, "standard deviation of the logarithm of what work costs in tokens, by round", 3.0
+    )
+    solver_capital: int = _count(
+        0, 0, 10**6, "stakes that a solver owns at first; 0: it can never lose all of them"
+    )
+    # ---- what the contracts do not have (dispute.md section 3)
+    forced_error_rate: float = _share(0.0, "e: chance that a duty's published root is wrong by a flag")
+    jackpot: int = _tokens(0, "paid for a flagged duty to whoever replayed it")
+    redraws: int = _count(0, 0, 16, "R: how often silent verifiers of a task are replaced")
+    # ---- sizes of the market
+    solver_count: int = _count(20, 1, 10_000, "solvers that bid on every task")
+    verifier_count: int = _count(200, 1, 100_000, "registered verifiers, one slot each")
+
+    def __post_init__(self) -> None:
+        for name, known in KNOWN.items():
+            unit, least, most = known.metadata["unit"], known.metadata["least"], known.metadata["most"]
+            value = getattr(self, name)
+            kind = int if unit.whole else (int, float)
+            if not isinstance(value, kind) or isinstance(value, bool) or not least <= value <= most:
+                raise SettingError(
+                    f"{name}: expected {unit.format(least)} to {unit.format(most)} {unit.value}, got {value!r}; "
+                    f"correct this parameter"
+                )
+        self._fits("segments_per_verifier", min(MAX_DRAWS // self.verifiers, self.segments), "64 / V and K")
+        self._fits("matches", self.verifiers, "V")
+        self._fits("restitution", self.budget, "the budget")
+        self._fits("delay_penalty", self.stake, "the stake")
+
+    def _fits(self, name: str, most: int, reason: str) -> None:
+        unit, value = KNOWN[name].metadata["unit"], getattr(self, name)
+        if value > most:
+            raise SettingError(
+                f"{name}: expected at most {unit.format(most)} ({reason}), got {unit.format(value)}; "
+                f"correct one of them"
+            )
+
+    def with_values(self, values: Mapping[str, float]) -> Setting:
+        """A copy with other values, in the engine's units. Raises SettingError for an unknown name."""
+        given: dict[str, Any] = {canonical(name): value for name, value in values.items()}
+        return replace(self, **given)
+
+    @property
+    def fees(self) -> int:
+        """Audit fees that the escrow reserves: q segments and segment K for each of V verifiers."""
+        return self.audit_fee * self.verifiers * (self.segments_per_verifier + 1)
+
+    def audit(self, honest: float) -> Audit:
+        """The audit of the closed forms; `honest` is the honest share of the slots."""
+        return Audit(self.segments, self.segments_per_verifier, self.verifiers, round(honest * ONE))
+
+
+KNOWN: Final[Mapping[str, Field[Any]]] = {known.name: known for known in fields(Setting)}
+"""All parameters by name."""
+
+ALIASES: Final = {"audits": "segments_per_verifier"}
+
+
+def canonical(name: str) -> str:
+    """The name of a parameter. Raises SettingError that names the nearest ones."""
+    name = ALIASES.get(name, name)
+    if name not in KNOWN:
+        near = get_close_matches(name, [*KNOWN, *ALIASES], n=3, cutoff=0.4) or sorted(KNOWN)
+        raise SettingError(
+            f"parameter {name!r}: expected one of the setting's, got none of them; "
+            f"did you mean {', '.join(near)}? `sim list --parameters` shows all"
+        )
+    return name
+
+
+def unit_of(name: str) -> Unit:
+    """The unit of a parameter."""
+    unit: Unit = KNOWN[canonical(name)].metadata["unit"]
+    return unit

@@ -1,0 +1,72 @@
+"""Turns at what costs the solver memory or time, whoever asks: replays, readings of checkpoints, large answers.
+
+A question about the inside of a segment costs a replay, one about a checkpoint a state in memory, so whoever may ask
+could keep the solver busy or take its memory. An `Admission` lets one question of a kind be answered at a time, of
+whatever task; a budget bounds what is on its way to slow clients. Defending a game on-chain passes neither (`defence`
+replays for itself).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+
+class Busy(Exception):
+    """Too many are waiting, or the wait was too long. The client asks again later, or on-chain."""
+
+
+class Admission:
+    """`waiting` clients may wait, each for at most `patience` seconds. For one event loop.
+
+    Nobody has asked for `idle` seconds: `on_idle` is called, for what the last answers came from to be let go.
+    """
+
+    def __init__(self, waiting: int = 8, patience: float = 30.0, idle: float = 60.0) -> None:
+        self._limit = waiting
+        self._patience = patience
+        self._idle = idle
+        self._lock = asyncio.Lock()
+        self._waiting = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.on_idle: Callable[[], None] = lambda: None
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Hold the turn. Raises Busy."""
+        if self._waiting >= self._limit:
+            raise Busy
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._lock.acquire()
+        except TimeoutError:
+            raise Busy from None
+        finally:
+            self._waiting -= 1
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            yield
+        finally:
+            self._lock.release()
+            self._timer = asyncio.get_running_loop().call_later(self._idle, self.on_idle)
+
+
+class Budget:
+    """Bytes of answers on their way: together at most `most`, or a single larger answer. For one thread."""
+
+    def __init__(self, most: int = 1 << 30) -> None:
+        self._most = most
+        self._taken = 0
+
+    def take(self, count: int) -> None:
+        """Account for an answer. Raises Busy where it does not fit beside the others."""
+        if self._taken and self._taken + count > self._most:
+            raise Busy
+        self._taken += count
+
+    def give_back(self, count: int) -> None:
+        """The answer is sent, or its client is gone."""
+        self._taken -= count

@@ -1,0 +1,176 @@
+"""One task that this solver has won: trained segment by segment, committed, submitted, tended until it is over.
+
+Where it stands is read from the chain and the run store each time, so that a restart at any point goes on from there.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from protocol.chain.errors import Reverted
+from protocol.chain.views import TaskStatus, TaskView
+from protocol.execution.replay import Work
+from protocol.program.scales import scales
+from protocol.program.step import State
+from protocol.tasks.bundles import BundleError
+from protocol.tasks.task import Terms
+from solver import settlement
+from solver.bundle_cache import hold
+from solver.committing import Committer
+from solver.context import Context
+from solver.database import Stage
+from solver.errors import RunStoreError, SolverError
+from solver.processes import runner
+from solver.progress import Progress
+from solver.run_store import Materials, RunStore
+from solver.training import Training
+
+FEW_BITS = 4.0
+"""A row whose ordinary values have fewer bits left than these is worth a warning: up to 3 % off (half of 2^-4)."""
+HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus"})
+"""Reverts of a commitment that only say that the chain has moved on; the next look at the task sees how."""
+
+
+class Assignment:
+    """Raises BundleError when the bundle is neither on disk nor to be had."""
+
+    def __init__(self, context: Context, task: int, progress: Progress) -> None:
+        self._context = context
+        self._progress = progress
+        self.task = task
+        self.terms = context.client.market.terms(task)
+        bundle = hold(context, self.terms)
+        self._work = Work.of(task, bundle)
+        self._initial = bundle.initial_state
+        self._hints = bundle.hints
+        self.run_store = RunStore(
+            task,
+            self._work.program,
+            self._work.fixed,
+            context.strategy.executor(self._work),
+            self.terms.segments,
+            self.terms.segment_steps,
+            context.database,
+            context.store,
+        )
+        context.catalog.put(self.run_store)
+        self.refused: SolverError | None = None
+        self._training: Training | None = None
+        self._committer = Committer(context, self.run_store)
+
+    def tick(self, view: TaskView) -> bool:
+        """Do the next piece of work; True if there was one. At most one segment is trained.
+
+        When the market refuses the run for what it is, `refused` says so and the task is left to its deadline.
+        """
+        if self.refused is not None:
+            return False
+        if view.status is TaskStatus.TRAINING:
+            return self._expire(view) if self._context.client.now() > view.train_until else self._train(view)
+        if view.status is TaskStatus.SUBMITTED:
+            self._end_training()
+            self._stage(Stage.SUBMITTED)
+            return settlement.tend(self._context, view)
+        return False
+
+    @property
+    def unsubmitted(self) -> bool:
+        """Whether all is trained and only the last checkpoints and the submission are missing."""
+        return self._training is not None and self._training.done
+
+    def close(self, wait: bool = True) -> None:
+        """Keep the checkpoints of what is trained, and end all processes and threads: the commitments' worker once what
+        it has begun is sent, which with `wait` is waited for.
+        """
+        self._end_training()
+        self._committer.close(wait)
+
+    def retire(self) -> None:
+        """The task is over: its checkpoints are still served, all else is let go."""
+        self.close(wait=False)
+        self._context.catalog.retire(self.task, partial(_materials, self._context, self.task, self.terms))
+
+    def _train(self, view: TaskView) -> bool:
+        if self._training is None:
+            steps = runner(self._context, self._work, self.terms, self.run_store.executor)
+            kept = self._context.metrics.checkpoints.inc
+            self._training = Training(self.run_store, self._start, kept, steps)
+            self._progress.begin(self.task, self._training.steps, self._training.steps_done)
+        try:
+            if self._training.done:
+                self._training.finish()
+                self._committer.submit()
+                return True
+            self._training.segment(self._on_step)
+            if self._training.segments_done % -(-self.terms.segments // 4) == 0:
+                self._tell_scales(self._training.state)
+            if not self._training.done:
+                self._offer()
+        except Reverted as error:
+            if error.name not in HARMLESS:
+                self.refused = SolverError(f"task {view.task}: the market refuses this run: {error}")
+                self._context.log.error("run refused", task=self.task, error=str(error))
+                return False
+            self._context.log.info("commitment refused", task=self.task, error=error.name)
+        return True
+
+    def _offer(self) -> None:
+        """Commit what is kept by now, if that is another `segments_between` segments: it may be behind the training."""
+        every = self._context.settings.segments_between(self.terms)
+        kept = self.run_store.size
+        if (kept - 1) // every > max(0, self.run_store.committed - 1) // every:
+            self._committer.offer(kept)
+
+    def _end_training(self) -> None:
+        if self._training is None:
+            return
+        self._training.close()
+        if self._training.failure is not None:
+            self._context.log.error("checkpoint not kept", task=self.task, error=str(self._training.failure))
+        self._training = None
+
+    def _start(self) -> State:
+        return self._context.strategy.start(self._work, self._initial())
+
+    def _on_step(self, number: int, state: State) -> None:
+        self._context.metrics.steps.inc()
+        self._progress.step(self.task, number, state)
+
+    def _tell_scales(self, state: State) -> None:
+        """Where rows are closest to being ruled by one value; costs one step."""
+        found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
+        if not found:
+            return
+        worst = found[0]
+        tell = self._context.log.warning if worst.left < FEW_BITS else self._context.log.info
+        tell(
+            "contraction scales",
+            task=self.task,
+            function=worst.function,
+            instruction=worst.number,
+            operand=worst.operand,
+            max_over_rms=round(worst.ratio, 1),
+            bits_left=round(worst.left, 1),
+        )
+
+    def _expire(self, view: TaskView) -> bool:
+        """The deadline is missed: what remains of the stake comes back with the task's end."""
+        if view.open_games:
+            return False
+        market = self._context.client.market
+        self._context.log.error("deadline missed", task=self.task)
+        return self._context.send("expire", lambda: market.expire(self.task), task=self.task) is not None
+
+    def _stage(self, stage: Stage) -> None:
+        row = self._context.database.task(self.task)
+        if row is None or row.stage is not stage:
+            self._context.database.put(self.task, stage)
+
+
+def _materials(context: Context, task: int, terms: Terms) -> Materials:
+    """What replays a task that is over, from its bundle. Raises RunStoreError if that is lost."""
+    try:
+        work = Work.of(task, hold(context, terms))
+    except BundleError as error:
+        raise RunStoreError(f"task {task}: its bundle is lost: {error}") from error
+    return work.fixed, context.strategy.executor(work)

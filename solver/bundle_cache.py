@@ -1,0 +1,98 @@
+"""Bundles that the solver holds: fetched once, verified against the terms, kept under ASSAY_HOME and served on.
+
+A submitter may take its own bundle down once a solver has the task; the solver then answers for every root in the terms
+(dispute.md section 7). Before a task is won, its bundle lies among the candidates, which are nobody else's: there it
+can be deleted, while under ASSAY_HOME a submitter or a verifier may live as well.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from protocol.tasks.bundles import Bundle, BundleError, hold_bundle
+from protocol.tasks.bundles.write import MANIFEST
+from protocol.tasks.task import Terms
+from solver.context import Context
+
+REFETCH_SECONDS = 60.0
+"""For a bundle that was held and is damaged now; meanwhile nothing else is done."""
+
+
+def hold(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
+    """The task's bundle, from disk or, within some seconds, from the submitter. Raises BundleError."""
+    held, weighed = _folders(context, terms)
+    if (weighed / MANIFEST).is_file() and not (held / MANIFEST).is_file():
+        _take_over(weighed, held)
+    return hold_bundle(context.home.bundles, terms, context.limits(seconds))
+
+
+def weigh(context: Context, terms: Terms, seconds: float) -> None:
+    """Fetch the bundle of a task that may be bid on, and check it. Raises BundleError, then there is nothing to bid on,
+    also for a bundle that does not fit on the disk; and OSError, MemoryError.
+    """
+    limits = context.limits(seconds)
+    held, _ = _folders(context, terms)
+    if not (held / MANIFEST).is_file():
+        room = min(limits.total_bytes, context.room())
+        try:
+            hold_bundle(context.candidates, terms, replace(limits, total_bytes=room))
+            return
+        except (BundleError, OSError):
+            # Another task of the same bundle may have been won meanwhile: then its files are held now.
+            if not (held / MANIFEST).is_file():
+                raise
+    hold_bundle(context.home.bundles, terms, limits)
+
+
+class Candidates:
+    """Which tasks want which of the weighed bundles. What no task wants any more is deleted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._wanted: dict[int, str] = {}
+
+    def want(self, task: int, bundle_hash: bytes) -> None:
+        """Keep a bundle for a task."""
+        with self._lock:
+            self._wanted[task] = bundle_hash.hex()
+
+    def drop(self, task: int) -> None:
+        """The task will not be trained here. Any thread may say so."""
+        with self._lock:
+            bundle = self._wanted.pop(task, None)
+            if bundle is not None and bundle not in self._wanted.values():
+                shutil.rmtree(self._folder / bundle, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Delete what an earlier process left and no task wants."""
+        with self._lock:
+            for folder in self._folder.iterdir():
+                if folder.name not in self._wanted.values():
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
+    """Where a bundle is held, and where it is weighed."""
+    name = terms.bundle_hash.hex()
+    return context.home.bundles / name, context.candidates / name
+
+
+def _take_over(weighed: Path, held: Path) -> None:
+    """Move a weighed bundle at once: whoever misses a file at the one place finds all at the other. Where another party
+    is fetching the same, file by file, the manifest last, so that what is named is complete.
+    """
+    with suppress(OSError):  # where there are files already
+        held.parent.mkdir(parents=True, exist_ok=True)
+        weighed.rename(held)
+        return
+    for path in sorted(weighed.rglob("*"), key=lambda path: path.name == MANIFEST):
+        if path.is_file():
+            place = held / path.relative_to(weighed)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(place)
+    shutil.rmtree(weighed, ignore_errors=True)

@@ -1,0 +1,66 @@
+"""What the HTTP server may show: the run stores of this solver's tasks, and the bundles it holds.
+
+The node puts run stores here; the server's threads read. An app factory gets a catalog and nothing else of the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from protocol.execution.replay import Replay
+from solver.metrics import Metrics
+from solver.run_store import Materials, RunStore
+
+KEPT_RESULTS = 16
+"""Tasks that are over and are still shown, the last ones: submitters fetch what they paid for."""
+
+
+class Catalog:
+    """Records by task, bundles by the SHA-256 of their manifest. Single assignments, so readers need no lock."""
+
+    def __init__(self, bundles: Path, metrics: Metrics) -> None:
+        self.metrics = metrics
+        self.ready = False
+        self._bundles = bundles
+        self._run_stores: dict[int, RunStore] = {}
+        self._over: list[int] = []
+        self._replay: tuple[RunStore, Replay] | None = None
+
+    def put(self, run_store: RunStore) -> None:
+        """Show a task from now on."""
+        self._run_stores[run_store.task] = run_store
+
+    def retire(self, task: int, again: Callable[[], Materials]) -> None:
+        """A task is over: show it as long as it is among the last KEPT_RESULTS such, without keeping its dataset in
+        memory (`RunStore.retire`).
+        """
+        self._run_stores[task].retire(again)
+        self._over.append(task)
+        while len(self._over) > KEPT_RESULTS:
+            self._run_stores.pop(self._over.pop(0), None)
+
+    def run_store(self, task: int) -> RunStore | None:
+        """The run store of a task, or None if this solver does not show it."""
+        return self._run_stores.get(task)
+
+    def replay(self, run_store: RunStore) -> Replay:
+        """The replay that answers questions about a shown task; one thread at a time, whatever the task.
+
+        Only the last one is kept: each may hold two frames, and a frame all values of a step.
+        """
+        if self._replay is None or self._replay[0] is not run_store:
+            self._replay = None  # before the next one is made: never two of them in memory
+            self._replay = (run_store, run_store.replay())
+        return self._replay[1]
+
+    def forget_replay(self) -> None:
+        """Hold nothing of what was replayed."""
+        self._replay = None
+
+    def bundle_file(self, bundle: str, name: str) -> Path | None:
+        """A file of a held bundle. `bundle` and `name` may come from anybody; nothing outside is ever named."""
+        folder = (self._bundles / bundle).resolve()
+        path = (folder / name).resolve()
+        inside = folder.parent == self._bundles.resolve() and path.is_relative_to(folder)
+        return path if inside and path.is_file() else None

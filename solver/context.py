@@ -1,0 +1,69 @@
+"""What all rooms of a running solver share: the chain client, the settings, the disk, the catalog, the strategy."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
+from protocol.chain.receipts import Receipt
+from protocol.commitments import BlobStore
+from protocol.node.home import Home
+from protocol.node.logs import get
+from protocol.tasks.bundles import Limits
+from solver.catalog import Catalog
+from solver.database import Database
+from solver.metrics import Metrics
+from solver.settings import SolverSettings
+from solver.strategy import Strategy
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+DISK_SHARE = 0.8
+"""Of the free disk that one task may take. The rest is for the journal, the logs, and what else lives there."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """One solver's collaborators. `store` keeps checkpoints, `home.bundles` the bundles of tasks that were won,
+    `candidates` those of tasks that may be.
+    """
+
+    client: Client
+    settings: SolverSettings
+    strategy: Strategy
+    home: Home
+    database: Database
+    store: BlobStore
+    catalog: Catalog
+    metrics: Metrics
+    candidates: Path
+    log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
+
+    def limits(self, seconds: float) -> Limits:
+        """What is taken from submitters, and how long they may take to give it."""
+        return Limits(allowed=self.settings.bundles, seconds=seconds)
+
+    def room(self) -> int:
+        """Bytes of disk that one more task may take."""
+        return int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
+
+    def send(self, what: str, call: Callable[[], Receipt], **about: object) -> Receipt | None:
+        """Carry out a transaction that somebody else may have made needless; None if the contract refused it."""
+        try:
+            return self.count(what, call(), **about)
+        except Reverted as error:
+            self.log.info("refused by the contract", what=what, error=error.name, **about)
+            return None
+
+    def count(self, what: str, receipt: Receipt, **about: object) -> Receipt:
+        """Note a mined transaction."""
+        self.metrics.transactions.labels(what).inc()
+        self.metrics.gas.labels(what).inc(receipt.gas_used)
+        self.log.info("mined", what=what, gas=receipt.gas_used, block=receipt.block, **about)
+        return receipt

@@ -1,0 +1,199 @@
+"""A task's run as the solver keeps it: every checkpoint on disk, all that lies between two of them by replay.
+
+What is served, defended and committed is read from here. A damaged checkpoint is computed again from the one before it.
+Not the training (`training`) and not the chain's view of the task (`node`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
+
+from protocol.commitments import BlobStore, CommitmentError, ProgressTree
+from protocol.commitments.checkpoints import (
+    Checkpoint,
+    Piece,
+    load_checkpoint,
+    load_tensor,
+    save_checkpoint,
+    stored_tensors,
+    write_state,
+)
+from protocol.execution.replay import Executor, Replay
+from protocol.numerics.types import canonical_buffer
+from protocol.program.step import State, StepProgram
+from solver.database import CheckpointRow, Database
+from solver.errors import KeepingError, RunStoreError
+
+Materials = tuple[tuple[Tensor, ...], Executor]
+"""The dataset's tensors, then the constants; and what runs every step."""
+
+WRITERS = 2
+"""Threads that hash and write one checkpoint: one hashes while another waits for the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorEntry:
+    """One tensor of a checkpoint's manifest; `root` is its tensor root, `bytes` its canonical length."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    root: bytes
+    bytes: int
+
+
+class RunStore:
+    """The checkpoints 0 … K of one task. Written by one thread at a time (`append`), read by any.
+
+    `fixed` are the dataset's tensors, then the constants. `executor` is what ran, and runs again, every step.
+    """
+
+    def __init__(
+        self,
+        task: int,
+        program: StepProgram,
+        fixed: Sequence[Tensor],
+        executor: Executor,
+        segments: int,
+        segment_steps: int,
+        database: Database,
+        store: BlobStore,
+    ) -> None:
+        self.task = task
+        self.program = program
+        materials = tuple(fixed), executor
+        self._materials: Callable[[], Materials] = lambda: materials
+        self.segments = segments
+        self.segment_steps = segment_steps
+        self._database = database
+        self._store = store
+        self._rows = database.checkpoints(task)
+        self._mending = threading.RLock()
+        self.tree = ProgressTree(row.root for row in self._rows)
+        row = database.task(task)
+        self._committed = 0 if row is None else row.sent
+
+    @property
+    def executor(self) -> Executor:
+        """What runs the steps."""
+        return self._materials()[1]
+
+    @property
+    def size(self) -> int:
+        """Checkpoints kept, the initial state included; K + 1 when training is over."""
+        return len(self._rows)
+
+    @property
+    def committed(self) -> int:
+        """Leaves of the largest segment tree sent to the chain; 0 before the first."""
+        return self._committed
+
+    def commit(self, size: int) -> None:
+        """Note, before sending it, that the tree of the first `size` checkpoints becomes public."""
+        self._database.put_sent(self.task, size)
+        self._committed = max(self._committed, size)
+
+    def roots(self, size: int | None = None) -> list[bytes]:
+        """State roots r_0, r_1, … of the first `size` checkpoints, by default of all."""
+        return [row.root for row in self._rows[:size]]
+
+    def append(self, state: State) -> bytes:
+        """Keep the next checkpoint: its blobs, its manifest, its row, each on disk before the next; its state root.
+
+        `state` is read as it lies in memory, so nothing may write to its tensors before this returns. Raises
+        KeepingError if the disk does not take it.
+        """
+        number = self.size
+        try:
+            written = write_state(self._store, self._pieces(state), WRITERS)
+            row = CheckpointRow(number, written.manifest, written.state_root)
+            self._database.add_checkpoint(self.task, row)
+        except (OSError, sqlite3.Error) as error:
+            raise KeepingError(
+                f"task {self.task}, checkpoint {number}: expected it to be written, got {error}; see to the disk of "
+                "--home, then start again: the run goes on from the checkpoint before"
+            ) from error
+        self.tree.append(row.root)
+        # Last: other threads take `size` for what is on disk and in the tree.
+        self._rows.append(row)
+        return row.root
+
+    def _pieces(self, state: State) -> list[Piece]:
+        program = self.program
+        return [
+            Piece(name, int(type_.dtype), type_.shape, partial(canonical_buffer, x, type_.dtype))
+            for name, type_, x in zip(program.state, program.state_types, program.order(state), strict=True)
+        ]
+
+    def state(self, number: int) -> dict[str, Tensor]:
+        """The state of a kept checkpoint. Raises RunStoreError if it is lost and cannot be computed again."""
+        return self.program.state_of([tensor.data for tensor in self.checkpoint(number).tensors])
+
+    def retire(self, again: Callable[[], Materials]) -> None:
+        """The task is over: let go of the dataset and the executor. `again` makes them for whoever still asks what lies
+        between two checkpoints, each time anew.
+        """
+        self._materials = again
+
+    def checkpoint(self, number: int) -> Checkpoint:
+        """A kept checkpoint, the whole of it read and every root recomputed."""
+        row = self._rows[number]
+        try:
+            return load_checkpoint(self._store, row.manifest, state_root=row.root)
+        except (CommitmentError, OSError) as error:
+            return self._mend(number, error)
+
+    def manifest(self, number: int) -> list[TensorEntry]:
+        """Names, types, shapes and roots of a checkpoint's tensors, in the program's order. None of them is read."""
+        row = self._rows[number]
+        try:
+            stored = stored_tensors(self._store, row.manifest, row.root)
+        except (CommitmentError, OSError) as error:
+            self._mend(number, error)
+            stored = stored_tensors(self._store, row.manifest, row.root)
+        return [
+            TensorEntry(t.name, type_.dtype.name.lower(), t.shape, t.root, type_.nbytes)
+            for t, type_ in zip(stored, self.program.state_types, strict=True)
+        ]
+
+    def tensor(self, number: int, tensor: int) -> bytes:
+        """Canonical bytes of a checkpoint's tensor; no other is read."""
+        row = self._rows[number]
+        try:
+            return load_tensor(self._store, stored_tensors(self._store, row.manifest, row.root)[tensor]).data
+        except (CommitmentError, OSError) as error:
+            return self._mend(number, error).tensors[tensor].data
+
+    def replay(self) -> Replay:
+        """The run below the checkpoints. Each thread that replays takes its own: a replay is not thread-safe."""
+        fixed, executor = self._materials()
+        return Replay(self.program, fixed, executor, self.segment_steps, self.state, lambda: self.roots())
+
+    def _mend(self, number: int, error: Exception) -> Checkpoint:
+        """Compute a damaged checkpoint again from the one before it, and store it anew."""
+        row = self._rows[number]
+        if number == 0:
+            raise self._lost(number, str(error)) from error
+        with self._mending:
+            executor = self.executor
+            state: State = self.state(number - 1)
+            first = (number - 1) * self.segment_steps
+            for step in range(first + 1, first + self.segment_steps + 1):
+                state = executor.step(state, step)
+            checkpoint = self.program.checkpoint(state)
+            if checkpoint.state_root != row.root:
+                raise self._lost(number, "another state when computed again") from error
+            save_checkpoint(self._store, checkpoint)
+        return checkpoint
+
+    def _lost(self, number: int, got: str) -> RunStoreError:
+        return RunStoreError(
+            f"task {self.task}, checkpoint {number}: expected the state {self._rows[number].root.hex()}, got {got}; "
+            "restore the blobs folder from a backup"
+        )

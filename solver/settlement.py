@@ -1,0 +1,56 @@
+"""After submission: draw the audit, settle, or void a task whose attestations never came.
+
+Anyone may do any of it, so races are harmless. The draw is the solver's own concern: a task that nobody draws burns
+its stake.
+"""
+
+from __future__ import annotations
+
+from protocol.chain.errors import HeaderError, RpcRefused
+from protocol.chain.views import TaskView
+from solver.context import Context
+
+REACH = 8_191
+"""Blocks whose hash a contract can still learn (EIP-2935)."""
+
+
+def tend(context: Context, view: TaskView) -> bool:
+    """Do what is due on a submitted task now; True if something was sent."""
+    market, audit, task = context.client.market, context.client.audit, view.task
+    undrawn = audit.drawn_at(task) == 0
+    if undrawn and not audit.draw_lost(task):
+        return _draw(context, view)
+    if context.client.now() <= view.challenge_until or view.open_games:
+        return False
+    if undrawn:
+        context.log.error("no draw was proved in time: the stake burns", task=task)
+    elif audit.satisfied(task):
+        return context.send("settle", lambda: market.settle(task), task=task) is not None
+    return context.send("voidTask", lambda: market.void(task), task=task) is not None
+
+
+def withdraw(context: Context, keep: int) -> int:
+    """Take free tokens above `keep` out of the vault; how many (token units)."""
+    vault = context.client.vault
+    amount = vault.free(context.client.address) - keep
+    if amount <= 0:
+        return 0
+    context.count("withdraw", vault.withdraw(amount), amount=str(amount))
+    return amount
+
+
+def _draw(context: Context, view: TaskView) -> bool:
+    audit, task, block = context.client.audit, view.task, view.draw_block
+    newest = context.client.connection.block().number
+    if newest <= block:
+        return False
+    if newest - block > REACH:
+        return context.send("missed", lambda: audit.missed(task), task=task) is not None
+    try:
+        return context.send("draw", lambda: audit.draw(task, block), task=task) is not None
+    except (RpcRefused, HeaderError) as error:  # a node that serves no such header; others may draw
+        left = REACH - (newest - block)
+        context.log.error(
+            "no header for the draw", task=task, block=block, blocks_left=left, error=str(error)
+        )
+        return False

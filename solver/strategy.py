@@ -1,0 +1,42 @@
+"""How a solver behaves where it has a choice.
+
+What runs the steps, where training starts, what is served, what is answered in a game.
+The defaults are honest. Parties outside this package that behave otherwise give the same node another strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from protocol.dispute import defender
+from protocol.dispute.moves import Move
+from protocol.dispute.provider import Run
+from protocol.dispute.view import GameView
+from protocol.execution.replay import ExecutorFactory, Work, honest_executor
+from protocol.program.step import State
+from solver.catalog import Catalog
+from solver.limits import App
+from solver.server import application
+
+Start = Callable[[Work, State], State]
+AppFactory = Callable[[Catalog], App]
+Defence = Callable[[GameView, Run], Move | None]
+
+
+def honest_start(_work: Work, initial: State) -> State:
+    """The initial state that the terms name."""
+    return initial
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """`start` maps the bundle's initial state to the one that training starts from."""
+
+    executor: ExecutorFactory = honest_executor
+    start: Start = honest_start
+    app: AppFactory = application
+    defence: Defence = defender.next_move
+
+
+HONEST = Strategy()

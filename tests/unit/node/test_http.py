@@ -1,0 +1,184 @@
+"""The parties' HTTP servers: which addresses are announced, and clients that keep a connection and do nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from threading import Event, Thread
+from time import sleep
+from typing import Any
+
+import pytest
+
+from protocol.node import http_timeouts
+from protocol.node.exits import ExitCode
+from protocol.node.http import MAX_CONNECTIONS, NotPublic, bind, require_public, server, url_of
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+MIB = 1 << 20
+PATIENCE = 60.0
+"""Seconds after which a test gives up; what it waits for takes a tenth of one."""
+
+
+def test_an_ipv6_address_stands_in_brackets() -> None:
+    assert url_of("::1", 8701) == "http://[::1]:8701"
+    assert url_of("192.0.2.7", 1) == "http://192.0.2.7:1"
+    assert url_of("node.example.org", 80) == "http://node.example.org:80"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8701",
+        "http://127.8.8.8",
+        "http://0.0.0.0:8701",
+        "http://[::1]:8701",
+        "http://[::]:8701",
+        "http://[::ffff:127.0.0.1]:8701",
+        "http://localhost:8701",
+        "http://LOCALHOST",
+        "http://me.localhost/",
+        "http://[::1",
+        "node.example.org:8701",
+        "",
+    ],
+)
+def test_an_address_that_leads_strangers_nowhere_is_not_announced(url: str) -> None:
+    with pytest.raises(NotPublic, match="--here") as raised:
+        require_public(url, "--here")
+    assert raised.value.exit_code is ExitCode.HOPELESS
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://192.0.2.7:8701",
+        "https://node.example.org/assay",
+        "http://10.0.0.3:1",
+        "http://[2001:db8::1]:1",
+    ],
+)
+def test_an_address_of_another_machine_is_announced(url: str) -> None:
+    require_public(url)
+
+
+async def answers(_scope: Message, _receive: Receive, send: Send) -> None:
+    """Says hello."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
+    await send({"type": "http.response.body", "body": b"hello"})
+
+
+@contextmanager
+def served(app: App) -> Iterator[tuple[str, int]]:
+    """The server of an app; where it listens."""
+    bound = bind("127.0.0.1", 0)
+    running = server(app)
+    thread = Thread(target=running.run, kwargs={"sockets": [bound]})
+    thread.start()
+    while not running.started:
+        sleep(0.01)
+    try:
+        yield bound.getsockname()
+    finally:
+        running.should_exit = True
+        thread.join()
+        bound.close()
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections are looked at often, and ended soon."""
+    monkeypatch.setattr(http_timeouts, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(http_timeouts, "REQUEST_SECONDS", 0.1)
+    monkeypatch.setattr(http_timeouts, "READING_SECONDS", 0.1)
+
+
+def is_ended(client: socket.socket) -> bool:
+    """Wait for the other side to end the connection; what it sends is not looked at."""
+    client.settimeout(PATIENCE)
+    try:
+        while client.recv(MIB):
+            pass
+    except ConnectionResetError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+def is_cut_off(client: socket.socket) -> bool:
+    """Send a byte now and then, fewer than too many headers, until the other side ends the connection."""
+    try:
+        for _ in range(4_000):
+            client.sendall(b"a")
+            sleep(0.005)
+    except (ConnectionResetError, BrokenPipeError):
+        return True
+    return False
+
+
+def ask(place: tuple[str, int]) -> tuple[int, bytes]:
+    """One ordinary question."""
+    connection = HTTPConnection(*place, timeout=PATIENCE)
+    try:
+        connection.request("GET", "/")
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+@pytest.mark.usefixtures("hasty")
+def test_clients_that_say_nothing_do_not_keep_others_out() -> None:
+    with served(answers) as place, ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(place)) for _ in range(MAX_CONNECTIONS)]
+        assert all(is_ended(client) for client in silent)
+        assert ask(place) == (200, b"hello")
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "GET / HTTP/1.1\r\nhost: x\r\nname: ",
+        "GET / HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\nname: ",
+        "GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n",
+    ],
+    ids=["headers", "headers of a second request", "body"],
+)
+def test_a_client_that_trickles_a_request_is_let_go(begin: str) -> None:
+    with served(answers) as place, socket.create_connection(place) as client:
+        client.sendall(begin.encode())
+        assert is_cut_off(client)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_client_that_does_not_read_is_let_go() -> None:
+    sent = Event()
+
+    async def endless(_scope: Message, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(64):  # more than any buffer on the way
+            await send({"type": "http.response.body", "body": bytes(MIB), "more_body": True})
+        sent.set()
+
+    with served(endless) as place, socket.create_connection(place) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert sent.wait(PATIENCE)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_whoever_waits_for_a_slow_answer_gets_it() -> None:
+    async def slow(scope: Message, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(1)  # ten times what a client may take
+        await answers(scope, receive, send)
+
+    with served(slow) as place:
+        assert ask(place) == (200, b"hello")

@@ -1,0 +1,275 @@
+"""Shape classes of convolutions: each is tried before its first call, and who errs in one is used no more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from random import Random
+
+import pytest
+import torch
+from torch import Tensor
+
+from protocol.numerics.kernels import convolution, dispatch
+from protocol.numerics.kernels.convolution import Convolution, convolution_for
+from protocol.numerics.kernels.convolution_self_test import failure_of, operands, plain
+from protocol.numerics.kernels.convolution_shape_classes import (
+    AT_INPUT,
+    AT_WEIGHT,
+    BLOCK_PAIRS,
+    FORWARD,
+    Asked,
+    asked,
+    cases_of,
+)
+from protocol.numerics.kernels.native import variants
+from protocol.numerics.types import canonical
+from protocol.program.library import CATALOGUE
+from protocol.program.library import convolution as library
+from protocol.program.library.windows import Sliding
+
+VARIANTS = [variant for variant in variants() if variant != "amx"]  # which has no convolutions of its own
+BITS = {FORWARD: (13, 13), AT_INPUT: (13, 13), AT_WEIGHT: (20, 13)}
+SEEDS = range(40)
+
+pytestmark = pytest.mark.skipif(not VARIANTS, reason="the compiled library is not built")
+
+
+def call(
+    kind: int,
+    n: int = 2,
+    channels: tuple[int, int, int] = (1, 3, 5),
+    size: tuple[int, int] = (9, 9),
+    windows: tuple[int, ...] = (3, 3, 1, 1, 1, 1, 1, 1),
+    bits: tuple[int, int] | None = None,
+) -> Asked:
+    groups, inputs, outputs = channels
+    names = (f"{name}_{axis}" for name in ("kernel", "stride", "padding", "dilation") for axis in "yx")
+    sliding = dict(zip(names, windows, strict=True))
+    s = Sliding(**sliding)
+    x, g = (n, groups * inputs, *size), (n, groups * outputs, *s.count(*size))
+    return asked(kind, x, g, groups, sliding, bits or BITS[kind], kind == FORWARD and n % 2 == 0)
+
+
+def random_call(r: Random) -> Asked:
+    """Any windows that fit, sizes at the edges of runs and panels."""
+    while True:
+        windows = tuple(
+            r.randrange(a, b) for a, b in ((1, 6),) * 2 + ((1, 4),) * 2 + ((0, 4),) * 2 + ((1, 3),) * 2
+        )
+        size = r.choice((1, 2, 3, 5, 8, 19)), r.choice((1, 3, 4, 7, 15, 16, 17, 32, 33, 56))
+        channels = (
+            r.choice((1, 1, 2, 5)),
+            r.choice((1, 2, 3, 17, 33, 130)),
+            r.choice((1, 2, 11, 12, 13, 25, 64)),
+        )
+        kind = r.choice((FORWARD, AT_INPUT, AT_WEIGHT))
+        found = call(
+            kind,
+            r.choice((1, 2, 3, 5, 24)),
+            channels,
+            size,
+            windows,
+            (13, 20) if r.random() < 0.2 and kind == AT_WEIGHT else None,
+        )
+        if min(found.result) > 0:
+            return found
+
+
+def written_out(given: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
+    """By the library's windows and products."""
+    name = ("conv", "conv_grad_input", "conv_grad_weight")[given.kind]
+    more: dict[str, int] = {}
+    operands = (image, left) if given.kind != AT_WEIGHT else (left, image)
+    if given.kind == AT_INPUT:
+        more = {"height": given.size[0], "width": given.size[1]}
+    if given.kind == AT_WEIGHT:
+        more = {"gradient_in_windows": given.bits == (13, 20)}
+    attributes = {"groups": given.groups, **given.sliding(), **more}
+    (found,) = CATALOGUE[name].kernel(attributes)([t for t in (*operands, bias) if t is not None])
+    return canonical(found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_right_in_a_trial_are_the_plain_windows_bits(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "convolution_for", lambda *_: None)
+    for case in cases_of(random_call(Random(f"plain {seed}"))):
+        if case.pairs() > BLOCK_PAIRS:
+            continue
+        given = operands(case)
+        found = plain(case, *given)
+        assert torch.equal(found.view(torch.int32), written_out(case, *given).view(torch.int32)), case
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_case_is_of_its_own_class_and_no_larger_than_its_call(seed: int) -> None:
+    r = Random(f"classes {seed}")
+    for _ in range(20):
+        given = random_call(r)
+        for number, case in enumerate(cases_of(given)):
+            assert case.kernel == given.kernel
+            assert case.stride == given.stride
+            assert case.samples <= given.samples
+            assert case.groups <= given.groups
+            assert case.inputs <= given.inputs
+            assert case.outputs <= given.outputs
+            assert all(a <= b for a, b in zip(case.size, given.size, strict=True))
+            assert all(1 <= a <= b for a, b in zip(case.result, given.result, strict=True))
+            # what lies beside the last window is as it was
+            for axis in range(2):
+                less = given.result[axis] - case.result[axis]
+                assert given.size[axis] - case.size[axis] == less * given.stride[axis]
+            if number == 0:
+                assert cases_of(case)[0] == case
+
+
+def test_what_only_many_terms_reach_is_a_case_of_its_own() -> None:
+    def pairs(given: Asked) -> list[int]:
+        return [case.pairs() for case in cases_of(given)]
+
+    few = call(AT_WEIGHT, 8, size=(8, 8))
+    assert len(pairs(few)) == 1
+    many = call(AT_WEIGHT, 128, (1, 64, 64), (32, 32))
+    assert len(pairs(many)) == 2
+    assert pairs(many)[0] <= BLOCK_PAIRS < pairs(many)[1] < 2 * BLOCK_PAIRS
+    wide = call(AT_WEIGHT, 256, (1, 64, 64), (56, 56))
+    assert [2 * k >= 1 << 18 for k in pairs(wide)] == [False, False, True]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_instruction_set_passes_every_class(variant: str, seed: int) -> None:
+    for case in cases_of(random_call(Random(f"passes {seed}"))):
+        assert failure_of(Convolution(variant), case) is None
+
+
+@pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
+@pytest.mark.parametrize("windows", [(1, 1, 2, 2, 0, 0, 1, 1), (3, 3, 1, 1, 1, 1, 1, 1)], ids=["1x1", "3x3"])
+def test_any_number_of_panels_is_shared_by_any_number_of_threads(kind: int, windows: tuple[int, ...]) -> None:
+    """Panels that do not divide by their shares: 5 in 4, 11 in 8, 22 in 16."""
+    convolution = Convolution(VARIANTS[0])
+    for panels in range(1, 25):
+        wide = 12 * panels - 5
+        channels = (1, 3, wide) if kind != AT_INPUT else (1, wide, 3)
+        given = call(kind, 2, channels, (20, 11), windows)
+        of = operands(given)
+        expected = plain(given, *of).view(torch.int32)
+        for threads in (1, 2, 3, 4, 5, 8, 16):
+            found = canonical(convolution.run(given._replace(threads=threads), *of))
+            assert torch.equal(found.view(torch.int32), expected), (wide, threads)
+
+
+class Planted(Convolution):
+    """Right but where `errs` says so."""
+
+    def __init__(self, variant: str, errs: Callable[[Asked], bool]) -> None:
+        super().__init__(variant)
+        self.errs = errs
+
+    def run(self, call: Asked, left: Tensor, image: Tensor, bias: Tensor | None = None) -> Tensor:
+        found = super().run(call, left, image, bias)
+        if self.errs(call):
+            found.view(torch.int32).view(-1)[-1] ^= 1
+        return found
+
+
+ERRORS: dict[str, tuple[Callable[[Asked], bool], Asked, Asked]] = {
+    "strides": (lambda c: c.stride == (2, 2), call(FORWARD), call(FORWARD, windows=(3, 3, 2, 2, 1, 1, 1, 1))),
+    "groups": (lambda c: c.groups > 1, call(FORWARD), call(FORWARD, channels=(6, 3, 5))),
+    "an odd channel": (
+        lambda c: c.inputs % 2 == 1,
+        call(FORWARD, channels=(1, 64, 5)),
+        call(FORWARD, channels=(1, 65, 5)),
+    ),
+    "rows beside a panel": (
+        lambda c: c.outputs % 12 == 4,
+        call(FORWARD, channels=(1, 3, 24)),
+        call(FORWARD, channels=(1, 3, 64)),
+    ),
+    "columns beside a run": (
+        lambda c: c.result[1] % 4 == 3,
+        call(FORWARD, size=(9, 64)),
+        call(FORWARD, size=(9, 55)),
+    ),
+    "a full last panel": (
+        lambda c: c.positions() % 32 == 0,
+        call(FORWARD, 3, size=(7, 7)),
+        call(FORWARD, 128, size=(8, 8)),
+    ),
+    "between strides": (
+        lambda c: c.kind == AT_INPUT and c.stride == (2, 2),
+        call(AT_INPUT, windows=(3, 3, 1, 1, 1, 1, 1, 1)),
+        call(AT_INPUT, windows=(3, 3, 2, 2, 1, 1, 1, 1)),
+    ),
+    "an odd sample": (lambda c: c.samples % 2 == 1, call(AT_WEIGHT, 8), call(AT_WEIGHT, 9)),
+    "the next block of terms": (
+        lambda c: c.pairs() > BLOCK_PAIRS,
+        call(AT_WEIGHT, 8),
+        call(AT_WEIGHT, 128, (1, 64, 64), (32, 32)),
+    ),
+    "the gradient in the windows": (
+        lambda c: c.bits == (13, 20),
+        call(AT_WEIGHT),
+        call(AT_WEIGHT, bits=(13, 20)),
+    ),
+    "a dilation": (
+        lambda c: c.dilation == (2, 2),
+        call(AT_WEIGHT),
+        call(AT_WEIGHT, windows=(3, 3, 1, 1, 2, 2, 2, 2)),
+    ),
+}
+"""What is wrong, a call of another class, and one of that class."""
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What this process knows of trials, forgotten before and after."""
+    monkeypatch.delenv(dispatch.VARIABLE, raising=False)
+
+    def forget() -> None:
+        convolution._wrong.clear()
+        for known in (convolution._chosen, convolution._tried):
+            known.cache_clear()
+
+    forget()
+    yield
+    forget()
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_in_one_class_is_refused_there(
+    error: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    errs, other, of_the_class = ERRORS[error]
+    fastest, *rest = [v for v in VARIANTS if v != "portable"]
+    planted = Planted(fastest, errs)
+    monkeypatch.setattr(convolution, "_of", lambda v: planted if v == fastest else Convolution(v))
+    x = torch.ones(1)
+    assert convolution_for(x, other) is planted
+    with caplog.at_level(logging.WARNING):
+        for given in (of_the_class, other, of_the_class):  # one wrong bit, and it is used for nothing
+            found = convolution_for(x, given)
+            assert (found.name if found else None) == (f"convolution-{rest[0]}" if rest else None)
+    assert caplog.text.count(f"{planted.name} is not used") == 1
+    assert "wrong bits" in caplog.text
+
+
+@pytest.mark.usefixtures("fresh")
+def test_without_any_sound_one_windows_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution, "_of", lambda v: Planted(v, lambda _: True))
+    assert convolution_for(torch.ones(1), call(FORWARD)) is None
+    given = operands(call(FORWARD))
+    assert torch.equal(written_out(call(FORWARD), *given), plain(call(FORWARD), *given))
+
+
+@pytest.mark.usefixtures("fresh")
+def test_the_order_of_products_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(dispatch.VARIABLE, "float64")
+    assert convolution_for(torch.ones(1), call(FORWARD)) is None
+    monkeypatch.setenv(dispatch.VARIABLE, "int16-portable")
+    found = convolution_for(torch.ones(1), call(FORWARD))
+    assert found is not None
+    assert found.name == "convolution-portable"

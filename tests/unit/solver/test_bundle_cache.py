@@ -1,0 +1,153 @@
+"""Bundles before and after a task is won: weighed in a folder of one's own, then held."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import pytest
+
+from protocol.commitments.tensors import Tensor
+from protocol.node.home import Home
+from protocol.tasks.bundles import Bundle, BundleTooLarge, committed_terms, hold_bundle, write_bundle
+from protocol.tasks.task import Terms
+from solver.bundle_cache import Candidates, hold, weigh
+from solver.context import DISK_SHARE, Context
+from solver.settings import SolverSettings
+from tests.chain.trees import terms
+from tests.unit.solver import tiny
+
+NEVER: Any = None
+"""Chain, database, executor: nobody asks them about a bundle."""
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Context:
+    settings = SolverSettings(bundles=(tmp_path.as_uri(),))
+    home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
+    candidates.mkdir()
+    return Context(NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Path:
+    """The submitter's folder."""
+    return tmp_path / "served"
+
+
+@pytest.fixture
+def posted(served: Path) -> Terms:
+    """Terms of the tiny task."""
+    state = tiny.step_program().checkpoint(tiny.initial()).tensors
+    dataset = (Tensor.from_array("data", tiny.fixed()[0].numpy()),)
+    made = Bundle("tiny", tiny.step_program(), state, dataset, ())
+    return terms(**committed_terms(made), bundle_hash=write_bundle(made, served), bundle=served.as_uri())
+
+
+def places(context: Context, posted: Terms) -> tuple[Path, Path]:
+    """Where it is held, and where it is weighed."""
+    name = posted.bundle_hash.hex()
+    return context.home.bundles / name, context.candidates / name
+
+
+def test_what_was_weighed_is_held_without_asking_the_submitter_again(
+    context: Context, posted: Terms, served: Path
+) -> None:
+    held, weighed = places(context, posted)
+    weigh(context, posted, 60)
+    assert weighed.exists()
+    assert not held.exists()
+    rmtree(served)
+    assert hold(context, posted).name == "tiny"
+    assert (held / "manifest.json").exists()
+    assert not weighed.exists()
+    assert hold(context, posted).name == "tiny"
+
+
+def test_a_bundle_of_two_tasks_is_found_by_one_while_the_other_takes_it_over(
+    context: Context, posted: Terms, served: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, weighed = places(context, posted)
+    weigh(context, posted, 60)
+    rmtree(served)
+    looked: list[Path] = []
+
+    def interrupted(bundles: Path, *rest: Any) -> Bundle:
+        looked.append(bundles)
+        if len(looked) == 1:
+            hold(context, posted)  # the first task was won
+            assert not weighed.exists()
+        return hold_bundle(bundles, *rest)
+
+    monkeypatch.setattr("solver.bundle_cache.hold_bundle", interrupted)
+    weigh(context, posted, 60)
+    assert looked == [context.candidates, held.parent, held.parent]
+
+
+def test_a_move_that_was_cut_off_goes_on(context: Context, posted: Terms, served: Path) -> None:
+    held, weighed = places(context, posted)
+    weigh(context, posted, 60)
+    rmtree(served)
+    blob = next(path for path in (weighed / "blobs").rglob("*") if path.is_file())
+    place = held / blob.relative_to(weighed)
+    place.parent.mkdir(parents=True)
+    blob.rename(place)
+    assert hold(context, posted).name == "tiny"
+    assert not weighed.exists()
+
+
+def test_a_bundle_that_somebody_in_this_home_holds_is_weighed_there_and_never_deleted(
+    context: Context, posted: Terms
+) -> None:
+    held, weighed = places(context, posted)
+    hold(context, posted)
+    candidates = Candidates(context.candidates)
+    candidates.want(1, posted.bundle_hash)
+    weigh(context, posted, 60)
+    assert not weighed.exists()
+    candidates.drop(1)
+    assert (held / "manifest.json").exists()
+
+
+def test_a_bundle_larger_than_the_room_on_the_disk_is_not_fetched(
+    context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 2 * 300 * 4 + 4  # weights and data, and a count
+    _, weighed = places(context, posted)
+    monkeypatch.setattr(
+        "solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((size - 1) / DISK_SHARE))
+    )
+    with pytest.raises(BundleTooLarge, match=f"got {size}"):
+        weigh(context, posted, 60)
+    assert not [path for path in weighed.rglob("*") if path.is_file()]
+    monkeypatch.setattr(
+        "solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((size + 2) / DISK_SHARE))
+    )
+    weigh(context, posted, 60)
+
+
+def test_a_bundle_on_disk_is_held_whatever_room_is_left(
+    context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weigh(context, posted, 60)
+    monkeypatch.setattr("solver.context.shutil.disk_usage", lambda _: Usage(0, 0, 0))
+    assert hold(context, posted).name == "tiny"
+
+
+def test_a_folder_goes_with_the_last_task_that_wants_it(tmp_path: Path) -> None:
+    candidates = Candidates(tmp_path)
+    shared, other = bytes(32), bytes([1]) * 32
+    for task, bundle in ((1, shared), (2, shared), (3, other)):
+        (tmp_path / bundle.hex()).mkdir(exist_ok=True)
+        candidates.want(task, bundle)
+    candidates.drop(1)
+    candidates.drop(1)
+    assert (tmp_path / shared.hex()).exists()
+    candidates.drop(2)
+    assert not (tmp_path / shared.hex()).exists()
+    (tmp_path / "left").mkdir()
+    candidates.sweep()
+    assert [path.name for path in tmp_path.iterdir()] == [other.hex()]

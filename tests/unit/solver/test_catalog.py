@@ -1,0 +1,85 @@
+"""What is shown, and what is kept in memory for it."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from solver.catalog import KEPT_RESULTS, Catalog
+from solver.metrics import Metrics
+from solver.run_store import Materials, RunStore
+from tests.unit.solver import tiny
+
+
+@contextmanager
+def no_collector() -> Iterator[None]:
+    """What is freed in here is freed at once, not by a search for cycles that may be long in coming."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return Catalog(tmp_path / "bundles", Metrics())
+
+
+def records(folder: Path, count: int) -> list[RunStore]:
+    """The same run, kept as that of several tasks."""
+    tiny.trained(folder)
+    return [
+        RunStore(task, *tiny.parts(folder, tiny.database(folder))[1:])
+        for task in range(tiny.TASK, tiny.TASK + count)
+    ]
+
+
+def test_one_replay_is_kept_and_only_until_another_is_asked_for(catalog: Catalog, tmp_path: Path) -> None:
+    one, other = records(tmp_path, 2)
+    with no_collector():
+        kept = weakref.ref(catalog.replay(one))
+        assert catalog.replay(one) is kept()
+        frame = weakref.ref(catalog.replay(one).frame(1, 1))
+        assert frame() is not None
+        second = weakref.ref(catalog.replay(other))
+        assert (kept(), frame()) == (None, None)
+        catalog.forget_replay()
+        assert second() is None
+
+
+def test_a_task_that_is_over_is_shown_without_its_dataset_in_memory(catalog: Catalog, tmp_path: Path) -> None:
+    run_store = tiny.trained(tmp_path)
+    catalog.put(run_store)
+    executor = run_store.executor
+    before = list(run_store.replay().step_roots(2)), run_store.tensor(3, 0)
+    asked = []
+
+    def again() -> Materials:
+        asked.append(1)
+        return tiny.fixed(), executor
+
+    with no_collector():
+        dataset = weakref.ref(run_store.replay()._fixed[0])
+        catalog.retire(tiny.TASK, again)
+        assert dataset() is None
+    assert catalog.run_store(tiny.TASK) is run_store
+    assert run_store.tensor(3, 0) == before[1]
+    assert not asked
+    assert list(run_store.replay().step_roots(2)) == before[0]
+    assert asked
+
+
+def test_the_last_tasks_that_are_over_are_shown(catalog: Catalog, tmp_path: Path) -> None:
+    shown = records(tmp_path, KEPT_RESULTS + 2)
+    for run_store in shown:
+        catalog.put(run_store)
+        catalog.retire(run_store.task, lambda: (tiny.fixed(), shown[0].executor))
+    assert [catalog.run_store(run_store.task) for run_store in shown[:2]] == [None, None]
+    assert [catalog.run_store(run_store.task) for run_store in shown[2:]] == shown[2:]

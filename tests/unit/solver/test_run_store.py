@@ -1,0 +1,140 @@
+"""The run_store: training that is cut off and goes on, checkpoints that are damaged and computed again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from protocol.commitments import BlobStore, segment_tree, tensor_root
+from protocol.program import Interpreter
+from solver.errors import RunStoreError
+from solver.training import Training
+from tests.unit.solver import tiny
+
+
+def silent(_number: int, _state: object) -> None:
+    """No progress bar."""
+
+
+def whole_run() -> list[dict[str, torch.Tensor]]:
+    """States after every step, by the program itself."""
+    program, states = tiny.step_program(), [tiny.initial()]
+    for _ in range(tiny.SEGMENTS * tiny.STEPS):
+        states.append(program.step(states[-1], tiny.fixed(), Interpreter()))
+    return states
+
+
+def test_checkpoints_are_the_states_of_the_run(tmp_path: Path) -> None:
+    kept, states = tiny.trained(tmp_path), whole_run()
+    roots = [kept.program.state_root(state) for state in states[:: tiny.STEPS]]
+    assert kept.roots() == roots
+    assert kept.tree.root == segment_tree(roots).root
+    for number in range(tiny.SEGMENTS + 1):
+        assert torch.equal(kept.state(number)["weights"], states[number * tiny.STEPS]["weights"])
+
+
+def test_training_goes_on_after_every_cut(tmp_path: Path) -> None:
+    """A new process after each segment, and one that dies inside each segment."""
+    seen: list[int] = []
+    expected = tiny.trained(tmp_path / "other")
+    for size in range(1, tiny.SEGMENTS + 1):
+        kept = tiny.database(tmp_path)
+        training = Training(tiny.run_store(tmp_path, kept), tiny.initial)
+        assert (training.run_store.size, training.steps_done) == (size, (size - 1) * tiny.STEPS)
+
+        def dies(number: int, _state: object, due: int = size * tiny.STEPS) -> None:
+            if number == due:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            training.segment(dies)
+        assert training.run_store.size == size
+        training.segment(lambda number, _state: seen.append(number))
+        training.close()
+        kept.close()
+    assert seen == list(range(1, tiny.SEGMENTS * tiny.STEPS + 1))
+    again = tiny.run_store(tmp_path, tiny.database(tmp_path))
+    assert again.roots() == expected.roots()
+    assert Training(again, tiny.initial).done
+
+
+def test_the_initial_state_is_asked_for_once(tmp_path: Path) -> None:
+    kept = tiny.database(tmp_path)
+    Training(tiny.run_store(tmp_path, kept), tiny.initial)
+
+    def never() -> dict[str, torch.Tensor]:
+        raise AssertionError("the first checkpoint is on disk")
+
+    Training(tiny.run_store(tmp_path, kept), never)
+
+
+def blob_files(folder: Path) -> list[Path]:
+    """Every stored blob."""
+    return sorted(path for path in (folder / "blobs").rglob("*") if path.is_file())
+
+
+def test_damaged_and_deleted_checkpoints_are_computed_again(tmp_path: Path) -> None:
+    kept = tiny.trained(tmp_path)
+    last, files = kept.tensor(3, 0), blob_files(tmp_path)
+    initial = kept.checkpoint(0)
+    untouched = {tensor.data for tensor in initial.tensors}
+    for path in files:
+        if path.read_bytes() not in untouched and b"assay-checkpoint" not in path.read_bytes():
+            path.write_bytes(b"damaged")
+    kept = tiny.run_store(tmp_path, tiny.database(tmp_path))
+    assert kept.tensor(3, 0) == last
+    for number in range(1, 4):
+        assert kept.checkpoint(number).state_root == kept.roots()[number]
+    assert tiny.run_store(tmp_path, tiny.database(tmp_path)).tensor(2, 0) == kept.tensor(2, 0)
+
+
+def test_a_lost_initial_state_is_an_error_that_says_so(tmp_path: Path) -> None:
+    tiny.trained(tmp_path)
+    for path in blob_files(tmp_path):
+        path.unlink()
+    kept = tiny.run_store(tmp_path, tiny.database(tmp_path))
+    with pytest.raises(RunStoreError, match="checkpoint 0: expected the state"):
+        kept.state(2)
+
+
+def test_a_replay_gives_the_states_between_checkpoints(tmp_path: Path) -> None:
+    kept, states = tiny.trained(tmp_path), whole_run()
+    run = kept.replay()
+    for segment in range(1, tiny.SEGMENTS + 1):
+        first = (segment - 1) * tiny.STEPS
+        due = [kept.program.state_root(state) for state in states[first : first + tiny.STEPS + 1]]
+        assert list(run.step_roots(segment)) == due
+        frame = run.frame(segment, 2)
+        assert frame.value(frame.tree.size - 1) == (first + 2).to_bytes(4, "little")
+
+
+def test_no_more_is_read_than_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state may be as large as the memory; its tensors are asked for one by one."""
+    kept = tiny.trained(tmp_path)
+    read: list[bytes] = []
+    get = BlobStore.get
+
+    def noted(store: BlobStore, blob: str, *, max_bytes: int | None = None) -> bytes:
+        data = get(store, blob, max_bytes=max_bytes)
+        read.append(data)
+        return data
+
+    monkeypatch.setattr(BlobStore, "get", noted)
+    entries = kept.manifest(2)
+    assert [b"assay-checkpoint" in data for data in read] == [True]
+    read.clear()
+    assert tensor_root(kept.tensor(2, 1)) == entries[1].root
+    assert [b"assay-checkpoint" in data for data in read] == [True, False]
+    assert len(read[1]) == 4
+
+
+def test_a_damaged_manifest_is_made_anew(tmp_path: Path) -> None:
+    expected = tiny.trained(tmp_path).manifest(2)
+    first = tiny.database(tmp_path).checkpoints(tiny.TASK)[0].manifest
+    for path in blob_files(tmp_path):
+        if b"assay-checkpoint" in path.read_bytes() and path.name != first:
+            path.write_bytes(b"damaged")
+    kept = tiny.run_store(tmp_path, tiny.database(tmp_path))
+    assert kept.manifest(2) == expected

@@ -1,0 +1,282 @@
+"""Servers of bundles that lie, trickle, redirect or unpack; addresses that an operator does not allow."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from protocol.tasks.bundles import BundleRefused, BundleTooLarge, BundleUnavailable, Limits, sources
+from protocol.tasks.bundles.sources import open_source
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+class Server(ThreadingHTTPServer):
+    """Answers every request in the way that the test sets."""
+
+    daemon_threads = True
+    answer: Answer
+    asked: list[str]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        assert isinstance(self.server, Server)
+        self.server.asked.append(self.path)
+        self.close_connection = True
+        self.server.answer(self)
+
+    def log_message(self, *arguments: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as running:
+        running.asked = []
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+def reply(status: int, body: bytes, headers: dict[str, str] | None = None) -> Answer:
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(status)
+        for name, value in (headers or {}).items():
+            request.send_header(name, value)
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+
+    return answer
+
+
+def read(server: Server, limit: int = 1000, seconds: float = 10.0) -> bytes:
+    url = f"http://127.0.0.1:{server.server_port}/bundle/"
+    with closing(open_source(url, Limits(seconds=seconds))) as source:
+        return source.read("manifest.json", limit)
+
+
+def test_a_file_is_read_below_the_address(server: Server) -> None:
+    server.answer = reply(200, b"hello")
+    assert read(server) == b"hello"
+    assert server.asked == ["/bundle/manifest.json"]
+
+
+@pytest.mark.parametrize("status", [206, 301, 302, 404, 500])
+def test_any_other_answer_is_no_file(server: Server, status: int) -> None:
+    server.answer = reply(status, b"hello", {"Location": "http://127.0.0.1:1/elsewhere"})
+    with pytest.raises(BundleUnavailable, match=f"HTTP {status}"):
+        read(server)
+    assert len(server.asked) == 1, "redirects are not followed"
+
+
+def test_a_bomb_that_would_unpack_is_not_unpacked(server: Server) -> None:
+    server.answer = reply(200, gzip.compress(bytes(10_000_000)), {"Content-Encoding": "gzip"})
+    with pytest.raises(BundleUnavailable, match="gzip"):
+        read(server, limit=100_000)
+
+
+def test_an_endless_answer_is_cut_off(server: Server) -> None:
+    sent = 0
+
+    def endless(request: BaseHTTPRequestHandler) -> None:
+        nonlocal sent
+        request.send_response(200)
+        request.send_header("Connection", "close")
+        request.end_headers()
+        try:
+            while sent < 1 << 30:
+                request.wfile.write(bytes(1 << 16))
+                sent += 1 << 16
+        except OSError:
+            return
+
+    server.answer = endless
+    with pytest.raises(BundleTooLarge, match="at most 1000 bytes"):
+        read(server)
+    assert sent < 1 << 26
+
+
+def test_a_server_that_trickles_loses(server: Server) -> None:
+    def trickle(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.send_header("Connection", "close")
+        request.end_headers()
+        try:
+            for _ in range(100):
+                request.wfile.write(b"x")
+                request.wfile.flush()
+                time.sleep(0.05)
+        except OSError:
+            return
+
+    server.answer = trickle
+    started = time.monotonic()
+    with pytest.raises(BundleUnavailable, match="when the time was over"):
+        read(server, seconds=0.5)
+    assert time.monotonic() - started < 4
+
+
+def test_a_server_that_trickles_its_headers_loses(server: Server) -> None:
+    def trickle(request: BaseHTTPRequestHandler) -> None:
+        try:
+            for piece in (b"HTTP/1.1 200 OK\r\n", *(b"a: b\r\n" for _ in range(100))):
+                request.wfile.write(piece)
+                request.wfile.flush()
+                time.sleep(0.05)
+        except OSError:
+            return
+
+    server.answer = trickle
+    started = time.monotonic()
+    with pytest.raises(BundleUnavailable, match="0 bytes when the time was over"):
+        read(server, seconds=0.5)
+    assert time.monotonic() - started < 4
+
+
+def test_an_answer_cut_short_is_no_file(server: Server) -> None:
+    def short(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.send_header("Content-Length", "100")
+        request.end_headers()
+        request.wfile.write(b"only this")
+
+    server.answer = short
+    with pytest.raises(BundleUnavailable, match="RemoteProtocolError"):
+        read(server)
+
+
+def test_nobody_at_the_address() -> None:
+    with (
+        closing(open_source("http://127.0.0.1:1/", Limits())) as source,
+        pytest.raises(BundleUnavailable, match="ConnectError"),
+    ):
+        source.read("manifest.json", 10)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://10.0.0.1/bundle",
+        "http://192.168.1.5:8700/bundle",
+        "http://169.254.169.254/bundle",
+        "http://[fd00::1]/bundle",
+        "http://[::ffff:127.0.0.1]/bundle",
+        "http://0.0.0.0:8700/bundle",
+        "http://[::]:8700/bundle",
+        "http://127.0.0.1@example.org/bundle",
+        "http://[::1/bundle",
+        "http://example.org:99999/bundle",
+        "https://user:secret@example.org/bundle",
+        "https:///bundle",
+        "ftp://example.org/bundle",
+        "file:///etc",
+        "/etc",
+        "memory://bundle",
+        "s3://others/bundle",
+        "s3://mine-too/bundle",
+        "file:///srv/bundles/../../etc",
+        "file:///srv/bundles/%2e%2e/%2e%2e/etc",
+        "https://example.org/bundle?token=1",
+        "https://example.org/bundle#part",
+        "https://example.org/\x1b[2J",
+        "simplecache::file:///etc",
+        "",
+    ],
+)
+def test_addresses_that_are_not_allowed_are_refused_before_anything_is_asked(url: str) -> None:
+    limits = Limits(allowed=("file:///srv/bundles/", "s3://mine"))
+    with pytest.raises(BundleRefused, match="bundle address"):
+        open_source(url, limits)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://example.org/bundle", "http://8.8.8.8:8700/bundle", "http://[2606:4700::1111]:8700/bundle"],
+)
+def test_plain_http_on_the_internet_is_as_good_as_https(url: str) -> None:
+    open_source(url, Limits()).close()
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.1/bundle", "http://[fd00::1]:8700/bundle"])
+def test_an_operator_may_allow_its_private_network_or_ask_there_itself(url: str) -> None:
+    open_source(url, Limits(allowed=(url.removesuffix("/bundle"),))).close()
+    open_source(url, Limits(), anywhere=True).close()
+    with pytest.raises(BundleRefused, match="the address of a host"):
+        open_source("http://0.0.0.0:8700/bundle", Limits(), anywhere=True)
+
+
+def leads_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """All names lead to these addresses."""
+
+    def found(_host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port or 0)) for address in addresses]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
+def test_a_name_that_leads_into_a_private_network_is_refused(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leads_to(monkeypatch, "8.8.8.8", "127.0.0.1")
+    with closing(open_source(f"http://bundles.example:{server.server_port}/", Limits())) as source:
+        for _ in range(2):
+            with pytest.raises(BundleRefused, match=r"got 127\.0\.0\.1"):
+                source.read("manifest.json", 10)
+    assert server.asked == []
+
+
+def test_what_a_name_leads_to_is_looked_up_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = []
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        hosts.append(request.headers["Host"])
+        reply(200, b"hello")(request)
+
+    server.answer = answer
+    monkeypatch.setattr(sources, "_require_public", lambda _url, _hosts: None)  # the test's server is here
+    leads_to(monkeypatch, "127.0.0.1")
+    name = f"bundles.example:{server.server_port}"
+    with closing(open_source(f"http://{name}/bundle", Limits())) as source:
+        assert source.read("one", 10) == b"hello"
+        leads_to(monkeypatch, "10.0.0.1")
+        assert source.read("two", 10) == b"hello"
+    assert (server.asked, hosts) == (["/bundle/one", "/bundle/two"], [name, name])
+
+
+@pytest.mark.parametrize("failure", [socket.gaierror(), UnicodeError()])
+def test_a_name_that_leads_nowhere_is_an_address_without_a_bundle(
+    failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object, **__: object) -> list[tuple[object, ...]]:
+        raise failure
+
+    monkeypatch.setattr(socket, "getaddrinfo", none)
+    with (
+        closing(open_source("http://bundles.example/", Limits())) as source,
+        pytest.raises(BundleUnavailable, match=type(failure).__name__),
+    ):
+        source.read("manifest.json", 10)
+
+
+def test_an_allowed_folder_is_read_within_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / "manifest.json").write_bytes(b"12345")
+    limits = Limits(allowed=(tmp_path.as_uri(),))
+    with closing(open_source((tmp_path / "bundle").as_uri(), limits)) as source:
+        assert source.read("manifest.json", 5) == b"12345"
+        with pytest.raises(BundleTooLarge):
+            source.read("manifest.json", 4)
+        with pytest.raises(BundleUnavailable, match="FileNotFoundError"):
+            source.read("blobs/none", 4)

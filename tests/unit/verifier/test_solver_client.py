@@ -1,0 +1,192 @@
+"""The client of a solver's service against servers that are slow, wrong, too generous or no servers at all."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import time
+from hashlib import sha256
+
+import pytest
+
+from tests.unit.solver import tiny
+from tests.unit.verifier.servers import Talk, answers, serving
+from verifier.solver_client import TRIES, Shapes, SolverClient, is_address
+
+PATIENCE = 0.5
+ROOTS = [sha256(bytes([i])).digest() for i in range(tiny.SEGMENTS + 1)]
+WEIGHTS = bytes(tiny.WEIGHTS.nbytes)
+
+
+def words(url: str) -> SolverClient:
+    return SolverClient(url, tiny.TASK, Shapes(tiny.step_program(), tiny.SEGMENTS, tiny.STEPS), PATIENCE)
+
+
+def test_roots_are_cut_into_hashes() -> None:
+    with serving(answers(b"".join(ROOTS))) as server:
+        assert words(server.url).segment_roots() == ROOTS
+    assert server.targets == [f"/tasks/{tiny.TASK}/segments"]
+
+
+def test_fewer_segment_roots_are_an_answer_for_they_are_those_of_a_progress() -> None:
+    with serving(answers(b"".join(ROOTS[:2]))) as server:
+        assert words(server.url).segment_roots() == ROOTS[:2]
+
+
+def test_a_frames_path_is_sent_and_its_size_is_that_of_the_callee() -> None:
+    call = next(n for n, i in enumerate(tiny.step_program().program.instructions) if i.op.label == "call")
+    leaves = tiny.half().trace_leaves
+    with serving(answers(bytes(32 * leaves))) as server:
+        roots = words(server.url).trace_roots(2, 3, (call,))
+    assert roots == [bytes(32)] * leaves
+    assert server.targets == [f"/tasks/{tiny.TASK}/segments/2/steps/3/trace?path={call}"]
+
+
+def test_a_checkpoint_is_one_question_for_each_tensor() -> None:
+    def talk(connection: socket.socket, target: str) -> None:
+        body = WEIGHTS if target.endswith("/0") else bytes(4)
+        answers(body)(connection, target)
+
+    with serving(talk) as server:
+        assert words(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
+
+
+def trickles(connection: socket.socket, _target: str) -> None:
+    """Headers at a byte each tenth of a second, for ever."""
+    while True:
+        connection.sendall(b"h")
+        time.sleep(0.1)
+
+
+def trickles_a_body(connection: socket.socket, _target: str) -> None:
+    """A right answer, but at a byte each tenth of a second."""
+    connection.sendall(f"HTTP/1.1 200 OK\r\ncontent-length: {32 * len(ROOTS)}\r\n\r\n".encode())
+    while True:
+        connection.sendall(b"h")
+        time.sleep(0.1)
+
+
+def floods(connection: socket.socket, _target: str) -> None:
+    """A body without a length and without an end."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while True:
+        connection.sendall(bytes(65_536))
+
+
+def says_nothing(_connection: socket.socket, _target: str) -> None:
+    """Takes the question and is silent."""
+    time.sleep(3 * PATIENCE)
+
+
+HOSTILE: dict[str, Talk] = {
+    "trickled headers": trickles,
+    "trickled body": trickles_a_body,
+    "endless body": floods,
+    "silence": says_nothing,
+    "too long": answers(b"".join(ROOTS) + bytes(32)),
+    "half a root": answers(bytes(33)),
+    "shorter than announced": answers(bytes(32), length=64),
+    "a redirect": answers(b"", "302 Found", "location: http://127.0.0.1:1/"),
+    "not here": answers(bytes(32), "404 Not Found"),
+    "compressed": answers(gzip.compress(bytes(128)), "200 OK", "content-encoding: gzip"),
+    "no HTTP": lambda connection, _target: connection.sendall(b"SSH-2.0-OpenSSH\r\n"),
+    "cut off": lambda connection, _target: connection.close(),
+}
+
+
+@pytest.mark.parametrize("talk", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_answer_is_no_answer_and_comes_in_time(talk: Talk) -> None:
+    with serving(talk) as server:
+        begun = time.monotonic()
+        assert words(server.url).segment_roots() is None
+        assert time.monotonic() - begun < 4 * PATIENCE
+
+
+@pytest.mark.parametrize("length", [0, 31, 32 * tiny.STEPS, 32 * (tiny.STEPS + 2)])
+def test_step_roots_of_another_number_are_refused(length: int) -> None:
+    with serving(answers(bytes(length))) as server:
+        assert words(server.url).step_roots(1) is None
+
+
+def test_a_solver_that_wastes_time_is_not_asked_again_for_a_while() -> None:
+    with serving(says_nothing) as server:
+        asked = words(server.url)
+        for _ in range(TRIES):
+            assert asked.segment_roots() is None
+        begun = time.monotonic()
+        assert asked.step_roots(1) is None
+        assert time.monotonic() - begun < PATIENCE / 2
+        assert len(server.targets) <= TRIES
+
+
+def dawdles(connection: socket.socket, target: str) -> None:
+    """Each tensor in time, both together not."""
+    time.sleep(0.6 * PATIENCE)
+    answers(WEIGHTS if target.endswith("/0") else bytes(4))(connection, target)
+
+
+def test_a_checkpoint_has_one_patience_for_all_its_tensors() -> None:
+    with serving(dawdles) as server:
+        asked = words(server.url)
+        for _ in range(TRIES):
+            assert asked.checkpoint(1) is None
+        assert asked._resting(), "a tensor that came does not make up for one that did not"
+
+
+def test_a_checkpoint_that_is_served_fast_enough_for_its_size_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("verifier.solver_client.LEAST_RATE", 40)  # 30 seconds for the 1,204 bytes
+    with serving(dawdles) as server:
+        assert words(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
+
+
+def test_a_late_word_that_there_is_nothing_wastes_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verifier.solver_client.LEAST_RATE", 4)  # 32 seconds for the roots
+
+    def late(connection: socket.socket, target: str) -> None:
+        time.sleep(1.2 * PATIENCE)
+        answers(b"", "404 Not Found")(connection, target)
+
+    with serving(late) as server:
+        asked = words(server.url)
+        for _ in range(TRIES):
+            assert asked.segment_roots() is None
+        assert asked._resting()
+        assert len(server.targets) == TRIES
+
+
+def test_a_solver_that_has_not_got_it_is_asked_again() -> None:
+    with serving(answers(b"", "404 Not Found")) as server:
+        asked = words(server.url)
+        for _ in range(TRIES + 2):
+            assert asked.segment_roots() is None
+        assert len(server.targets) == TRIES + 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "ftp://127.0.0.1/",
+        "file:///etc/passwd",
+        "http://",
+        "http://user:secret@127.0.0.1",
+        "http://127.0.0.1/?x=",
+        "http://127.0.0.1/#",
+        "http://127.0.0.1:0",
+        "http://127.0.0.1:70000",
+        "http://127.0.0.1/\nx",
+        "http://[::1",
+        "http://" + "a" * 300,
+        "http://exämple.org",
+    ],
+)
+def test_an_address_that_is_none_is_never_asked(url: str) -> None:
+    assert not is_address(url) or url.endswith("#")
+    assert words(url).segment_roots() is None
+
+
+def test_plain_addresses_are_addresses() -> None:
+    assert is_address("http://127.0.0.1:8701")
+    assert is_address("https://solver.example.org/assay")

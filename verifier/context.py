@@ -1,0 +1,48 @@
+"""What all modules of a running verifier share: the chain client, the settings, the strategy, the tasks held."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protocol.chain.client import Client
+from protocol.chain.views import TaskView
+from protocol.node import logs
+from protocol.node.database import Identity
+from protocol.node.home import Home
+from protocol.tasks.bundles import Limits
+from verifier.database import Database
+from verifier.material import Material, Materials
+from verifier.settings import VerifierSettings
+from verifier.strategy import Strategy
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+
+@dataclass(frozen=True)
+class Context:
+    """One verifier's collaborators."""
+
+    client: Client
+    settings: VerifierSettings
+    strategy: Strategy
+    database: Database
+    materials: Materials
+    log: FilteringBoundLogger
+
+    @classmethod
+    def at(cls, home: Home, client: Client, settings: VerifierSettings, strategy: Strategy) -> Context:
+        """The context of this account on this chain, below the home folder. Raises DatabaseError."""
+        genesis, market = client.connection.genesis, client.market.address
+        name = f"{client.connection.chain_id}-{genesis[2:10]}-{client.address[2:10]}"
+        folder = home.folder("verifier", name)
+        database = Database(folder / "verifier.sqlite", Identity(genesis, market, client.address))
+        limits = Limits(allowed=settings.bundles)
+        materials = Materials(folder, home.bundles, database, strategy, limits)
+        return cls(client, settings, strategy, database, materials, logs.get("verifier"))
+
+    def material(self, view: TaskView) -> Material:
+        """What is needed to replay a task. Raises BundleError, ChainError."""
+        market = self.client.market
+        return self.materials.get(view.task, market.terms(view.task), market.endpoint_of(view.solver))

@@ -1,0 +1,213 @@
+"""What a solver says over HTTP, as `protocol.dispute.provider.Provider` and as checkpoints (solver's routes).
+
+Nothing is believed and no answer can hurt: its length is known before it is asked for and nothing beyond it is read,
+redirects and encodings are refused, and the whole exchange, headers included, ends after `patience` seconds and what
+`LEAST_RATE` allows for its bytes, be it one value or all tensors of a checkpoint. A solver that stays silent or answers
+badly `TRIES` times in a row is not asked again for a while: what it withholds is demanded on-chain. Roots are compared
+by the callers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import httpx
+
+from protocol.commitments.hashing import HASH_BYTES
+from protocol.dispute.provider import Provider
+from protocol.node import logs
+from protocol.program.program import Program
+from protocol.program.step import StepProgram
+
+LEAST_RATE = 1 << 20
+"""Bytes a second that a solver must serve beyond the patience: 1.5 GB of state in 25 minutes."""
+TRIES = 2
+REST_SECONDS = 60.0
+MAX_URL = 256
+
+
+class CheckpointProvider(Provider, Protocol):
+    """`Provider`, and the states at the ends of segments."""
+
+    def checkpoint(self, number: int) -> Sequence[bytes] | None:
+        """Canonical bytes of the tensors of checkpoint `number` (0 … K), each of its due length."""
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The due sizes of a task's answers: they follow from its program and terms alone."""
+
+    program: StepProgram
+    segments: int
+    segment_steps: int
+
+    def frame(self, path: tuple[int, ...]) -> Program:
+        """The program that runs in the frame at `path`. Only paths of the game are asked for, so there is one."""
+        program = self.program.program
+        for n in path:
+            program = program.callee(n)
+        return program
+
+
+class SolverClient:
+    """One solver's words about one task. Any thread may ask."""
+
+    def __init__(self, url: str, task: int, shapes: Shapes, patience: float) -> None:
+        self._base = f"{url.rstrip('/')}/tasks/{task}" if is_address(url) else None
+        self._shapes = shapes
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._rests_until = 0.0
+        self._log = logs.get("verifier.solver_client").bind(task=task)
+
+    def segment_roots(self) -> Sequence[bytes] | None:
+        """State roots r_0, r_1, … of the latest commitment: at most K + 1."""
+        return self._roots("segments", self._shapes.segments + 1, shorter=True)
+
+    def step_roots(self, segment: int) -> Sequence[bytes] | None:
+        """State roots s_0 … s_C of a segment."""
+        return self._roots(f"segments/{segment}/steps", self._shapes.segment_steps + 1)
+
+    def tensor_roots(self, segment: int, step: int) -> Sequence[bytes] | None:
+        """Tensor roots of a state."""
+        return self._roots(f"segments/{segment}/steps/{step}/state", len(self._shapes.program.state))
+
+    def trace_roots(self, segment: int, step: int, path: tuple[int, ...]) -> Sequence[bytes] | None:
+        """Value roots of a frame."""
+        count = self._shapes.frame(path).trace_leaves
+        return self._roots(f"segments/{segment}/steps/{step}/trace", count, path)
+
+    def value(self, segment: int, step: int, path: tuple[int, ...], leaf: int) -> bytes | None:
+        """Canonical bytes of a value."""
+        due = self._shapes.frame(path).leaf_type(leaf).nbytes
+        return self._get(f"segments/{segment}/steps/{step}/values/{leaf}", due, path)
+
+    def checkpoint(self, number: int) -> Sequence[bytes] | None:
+        """Canonical bytes of a checkpoint's tensors."""
+        types = enumerate(self._shapes.program.state_types)
+        return self._ask([(f"checkpoints/{number}/tensors/{k}", type_.nbytes) for k, type_ in types])
+
+    def _roots(
+        self, where: str, count: int, path: tuple[int, ...] = (), shorter: bool = False
+    ) -> list[bytes] | None:
+        data = self._get(where, count * HASH_BYTES, path, shorter)
+        if data is None or len(data) % HASH_BYTES:
+            return None
+        return [data[at : at + HASH_BYTES] for at in range(0, len(data), HASH_BYTES)]
+
+    def _get(self, where: str, due: int, path: tuple[int, ...] = (), shorter: bool = False) -> bytes | None:
+        """Exactly `due` bytes (`shorter`: up to `due`), or None."""
+        found = self._ask([(where, due)], path, shorter)
+        return None if found is None else found[0]
+
+    def _ask(
+        self, questions: Sequence[tuple[str, int]], path: tuple[int, ...] = (), shorter: bool = False
+    ) -> list[bytes] | None:
+        """The answers, each of its due bytes (`shorter`: up to them), all within one patience; else None."""
+        if self._base is None or self._resting():
+            return None
+        parameters = {"path": ",".join(map(str, path))} if path else {}
+        urls = [(f"{self._base}/{where}", due) for where, due in questions]
+        begun = time.monotonic()
+        try:
+            found = asyncio.run(_fetch(urls, parameters, self._patience, shorter))
+        except (httpx.HTTPError, httpx.InvalidURL, Refused, TimeoutError) as error:
+            self._failed(questions[0][0], error, time.monotonic() - begun)
+            return None
+        with self._lock:
+            self._failures = 0
+        return found
+
+    def _resting(self) -> bool:
+        with self._lock:
+            return time.monotonic() < self._rests_until
+
+    def _failed(self, where: str, error: Exception, seconds: float) -> None:
+        self._log.info("no answer", question=where, reason=str(error) or type(error).__name__)
+        if isinstance(error, NotServed) and seconds < self._patience:
+            return
+        with self._lock:
+            self._failures += 1
+            if self._failures >= TRIES:
+                # At least as long as it held up the caller: whoever trickles does not get all of its time.
+                self._failures, self._rests_until = 0, time.monotonic() + max(REST_SECONDS, seconds)
+
+
+class Refused(Exception):
+    """An answer that no honest solver gives."""
+
+
+class NotServed(Refused):
+    """A quick answer without data: "not here" or "ask later"."""
+
+
+def is_address(url: str) -> bool:
+    """Whether a string that a stranger announced is an HTTP address with nothing but host, port and path."""
+    if not 0 < len(url) <= MAX_URL or not url.isascii() or not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    plain = not (parts.query or parts.fragment or "@" in parts.netloc) and port != 0
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and plain
+
+
+async def _fetch(
+    questions: Sequence[tuple[str, int]], parameters: dict[str, str], patience: float, shorter: bool
+) -> list[bytes]:
+    """The bodies at some URLs, each of its number of bytes (`shorter`: at most).
+
+    The time limit covers connecting, headers and bodies. There is one patience for all of them, and what has come never
+    falls behind `LEAST_RATE` by more.
+    """
+    # A client each time: asyncio.run ends its loop, and connections belong to a loop.
+    client = httpx.AsyncClient(
+        timeout=None,  # one limit below, over everything
+        follow_redirects=False,
+        trust_env=False,
+        verify=_tls(),
+        headers={"accept-encoding": "identity"},
+    )
+    end = asyncio.get_running_loop().time() + patience
+    found = []
+    async with asyncio.timeout_at(end) as limit, client:
+        for url, due in questions:
+            end += due / LEAST_RATE
+            limit.reschedule(end)
+            found.append(await _body(client, url, parameters, due, shorter))
+    return found
+
+
+async def _body(
+    client: httpx.AsyncClient, url: str, parameters: dict[str, str], due: int, shorter: bool
+) -> bytes:
+    async with client.stream("GET", url, params=parameters) as answer:
+        if answer.status_code != 200:
+            raise NotServed(f"status {answer.status_code}")
+        if answer.headers.get("content-encoding", "identity") != "identity":
+            raise Refused("an encoding that was not asked for")
+        data = bytearray()
+        async for piece in answer.aiter_raw():
+            data += piece
+            if len(data) > due:
+                raise Refused(f"expected at most {due} bytes, got more")
+        if len(data) < due and not shorter:
+            raise Refused(f"expected {due} bytes, got {len(data)}")
+        return bytes(data)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """The system's certificates: loading them takes longer than a question."""
+    return ssl.create_default_context()

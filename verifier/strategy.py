@@ -1,0 +1,41 @@
+"""How a verifier behaves where it has a choice: what replays the steps, whom it asks, which move it makes.
+
+The defaults are honest. Parties outside this package that behave otherwise give the same node another strategy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from protocol.dispute import challenger
+from protocol.dispute.moves import Move
+from protocol.dispute.provider import Provider, Run
+from protocol.dispute.revealed import Revealed
+from protocol.dispute.view import GameView
+from protocol.execution.replay import ExecutorFactory, honest_executor
+from protocol.program.step import StepProgram
+from protocol.tasks.task import Terms
+from verifier.solver_client import CheckpointProvider, Shapes, SolverClient
+
+ProviderFactory = Callable[[str, int, StepProgram, Terms], CheckpointProvider]
+"""From the address that the solver announced, the task, its program and its terms."""
+Challenger = Callable[[GameView, Run, Revealed, Provider], Move | None]
+
+
+def over_http(url: str, task: int, program: StepProgram, terms: Terms) -> CheckpointProvider:
+    """The solver's own HTTP service. A question may take a fifth of the challenger's clock: two fit into a move."""
+    patience = min(30.0, max(1.0, terms.challenger_clock / 5))
+    return SolverClient(url, task, Shapes(program, terms.segments, terms.segment_steps), patience)
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """The collaborators of a node."""
+
+    executor: ExecutorFactory = honest_executor
+    provider: ProviderFactory = over_http
+    challenger: Challenger = challenger.next_move
+
+
+HONEST = Strategy()
