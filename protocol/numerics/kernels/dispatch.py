@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 
 import torch
 
+from protocol.errors import AssayError
 from protocol.numerics.cuda.product import CudaIntMM, TritonInt8
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.compiled import int8_amx, int16
@@ -46,7 +47,7 @@ FUNCTIONS = ("fused-avx512vnni", "fused-avx2", "fused-baseline", "fused-triton")
 _log = logging.getLogger("assay.numerics")
 
 
-class NoKernel(RuntimeError):
+class NoKernel(AssayError, RuntimeError):
     """No kernel that is allowed on this machine gives the right bits; nothing may be computed here."""
 
 
@@ -76,8 +77,9 @@ def first_sound(
             return kernel
         reasons.append(f"{kernel.name}: {wrong}")
     raise NoKernel(
-        f"expected one product kernel with exact bits on {device}, got none ({'; '.join(reasons)}); "
-        f"widen {VARIABLE}, use another torch build or another machine"
+        expected=f"one product kernel with exact bits on {device}",
+        got=f"none ({'; '.join(reasons)})",
+        remedy=f"widen {VARIABLE}, use another torch build or another machine",
     )
 
 
