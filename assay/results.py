@@ -16,13 +16,11 @@ from protocol.chain.views import TaskStatus
 from protocol.commitments import state_root, tensor_root
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
+from protocol.node.http_client import LEAST_RATE
 from protocol.numerics.types import DType
 from protocol.program.step import StepProgram, metrics
 from protocol.tasks.bundles import BundleError, BundleRefused, Limits, hold_bundle
 from protocol.tasks.bundles.sources import open_source
-
-LEAST_RATE = 1 << 20
-"""Bytes a second that a solver must manage to send."""
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,14 @@ from fastapi import HTTPException, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from protocol.commitments import CHUNK
+from protocol.node.http_client import LEAST_RATE
 from solver.admission import Budget
 from solver.limits import Message, Receive, Send
 from solver.run_store import RunStore
 
 PIECE = 1 << 20  # bytes sent at a time
-LEAST_RATE = 1 << 20
-"""Bytes a second that a client must read over a whole answer, START_SECONDS apart: as many as the verifier and `assay
-result` wait for. Whoever is slower keeps memory from the others.
-"""
 START_SECONDS = 60.0
+"""Beside what LEAST_RATE allows for an answer's bytes."""
 
 TaskId = Annotated[int, Path(ge=1, lt=1 << 63)]
 Number = Annotated[int, Path(ge=0, lt=1 << 32)]

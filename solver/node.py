@@ -6,18 +6,17 @@ and trains; the HTTP service has threads of its own.
 
 from __future__ import annotations
 
-import time
-
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
-from protocol.chain.errors import NotMined, Reverted, RpcError, UnstableChain
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import BlobStore
 from protocol.errors import ExitCode
-from protocol.node.database import Identity
 from protocol.node.home import Home
 from protocol.node.http import require_public
+from protocol.node.party.data import data_folder, open_database
+from protocol.node.party.node import AWAY, Node
 from protocol.node.stopping import Stop
 from protocol.tasks.bundles import BundleError
 from solver import gpu, settlement
@@ -35,8 +34,11 @@ from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
 
 
-class SolverNode:
+class SolverNode(Node):
     """A solver on one chain from one account. `run` returns the process's exit code."""
+
+    WAITS_FOR = (*AWAY, Reverted)
+    """A node a block behind the last one does not have what that one showed: a block, or a task (it reverts)."""
 
     def __init__(
         self,
@@ -48,21 +50,20 @@ class SolverNode:
         stop: Stop | None = None,
         progress: Progress | None = None,
     ) -> None:
-        genesis, market = client.connection.genesis, client.market.address
-        folder = home.folder("solver", f"{client.connection.chain_id}-{genesis[2:10]}-{client.address[2:10]}")
+        folder = data_folder(home, "solver", client)
         metrics = Metrics()
         self.context = Context(
             client,
             settings,
             strategy,
             home,
-            Database(folder / "solver.sqlite", Identity(genesis, market, client.address)),
+            open_database(Database, home, client),
             BlobStore(folder / "blobs"),
             Catalog(home.bundles, metrics),
             metrics,
             home.folder("solver", folder.name, "candidates"),
         )
-        self._stop = stop or Stop()
+        super().__init__(settings, self.context.log, stop)
         self._progress = progress or Progress(bar=False)
         self._auction = Auction(self.context)
         self._defence = Defence(self.context)
@@ -106,30 +107,8 @@ class SolverNode:
         context.catalog.ready = True
         context.log.info("ready", account=context.client.address, url=url)
 
-    def _loop(self, once: bool) -> ExitCode:
-        context = self.context
-        failing: float | None = None
-        while True:
-            try:
-                worked = self._tick()
-                failing = None
-            # A node a block behind the last one does not have what that one showed: a block, or a task (it reverts).
-            except (RpcError, Reverted, NotMined, UnstableChain) as error:
-                now = time.monotonic()
-                # Counted from the first failure and not from the last success: a segment may take hours.
-                failing = now if failing is None else failing
-                if now - failing > context.settings.patience:
-                    raise
-                context.log.warning("waiting for the chain", error=str(error))
-                worked = False
-            done = self._outcome(once)
-            if done is not None:
-                return done
-            if self._stop.asked and not worked:
-                context.log.warning("stopped", tasks_at_stake=sorted(self._assignments))
-                return ExitCode.INTERRUPTED
-            if not worked:
-                self._stop.wait(context.settings.poll)
+    def _at_stake(self) -> dict[str, object]:
+        return {"tasks_at_stake": sorted(self._assignments)}
 
     def _tick(self) -> bool:
         """One round; True if there is more to do at once. Once asked to stop, only what cannot wait is done."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from protocol.execution.replay import Executor, HonestExecutor, Work
+from protocol.execution.replay import Executor, HonestExecutor, OnStep, Work
 from protocol.execution.workers import TooLittleMemory, WorkerLost, Workers
 from protocol.execution.workers.memory import available, fitting, needed
 from protocol.node.logs import get
@@ -18,7 +18,7 @@ from protocol.program.parallel.units import units
 from protocol.program.step import State
 from protocol.tasks.task import Terms
 from solver.context import Context
-from solver.training import Alone, OnStep, Runner
+from solver.training import Alone, Runner
 
 ATTEMPTS = 2
 """To train one segment with workers."""

@@ -18,9 +18,9 @@ from protocol.dispute.openings import open_leaf
 from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView, Phase
 from protocol.node import logs
+from protocol.node.party.funds import require_free
 from protocol.tasks.task import least_clock
 from verifier.database import COMMITTING, Accusation, Database
-from verifier.funds import require_free
 from verifier.material import Material
 from verifier.strategy import Challenger
 

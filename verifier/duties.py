@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from protocol.chain.header import HISTORY
 from protocol.chain.views import Duty, TaskStatus, TaskView
 from protocol.tasks.task import Terms
 
 GRACE = 5
 """Seconds in which somebody with more interest in it may make a call first: a reverted call costs gas."""
-HISTORY = 8_191
-"""Blocks whose hash the chain still proves (EIP-2935)."""
 
 
 class Action(StrEnum):

@@ -60,6 +60,13 @@ def _is_of_this_machine(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
+def free_port(host: str) -> int:
+    """A port of `host` that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
 def bind(host: str, port: int) -> socket.socket:
     """A socket to serve on; port 0: any free one. Raises PortTaken."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)

@@ -9,7 +9,7 @@ import pytest
 
 from protocol.chain.views import NOBODY, Duty, TaskStatus, TaskView
 from protocol.tasks.task import Terms
-from verifier.duties import GRACE, HISTORY, Action, Sight, action, open_segments, own_duties
+from verifier.duties import GRACE, Action, Sight, action, open_segments, own_duties
 
 ME, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 NOW = 10_000
@@ -88,8 +88,8 @@ LONG_OVER: dict[str, Any] = {"challenge_until": NOW - GRACE - 1}
         (sight(TaskStatus.TRAINING, train_until=NOW - GRACE - 1, open_games=1), None),
         (sight(block=BLOCK - 1), None),
         (sight(block=BLOCK), Action.DRAW),
-        (sight(block=BLOCK + HISTORY - 1), Action.DRAW),
-        (sight(block=BLOCK + HISTORY), Action.MISSED),
+        (sight(block=BLOCK + 8_190), Action.DRAW),
+        (sight(block=BLOCK + 8_191), Action.MISSED),
         (sight(**OVER, lost=True), None),
         (sight(**LONG_OVER, lost=True), Action.VOID),
         (sight(**DRAWN), None),
