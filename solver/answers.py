@@ -36,7 +36,7 @@ def missing(what: str) -> HTTPException:
     return HTTPException(404, f"{what}: not here")
 
 
-class Held(StreamingResponse):
+class BudgetedResponse(StreamingResponse):
     """Bytes that count against a budget until they are sent, or their client is gone or too slow. Raises Busy."""
 
     def __init__(self, data: bytes, budget: Budget) -> None:
@@ -64,12 +64,12 @@ def binary(data: bytes, budget: Budget, chunks: str = "") -> Response:
         if not lo < hi <= count:
             raise HTTPException(416, f"expected chunks inside 0:{count}, got {chunks}")
         data = data[lo * CHUNK : hi * CHUNK]
-    return Held(data, budget)
+    return BudgetedResponse(data, budget)
 
 
 def hashes(roots: Sequence[bytes], budget: Budget) -> Response:
     """32-byte roots side by side."""
-    return Held(b"".join(roots), budget)
+    return BudgetedResponse(b"".join(roots), budget)
 
 
 def manifest(run_store: RunStore, number: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The running solver: one loop that defends first, then tends what is submitted, looks for work, and trains.
+"""The running solver: one loop that defends first, then works on what it has won, looks for work, and trains.
 
 Nothing here decides a move, a price or a number: that is `Strategy`, `bidding` and the program. The main thread sends
 and trains; the HTTP service has threads of its own.
@@ -98,9 +98,9 @@ class SolverNode(Node):
         over = [row.task for row in rows if row.stage is Stage.OVER][-KEPT_RESULTS:]
         for row in rows:
             if row.stage in (Stage.TRAINING, Stage.SUBMITTED):
-                self._engage(row.task)
+                self._take_up(row.task)
             elif row.task in over:
-                self._show(row.task)
+                self._serve_result(row.task)
         self._fund()
         if context.client.market.endpoint_of(context.client.address) != url:
             context.count("announce", context.client.market.announce(url), url=url)
@@ -115,7 +115,7 @@ class SolverNode(Node):
         context = self.context
         worked = self._defence.tick()
         for task in list(self._assignments):
-            worked = self._tend(task) or worked
+            worked = self._work_on(task) or worked
         if not self._stop.asked:
             training = any(self._stage(task) is Stage.TRAINING for task in self._assignments)
             self._auction.tick(take=not training and self._is_sound())
@@ -123,11 +123,11 @@ class SolverNode(Node):
         context.metrics.count_tasks([row.stage for row in rows])
         for row in rows:
             if row.stage is Stage.TRAINING and row.task not in {*self._assignments, *self._refused}:
-                self._engage(row.task)
+                self._take_up(row.task)
                 worked = True
         return worked
 
-    def _tend(self, task: int) -> bool:
+    def _work_on(self, task: int) -> bool:
         """The next piece of work on a task that was won; True if there was one."""
         assignment = self._assignments[task]
         view = self.context.client.market.task(task)
@@ -150,13 +150,13 @@ class SolverNode(Node):
         row = self.context.database.task(task)
         return None if row is None else row.stage
 
-    def _engage(self, task: int) -> None:
+    def _take_up(self, task: int) -> None:
         try:
             self._assignments[task] = Assignment(self.context, task, self._progress)
         except BundleError as error:
             raise SolverError(f"task {task}: its bundle is lost: {error}") from error
 
-    def _show(self, task: int) -> None:
+    def _serve_result(self, task: int) -> None:
         """Serve the result of a task that was over when this process began."""
         try:
             Assignment(self.context, task, self._progress).retire()

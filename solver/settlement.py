@@ -13,7 +13,7 @@ from protocol.node.party.funds import withdraw_above
 from solver.context import Context
 
 
-def tend(context: Context, view: TaskView) -> bool:
+def advance(context: Context, view: TaskView) -> bool:
     """Do what is due on a submitted task now; True if something was sent."""
     market, audit, task = context.client.market, context.client.audit, view.task
     undrawn = audit.drawn_at(task) == 0

@@ -25,7 +25,7 @@ class Runner(Protocol):
         """Give back what it holds."""
 
 
-class Alone:
+class LocalRunner:
     """This process computes every step."""
 
     def __init__(self, executor: Executor) -> None:
@@ -55,7 +55,7 @@ class Training:
         runner: Runner | None = None,
     ) -> None:
         self.run_store = run_store
-        self._runner = runner or Alone(run_store.executor)
+        self._runner = runner or LocalRunner(run_store.executor)
         if run_store.size == 0:
             run_store.append(initial())
         self._trained = run_store.size - 1

@@ -148,7 +148,7 @@ class Challenge:
             program = self._material.work.program.program
             self._reader = GameReader(self._client.game, game, program, self._first)
         view = self._reader.view()
-        self._reader.tell(self._revealed)
+        self._reader.reveal_to(self._revealed)
         if view.phase is Phase.CLOSED:
             self._end(view)
         elif self._client.market.task(self._task).status.is_over:

@@ -1,4 +1,4 @@
-"""What all modules of a running verifier share: the chain client, the settings, the strategy, the tasks held."""
+"""What all modules of a running verifier share: the chain client, the settings, the strategy, the tasks in memory."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from protocol.node.stopping import Stop
 from verifier import auditing, keeper
 from verifier.challenging import Challenge
 from verifier.context import Context
-from verifier.duties import Sight, action
+from verifier.duties import Observation, action
 from verifier.jobs import Jobs
 from verifier.registration import ensure_registered
 from verifier.settings import VerifierSettings
@@ -95,15 +95,15 @@ class VerifierNode(Node):
         context = self.context
         block = context.client.connection.block()
         alive = self._play()
-        sights = []
+        observed = []
         for view in self._open_tasks():
             if view.status.is_over:
                 self._over(view)
             elif not self._stop.asked:
                 alive += 1
-                sights.append(keeper.see(context, view, block.time, block.number))
-                self._tend(sights[-1])
-        for key, job in auditing.replays(context, sights):
+                observed.append(keeper.observe(context, view, block.time, block.number))
+                self._offer_actions(observed[-1])
+        for key, job in auditing.replays(context, observed):
             if self._replays.full:
                 break
             self._replays.offer(key, job)
@@ -123,13 +123,15 @@ class VerifierNode(Node):
         numbers = [n for n in (chosen or range(1, newest + 1)) if n <= newest and n not in finished]
         return [market.task(number) for number in numbers]
 
-    def _tend(self, sight: Sight) -> None:
+    def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
-        for key, job in auditing.attestations(self.context, sight):
+        for key, job in auditing.attestations(self.context, seen):
             self._sends.offer(key, job)
-        what = action(sight)
+        what = action(seen)
         if what is not None:
-            self._sends.offer(f"{what} {sight.view.task}", partial(keeper.do, self.context, sight.view, what))
+            self._sends.offer(
+                f"{what} {seen.view.task}", partial(keeper.perform, self.context, seen.view, what)
+            )
 
     def _over(self, view: TaskView) -> None:
         """Forget a task once its accusation, if any, is over too."""

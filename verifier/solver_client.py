@@ -1,4 +1,4 @@
-"""What a solver says over HTTP, as `protocol.dispute.provider.Provider` and as checkpoints (solver's routes).
+"""What a solver serves over HTTP, as `protocol.dispute.provider.Provider` and as checkpoints (solver's routes).
 
 Nothing is believed and no answer can hurt: its length is known before it is asked for and nothing beyond it is read,
 redirects and encodings are refused, and the whole exchange, headers included, ends after `patience` seconds and what
@@ -57,7 +57,7 @@ class Shapes:
 
 
 class SolverClient:
-    """One solver's words about one task. Any thread may ask."""
+    """What one solver serves of one task. Any thread may ask."""
 
     def __init__(self, url: str, task: int, shapes: Shapes, patience: float) -> None:
         self._base = f"{url.rstrip('/')}/tasks/{task}" if is_address(url) else None
@@ -116,11 +116,11 @@ class SolverClient:
             return None
         parameters = {"path": ",".join(map(str, path))} if path else {}
         urls = [(f"{self._base}/{where}", due) for where, due in questions]
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             found = asyncio.run(_fetch(urls, parameters, self._patience, shorter))
         except (httpx.HTTPError, httpx.InvalidURL, BadAnswer, TimeoutError) as error:
-            self._failed(questions[0][0], error, time.monotonic() - begun)
+            self._failed(questions[0][0], error, time.monotonic() - started)
             return None
         with self._lock:
             self._failures = 0

@@ -86,7 +86,7 @@ def server(app: Any) -> uvicorn.Server:
     """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop."""
     import uvicorn
 
-    from protocol.node.http_timeouts import ImpatientProtocol
+    from protocol.node.http_timeouts import TimedProtocol
 
     return uvicorn.Server(
         uvicorn.Config(
@@ -97,7 +97,7 @@ def server(app: Any) -> uvicorn.Server:
             timeout_keep_alive=5,
             timeout_graceful_shutdown=5,
             h11_max_incomplete_event_size=MAX_HEADERS,
-            http=ImpatientProtocol,
+            http=TimedProtocol,
             ws="none",
             lifespan="off",
         )
