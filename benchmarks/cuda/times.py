@@ -34,7 +34,7 @@ SHAPES = (
 PAIRS = ((13, 13), (20, 13), (20, 20))
 ROUNDS, STEP_ROUNDS = 15, 31
 SIZE, GOAL = "11M", "0.35x"
-"""design.md section 7: exact step / plain float32 (`highest`) step on an H200."""
+"""Exact step / plain float32 (`highest`) step on an H200."""
 
 
 def rows() -> list[Row]:
