@@ -97,13 +97,6 @@ def test_a_step_that_cannot_be_recorded_says_so_once(caplog: pytest.LogCaptureFi
     ]
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("graph", [False, True])
-def test_a_step_on_cuda(cuda: torch.device, graph: bool, caplog: pytest.LogCaptureFixture) -> None:
-    assert same(run(DeviceExecutor(work(), cuda, graph=graph)))
-    assert not caplog.records
-
-
 @pytest.mark.parametrize(("command", "options"), [("solver", ["run"]), ("verifier", ["watch"])])
 def test_the_commands_refuse_a_device_that_is_not_there(
     command: str, options: list[str], tmp_path: Path
