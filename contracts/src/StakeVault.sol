@@ -144,6 +144,11 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IStakeVault
+    function modules() external view returns (address[3] memory) {
+        return _modules;
+    }
+
+    /// @inheritdoc IStakeVault
     function token() external view returns (address) {
         return address(TOKEN);
     }
