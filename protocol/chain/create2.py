@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import rlp
+import rlp  # type: ignore[import-untyped]
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
