@@ -23,6 +23,7 @@ from protocol.capture.errors import CaptureError, Problem
 from protocol.capture.roles import Roles
 from protocol.capture.sources import source_of
 from protocol.capture.views import View
+from protocol.errors import InternalError
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.errors import ProgramError
@@ -54,8 +55,10 @@ REMEDIES = dict.fromkeys(
 )
 
 
-class Unsupported(Exception):
+class Unsupported(InternalError):
     """Raised by a rule: this use of the operation has no exact form here. `remedy` says what to do instead."""
+
+    remedy: str
 
     def __init__(self, what: str, remedy: str = DEFAULT_REMEDY) -> None:
         super().__init__(what)
