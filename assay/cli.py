@@ -58,21 +58,38 @@ def deploy(
     parameters: Annotated[
         str | None, typer.Option(help="devnet, recommended or a TOML file; else as fits the chain.")
     ] = None,
+    salt: Annotated[str, typer.Option(help="Any text: other contracts of the same arguments.")] = "",
+    check: Annotated[bool, typer.Option("--check", help="Only compare a deployment's code.")] = False,
     rpc: RpcOption = None,
     account: AccountOption = None,
     dev_account: DevAccountOption = None,
     password_file: PasswordOption = None,
+    deployment: DeploymentOption = None,
     home: HomeOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Deploy the contracts and write the deployment file. On a development chain, give out test tokens."""
+    """Deploy the contracts and write the deployment file. On a development chain, give out test tokens.
+
+    Their addresses are known before (--dry-run); what is there already is not made again.
+    """
     from assay import commands
 
     with reported():
         name = chosen_account(account, dev_account)
-        context = desk_of("deploy", home, as_json, rpc=rpc, account=name, password_file=password_file)
-        commands.deploy_contracts(context, token, parameters, dry_run)
+        context = desk_of(
+            "deploy",
+            home,
+            as_json,
+            rpc=rpc,
+            account=name,
+            password_file=password_file,
+            deployment=deployment,
+        )
+        if check:
+            commands.check_contracts(context)
+        else:
+            commands.deploy_contracts(context, token, parameters, dry_run, salt)
 
 
 @app.command()
