@@ -12,7 +12,7 @@ import torch
 
 from protocol.capture.lowering.checks import Unsupported
 from protocol.capture.lowering.context import Lowering, Scalar
-from protocol.capture.lowering.ops.operands import binary, shaped
+from protocol.capture.lowering.ops.operands import binary, require_f32, shaped
 from protocol.capture.lowering.rules import lowers
 from protocol.capture.lowering.views import View
 from protocol.numerics.types import DType
@@ -25,7 +25,7 @@ aten = torch.ops.aten
 Indices = Sequence[View | None]
 DUPLICATES = "add up with index_add, scatter_add or index_put(accumulate=True), or choose with torch.where"
 LARGEST = 2**31
-"""Flat indices are i32."""
+"""Flat indices are i32, so an indexed tensor has fewer elements than this."""
 
 
 @lowers(aten.index.Tensor)
@@ -229,8 +229,7 @@ def _flat_index(lowering: Lowering, shape: Shape, axis: int, chosen: View) -> Va
 
 def _added(lowering: Lowering, table: Value, row: Value, rows: int) -> Value:
     """Rows of an f32 table added up by index."""
-    if table.dtype is not DType.F32:
-        raise Unsupported(f"on {table.dtype.name.lower()}", "convert with .float() first")
+    require_f32(View.of(table))
     return lowering.call(embedding.embedding_grad, table, row, rows=rows)
 
 

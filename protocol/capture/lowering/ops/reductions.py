@@ -217,7 +217,7 @@ def _sum(lowering: Lowering, x: View, axes: Axes) -> Value:
 
 
 def _count(lowering: Lowering, x: View, axes: Axes) -> Value:
-    """i32 [kept elements], 1]: the exact sum of integers or bools, modulo 2^32."""
+    """i32 [kept elements, 1]: the exact sum of integers or bools, modulo 2^32."""
     b = lowering.builder
     if x.dtype is DType.F32:
         raise Unsupported("from float32 to an integer", "sum first, then convert")
