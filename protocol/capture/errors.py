@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from protocol.errors import AssayError
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -20,7 +22,7 @@ class Problem:
         return f"  - {self.what}{place}\n      {self.remedy}"
 
 
-class CaptureError(ValueError):
+class CaptureError(AssayError, ValueError):
     """The step cannot be captured. `problems` holds every reason that was found, with its remedy."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:

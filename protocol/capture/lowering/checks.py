@@ -10,6 +10,7 @@ import torch
 
 from protocol.capture.errors import Problem
 from protocol.capture.tracing.sources import source_of
+from protocol.errors import InternalError
 from protocol.numerics.types import DType
 
 DEFAULT_REMEDY = (
@@ -25,8 +26,10 @@ REMEDIES = dict.fromkeys(
 """The remedy for operations without a rule, by name; `DEFAULT_REMEDY` for those that are not listed."""
 
 
-class Unsupported(Exception):
+class Unsupported(InternalError):
     """Raised by a rule: this use of the operation has no exact form. `remedy` says what the submitter can do."""
+
+    remedy: str
 
     def __init__(self, what: str, remedy: str = DEFAULT_REMEDY) -> None:
         super().__init__(what)

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, mul, sqrt, sub
-from protocol.numerics.kernels.fused import fused_for
+from protocol.numerics.elementwise import sqrt
+from protocol.numerics.kernels.fused_dispatch import fused_for
+from protocol.numerics.operations import add, div, mul, sub
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define

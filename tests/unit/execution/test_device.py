@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import torch
 
+from protocol.errors import ExitCode
 from protocol.execution.device import DeviceError, DeviceExecutor, device_of, executor_on
 from protocol.execution.replay import Executor, HonestExecutor, Work
-from protocol.node.exits import ExitCode
 from tests.unit.solver import tiny
 
 CPU = torch.device("cpu")
@@ -95,13 +95,6 @@ def test_a_step_that_cannot_be_recorded_says_so_once(caplog: pytest.LogCaptureFi
         "the step is not recorded as a CUDA graph, its kernels start one by one: "
         "operation not permitted when stream is capturing"
     ]
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("graph", [False, True])
-def test_a_step_on_cuda(cuda: torch.device, graph: bool, caplog: pytest.LogCaptureFixture) -> None:
-    assert same(run(DeviceExecutor(work(), cuda, graph=graph)))
-    assert not caplog.records
 
 
 @pytest.mark.parametrize(("command", "options"), [("solver", ["run"]), ("verifier", ["watch"])])
