@@ -74,26 +74,26 @@ def _product(lowering: Lowering, node: torch.fx.Node, x: View, y: View, bias: Vi
     b = lowering.builder
     px, py = lowering.roles.bits(node)
     x, y = _unfolded(x, y)
-    left, x_turned = _laid_out(lowering, x)
-    right, y_turned = _laid_out(lowering, y)
-    if x_turned and (y_turned or bias is not None):
-        left, x_turned = x.elements(b), False
-    function = _function(lowering, node, x_turned, y_turned, bias is not None)
+    left, x_transposed = _laid_out(lowering, x)
+    right, y_transposed = _laid_out(lowering, y)
+    if x_transposed and (y_transposed or bias is not None):
+        left, x_transposed = x.elements(b), False
+    function = _function(lowering, node, x_transposed, y_transposed, bias is not None)
     affine = () if bias is None else (bias.elements(b),)
     product = View.of(lowering.call(function, left, right, *affine, px=px, py=py))
     return product.apply(b, aten.view.default, tuple(node.meta["val"].shape))
 
 
 def _function(
-    lowering: Lowering, node: torch.fx.Node, x_turned: bool, y_turned: bool, biased: bool
+    lowering: Lowering, node: torch.fx.Node, x_transposed: bool, y_transposed: bool, biased: bool
 ) -> LibraryFunction:
     """The library function of a product: for a layer by its part in training, otherwise by the operands' layout."""
     of_layer = node.target in (aten.mm.default, aten.addmm.default)
     backward = node in lowering.roles.gradients
-    if x_turned:
+    if x_transposed:
         weight = of_layer and lowering.roles.of(node) is Role.WEIGHT_GRADIENT
         return contractions.linear_grad_weight if weight else contractions.matmul_tn
-    if y_turned:
+    if y_transposed:
         return contractions.linear if of_layer or biased else contractions.matmul_nt
     return contractions.linear_grad_input if of_layer and backward and not biased else contractions.matmul
 

@@ -61,9 +61,9 @@ def index_put(
     width = math.prod(chosen.kept)
     table = b.reshape(given.elements(b), (chosen.row.type.elements, width))
     total = _added(lowering, table, b.reshape(chosen.row, table.shape[:1]), chosen.rows)
-    turned = View.of(b.reshape(total, [x.shape[axis] for axis in chosen.axes + chosen.rest]))
+    permuted = View.of(b.reshape(total, [x.shape[axis] for axis in chosen.axes + chosen.rest]))
     order = chosen.axes + chosen.rest
-    total_view = turned.apply(b, aten.permute.default, [order.index(axis) for axis in range(len(order))])
+    total_view = permuted.apply(b, aten.permute.default, [order.index(axis) for axis in range(len(order))])
     return binary(lowering, node, x, total_view, b.add)
 
 
@@ -147,8 +147,8 @@ def unfold_grad(
     axis %= len(shape)
     rest = [k for k in range(len(shape)) if k != axis]
     windows = g.shape[axis]
-    turned = g.apply(b, aten.permute.default, [axis, len(shape), *rest])
-    table = b.reshape(turned.elements(b), (windows * size, math.prod(shape[k] for k in rest)))
+    permuted = g.apply(b, aten.permute.default, [axis, len(shape), *rest])
+    table = b.reshape(permuted.elements(b), (windows * size, math.prod(shape[k] for k in rest)))
     start = b.reshape(b.mul(count_up(b, windows), b.i32(step)), (windows, 1))
     row = b.reshape(b.add(start, count_up(b, size)), (windows * size,))
     total = _added(lowering, table, row, shape[axis])

@@ -252,8 +252,8 @@ def _rows(lowering: Lowering, x: View, axes: Axes) -> View:
     chosen = _axes(x, axes)
     kept = [axis for axis in range(len(x.shape)) if axis not in chosen]
     length = math.prod(x.shape[axis] for axis in chosen)
-    turned = x.apply(lowering.builder, aten.permute.default, kept + chosen)
-    return turned.apply(lowering.builder, aten.view.default, (-1, length))
+    permuted = x.apply(lowering.builder, aten.permute.default, kept + chosen)
+    return permuted.apply(lowering.builder, aten.view.default, (-1, length))
 
 
 def _axes(x: View, axes: Axes) -> list[int]:

@@ -1,4 +1,4 @@
-"""Writes into parts of tensors, in the form that functionalisation gives them: the whole tensor with the part replaced.
+"""Writes into parts of tensors, as functionalisation writes them: the whole tensor with the part replaced.
 
 `h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Only a movement of elements; nothing is computed.
 """
