@@ -21,11 +21,10 @@ Interpret = Callable[..., Any]
 """From the name of a function of `interpreted.py` and its arguments to what it gives."""
 
 
-
-
 def needs_triton(test: Test) -> Test:
     """Mark a test that needs Triton but no GPU: `make test-heavy` and `make test-gpu` run it."""
-    return pytest.mark.gpu(pytest.mark.heavy(test))
+    marked: Test = pytest.mark.gpu(pytest.mark.heavy(test))
+    return marked
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from protocol.numerics.types import DType, to_bytes
 from protocol.program.library import softmax
 from tests.gpu.conftest import Interpret, needs_triton
 
+
 def test_the_lists_are_those_of_elementary() -> None:
     assert generate.FILE.read_text() == generate.source()
 
