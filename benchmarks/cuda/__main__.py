@@ -26,12 +26,15 @@ from typing import Any
 
 import torch
 
+from benchmarks.cuda.cells import FILE, is_well, read
 from protocol.numerics.cuda import launch
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = ROOT / "build" / "cuda.json"
 BUDGET = 520.0
 """Seconds for all parts: nine minutes less the start and the end."""
+DRY_FACTOR = 4
+"""Times as much for a part of a dry run: Triton's interpreter is slow, and a machine without a GPU often has few cores."""
 LEAST = 5.0
 """Seconds below which a part is not begun."""
 TAIL = 30
@@ -167,61 +170,56 @@ def _beside() -> int:
 
 
 def run(part: Part, dry: bool, budget: float) -> dict[str, Any]:
-    """Run a part in a process of its own, and read what it has written."""
+    """Run a part within what is left of the time."""
     left = budget - (time.monotonic() - _START)
     if left < LEAST:
         return {"ok": False, "summary": "left out: no time left", "cells": {}}
-    limit = min(part.seconds, left)
-    with tempfile.TemporaryDirectory() as folder:
-        file, errors = Path(folder, "cells"), Path(folder, "errors")
-        start = time.monotonic()
-        code = _process(_command(part, file, limit, dry), _environment(part, file, dry), errors, limit)
-        lines = file.read_text().splitlines() if file.is_file() else []
-        said = errors.read_text(errors="replace").splitlines()[-TAIL:]
-    cells = {line.pop("cell"): line for line in map(json.loads, lines)}
-    found: dict[str, Any] = {"seconds": round(time.monotonic() - start, 1), "exit": code, "cells": cells}
-    wrong = [name for name, line in cells.items() if not _is_well(line)]
-    stopped = code == "stopped"
-    # pytest exits with 1 where a test failed and with 5 where none was chosen.
-    failed = code not in (0, "stopped") and not (part.tests and code == 1 and wrong)
-    if failed or stopped or wrong:
-        found["stderr"] = said
-    told = f"{len(cells) - len(wrong)} of {len(cells)} well"
-    told += f"; stopped after {limit:.0f} s" if stopped else f"; exit code {code}" if failed else ""
-    return {"ok": not (failed or stopped or wrong), "summary": told, "wrong": wrong, **found}
+    limit = min(part.seconds * (DRY_FACTOR if dry else 1), left)
+    return observe(_command(part, limit, dry), _variables(part, dry), limit)
 
 
-def _is_well(line: dict[str, Any]) -> bool:
-    if "outcome" in line:
-        return line["outcome"] in ("passed", "skipped")
-    value = line.get("value")
-    if "error" in line or "left_out" in line:
-        return False
-    if isinstance(value, dict) and "same_bits" in value:
-        return bool(value["same_bits"])
-    return not (isinstance(value, str) and ("wrong" in value or value.startswith("expected")))
-
-
-def _command(part: Part, file: Path, limit: float, dry: bool) -> list[str]:
+def _command(part: Part, limit: float, dry: bool) -> list[str]:
     if part.name == "native":
-        return [sys.executable, "-m", "benchmarks.cuda.native", str(file)]
+        return [sys.executable, "-m", "benchmarks.cuda.native"]
     if part.tests:
         return [sys.executable, "-m", "pytest", *TESTS, *part.tests, *(part.dry if dry else ())]
-    command = [sys.executable, "-m", "benchmarks.cuda.child", part.name, str(file), str(0.8 * limit)]
+    command = [sys.executable, "-m", "benchmarks.cuda.child", part.name, str(0.8 * limit)]
     return [*command, "--dry"] if dry else command
 
 
-def _environment(part: Part, file: Path, dry: bool) -> dict[str, str]:
-    variables = {"ASSAY_OUTCOMES": str(file)}
-    if dry and part.name.startswith("trials:") and launch.present():
-        variables[launch.INTERPRETED] = "1"
+def _variables(part: Part, dry: bool) -> dict[str, str]:
+    if part.tests:
+        return {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the same with plugins and without
+    interpret = dry and part.name.startswith("trials:") and launch.present()
+    return {launch.INTERPRETED: "1"} if interpret else {}
+
+
+def observe(command: list[str], variables: dict[str, str], limit: float) -> dict[str, Any]:
+    """Run a command for at most `limit` seconds, and give the cells that it wrote and how it ended.
+
+    It finds the name of the file for its cells in the environment (`cells.FILE`).
+    """
+    start = time.monotonic()
     kept = {name: value for name, value in os.environ.items() if name != launch.INTERPRETED}
-    return kept | variables
+    with tempfile.TemporaryDirectory() as folder:
+        file, output = Path(folder, "cells"), Path(folder, "output")
+        code = _process(command, {**kept, **variables, FILE: str(file)}, output, limit)
+        cells = {line.pop("cell"): line for line in read(file)}
+        said = output.read_text(errors="replace").splitlines()[-TAIL:]
+    wrong = [name for name, line in cells.items() if not is_well(line)]
+    # pytest exits with 1 where a test failed, which is among what is wrong.
+    failed = code is None or (code != 0 and not (code == 1 and wrong))
+    summary = f"{len(cells) - len(wrong)} of {len(cells)} well"
+    if failed:
+        summary += f"; stopped after {limit:.0f} s" if code is None else f"; exit code {code}"
+    found = {"ok": not (failed or wrong), "summary": summary, "wrong": wrong, "exit": code}
+    found |= {"seconds": round(time.monotonic() - start, 1), "cells": cells}
+    return found if found["ok"] else {**found, "output": said}
 
 
-def _process(command: list[str], environment: dict[str, str], errors: Path, limit: float) -> int | str:
-    """Its exit code, or "stopped" where it and all that it started were ended after `limit` seconds."""
-    with errors.open("w") as out:
+def _process(command: list[str], environment: dict[str, str], output: Path, limit: float) -> int | None:
+    """Its exit code, or None where it and all that it started were ended after `limit` seconds."""
+    with output.open("w") as out:
         child = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
         )
@@ -230,7 +228,7 @@ def _process(command: list[str], environment: dict[str, str], errors: Path, limi
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-            return "stopped"
+            return None
 
 
 if __name__ == "__main__":

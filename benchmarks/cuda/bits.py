@@ -16,14 +16,12 @@ from protocol.execution.replay import Executor, Work, honest_executor
 from protocol.program.library import kernels
 from protocol.program.step import State
 
-DRY_STEPS = 3
-
 
 def of(model: Model) -> Callable[[torch.device], Cells]:
     """Cells of one model: its run on the CPU, then the two on the device, each compared with the CPU's."""
 
     def cells(device: torch.device) -> Cells:
-        steps = DRY_STEPS if device.type == "cpu" else model.steps
+        steps = model.dry_steps if device.type == "cpu" else model.steps
 
         @cache
         def captured() -> tuple[CapturedStep, Work]:

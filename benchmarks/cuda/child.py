@@ -1,4 +1,4 @@
-"""`python -m benchmarks.cuda.child PART FILE SECONDS [--dry]`: one part, one line of JSON in FILE for each cell.
+"""`python -m benchmarks.cuda.child PART SECONDS [--dry]`: one part, cell by cell.
 
 A cell that raises is written down as an error and the next one runs. After SECONDS no further cell is begun.
 """
@@ -6,16 +6,14 @@ A cell that raises is written down as an error and the next one runs. After SECO
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
 from benchmarks.cuda import bits, machine, times, trials
-from benchmarks.cuda.cells import Cells, cell
+from benchmarks.cuda.cells import Cells, cell, write
 from benchmarks.cuda.models import MODELS
 
 PARTS: dict[str, Callable[[torch.device], Cells]] = {
@@ -45,7 +43,6 @@ def main() -> None:
     """Run the part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=[*PARTS])
-    parser.add_argument("file", type=Path)
     parser.add_argument("seconds", type=float)
     parser.add_argument("--dry", action="store_true")
     given = parser.parse_args()
@@ -53,17 +50,13 @@ def main() -> None:
     logging.getLogger("assay").addHandler(messages)
     device = torch.device("cpu" if given.dry else "cuda")
     start = time.monotonic()
-    with given.file.open("a") as file:
-        for name, action in PARTS[given.part](device):
-            if time.monotonic() - start > given.seconds:
-                file.write(json.dumps({"cell": name, "left_out": "no time left"}) + "\n")
-                continue
-            messages.kept = []
-            line = {"cell": name, **cell(action)}
-            if messages.kept:
-                line["log"] = messages.kept
-            file.write(json.dumps(line) + "\n")
-            file.flush()
+    for name, action in PARTS[given.part](device):
+        if time.monotonic() - start > given.seconds:
+            write(name, {"left_out": "no time left"})
+            continue
+        messages.kept = []
+        line = cell(action)
+        write(name, {**line, "log": messages.kept} if messages.kept else line)
 
 
 if __name__ == "__main__":

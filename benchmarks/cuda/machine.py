@@ -6,7 +6,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
@@ -30,8 +30,16 @@ def _versions() -> dict[str, object]:
         "python": sys.version,
         "platform": platform.platform(),
         "cuda": torch.version.cuda,
-        **{name: version(name) for name in ("torch", "triton", "numpy", "pytest")},
+        **{name: _version(name) for name in ("torch", "triton", "numpy", "pytest", "setuptools")},
     }
+
+
+def _version(name: str) -> str | None:
+    """None where it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _device(device: torch.device) -> dict[str, object] | None:

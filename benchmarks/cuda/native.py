@@ -1,4 +1,4 @@
-"""Build what setup.py compiles, beside its sources, without installing: `python -m benchmarks.cuda.native FILE`.
+"""Build what setup.py compiles, beside its sources, without installing: `python -m benchmarks.cuda.native`.
 
 As `setup.py build_ext --inplace` does, with a compiler process for every source at a time. Sources and options are read
 from setup.py itself, which needs setuptools; torch declares that. Where a library cannot be built, float64 products
@@ -7,11 +7,9 @@ and hashlib serve, with the same bits.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,17 +18,15 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cuda.cells import cell
+from benchmarks.cuda.cells import cell, write
 
 ROOT = Path(__file__).parents[2]
 
 
-def main(file: Path) -> None:
-    """Build both libraries; a line of JSON for each."""
+def main() -> None:
+    """Build both libraries; a cell for each."""
     for extension, tiles in extensions():
-        line = {"cell": extension.name, **cell(partial(build, extension, tiles))}
-        with file.open("a") as lines:
-            lines.write(json.dumps(line) + "\n")
+        write(extension.name, cell(partial(build, extension, tiles)))
 
 
 def extensions() -> list[tuple[Any, str]]:
@@ -86,4 +82,4 @@ def _run(*command: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

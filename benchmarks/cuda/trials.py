@@ -57,9 +57,9 @@ def products(name: str) -> Callable[[torch.device], Cells]:
         yield "available", partial(kernel.available, device)
         for px, py in WIDTHS:
             if dry and name == "int8-triton":
-                yield f"{px} x {py}", partial(failure_of, kernel, device, Case(FEW, px, py))
+                yield f"{px} x {py}", partial(_wrong, partial(failure_of, kernel, device, Case(FEW, px, py)))
             else:
-                yield f"{px} x {py}", partial(failure, kernel, device, px, py)
+                yield f"{px} x {py}", partial(_wrong, partial(failure, kernel, device, px, py))
         if not dry:
             yield "registers", registers
 
@@ -71,12 +71,12 @@ def functions(device: torch.device) -> Cells:
     yield "self-check", partial(self_check, device)
     placed = _Placed(CudaFused(), device)
     for name, run in fused_self_test.TRIALS.items():
-        yield name, partial(_verdict, name, run, placed)
+        yield name, partial(_wrong, partial(_digest_wrong, name, run, placed))
     if device.type == "cuda":
         yield "registers", registers
 
 
-def _verdict(name: str, run: Callable[[Any], Tensor | tuple[Tensor, ...]], placed: object) -> str | None:
+def _digest_wrong(name: str, run: Callable[[Any], Tensor | tuple[Tensor, ...]], placed: object) -> str | None:
     found = fused_self_test.digest(run(placed))
     return None if found == DIGESTS[name] else f"expected digest {DIGESTS[name]}, got {found}"
 
@@ -84,14 +84,18 @@ def _verdict(name: str, run: Callable[[Any], Tensor | tuple[Tensor, ...]], place
 def roots(device: torch.device) -> Cells:
     """Whether tensor roots made on the device are those of the commitments."""
     for count in COUNTS[: 2 if device.type == "cpu" else None]:
-        yield f"{count} elements", partial(_root, device, count)
+        yield f"{count} elements", partial(_wrong, partial(_root_wrong, device, count))
 
 
-def _root(device: torch.device, count: int) -> str | None:
+def _root_wrong(device: torch.device, count: int) -> str | None:
     x = torch.sin(torch.arange(count, dtype=torch.float32))
     found = hashing.root_words(x.to(device), DType.F32).cpu().numpy().astype(">i4").tobytes()
     expected = tensor_root(to_bytes(x, DType.F32))
     return None if found == expected else f"expected root {expected.hex()}, got {found.hex()}"
+
+
+def _wrong(find: Callable[[], str | None]) -> dict[str, str | None]:
+    return {"wrong": find()}
 
 
 def registers() -> list[dict[str, object]]:
