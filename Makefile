@@ -16,7 +16,7 @@ JOBS ?= 2
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
-PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples tests)
+PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples scripts tests)
 # The native programs, never the launchers in node_modules/.bin: those exit 0 on every failure and leave the real
 # process running when they are killed.
 # Named by platform, not by what lies in node_modules now: set-up fills it after this line has been read.
@@ -32,6 +32,8 @@ PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
 TRITON_READY := .venv/.triton-installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
+# What the Python package knows of the contracts, from what forge has compiled.
+CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
 .PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench studies clean
@@ -64,6 +66,7 @@ $(CONTRACTS_CONFIGURED): foundry.toml
 
 contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(FORGE) build contracts/src
+	$(CONTRACT_DATA)
 
 demo: setup
 	$(MAKE) --no-print-directory contracts
@@ -86,6 +89,7 @@ test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(FORGE) test
 
 test-python: setup
+	$(CONTRACT_DATA)
 	$(BIN)/pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 # In this order, one after the other: the Python tests deploy what forge has compiled.
@@ -102,6 +106,7 @@ $(TRITON_READY): $(PYTHON_READY)
 
 test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY)
 	$(FORGE) build
+	$(CONTRACT_DATA)
 	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
 
 test-gpu: setup $(TRITON_READY)
@@ -119,4 +124,4 @@ studies: $(PYTHON_READY)
 clean:
 	rm -rf build .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f protocol/numerics/kernels/_native*.so protocol/commitments/_native*.so
+	rm -f protocol/numerics/kernels/_native*.so protocol/commitments/_native*.so protocol/chain/contracts/*.json

@@ -12,7 +12,7 @@ from protocol.commitments import tensor_root
 from protocol.execution.device import DeviceExecutor
 from protocol.execution.replay import Work
 from protocol.numerics.cuda import hashing
-from protocol.numerics.kernels import fused, fused_self_test
+from protocol.numerics.kernels import fused_dispatch, fused_self_test
 from protocol.numerics.kernels.dispatch import KERNELS
 from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.kernels.self_test import failure
@@ -45,7 +45,7 @@ def test_products(cuda: torch.device, name: str, px: int, py: int) -> None:
 
 @pytest.mark.usefixtures("triton")
 def test_functions_pass_their_trial(cuda: torch.device) -> None:
-    functions = fused.cuda_functions(None)
+    functions = fused_dispatch.cuda_functions(None)
     assert functions is not None
     assert fused_self_test.trial(functions, cuda) == DIGESTS
 

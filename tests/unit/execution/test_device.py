@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import torch
 
+from protocol.errors import ExitCode
 from protocol.execution.device import DeviceError, DeviceExecutor, device_of, executor_on
 from protocol.execution.replay import Executor, HonestExecutor, Work
-from protocol.node.exits import ExitCode
 from tests.unit.solver import tiny
 
 CPU = torch.device("cpu")
