@@ -34,7 +34,7 @@ OUTPUT = ROOT / "build" / "cuda.json"
 BUDGET = 520.0
 """Seconds for all parts: nine minutes less the start and the end."""
 DRY_FACTOR = 4
-"""Times as long for a part of a dry run: Triton's interpreter is slow, and machines without a GPU often have few cores."""
+"""Times as long for a part of a dry run: Triton's interpreter is slow, and such machines often have few cores."""
 LEAST = 5.0
 """Seconds below which a part is not begun."""
 TAIL = 30

@@ -30,7 +30,7 @@ def of(model: Model) -> Callable[[torch.device], Cells]:
             return step, Work(1, program, step.fixed, kernels(program.program, step.hints))
 
         @cache
-        def cpu() -> tuple[list[list[bytes]], list[str], list[float]]:
+        def cpu() -> tuple[list[tuple[bytes, ...]], list[str], list[float]]:
             step, work = captured()
             return _run(honest_executor(work), step, steps)
 
@@ -59,7 +59,7 @@ def of(model: Model) -> Callable[[torch.device], Cells]:
 
 def _run(
     executor: Executor, step: CapturedStep, steps: int
-) -> tuple[list[list[bytes]], list[str], list[float]]:
+) -> tuple[list[tuple[bytes, ...]], list[str], list[float]]:
     """Tensor roots after every step, state roots, and seconds of every step."""
     program = step.step_program
     state: State = step.initial_state(SEED)
@@ -77,7 +77,7 @@ def _run(
 
 
 def _first_difference(
-    found: list[list[bytes]], right: list[list[bytes]], names: tuple[str, ...]
+    found: list[tuple[bytes, ...]], right: list[tuple[bytes, ...]], names: tuple[str, ...]
 ) -> dict[str, object] | None:
     """The first step after which tensors differ, and which."""
     for number, (a, b) in enumerate(zip(found, right, strict=True), start=1):

@@ -53,7 +53,7 @@ def build(extension: Any, tiles: str, *, root: Path = ROOT, to: Path = ROOT) -> 
         raise RuntimeError("expected a C++ compiler (g++), found none")
     with tempfile.TemporaryDirectory() as folder:
         options = [*extension.extra_compile_args, "-fPIC"]
-        tried = Path(folder, "tiles.cpp")
+        tried = Path(folder, "tiles").with_suffix(".cpp")
         tried.write_text(tiles)
         if extension.name.startswith("protocol.numerics"):
             try:

@@ -63,7 +63,7 @@ def test_without_time_a_part_is_left_out() -> None:
 
 
 def test_a_cell_that_raises_holds_the_error() -> None:
-    found = cell(lambda: [][1])  # type: ignore[misc]
+    found = cell(lambda: [][1])
     assert not is_well(found)
     error = found["error"]
     assert isinstance(error, dict)
