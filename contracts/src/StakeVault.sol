@@ -49,7 +49,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
 
     /// @notice The deployer names the three modules, once.
     function initialise(address market, address board, address game) external {
-        if (msg.sender != DEPLOYER) revert Errors.NotAllowed(msg.sender, DEPLOYER);
+        if (msg.sender != DEPLOYER) revert Errors.NotAllowed(DEPLOYER, msg.sender);
         if (_modules[0] != address(0)) revert Errors.AlreadyInitialised();
         _modules = [market, board, game];
         for (uint8 i; i < 3; ++i) {
@@ -91,7 +91,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     function lock(address owner, uint256 amount) external returns (uint256 id) {
         uint8 module = _moduleNumber[msg.sender];
         if (module == 0) revert Errors.NotModule(msg.sender);
-        if (amount > MAX_LOCK) revert Errors.OutOfBounds("lock", amount, 0, MAX_LOCK);
+        if (amount > MAX_LOCK) revert Errors.OutOfBounds("lock", 0, MAX_LOCK, amount);
         _takeFree(owner, amount);
         id = ++_newest;
         _locks[id] = Lock(owner, uint96(amount << 2 | module));
@@ -182,7 +182,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         if (entry.owner == address(0)) {
             if (module == 0) revert Errors.NotModule(msg.sender);
         } else if (module != entry.held & 3) {
-            revert Errors.NotAllowed(msg.sender, _moduleOf(entry));
+            revert Errors.NotAllowed(_moduleOf(entry), msg.sender);
         }
     }
 
@@ -192,7 +192,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
 
     function _takeFree(address account, uint256 amount) private {
         uint256 available = free[account];
-        if (available < amount) revert Errors.NotEnoughFree(account, available, amount);
+        if (available < amount) revert Errors.NotEnoughFree(account, amount, available);
         free[account] = available - amount;
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "../types/Openings.sol";
 
 /// @title The game from a segment down to one element.
@@ -40,14 +41,14 @@ interface IDisputeGame {
 
     /// @notice A game. `deadline` is the last second of the side to move; when the game is closed, one that it had before.
     struct Game {
-        uint256 task;
+        TaskId task;
         address challenger;
         Phase phase;
         Verdict verdict;
         uint8 depth;
         uint16 demands;
         uint16 demandOpen;
-        uint32 segment;
+        SegmentIndex segment;
         uint32 step;
         uint32 segmentSize;
         uint64 deadline;
@@ -67,7 +68,7 @@ interface IDisputeGame {
         uint32 size;
         uint64 deadline;
         uint64 postedAt;
-        uint256 task;
+        TaskId task;
     }
 
     /// @notice What a demand names, kept between `demand` and `reveal` as keccak256(abi.encode(bytesTotal, nodes)).
@@ -100,28 +101,23 @@ interface IDisputeGame {
     }
 
     event Committed(bytes32 indexed commitment, address indexed challenger, uint256 bond);
-    event Challenged(uint256 indexed game, uint256 indexed task, address indexed challenger);
-    event SegmentSelected(uint256 indexed game, uint32 segment, bytes32 before, bytes32 afterwards);
-    event StepsPosted(bytes32 indexed claim, uint256 indexed task, uint32 segment, bytes32 root);
-    event StepSelected(uint256 indexed game, uint32 step, bytes32 before, bytes32 afterwards, bytes32 claim);
-    event TracePosted(bytes32 indexed claim, uint256 indexed task, bytes32 root);
-    event CallSelected(uint256 indexed game, uint32 n, bytes32 program, bytes32 claim);
+    event Challenged(GameId indexed game, TaskId indexed task, address indexed challenger);
+    event SegmentSelected(GameId indexed game, SegmentIndex segment, bytes32 before, bytes32 afterwards);
+    event StepsPosted(bytes32 indexed claim, TaskId indexed task, SegmentIndex segment, bytes32 root);
+    event StepSelected(GameId indexed game, uint32 step, bytes32 before, bytes32 afterwards, bytes32 claim);
+    event TracePosted(bytes32 indexed claim, TaskId indexed task, bytes32 root);
+    event CallSelected(GameId indexed game, uint32 n, bytes32 program, bytes32 claim);
     event Demanded(
-        uint256 indexed game,
-        Tree tree,
-        bytes32 root,
-        uint32 treeSize,
-        uint64 bytesTotal,
-        DemandedNode[] nodes
+        GameId indexed game, Tree tree, bytes32 root, uint32 treeSize, uint64 bytesTotal, DemandedNode[] nodes
     );
-    event NodeRevealed(uint256 indexed game, uint8 index, bytes32[] descendants);
-    event LeafRevealed(uint256 indexed game, uint8 index, bytes data);
-    event ElementSelected(uint256 indexed game, uint32 n, uint64 element, uint64 claimed);
-    event Split(uint256 indexed game, uint64[] words);
-    event BlockSelected(uint256 indexed game, uint32 lo, uint32 hi, uint64 word);
-    event Judged(uint256 indexed game, uint32 n, uint64 element, uint64 claimed, uint64 computed);
-    event EdgeJudged(uint256 indexed game, uint32 n, bytes32 claimed, bytes32 due);
-    event Ended(uint256 indexed game, Verdict verdict, address winner);
+    event NodeRevealed(GameId indexed game, uint8 index, bytes32[] descendants);
+    event LeafRevealed(GameId indexed game, uint8 index, bytes data);
+    event ElementSelected(GameId indexed game, uint32 n, uint64 element, uint64 claimed);
+    event Split(GameId indexed game, uint64[] words);
+    event BlockSelected(GameId indexed game, uint32 lo, uint32 hi, uint64 word);
+    event Judged(GameId indexed game, uint32 n, uint64 element, uint64 claimed, uint64 computed);
+    event EdgeJudged(GameId indexed game, uint32 n, bytes32 claimed, bytes32 due);
+    event Ended(GameId indexed game, Verdict verdict, address winner);
 
     /// @notice Priority: keccak256(abi.encode(chainid, this, task, segment, challenger, salt)), with segment 2^32 - 1 for "not yet
     /// known". Locks the bond; void (and the bond reclaimable) after the opening period. Opened in a later block. Of the games
@@ -133,30 +129,35 @@ interface IDisputeGame {
 
     /// @notice Opens a game on segment i: `before` is leaf i - 1, `afterwards` leaf i of the task's current segment tree.
     function challenge(
-        uint256 task,
-        uint32 segment,
+        TaskId task,
+        SegmentIndex segment,
         bytes32 salt,
         Leaf calldata before,
         Leaf calldata afterwards
-    ) external returns (uint256 game);
+    ) external returns (GameId game);
 
     /// @notice Opens a game before the segment is known; demands then find it.
-    function challengeBlind(uint256 task, bytes32 salt) external returns (uint256 game);
+    function challengeBlind(TaskId task, bytes32 salt) external returns (GameId game);
 
     function selectSegment(
-        uint256 game,
+        GameId game,
         bytes32 head,
-        uint32 segment,
+        SegmentIndex segment,
         Leaf calldata before,
         Leaf calldata afterwards
     ) external;
 
     /// @notice Solver: the step tree of a requested segment; leaf 0 and leaf C are proved to be r_{i-1} and r_i.
-    function expandSteps(uint256 task, uint32 segment, bytes32 root, Leaf calldata first, Leaf calldata last)
-        external;
+    function expandSteps(
+        TaskId task,
+        SegmentIndex segment,
+        bytes32 root,
+        Leaf calldata first,
+        Leaf calldata last
+    ) external;
 
     function selectStep(
-        uint256 game,
+        GameId game,
         bytes32 head,
         uint32 step,
         Leaf calldata before,
@@ -167,7 +168,7 @@ interface IDisputeGame {
     function expandTrace(bytes32 claim, bytes32 root) external;
 
     /// @notice Challenger: goes down into call instruction n of the current frame.
-    function selectCall(uint256 game, bytes32 head, InstructionOpening calldata call) external;
+    function selectCall(GameId game, bytes32 head, InstructionOpening calldata call) external;
 
     /// @notice Challenger: names up to 16 nodes of one tree of the game, each proved to be in it; the solver must answer each.
     /// Claims, demands and splits that are due on one task wait for each other: each has a clock of its own.
@@ -175,7 +176,7 @@ interface IDisputeGame {
     /// @param value For Tree.Value and Tree.Trace. @param before, afterwards Only for Tree.State: the states around the step (their
     /// hash is the frame's context); the tree is that of `afterwards`.
     function demand(
-        uint256 game,
+        GameId game,
         bytes32 head,
         Tree tree,
         ValueOpening calldata value,
@@ -187,14 +188,14 @@ interface IDisputeGame {
     /// @notice Solver (or anyone who can): answers demanded node number `index` with its descendants (size > 1) or its leaf's
     /// bytes (size 1).
     function revealNode(
-        uint256 game,
+        GameId game,
         uint8 index,
         uint64 bytesTotal,
         DemandedNode[] calldata nodes,
         bytes32[] calldata descendants
     ) external;
     function revealLeaf(
-        uint256 game,
+        GameId game,
         uint8 index,
         uint64 bytesTotal,
         DemandedNode[] calldata nodes,
@@ -204,7 +205,7 @@ interface IDisputeGame {
     /// @notice Challenger: names an element of a reduction over long rows; the solver must then state block results.
     /// @param value Leaf `first` of the trace. @param claimed The chunk that holds the element.
     function selectElement(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         uint64 element,
@@ -214,7 +215,7 @@ interface IDisputeGame {
 
     /// @notice Solver: the block results (at most 128; each covers 128^level blocks) that fold to the selected word.
     function split(
-        uint256 game,
+        GameId game,
         bytes32 head,
         bytes calldata instruction,
         Selection calldata selection,
@@ -223,7 +224,7 @@ interface IDisputeGame {
 
     /// @notice Challenger: goes down into one part of a split that covers several blocks.
     function selectBlock(
-        uint256 game,
+        GameId game,
         bytes32 head,
         bytes calldata instruction,
         Selection calldata selection,
@@ -233,7 +234,7 @@ interface IDisputeGame {
 
     /// @notice Challenger: the part of the split that is one block is computed here; different words end the game.
     function judgeBlock(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         Selection calldata selection,
@@ -246,7 +247,7 @@ interface IDisputeGame {
     /// @notice Challenger: one element of a primitive is computed here; different bits end the game, equal bits revert.
     /// @param operands One entry for each operand; those that no chunk refers to are not looked at and may be empty.
     function judge(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         uint64 element,
@@ -261,7 +262,7 @@ interface IDisputeGame {
     /// @param before In a top frame the state before the step, in a callee the key of the caller's claim.
     /// @param afterwards In a top frame the state after the step. @param call In a callee the bytes of the call.
     function judgeInput(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         Leaf calldata value,
@@ -274,7 +275,7 @@ interface IDisputeGame {
     /// @notice Challenger: `output` instruction whose operand is not the frame's output: the state tree of s_j, or the caller's
     /// trace at the call's results. Parameters as in `judgeInput`.
     function judgeOutput(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         Leaf calldata value,
@@ -285,12 +286,12 @@ interface IDisputeGame {
     ) external;
 
     /// @notice Anyone: the side to move ran out of time.
-    function timeOut(uint256 game) external;
+    function timeOut(GameId game) external;
 
     /// @notice Anyone: the task was slashed in another game; returns the bond.
-    function closeMoot(uint256 game) external;
+    function closeMoot(GameId game) external;
 
-    function gameOf(uint256 game) external view returns (Game memory);
+    function gameOf(GameId game) external view returns (Game memory);
     function claimOf(bytes32 claim) external view returns (Claim memory);
     function games() external view returns (uint256);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {TaskId} from "../types/Ids.sol";
 import {Parameters} from "../types/Parameters.sol";
 import {Terms} from "../types/Terms.sol";
 
@@ -24,7 +25,8 @@ interface ITaskMarket {
         address submitter;
         uint48 escrow;
         uint48 stake;
-        address solver;
+        /// Who made the best bid: the solver once the task is assigned.
+        address bidder;
         Status status;
         uint32 size;
         uint32 openGames;
@@ -47,21 +49,17 @@ interface ITaskMarket {
         uint32 challengerClock;
     }
 
-    event Posted(uint256 indexed task, address indexed submitter, bytes32 indexed programId, string bundle);
-    event BidPlaced(uint256 indexed task, address indexed bidder, uint128 price);
-    event Assigned(uint256 indexed task, address indexed solver, uint128 price);
-    event Progressed(uint256 indexed task, bytes32 root, uint32 size);
-    event Submitted(uint256 indexed task, bytes32 root, bytes32 result, uint64 drawBlock);
-    event DrawBlockFixed(uint256 indexed task, uint64 drawBlock);
-    event Settled(uint256 indexed task, address indexed solver, uint256 paid);
-    event Refunded(uint256 indexed task, uint256 refund, uint256 penalty);
-    event Voided(uint256 indexed task, uint256 refund, uint256 penalty);
+    event Posted(TaskId indexed task, address indexed submitter, bytes32 indexed programId, string bundle);
+    event BidPlaced(TaskId indexed task, address indexed bidder, uint128 price);
+    event Assigned(TaskId indexed task, address indexed solver, uint128 price);
+    event Progressed(TaskId indexed task, bytes32 root, uint32 size);
+    event Submitted(TaskId indexed task, bytes32 root, bytes32 result, uint64 drawBlock);
+    event DrawBlockFixed(TaskId indexed task, uint64 drawBlock);
+    event Settled(TaskId indexed task, address indexed solver, uint256 paid);
+    event Refunded(TaskId indexed task, uint256 refund, uint256 penalty);
+    event Voided(TaskId indexed task, uint256 refund, uint256 penalty);
     event Slashed(
-        uint256 indexed task,
-        address indexed solver,
-        address indexed challenger,
-        uint256 stake,
-        uint256 reward
+        TaskId indexed task, address indexed solver, address indexed challenger, uint256 stake, uint256 reward
     );
 
     event Announced(address indexed party, string url);
@@ -72,19 +70,19 @@ interface ITaskMarket {
 
     /// @notice Posts a task; locks budget + V (q + 1) auditFee + drawFee from the caller's free balance (every drawn verifier
     /// also replays segment K). Bounds on every number. Refused while paused, and while no verifier is registered.
-    function post(Terms calldata terms) external returns (uint256 task);
+    function post(Terms calldata terms) external returns (TaskId task);
 
     /// @notice Bids a price; locks the stake while the bid stands. A lower bid replaces the best one, whose stake is released;
     /// the earlier of two equal bids wins.
-    function bid(uint256 task, uint128 price) external;
+    function bid(TaskId task, uint128 price) external;
 
     /// @notice Anyone, after bidding: the best bidder becomes the solver; without a bid the submitter is refunded.
-    function assign(uint256 task) external;
+    function assign(TaskId task) external;
 
     /// @notice Solver: extends the segment tree. The first progress proves leaf 0 = r_0 with `firstPath` in the new tree; a later
     /// one proves consistency with the last root.
     function progress(
-        uint256 task,
+        TaskId task,
         bytes32 root,
         uint32 size,
         bytes32[] calldata firstPath,
@@ -93,7 +91,7 @@ interface ITaskMarket {
 
     /// @notice Solver: as `progress`, with size K + 1 exactly, opening leaf K as the result. Fixes the draw's block.
     function submit(
-        uint256 task,
+        TaskId task,
         bytes32 root,
         bytes32[] calldata firstPath,
         bytes32[] calldata consistency,
@@ -102,41 +100,41 @@ interface ITaskMarket {
     ) external;
 
     /// @notice Anyone: the solver missed the deadline, no game is open. Burns the penalty, refunds the submitter.
-    function expire(uint256 task) external;
+    function expire(TaskId task) external;
 
     /// @notice Anyone: window over, no open game, every drawn segment attested. Pays solver and verifiers, the rest goes back
     /// to the submitter.
-    function settle(uint256 task) external;
+    function settle(TaskId task) external;
 
     /// @notice Anyone: window over, no open game, and either attestations are missing or every draw was missed. Refunds the
     /// submitter. Missing attestations release the stake; without a draw all of it burns, for a solver that kept everybody from
     /// drawing would else have nothing to lose.
-    function voidTask(uint256 task) external;
+    function voidTask(TaskId task) external;
 
     /// @notice DisputeGame only: a game on the task opened or ended. Opening reverts unless the task has progress and is still
     /// Training in time, or is Submitted within its challenge window. Every opened game is closed once, in any status, by
     /// `gameClosed` or `convict`.
-    function gameOpened(uint256 task) external returns (Played memory);
-    function gameClosed(uint256 task) external;
+    function gameOpened(TaskId task) external returns (Played memory);
+    function gameClosed(TaskId task) external;
 
     /// @notice DisputeGame only: the solver was found wrong in a game, which this closes; distributes the stake and refunds the
     /// escrow. Reverts unless the task is Training or Submitted, so it happens once.
-    function convict(uint256 task, address challenger, uint256 reward) external;
+    function convict(TaskId task, address challenger, uint256 reward) external;
 
     /// @notice AuditBoard only: fixes a new draw block after a missed one; pays the drawer from the escrow. Both restart the
     /// challenge window, so that it is never over before the draw, nor before the attestations are due (challengePeriod is
     /// longer than attestPeriod).
-    function fixDrawBlock(uint256 task) external returns (uint64 drawBlock);
-    function payDrawer(uint256 task, address drawer) external;
+    function fixDrawBlock(TaskId task) external returns (uint64 drawBlock);
+    function payDrawer(TaskId task, address drawer) external;
 
-    function taskOf(uint256 task) external view returns (Task memory);
-    function termsOf(uint256 task) external view returns (Terms memory);
+    function taskOf(TaskId task) external view returns (Task memory);
+    function termsOf(TaskId task) external view returns (Terms memory);
 
     /// @notice One field of a task or of its terms, for those that need no more: the winner of the bidding (the best bidder
     /// while it goes on), the step program, the constants tree. Zero for a task that does not exist.
-    function solverOf(uint256 task) external view returns (address);
-    function programOf(uint256 task) external view returns (bytes32);
-    function constantsOf(uint256 task) external view returns (bytes32 root, uint32 size);
+    function solverOf(TaskId task) external view returns (address);
+    function programOf(TaskId task) external view returns (bytes32);
+    function constantsOf(TaskId task) external view returns (bytes32 root, uint32 size);
 
     /// @notice What the deployment fixed for all tasks.
     function parameters() external view returns (Parameters memory);
