@@ -22,18 +22,23 @@ contract AuditBoard is IAuditBoard {
     using DrawWords for DrawWords.Stream;
     using Seats for Seats.Table;
 
+    /// @notice An account's slots, from its registration to its resignation.
     struct Registration {
-        // ---- slot 0, 0 bits are free
+        // ---- slot 0
         address verifier;
         uint32 slots;
         /// Block of the resignation, 0 before it.
         uint64 resignedIn;
+        // ---- slot 1
         uint256 lock;
     }
 
+    /// @notice A task's draw: `seats` and `version` are of its post, the rest of its draw.
     struct Audit {
+        // ---- slot 0
         /// The seats when the task was posted.
         uint32[8] seats;
+        // ---- slot 1
         uint64 version;
         uint8 misses;
         /// Every draw found a live slot.

@@ -159,7 +159,8 @@ contract Evidence {
         return (instruction.n, keccak256(instruction.data), claimedBits, ARBITER.blocks(instruction.data));
     }
 
-    /// @notice The instruction's number and hash, and the word of the one block that a part of a split covers. The game has checked selection, words and part.
+    /// @notice The instruction's number and hash, and the word of the one block that a part of a split covers. The game checks
+    /// selection, words and part.
     function judgeBlock(
         bytes32 program,
         bytes32 trace,

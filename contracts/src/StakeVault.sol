@@ -15,9 +15,11 @@ import {Shares} from "./libraries/Shares.sol";
 contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
-    /// @notice One storage slot, cleared when the lock is empty: `held` is 4 * remaining + module, the module that made it (1 market, 2 audit board, 3 game).
+    /// @notice A lock; cleared when it is empty.
     struct Lock {
+        // ---- slot 0
         address owner;
+        /// 4 * remaining + the module that made the lock: 1 market, 2 audit board, 3 game.
         uint96 held;
     }
 

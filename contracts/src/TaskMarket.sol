@@ -30,8 +30,9 @@ contract TaskMarket is ITaskMarket, Pausable {
     address private immutable PAUSER;
 
     Parameters private _parameters;
-    /// @notice The audit board and the dispute game, whose calls the hooks take.
+    /// @notice The audit board, whose calls `fixDrawBlock` and `payDrawer` take.
     IAuditBoard public board;
+    /// @notice The dispute game, whose calls `gameOpened`, `gameClosed` and `convict` take.
     address public game;
     /// @dev Numbered from 1.
     mapping(TaskId task => Task) private _tasks;

@@ -74,7 +74,8 @@ abstract contract GameState is IDisputeGame {
         bytes32 root;
         /// Of a callee's trace; 0 in a top frame, whose program is the task's.
         bytes32 program;
-        /// Of a step tree: hash of the checkpoints around the segment. The key of a trace names its states, or its caller and its call.
+        /// Of a step tree: hash of the checkpoints around the segment. The key of a trace names its states, or its caller and
+        /// its call.
         bytes32 context;
     }
 
@@ -307,7 +308,7 @@ abstract contract GameState is IDisputeGame {
     // ------------------------------------------------------------------ evidence
 
     /// @dev Passes the present call on to the function of EVIDENCE that has the move's name. Its parameters are the move's,
-    /// with (program, trace root) in the place of (game, head); tests/toolchain/test_forwarding.py compares them. What it
+    /// with (program, trace root) in the place of (game, head); tests/toolchain/test_contract_interfaces.py compares them. What it
     /// reverts with, the move reverts with.
     function _proved(bytes4 selector, ClaimRecord storage claim) internal view returns (bytes memory) {
         return Address.functionStaticCall(

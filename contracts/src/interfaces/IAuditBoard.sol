@@ -12,13 +12,20 @@ interface IAuditBoard {
         bool attested;
     }
 
+    /// @notice The verifier has that many slots from now on.
     event Registered(address indexed verifier, uint32 slots);
+    /// @notice The verifier has no slots any more; its stake is free after `until`.
     event Resigned(address indexed verifier, uint64 until);
+    /// @notice The task's verifiers and segments were drawn; `drawer` proved the header that gives `seed`.
     event Drawn(TaskId indexed task, bytes32 seed, address indexed drawer);
+    /// @notice Duty number `duty` of the task: this verifier is to replay this segment.
     event DutyDrawn(
         TaskId indexed task, uint256 indexed duty, address indexed verifier, SegmentIndex segment
     );
+    /// @notice The verifier replayed the duty's segment and found it as committed. `stepsRoot` is the root of its own step
+    /// tree.
     event Attested(TaskId indexed task, uint256 indexed duty, address indexed verifier, bytes32 stepsRoot);
+    /// @notice The hash of `drawBlock` is out of reach. The next draw gives each verifier `segmentsPerVerifier` segments.
     event DrawMissed(TaskId indexed task, uint64 drawBlock, uint16 segmentsPerVerifier);
 
     /// @notice Locks `count` stake units of the caller and gives it that many slots, 255 at most. One registration per account
@@ -51,6 +58,7 @@ interface IAuditBoard {
     /// @param stepsRoot Root of the verifier's own step tree.
     function attest(TaskId task, uint256 duty, bytes32 stepsRoot) external;
 
+    /// @notice The duties that were drawn, those of one draw side by side; none before the draw.
     function dutiesOf(TaskId task) external view returns (Duty[] memory);
 
     /// @notice Time of the draw, 0 before it.

@@ -13,11 +13,14 @@ import {Rfc9162} from "./Rfc9162.sol";
 library Proofs {
     // ------------------------------------------------------------------ names
 
+    /// @notice Key of the step tree of a segment.
     function stepsKey(TaskId task, SegmentIndex segment) internal pure returns (bytes32) {
         return keccak256(abi.encode(uint8(1), task, segment));
     }
 
-    /// @param before, afterwards The states around the step, which the segment's step tree fixes.
+    /// @notice Key of the trace of a step's top frame.
+    /// @param before The state before the step; the segment's step tree fixes both states.
+    /// @param afterwards The state after it.
     function traceKey(TaskId task, SegmentIndex segment, uint32 step, bytes32 before, bytes32 afterwards)
         internal
         pure
@@ -26,6 +29,8 @@ library Proofs {
         return keccak256(abi.encode(uint8(2), task, segment, step, before, afterwards));
     }
 
+    /// @notice Key of the trace of a callee's frame.
+    /// @param caller Key of the frame that calls.
     /// @param call keccak256 of the call instruction, which names its place in the caller: no two calls of a program are equal.
     function calleeKey(bytes32 caller, bytes32 call) internal pure returns (bytes32) {
         return keccak256(abi.encode(uint8(3), caller, call));
@@ -36,6 +41,7 @@ library Proofs {
         return keccak256(abi.encode(before, afterwards));
     }
 
+    /// @notice What was opened is what the claim is about.
     function requireContext(bytes32 context, bytes32 given) internal pure {
         if (context != given) revert Errors.WrongContext(context, given);
     }
