@@ -9,7 +9,7 @@ import typer
 
 from assay import accounts
 from assay.options import DryRunOption, PortOption, context_of
-from protocol.node.commands import DEPLOYS, READS, SENDS, Flags, add_config, app_of, command
+from protocol.node.commands import READS, SENDS, Flags, add_config, app_of, command
 from protocol.node.options import HomeOption, JsonOption
 
 if TYPE_CHECKING:
@@ -47,22 +47,30 @@ def devnet(
     commands.devnet(context_of("devnet", home, as_json), port, block_time, log)
 
 
-@command(app, connection=DEPLOYS)
+@command(app, connection=SENDS)
 def deploy(
     connection: Flags,
     token: Annotated[str | None, typer.Option(help="ERC-20 to use, else a test token is made.")] = None,
     parameters: Annotated[
         str | None, typer.Option(help="devnet, recommended or a TOML file; else as fits the chain.")
     ] = None,
+    salt: Annotated[str, typer.Option(help="Any text: other contracts of the same arguments.")] = "",
+    check: Annotated[bool, typer.Option("--check", help="Only compare a deployment's code.")] = False,
     home: HomeOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Deploy the contracts and write the deployment file. On a development chain, give out test tokens."""
+    """Deploy the contracts and write the deployment file. On a development chain, give out test tokens.
+
+    Their addresses are known before (--dry-run); what is there already is not made again.
+    """
     from assay import commands
 
     context = context_of("deploy", home, as_json, **connection)
-    commands.deploy_contracts(context, token, parameters, dry_run)
+    if check:
+        commands.check_contracts(context)
+    else:
+        commands.deploy_contracts(context, token, parameters, dry_run, salt)
 
 
 @command(app, connection=SENDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 app = app_of(
     "Does cheating pay, does checking stop, do honest parties lose? Studies of the protocol's economics."
 )
+
+EXTRA = ("matplotlib", "pyarrow", "SALib")
+"""What the extra `sim` of pyproject.toml installs; `sim replay` does without."""
 
 StudyArgument = Annotated[
     str, typer.Argument(help="A study that `sim list` shows, or a Python file with one.")
@@ -45,13 +50,14 @@ def list_studies(
     as_json: JsonOption = False,
 ) -> None:
     """Show the studies and the questions that they answer."""
-    from sim import commands
+    with _studying():
+        from sim import commands
 
-    output = _output("list", as_json)
-    if parameters:
-        commands.show_parameters(output)
-    else:
-        commands.show_studies(output)
+        output = _output("list", as_json)
+        if parameters:
+            commands.show_parameters(output)
+        else:
+            commands.show_studies(output)
 
 
 @command(app)
@@ -73,10 +79,11 @@ def run(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Play a study over its own grid and write its report. Goes on where an interrupted run stopped."""
-    from sim.commands import Asked
+    with _studying():
+        from sim.commands import Asked
 
-    asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
-    return _play(asked, _output("run", as_json), strict, sweeping=False)
+        asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
+        return _play(asked, _output("run", as_json), strict, sweeping=False)
 
 
 @command(app)
@@ -99,10 +106,11 @@ def sweep(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Play a study over every combination of the given values and its own grid. Resumes as `sim run` does."""
-    from sim.commands import Asked
+    with _studying():
+        from sim.commands import Asked
 
-    asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
-    return _play(asked, _output("sweep", as_json), strict, sweeping=True)
+        asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
+        return _play(asked, _output("sweep", as_json), strict, sweeping=True)
 
 
 @command(app)
@@ -113,9 +121,10 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write the reports anew from rows that are there."""
-    from sim import commands
+    with _studying():
+        from sim import commands
 
-    commands.write_reports(folder, _output("report", as_json))
+        commands.write_reports(folder, _output("report", as_json))
 
 
 @command(app)
@@ -136,6 +145,21 @@ def replay(
         replaying.show_scenarios(output)
     else:
         replaying.run(scenario, tasks, seed, output)
+
+
+@contextmanager
+def _studying() -> Iterator[None]:
+    """For what needs the packages of the extra `sim`, which an operator does without. Raises ExtraMissing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        from sim.errors import ExtraMissing
+
+        if error.name is None or error.name.split(".")[0] not in EXTRA:
+            raise
+        raise ExtraMissing(
+            "studies", expected=f"the package {error.name}", got="none", remedy="pip install 'assay[sim]'"
+        ) from error
 
 
 def _play(asked: Asked, output: Output, strict: bool, *, sweeping: bool) -> ExitCode:

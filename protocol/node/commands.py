@@ -42,10 +42,8 @@ _OPTIONS = {
 }
 READS = ("rpc", "deployment")
 """Options of a command that only reads the contracts."""
-DEPLOYS = ("rpc", "account", "dev_account", "password_file")
-"""Of one that sends, and needs no contracts."""
-SENDS = (*DEPLOYS, "deployment")
-"""Of one that sends to the contracts."""
+SENDS = ("rpc", "account", "dev_account", "password_file", "deployment")
+"""Of one that sends."""
 
 
 def app_of(description: str) -> typer.Typer:

@@ -16,10 +16,12 @@ from functools import cache, lru_cache
 import torch
 
 from protocol.errors import AssayError
+from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.cuda.product import CudaIntMM, TritonInt8
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.float64 import Float64
+from protocol.numerics.kernels.fused import FUSED
 from protocol.numerics.kernels.int8 import Int8
 from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.kernels.self_test import failure, failure_of
@@ -41,7 +43,7 @@ KERNELS: tuple[ProductKernel, ...] = (
 )
 """Fastest first, as measured by `make bench`; the portable loop is there for processors and compilers unheard of."""
 
-FUNCTIONS = ("fused-avx512vnni", "fused-avx2", "fused-baseline", "fused-triton")
+FUNCTIONS = (*(fused.name for fused in FUSED), CudaFused.name)
 """What ASSAY_KERNELS may name beside them: the functions of `fused`, fastest first."""
 
 _log = logging.getLogger("assay.numerics")

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from protocol.errors import AssayError, ExitCode
-from protocol.node.commands import DEPLOYS, READS, SENDS, Flags, add_config, app_of, command
+from protocol.node.commands import READS, SENDS, Flags, add_config, app_of, command
 from protocol.node.options import HomeOption, at_home
 
 SEEN: list[tuple[Flags, int]] = []
@@ -44,9 +44,9 @@ def look(connection: Flags) -> None:
     SEEN.append((connection, 0))
 
 
-@command(app, "other-name", connection=DEPLOYS)
-def deploy(connection: Flags, file: Path = Path("x")) -> None:
-    """Deploy."""
+@command(app, "other-name", connection=["rpc"])
+def named(connection: Flags, file: Path = Path("x")) -> None:
+    """A command by another name."""
     SEEN.append((connection, len(str(file))))
 
 
@@ -78,9 +78,10 @@ def run(*arguments: str) -> tuple[int, str]:
             1,
         ),
         (["look", "--rpc", "http://a"], {"rpc": "http://a", "deployment": None}, 0),
+        (["other-name", "--file", "four"], {"rpc": None}, 4),
         (
-            ["other-name", "--dev-account", "0"],
-            {"rpc": None, "account": "dev:0", "password_file": None},
+            ["send", "--dev-account", "0"],
+            {"rpc": None, "account": "dev:0", "password_file": None, "deployment": None},
             1,
         ),
         (["plain", "--number", "5"], {}, 5),
