@@ -98,6 +98,7 @@ AssayError
 ├── SimError                     sim
 │   ├── SettingError             a parameter that does not exist, or a value that is impossible
 │   ├── SweepError               a sweep without points, or one that cannot be read
+│   ├── ExtraMissing             a package that only studies need is not installed
 │   ├── StudyError               a study or scenario that does not exist
 │   ├── ResultsError             results that belong to another question, or are damaged
 │   ├── Disagreement             the engine's ledger and the contracts differ (exit code 3)

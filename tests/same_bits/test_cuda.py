@@ -1,4 +1,4 @@
-"""Whole runs on a CUDA device have the CPU's hash: arithmetic.md section 8. Nothing here needs more than torch and numpy."""
+"""Whole runs on a CUDA device have the CPU's hash: arithmetic.md section 8. Needs no more than torch and numpy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.cuda.models import MODELS, SEED, Model
 from protocol.execution.device import DeviceExecutor
 from protocol.execution.replay import Work, honest_executor
 from protocol.program.library import kernels
-from protocol.program.step import metrics
+from protocol.program.step import State, metrics
 
 STEPS = {"mlp": 1_000, "resnet": 50, "gpt": 300}
 
@@ -28,7 +28,8 @@ def test_a_whole_run_on_cuda_has_the_cpus_hash(model: Model) -> None:
     work = Work(1, program, captured.fixed, kernels(program.program, captured.hints))
     ours = DeviceExecutor(work, torch.device("cuda"))
     plain = honest_executor(work)
-    here = there = captured.initial_state(SEED)
+    here: State = captured.initial_state(SEED)
+    there = here
     for number in range(1, steps + 1):
         here, there = plain.step(here, number), ours.step(there, number)
     final = {name: x.cpu() for name, x in there.items()}
