@@ -92,9 +92,7 @@ def written_out(given: ConvolutionCall, left: Tensor, image: Tensor, bias: Tenso
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_self_test_expects_the_plain_windows_bits(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_self_test_expects_the_plain_windows_bits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "convolution_for", lambda *_: None)
     for case in shape_classes_of(random_call(Random(f"plain {seed}"))):
         if case.pairs() > BLOCK_PAIRS:
