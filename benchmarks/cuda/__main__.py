@@ -222,6 +222,8 @@ def observe(command: list[str], variables: dict[str, str], limit: float) -> dict
     # pytest exits with 1 where a test failed, which is among what is wrong.
     failed = code is None or (code != 0 and not (code == 1 and wrong))
     summary = f"{len(cells) - len(wrong)} of {len(cells)} well"
+    skipped = sum(line.get("outcome") == "skipped" for line in cells.values())
+    summary += f", {skipped} of them skipped" if skipped else ""
     if failed:
         summary += f"; stopped after {limit:.0f} s" if code is None else f"; exit code {code}"
     found = {"ok": not (failed or wrong), "summary": summary, "wrong": wrong, "exit": code}
