@@ -41,7 +41,7 @@ TAIL = 30
 """Lines that are kept of what a part that failed wrote to standard error."""
 TESTS = (
     "-c",
-    "tests/gpu/pytest.ini",
+    "tests/gpu/without_plugins.ini",
     "--rootdir=.",
     "--confcutdir=tests/gpu",
     "-p",
