@@ -30,6 +30,7 @@ export FOUNDRY_DISABLE_NIGHTLY_WARNING := 1
 
 PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
+TRITON_READY := .venv/.triton-installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
 # What the Python package knows of the contracts, from what forge has compiled.
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
@@ -98,14 +99,17 @@ test:
 	$(MAKE) --no-print-directory test-contracts
 	$(MAKE) --no-print-directory test-python
 
-test-heavy: setup $(CONTRACTS_CONFIGURED)
+# Not part of the lock: 700 MB unpacked, for code that only a GPU runs at speed. Its kernels are interpreted here.
+$(TRITON_READY): $(PYTHON_READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps triton==3.7.1
+	touch $@
+
+test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY)
 	$(FORGE) build
 	$(CONTRACT_DATA)
 	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
 
-# Not part of the lock: 700 MB unpacked, for code that only a GPU runs at speed.
-test-gpu: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps triton==3.7.1
+test-gpu: setup $(TRITON_READY)
 	$(BIN)/pytest tests/gpu tests/same_bits -m gpu $(PYTEST_ARGS)
 
 bench: setup

@@ -40,6 +40,7 @@ AssayError
 │       ├── PartnerLost          a process of the group does not answer any more
 │       └── RanksDisagree        processes that must hold one state hold several
 ├── CaptureError                 a training step that cannot become a program
+│   └── TraceError               the submitter's code cannot be traced
 ├── TermsError                   protocol.tasks: terms that no market takes
 ├── StakeError                   protocol.tasks: no stake makes cheating unprofitable
 ├── BundleError                  protocol.tasks

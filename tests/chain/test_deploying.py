@@ -25,7 +25,7 @@ from protocol.chain.fees import Call
 from protocol.chain.parameters import DEVNET
 from protocol.chain.plan import Plan, plan
 from protocol.chain.transactions import Sender
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import NotPublic
 from protocol.node.output import Output
