@@ -38,7 +38,7 @@ class Children:
         `settings` are further environment variables.
         """
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        environment = self.environment(home) | settings
+        environment = {**self.environment(home), **settings}
         with self.log(name).open("ab") as log:
             process = subprocess.Popen(
                 list(command),

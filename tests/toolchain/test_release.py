@@ -89,8 +89,8 @@ def test_two_releases_are_equal_byte_for_byte(tmp_path: Path) -> None:
         "SHA256SUMS",
     }
     assert {name for name in first if first[name] != second[name]} == set()
-    listed = dict(reversed(line.split("  ")) for line in first["SHA256SUMS"].decode().splitlines())
-    assert listed == {name: sha256(data).hexdigest() for name, data in first.items() if name != "SHA256SUMS"}
+    due = [f"{sha256(data).hexdigest()}  {name}" for name, data in first.items() if name != "SHA256SUMS"]
+    assert first["SHA256SUMS"].decode().splitlines() == due
 
     wheel = next(data for name, data in first.items() if name.endswith(".whl"))
     with zipfile.ZipFile(io.BytesIO(wheel)) as packed:
