@@ -2,7 +2,7 @@
 
 OperatorError (protocol.node.exits)
 └── SimError
-    ├── SettingError      a parameter that does not exist, or a value that is impossible
+    ├── ParameterError    a parameter that does not exist, or a value that is impossible
     ├── SweepError        a sweep without points, or one that cannot be read
     ├── StudyError        a study or scenario that does not exist
     ├── ResultsError      results that belong to another question, or are damaged
@@ -18,7 +18,7 @@ class SimError(OperatorError):
     """Base of the errors of `sim`."""
 
 
-class SettingError(SimError):
+class ParameterError(SimError):
     """A parameter that does not exist, or a value outside of its bounds."""
 
 
