@@ -9,11 +9,13 @@ import pytest
 
 from protocol.chain.views import NOBODY, Duty, TaskStatus, TaskView
 from protocol.tasks.task import Terms
-from verifier.duties import GRACE, HISTORY, Action, Sight, action, open_segments, own_duties
+from verifier.duties import Action, Sight, action, open_segments, own_duties
 
 ME, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 NOW = 10_000
 BLOCK = 500
+WINDOW = 8_191
+"""HISTORY_SERVE_WINDOW of EIP-2935: blocks whose hash a contract can learn."""
 VIEW = TaskView(
     task=1,
     submitter=OTHER,
@@ -75,21 +77,21 @@ def sight(status: TaskStatus = TaskStatus.SUBMITTED, **changes: Any) -> Sight:
 
 DRAWN: dict[str, Any] = {"drawn_at": NOW - 10}
 OVER: dict[str, Any] = {"challenge_until": NOW - 1}
-LONG_OVER: dict[str, Any] = {"challenge_until": NOW - GRACE - 1}
+LONG_OVER: dict[str, Any] = {"challenge_until": NOW - 5 - 1}
 
 
 @pytest.mark.parametrize(
     ("seen", "due"),
     [
-        (sight(TaskStatus.BIDDING, bids_until=NOW - GRACE), None),
-        (sight(TaskStatus.BIDDING, bids_until=NOW - GRACE - 1), Action.ASSIGN),
-        (sight(TaskStatus.TRAINING, train_until=NOW - GRACE), None),
-        (sight(TaskStatus.TRAINING, train_until=NOW - GRACE - 1), Action.EXPIRE),
-        (sight(TaskStatus.TRAINING, train_until=NOW - GRACE - 1, open_games=1), None),
+        (sight(TaskStatus.BIDDING, bids_until=NOW - 5), None),
+        (sight(TaskStatus.BIDDING, bids_until=NOW - 5 - 1), Action.ASSIGN),
+        (sight(TaskStatus.TRAINING, train_until=NOW - 5), None),
+        (sight(TaskStatus.TRAINING, train_until=NOW - 5 - 1), Action.EXPIRE),
+        (sight(TaskStatus.TRAINING, train_until=NOW - 5 - 1, open_games=1), None),
         (sight(block=BLOCK - 1), None),
         (sight(block=BLOCK), Action.DRAW),
-        (sight(block=BLOCK + HISTORY - 1), Action.DRAW),
-        (sight(block=BLOCK + HISTORY), Action.MISSED),
+        (sight(block=BLOCK + WINDOW - 1), Action.DRAW),
+        (sight(block=BLOCK + WINDOW), Action.MISSED),
         (sight(**OVER, lost=True), None),
         (sight(**LONG_OVER, lost=True), Action.VOID),
         (sight(**DRAWN), None),
