@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.node.exits import ExitCode, reported
+from protocol.errors import ExitCode
+from protocol.node.exits import reported
 
 if TYPE_CHECKING:
     from protocol.node.output import Output
@@ -51,7 +51,7 @@ def list_studies(
     """Show the studies and the questions that they answer."""
     from sim import commands
 
-    with _errors_reported():
+    with reported():
         output = _output("list", as_json)
         if parameters:
             commands.show_parameters(output)
@@ -80,7 +80,7 @@ def run(
     """Play a study over its own grid and write its report. Goes on where an interrupted run stopped."""
     from sim.commands import Asked
 
-    with _errors_reported():
+    with reported():
         asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
         code = _play(asked, _output("run", as_json), strict, sweeping=False)
     raise typer.Exit(int(code))
@@ -108,7 +108,7 @@ def sweep(
     """Play a study over every combination of the given values and its own grid. Resumes as `sim run` does."""
     from sim.commands import Asked
 
-    with _errors_reported():
+    with reported():
         asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
         code = _play(asked, _output("sweep", as_json), strict, sweeping=True)
     raise typer.Exit(int(code))
@@ -124,7 +124,7 @@ def report(
     """Write the reports anew from rows that are there."""
     from sim import commands
 
-    with _errors_reported():
+    with reported():
         commands.write_reports(folder, _output("report", as_json))
 
 
@@ -141,7 +141,7 @@ def replay(
     """
     from sim.replay import command
 
-    with _errors_reported():
+    with reported():
         output = _output("replay", as_json)
         if scenario is None:
             command.show_scenarios(output)
@@ -163,17 +163,3 @@ def _output(command: str, as_json: bool) -> Output:
     from protocol.node.output import Output
 
     return Output(command, as_json)
-
-
-def _errors_reported() -> AbstractContextManager[None]:
-    """Run a command: errors end in one line and an exit code."""
-
-    def known(error: BaseException) -> ExitCode | None:
-        from protocol.failures import known as known_of_all
-        from protocol.tasks.economics import StakeError
-        from sim.theory import TheoryError
-
-        hopeless = isinstance(error, (StakeError, TheoryError))
-        return ExitCode.HOPELESS if hopeless else known_of_all(error)
-
-    return reported(known)

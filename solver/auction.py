@@ -16,6 +16,7 @@ from threading import Thread
 from protocol.chain.errors import Reverted
 from protocol.chain.transactions import REORG_DEPTH
 from protocol.chain.views import TaskStatus, TaskView
+from protocol.errors import InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
 from solver.bidding import Refusal, decide
@@ -197,7 +198,7 @@ class Auction:
             fetch.add_done_callback(lambda _: self._bundles.drop(task))
 
 
-class _NotWorth(Exception):
+class _NotWorth(InternalError):
     """No price that suits both sides."""
 
 

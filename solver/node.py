@@ -14,8 +14,8 @@ from protocol.chain.errors import NotMined, Reverted, RpcError, UnstableChain
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import BlobStore
+from protocol.errors import ExitCode
 from protocol.node.database import Identity
-from protocol.node.exits import ExitCode, StakeSlashed
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.stopping import Stop
@@ -27,7 +27,7 @@ from solver.catalog import KEPT_RESULTS, Catalog
 from solver.context import Context
 from solver.database import Database, Stage
 from solver.defence import Defence
-from solver.errors import SolverError
+from solver.errors import SolverError, StakeSlashed
 from solver.metrics import Metrics
 from solver.progress import Progress
 from solver.serving import Serving

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from protocol.dispute.provider import Frame
+from protocol.errors import AssayError
 from protocol.execution.replay import Executor, ExecutorFactory, Work, honest_executor
-from protocol.node.exits import OperatorError
 from protocol.numerics.self_check import require_mode, self_check
 from protocol.program.execute import Interpreter
 from protocol.program.step import State, StepProgram
@@ -28,7 +28,7 @@ WARM_STEPS = 2
 _log = logging.getLogger("assay.numerics")
 
 
-class DeviceError(OperatorError):
+class DeviceError(AssayError):
     """The device that the settings ask for is not there."""
 
 

@@ -18,6 +18,20 @@ contract CopycatTest is Play {
         _rewards(_challengeBy(second, SEGMENT), challenger, second);
     }
 
+    /// @dev Two commitments of one block are equally early: the game that entered the segment first keeps its priority.
+    function test_timeOut_commitmentsOfOneBlock_rewardsTheFirstToEnter_succeeds() public {
+        uint256 number = vm.getBlockNumber();
+        bytes32 salt = _commit(task, SEGMENT, challenger);
+        vm.roll(number);
+        bytes32 copied = _commit(task, SEGMENT, second);
+        (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, SEGMENT - 1), _leaf(checkpoints, SEGMENT));
+        vm.prank(challenger);
+        game.challenge(task, SEGMENT, salt, first, last);
+        vm.prank(second);
+        uint256 copy = game.challenge(task, SEGMENT, copied, first, last);
+        _rewards(copy, challenger, second);
+    }
+
     /// @dev A commitment kept in stock names no segment; it is used when the other's challenge is seen.
     function test_timeOut_blindInStock_rewardsTheEarlier_succeeds() public {
         bytes32 stock = _commit(task, UNKNOWN, second);

@@ -91,6 +91,26 @@ contract ClaimsTest is Play {
         );
     }
 
+    /// @dev The states around the segment come as they must, but the tree that is posted has another one at an end: a cheat
+    /// whose steps do not lead to r_i could then not be convicted.
+    function test_expandSteps_endNotInTheTree_reverts() public {
+        _challenge();
+        (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, STEPS));
+        uint256[2] memory ends = [uint256(0), STEPS];
+        for (uint256 k; k < 2; ++k) {
+            bytes32[] memory other = steps;
+            other[ends[k]] = keccak256("another state");
+            bytes32[] memory hashes = LeafTree.leaves(other);
+            bytes32 root = LeafTree.root(hashes);
+            // Each path is the one in the posted tree; only the leaf at this end is not in it.
+            (first.path, last.path) = (LeafTree.path(hashes, 0), LeafTree.path(hashes, STEPS));
+            bytes32 computed = LeafTree.root(_replaced(hashes, ends[k], LeafTree.leaves(steps)[ends[k]]));
+            vm.prank(solver);
+            vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongRoot.selector, root, computed));
+            game.expandSteps(task, SEGMENT, root, first, last);
+        }
+    }
+
     function test_expandSteps_otherSize_reverts() public {
         _challenge();
         bytes32[] memory shorter = new bytes32[](4);
@@ -164,6 +184,15 @@ contract ClaimsTest is Play {
         _expandSteps();
         _selectStep(a);
         assertEq(game.gameOf(a).deadline, start + 3 * SOLVER_CLOCK);
+    }
+
+    function _replaced(bytes32[] memory list, uint256 index, bytes32 value)
+        private
+        pure
+        returns (bytes32[] memory)
+    {
+        list[index] = value;
+        return list;
     }
 
     function _stepsRevert(address who, uint32 segment, bytes32[] memory list, bytes memory reason) private {

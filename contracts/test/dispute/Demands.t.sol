@@ -126,6 +126,26 @@ contract DemandsTest is Play {
         game.demand(id, head, IDisputeGame.Tree.Value, opening, 0, 0, nodes);
     }
 
+    /// @dev A value that the solver never stated, with nodes that are in its tree: nobody could reveal them.
+    function test_demand_inventedValue_reverts() public {
+        uint256 id = _inTop();
+        bytes32[] memory invented = LeafTree.chunks(StepProgram.floats(0x00002041));
+        IDisputeGame.ValueOpening memory opening;
+        opening.instruction = _open(top, 0);
+        opening.value = Leaf(LeafTree.root(invented), _leaf(topRoots, 0).path);
+        bytes32[] memory other = topRoots;
+        bytes32 root = LeafTree.root(LeafTree.leaves(other));
+        other[0] = opening.value.value;
+        bytes32 computed = LeafTree.root(LeafTree.leaves(other));
+        _demandReverts(
+            id,
+            IDisputeGame.Tree.Value,
+            opening,
+            _node(invented, 0, 2),
+            abi.encodeWithSelector(DisputeErrors.WrongRoot.selector, root, computed)
+        );
+    }
+
     function test_demand_valueOfOutput_reverts() public {
         uint256 id = _inTop();
         IDisputeGame.ValueOpening memory opening;

@@ -5,6 +5,7 @@ import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../../src/types/Openings.sol";
 import {Judging} from "./Judging.sol";
+import {LeafTree} from "./LeafTree.sol";
 import {StepProgram} from "./StepProgram.sol";
 
 /// @title Splitting the row of 129 blocks: `sum` over 16,512 ones, 128 in each block.
@@ -44,6 +45,30 @@ contract SplitsTest is Judging {
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
         _assertVerdict(id, IDisputeGame.Verdict.SolverSilent);
+    }
+
+    // ------------------------------------------------------------------ heads
+
+    /// @dev In a split the head names the selection too, and with it the stated words: a move for other words fails.
+    function test_head_namesTheSelection_succeeds() public {
+        uint256 id = _selected();
+        bytes32 asked = _head(id);
+        assertEq(asked, _dueHead(id, 2));
+        _split(id, _words(CLAIMED - 128, 128));
+        assertEq(_head(id), _dueHead(id, 3));
+        // Same number of moves, same trace, other words.
+        IDisputeGame.Selection memory other = selection;
+        other.words = keccak256(abi.encode(_words(16_384, CLAIMED - 16_384)));
+        assertNotEq(_head(id), _headOf(id, 3, keccak256(abi.encode(other))));
+    }
+
+    function _dueHead(uint256 id, uint256 moves) private view returns (bytes32) {
+        return _headOf(id, moves, keccak256(abi.encode(selection)));
+    }
+
+    function _headOf(uint256 id, uint256 moves, bytes32 name) private view returns (bytes32) {
+        bytes32 root = LeafTree.root(LeafTree.leaves(topRoots));
+        return keccak256(abi.encode(id, task, challenger, moves, _topKey(), root, name));
     }
 
     // ------------------------------------------------------------------ the words
@@ -219,6 +244,29 @@ contract SplitsTest is Judging {
                 DisputeErrors.WrongPreimage.selector, selection.words, keccak256(abi.encode(other))
             )
         );
+    }
+
+    /// @dev The word is right for the operand that the solver stated. For one that the challenger made up it would be wrong,
+    /// and an honest solver would be slashed.
+    function test_judgeBlock_inventedOperand_reverts() public {
+        uint256 id = _selected();
+        uint64[] memory words = _words(CLAIMED - 128, 128);
+        _split(id, words);
+        bytes memory twos = topValues[4];
+        for (uint256 k; k < 128; ++k) {
+            twos[8 * (128 * 128 + k)] = 0x02;
+        }
+        (InstructionOpening memory sum, Leaf[] memory operands, ChunkOpening[] memory chunks) = _evidence(1);
+        operands[0].value = LeafTree.root(LeafTree.chunks(twos));
+        chunks[0] = _chunk(0, twos, 128);
+        bytes32[] memory roots = topRoots;
+        bytes32 root = LeafTree.root(LeafTree.leaves(roots));
+        roots[4] = operands[0].value;
+        bytes32 computed = LeafTree.root(LeafTree.leaves(roots));
+        bytes32 head = _head(id);
+        vm.prank(challenger);
+        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongRoot.selector, root, computed));
+        game.judgeBlock(id, head, sum, selection, words, 1, operands, chunks);
     }
 
     function test_timeOut_noBlockNamed_dismisses_succeeds() public {

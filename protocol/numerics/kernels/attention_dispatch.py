@@ -20,7 +20,8 @@ from protocol.numerics.kernels.attention_self_test import failure_of
 from protocol.numerics.kernels.attention_shape_classes import ROWS, WHOLE, Case, Pair, Plan, case_of
 from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.dispatch import VARIABLE, allowed, sound
-from protocol.numerics.kernels.fused import DEVICE, fused_for
+from protocol.numerics.kernels.fused_dispatch import fused_for
+from protocol.numerics.kernels.fused_self_test import DEVICE
 from protocol.numerics.kernels.shape_classes import Call, Layout, Order
 
 _log = logging.getLogger("assay.numerics")

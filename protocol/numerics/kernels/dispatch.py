@@ -15,10 +15,13 @@ from functools import cache, lru_cache
 
 import torch
 
+from protocol.errors import AssayError
+from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.cuda.product import CudaIntMM, TritonInt8
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.float64 import Float64
+from protocol.numerics.kernels.fused import FUSED
 from protocol.numerics.kernels.int8 import Int8
 from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.kernels.self_test import failure, failure_of
@@ -40,13 +43,13 @@ KERNELS: tuple[ProductKernel, ...] = (
 )
 """Fastest first, as measured by `make bench`; the portable loop is there for processors and compilers unheard of."""
 
-FUNCTIONS = ("fused-avx512vnni", "fused-avx2", "fused-baseline", "fused-triton")
+FUNCTIONS = (*(fused.name for fused in FUSED), CudaFused.name)
 """What ASSAY_KERNELS may name beside them: the functions of `fused`, fastest first."""
 
 _log = logging.getLogger("assay.numerics")
 
 
-class NoKernel(RuntimeError):
+class NoKernel(AssayError, RuntimeError):
     """No kernel that is allowed on this machine gives the right bits; nothing may be computed here."""
 
 
@@ -76,8 +79,9 @@ def first_sound(
             return kernel
         reasons.append(f"{kernel.name}: {wrong}")
     raise NoKernel(
-        f"expected one product kernel with exact bits on {device}, got none ({'; '.join(reasons)}); "
-        f"widen {VARIABLE}, use another torch build or another machine"
+        expected=f"one product kernel with exact bits on {device}",
+        got=f"none ({'; '.join(reasons)})",
+        remedy=f"widen {VARIABLE}, use another torch build or another machine",
     )
 
 

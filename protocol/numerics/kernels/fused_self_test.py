@@ -17,8 +17,10 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from protocol.numerics.cuda.fused import CudaFused
-from protocol.numerics.kernels.fused import DEVICE, Map, Pair
+from protocol.numerics.kernels.fused import Map, Pair
 from protocol.numerics.types import canonical
+
+DEVICE = torch.device("cpu")
 
 
 def trial(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:

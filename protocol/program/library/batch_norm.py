@@ -9,10 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, mul, sqrt
-from protocol.numerics.kernels.channels import channels_for
+from protocol.numerics.elementwise import sqrt
+from protocol.numerics.kernels.channels_dispatch import channels_for
+from protocol.numerics.operations import add, div, mul
+from protocol.numerics.reductions import FLOAT64_TERMS, SUM_BITS
 from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
-from protocol.numerics.sums import FLOAT64_TERMS, SUM_BITS
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define

@@ -9,7 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, maximum, minimum, neg, sqrt
+from protocol.numerics.elementwise import neg, sqrt
+from protocol.numerics.operations import add, div, maximum, minimum
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value

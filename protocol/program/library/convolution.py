@@ -19,9 +19,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from protocol.numerics.contract import contract
-from protocol.numerics.elementwise import add
-from protocol.numerics.kernels.convolution import convolution_for
+from protocol.numerics.kernels.convolution_dispatch import convolution_for
 from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, asked
+from protocol.numerics.operations import add
 from protocol.numerics.rows import exponent
 from protocol.program.builder import Builder, Value
 from protocol.program.errors import RuleError

@@ -9,8 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import div, sqrt
-from protocol.numerics.kernels.fused import fused_for
+from protocol.numerics.elementwise import sqrt
+from protocol.numerics.kernels.fused_dispatch import fused_for
+from protocol.numerics.operations import div
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library.blocks import by_rows, canonical_in_place

@@ -16,8 +16,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, mul, neg, select, sub
+from protocol.numerics.elementwise import neg
 from protocol.numerics.indexing import gather
+from protocol.numerics.operations import add, div, mul, select, sub
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, mul, sub
-from protocol.numerics.kernels.fused import Fused, fused_for
+from protocol.numerics.kernels.fused import Fused
+from protocol.numerics.kernels.fused_dispatch import fused_for
+from protocol.numerics.operations import add, mul, sub
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementary_torch import exp_f32, log_f32
-from protocol.numerics.kernels.fused import fused_for
-from protocol.numerics.sums import FLOAT64_TERMS, max_f32, sum_f32
+from protocol.numerics.kernels.fused_dispatch import fused_for
+from protocol.numerics.reductions import FLOAT64_TERMS, max_f32
+from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.blocks import by_rows

@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels import convolution, dispatch
-from protocol.numerics.kernels.convolution import Convolution, convolution_for
+from protocol.numerics.kernels import convolution_dispatch, dispatch
+from protocol.numerics.kernels.convolution import Convolution
+from protocol.numerics.kernels.convolution_dispatch import convolution_for
 from protocol.numerics.kernels.convolution_self_test import failure_of, operands, plain
 from protocol.numerics.kernels.convolution_shape_classes import (
     AT_INPUT,
@@ -229,8 +230,8 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv(dispatch.VARIABLE, raising=False)
 
     def forget() -> None:
-        convolution._wrong.clear()
-        for known in (convolution._chosen, convolution._tried):
+        convolution_dispatch._wrong.clear()
+        for known in (convolution_dispatch._chosen, convolution_dispatch._tried):
             known.cache_clear()
 
     forget()
@@ -246,7 +247,7 @@ def test_an_error_in_one_class_is_refused_there(
     errs, other, of_the_class = ERRORS[error]
     fastest, *rest = [v for v in VARIANTS if v != "portable"]
     planted = Planted(fastest, errs)
-    monkeypatch.setattr(convolution, "_of", lambda v: planted if v == fastest else Convolution(v))
+    monkeypatch.setattr(convolution_dispatch, "_of", lambda v: planted if v == fastest else Convolution(v))
     x = torch.ones(1)
     assert convolution_for(x, other) is planted
     with caplog.at_level(logging.WARNING):
@@ -259,7 +260,7 @@ def test_an_error_in_one_class_is_refused_there(
 
 @pytest.mark.usefixtures("fresh")
 def test_without_any_sound_one_windows_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution, "_of", lambda v: Planted(v, lambda _: True))
+    monkeypatch.setattr(convolution_dispatch, "_of", lambda v: Planted(v, lambda _: True))
     assert convolution_for(torch.ones(1), call(FORWARD)) is None
     given = operands(call(FORWARD))
     assert torch.equal(written_out(call(FORWARD), *given), plain(call(FORWARD), *given))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from protocol.numerics import philox
+from protocol.numerics import philox, philox_torch
 from protocol.numerics.kernels import native
 from protocol.numerics.kernels import philox as kernel
 
@@ -27,7 +27,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_words_and_masks(shape: tuple[int, ...]) -> None:
     if native.library() is None:
         pytest.skip("the compiled library is not built: no C++ compiler with OpenMP")
-    expected = philox.in_torch(KEY, STEP, 9, shape)
+    expected = philox_torch.philox(KEY, STEP, 9, shape)
     found = kernel.words(KEY, STEP, 9, shape)
     assert found is not None
     assert torch.equal(found, expected)

@@ -14,7 +14,7 @@ from protocol.chain.client import Client
 from protocol.chain.errors import ChainError, Reverted, RpcRefused, RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import NotPublic
 from solver.assignment import Assignment
