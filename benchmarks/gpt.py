@@ -53,7 +53,11 @@ def _rows(name: str) -> list[Row]:
 
 def captured(name: str) -> CapturedStep:
     """The captured step of a size."""
-    shape = SHAPES[name]
+    return captured_of(SHAPES[name])
+
+
+def captured_of(shape: gpt.Shape) -> CapturedStep:
+    """The captured step of `TOKENS` tokens of a GPT."""
     model, optimizer = _model(shape)
     batch = TOKENS // shape.context
     return capture(

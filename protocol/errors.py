@@ -40,6 +40,7 @@ AssayError
 │       ├── PartnerLost          a process of the group does not answer any more
 │       └── RanksDisagree        processes that must hold one state hold several
 ├── CaptureError                 a training step that cannot become a program
+│   └── TraceError               the submitter's code cannot be traced
 ├── TermsError                   protocol.tasks: terms that no market takes
 ├── StakeError                   protocol.tasks: no stake makes cheating unprofitable
 ├── BundleError                  protocol.tasks
@@ -97,6 +98,7 @@ AssayError
 ├── SimError                     sim
 │   ├── ParameterError           a parameter that does not exist, or a value that is impossible
 │   ├── SweepError               a sweep without points, or one that cannot be read
+│   ├── ExtraMissing             a package that only studies need is not installed
 │   ├── StudyError               a study or scenario that does not exist
 │   ├── ResultsError             results that belong to another question, or are damaged
 │   ├── Disagreement             the engine's ledger and the contracts differ (exit code 3)

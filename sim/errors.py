@@ -17,6 +17,10 @@ class SweepError(SimError):
     """A sweep that has no points, or a range that cannot be read."""
 
 
+class ExtraMissing(SimError):
+    """A package that only studies need is not installed."""
+
+
 class StudyError(SimError):
     """A study or a scenario that does not exist."""
 

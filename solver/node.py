@@ -237,5 +237,5 @@ class SolverNode:
         locks = [client.market.task(task).stake for task in self._assignments]
         bids = [row.task for row in self.context.database.tasks() if row.stage in (Stage.BID, Stage.OUTBID)]
         views = [client.market.task(task) for task in bids]
-        locks += [view.stake for view in views if view.solver == client.address and not view.status.is_over]
+        locks += [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
         return sum(client.vault.lock_of(lock).remaining for lock in locks)

@@ -23,6 +23,8 @@ class Model:
     build: Callable[[int], CapturedStep]
     """From the number of steps that its rates are for to the captured step."""
     steps: int = 8
+    dry_steps: int = 3
+    """Where there is no CUDA device. From the third step on a device's executor tries to record a graph."""
 
 
 def images() -> dict[str, Tensor]:
@@ -50,7 +52,7 @@ MODELS = (
     Model("mlp", lambda steps: digits.build(steps, images())),
     Model("gpt", gpt.build),
     Model("resnet", lambda steps: resnet.build(steps, images())),
-    Model("gpt-0.9M", _gpt(gpt.Shape(4, 4, 128, 256), 8)),
-    Model("gpt-11M", _gpt(gpt.Shape(6, 6, 384, 256), 8), 5),
+    Model("gpt-0.9M", _gpt(gpt.Shape(4, 4, 128, 256), 8), dry_steps=1),
+    Model("gpt-11M", _gpt(gpt.Shape(6, 6, 384, 256), 8), 5, dry_steps=1),
 )
 """The last is for `bits` alone: a step of it takes a second on a CPU without the compiled kernels."""

@@ -1,8 +1,8 @@
 """`capture`: from a submitter's own torch code to a program that anybody can run without it.
 
 The code runs once, on fake tensors. Every operation that it did is lowered to library functions and primitives, or the
-capture fails with one error that lists all that cannot be lowered. The stages, each a package that imports only those
-above it:
+capture fails with one error that lists all that cannot be lowered. The stages, each of which imports only those above
+it:
 
     inputs       the arguments: model and dataset, examined
     tracing      one step of the code as a graph of ATen operations
@@ -12,9 +12,9 @@ above it:
     assembly     batch draw, micro-batches, lowered graph and update as one step program
     result       the step program with all the tensors that it runs on
 
-`pipeline` runs the stages in this order. All share `errors`, `types` (torch types and those of a program) and `streams`
-(random numbers). What a stage refuses is in its module `checks`, with the message and the remedy that the submitter
-reads.
+`pipeline` runs the stages in this order; lowering and update write their instructions when `assembly` calls them. All
+share `errors`, `types` (torch's types and those of a program) and `streams` (of random numbers). A stage's module
+`checks` holds what the stage refuses, with the message and the remedy that the submitter reads.
 """
 
 from __future__ import annotations

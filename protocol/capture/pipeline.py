@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from protocol.capture.analysis.roles import Bits, table_of
+from protocol.capture.analysis.roles import Bits, roles_of, table_of
 from protocol.capture.assembly.state import initial_tensors
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problems
@@ -92,8 +92,9 @@ def capture(
     parameters = {name: as_committed(p) for name, p in trainable.items()}
     written = {name: traced.buffers[name] for name in traced.written}
     constants = {name: t for name, t in traced.buffers.items() if name not in written} | rates
+    roles = roles_of(traced.graph, len(traced.parameters), len(traced.buffers), table)
     assembled = assemble(
-        traced, update, parameters, data, constants, tuple(rates), batch_size, table, micro_batches
+        traced, roles, update, parameters, data, constants, tuple(rates), batch_size, micro_batches
     )
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     program.check()

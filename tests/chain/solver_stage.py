@@ -109,7 +109,7 @@ class Stage:
 
     def end_bidding(self, task: int) -> None:
         """Wait for a bid, then let the bidding period pass."""
-        self._skip_to(self.until(task, lambda view: view.solver != NOBODY).bids_until)
+        self._skip_to(self.until(task, lambda view: view.bidder != NOBODY).bids_until)
 
     def end_challenges(self, task: int) -> None:
         """Let the challenge period of a submitted task pass."""

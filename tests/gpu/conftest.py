@@ -23,7 +23,8 @@ Interpret = Callable[..., Any]
 
 def needs_triton(test: Test) -> Test:
     """Mark a test that needs Triton but no GPU: `make test-heavy` and `make test-gpu` run it."""
-    return pytest.mark.gpu(pytest.mark.heavy(test))
+    marked: Test = pytest.mark.gpu(pytest.mark.heavy(test))
+    return marked
 
 
 @pytest.fixture(scope="session")

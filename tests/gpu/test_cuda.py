@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
 
@@ -16,10 +18,11 @@ from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.kernels.self_test import failure
 from protocol.numerics.self_check import self_check
 from protocol.numerics.types import DType, to_bytes
-from protocol.program import Interpreter
+from protocol.program import Interpreter, trace
 from protocol.program.library import CATALOGUE, kernels
 from protocol.program.step import State
 from tests.unit.library.cases import CASES, FILLS, Case, operands
+from tests.unit.program.random_programs import random_inputs, random_program
 
 pytestmark = pytest.mark.gpu
 
@@ -64,6 +67,15 @@ def test_roots(cuda: torch.device, count: int) -> None:
     x = torch.sin(torch.arange(count, dtype=torch.float32))
     found = hashing.roots([x.to(cuda)], [DType.F32])
     assert found == [tensor_root(to_bytes(x, DType.F32))]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs(cuda: torch.device, seed: int) -> None:
+    r = random.Random(seed)
+    program = random_program(r, [random_program(r, [])])
+    inputs = random_inputs(program, r)
+    there = trace(program, [x.to(cuda) for x in inputs], Interpreter(device=cuda))
+    assert there.roots == trace(program, inputs).roots
 
 
 @pytest.mark.timeout(600)

@@ -42,10 +42,8 @@ class Model:
 
     def write(self, folder: Path) -> Path:
         """Capture it for `steps` steps and write its bundle; where it lies."""
-        from protocol.tasks.bundles import (  # with pydantic, which tests on CUDA go without
-            Bundle,
-            write_bundle,
-        )
+        # With pydantic, which tests on CUDA go without.
+        from protocol.tasks.bundles import Bundle, write_bundle
 
         captured = self.build(self.steps)
         write_bundle(Bundle.of(self.name, captured, captured.initial_state(SEED)), folder)

@@ -2,7 +2,8 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../../src/types/Openings.sol";
 import {Judging} from "./Judging.sol";
@@ -34,7 +35,7 @@ contract ArgmaxSplitTest is Judging {
     /// @dev At the top the words fold to the element, below it to the word that was stated: an honest solver can always
     /// state them.
     function test_split_honestSolver_isNeverConvicted_succeeds() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         uint64[] memory words = new uint64[](2);
         (words[0], words[1]) = (LARGEST, 128 * 256);
         _split(id, words);
@@ -51,7 +52,7 @@ contract ArgmaxSplitTest is Judging {
 
     /// @dev Below the top the value counts too: words that have another one at the same place do not fold to what was stated.
     function test_split_anotherValueAtThePlace_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         uint64[] memory words = new uint64[](2);
         (words[0], words[1]) = (LARGEST, 128 * 256);
         _split(id, words);
@@ -63,11 +64,11 @@ contract ArgmaxSplitTest is Judging {
         blocks[1] = uint64(0x3f800000) << 32 | PLACE;
         head = _head(id);
         vm.prank(solver);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongFold.selector, LARGEST, blocks[1]));
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongFold.selector, LARGEST, blocks[1]));
         game.split(id, head, top.instructions[1], selection, blocks);
     }
 
-    function _selected() private returns (uint256 id) {
+    function _selected() private returns (GameId id) {
         id = _inTop();
         bytes32 head = _head(id);
         InstructionOpening memory argmax = _open(top, 1);
@@ -85,14 +86,14 @@ contract ArgmaxSplitTest is Judging {
         }
     }
 
-    function _split(uint256 id, uint64[] memory words) private {
+    function _split(GameId id, uint64[] memory words) private {
         bytes32 head = _head(id);
         vm.prank(solver);
         game.split(id, head, top.instructions[1], selection, words);
         selection.words = keccak256(abi.encode(words));
     }
 
-    function _judgeBlockAgrees(uint256 id, uint64[] memory words, uint8 part) private {
+    function _judgeBlockAgrees(GameId id, uint64[] memory words, uint8 part) private {
         bytes32 head = _head(id);
         InstructionOpening memory argmax = _open(top, 1);
         Leaf[] memory operands = new Leaf[](1);
@@ -100,7 +101,7 @@ contract ArgmaxSplitTest is Judging {
         ChunkOpening[] memory chunks = new ChunkOpening[](1);
         chunks[0] = _chunk(0, topValues[0], part);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.BlockAgrees.selector, words[part]));
+        vm.expectRevert(abi.encodeWithSelector(Errors.BlockAgrees.selector, words[part]));
         game.judgeBlock(id, head, argmax, selection, words, part, operands, chunks);
     }
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protocol.capture.analysis.roles import Bits, Role, roles_of
+from protocol.capture.analysis.roles import Roles
 from protocol.capture.assembly.batch import draw
 from protocol.capture.assembly.micro_batches import mean_over_units
 from protocol.capture.assembly.state import KEY, STEP, metric_names, state_types
@@ -39,21 +39,20 @@ class Assembled:
 
 def assemble(
     traced: TracedStep,
+    roles: Roles,
     update: Update,
     parameters: Mapping[str, Tensor],
     dataset: Mapping[str, Tensor],
     constants: Mapping[str, Tensor],
     rates: Sequence[str],
     batch_size: int,
-    table: Mapping[Role, Bits],
     micro_batches: int = 1,
 ) -> Assembled:
     """Write the program.
 
     `constants` holds, by name, the buffers that are only read and one learning-rate table per parameter group; `rates`
-    are the names of these tables. `table` says which bits contractions take by their role. `traced` is a step on one of
-    `micro_batches` equal parts of the batch. Raises `CaptureError` with all unsupported operations, or for tensors of
-    the same name.
+    are the names of these tables. `traced` is a step on one of `micro_batches` equal parts of the batch. Raises
+    `CaptureError` with all unsupported operations, or for tensors of the same name.
     """
     b = Builder("step")
     types = state_types(traced, update, parameters, constants)
@@ -62,7 +61,6 @@ def assemble(
     fixed = {name: b.input(tensor_type(t)) for name, t in constants.items()}
 
     index = draw(b, data, state[KEY], state[STEP], batch_size)
-    roles = roles_of(traced.graph, len(traced.parameters), len(traced.buffers), table)
     coverage: Counter[tuple[str, str]] = Counter()
 
     def evaluate(

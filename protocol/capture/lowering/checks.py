@@ -11,6 +11,7 @@ import torch
 from protocol.capture.errors import Problem
 from protocol.capture.tracing.sources import source_of
 from protocol.errors import InternalError
+from protocol.numerics.types import DType
 
 DEFAULT_REMEDY = (
     "rewrite it with supported operations, or add a rule for it under protocol/capture/lowering/ops"
@@ -33,6 +34,11 @@ class Unsupported(InternalError):
     def __init__(self, what: str, remedy: str = DEFAULT_REMEDY) -> None:
         super().__init__(what)
         self.remedy = remedy
+
+
+def wrong_type(dtype: DType) -> Unsupported:
+    """The operation is not computed on operands of this type; its rule raises the error."""
+    return Unsupported(f"on {dtype.name.lower()}", "convert with .float() first")
 
 
 def unsupported(node: torch.fx.Node, error: Exception) -> Problem:

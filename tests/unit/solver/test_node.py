@@ -47,7 +47,7 @@ class Stand:
             market=SimpleNamespace(
                 address="0xmarket",
                 tasks=lambda: 0,
-                task=lambda _task: view(status=self.status, stake=1, solver=ME),
+                task=lambda _task: view(status=self.status, stake=1, bidder=ME),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
             token=SimpleNamespace(balance_of=lambda _who: self.tokens),

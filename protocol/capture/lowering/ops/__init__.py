@@ -1,4 +1,4 @@
-"""The rules of `lowering`, one file per family of ATen operations. Importing this package registers them all."""
+"""The rules, one module per family of ATen operations. Importing this package registers them all in `RULES`."""
 
 from protocol.capture.lowering.ops import (
     activations,

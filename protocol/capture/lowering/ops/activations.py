@@ -109,7 +109,7 @@ def elu_grad(
     of_result: bool,
     x: View,
 ) -> View:
-    """The slope of `elu` times g, of its operand or, as the in-place form has it, of its result."""
+    """g times the slope of `elu`, computed from its operand or, for the in-place form, from its result."""
     b = lowering.builder
     values, above_g = lowering.operand(x, DType.F32), g.broadcast(b)
     factor = float(alpha) * float(scale) * float(input_scale)
@@ -127,7 +127,7 @@ def elu_grad(
 
 @lowers(aten.glu.default)
 def glu(lowering: Lowering, node: torch.fx.Node, x: View, axis: int = -1) -> View:
-    """The first half of an axis times the sigmoid of the second."""
+    """The first half of an axis times the sigmoid of the second half."""
     b = lowering.builder
     first, second = _halves(lowering, x, axis)
     return shaped(lowering, node, View.of(b.mul(first, elementary.sigmoid.call(b, second))))
@@ -187,7 +187,7 @@ def _halves(lowering: Lowering, x: View, axis: int) -> tuple[Value, Value]:
 
 
 def _tail(lowering: Lowering, z: Value) -> Value:
-    """log(1 + exp(-|z|)), which far from 0 is exp(-|z|) and not nothing."""
+    """log(1 + exp(-|z|)); far from 0 this is exp(-|z|), where the rounded sum would give 0."""
     b = lowering.builder
     return log1p(b, elementary.exp.call(b, b.neg(b.abs(z))))
 

@@ -17,7 +17,7 @@ aten = torch.ops.aten
 
 @lowers(aten._softmax.default)
 def softmax(lowering: Lowering, _: torch.fx.Node, x: View, axis: int, half_to_float: bool) -> View:  # noqa: ARG001
-    """A row of -inf alone is NaN."""
+    """A row of -inf only gives NaN."""
     return _placed(lowering, lowering.call(library.softmax, _rows(lowering, x, axis), safe=False), axis)
 
 
@@ -25,7 +25,7 @@ def softmax(lowering: Lowering, _: torch.fx.Node, x: View, axis: int, half_to_fl
 def safe_softmax(
     lowering: Lowering, _: torch.fx.Node, x: View, axis: int, dtype: torch.dtype | None = None
 ) -> View:
-    """A row of -inf alone is zero."""
+    """A row of -inf only gives zeros."""
     _require_f32_result(dtype)
     return _placed(lowering, lowering.call(library.softmax, _rows(lowering, x, axis), safe=True), axis)
 
@@ -34,7 +34,7 @@ def safe_softmax(
 def softmax_grad(
     lowering: Lowering, _: torch.fx.Node, g: View, y: View, axis: int, dtype: torch.dtype
 ) -> View:
-    """The gradient of either."""
+    """The gradient of both softmax functions."""
     _require_f32_result(dtype)
     rows = _rows(lowering, g, axis), _rows(lowering, y, axis)
     return _placed(lowering, lowering.call(library.softmax_grad, *rows), axis)
@@ -42,7 +42,7 @@ def softmax_grad(
 
 @lowers(aten._log_softmax.default)
 def log_softmax(lowering: Lowering, _: torch.fx.Node, x: View, axis: int, half_to_float: bool) -> View:  # noqa: ARG001
-    """Half precision does not come here."""
+    """The logarithm of the softmax; `half_to_float` does nothing, as operands are f32."""
     return _placed(lowering, lowering.call(library.log_softmax, _rows(lowering, x, axis)), axis)
 
 
@@ -50,7 +50,7 @@ def log_softmax(lowering: Lowering, _: torch.fx.Node, x: View, axis: int, half_t
 def log_softmax_grad(
     lowering: Lowering, _: torch.fx.Node, g: View, y: View, axis: int, dtype: torch.dtype
 ) -> View:
-    """Its gradient."""
+    """The gradient of `log_softmax`."""
     _require_f32_result(dtype)
     rows = _rows(lowering, g, axis), _rows(lowering, y, axis)
     return _placed(lowering, lowering.call(library.log_softmax_grad, *rows), axis)
@@ -65,7 +65,7 @@ def _rows(lowering: Lowering, x: View, axis: int) -> Value:
 
 
 def _placed(lowering: Lowering, rows: Value, axis: int) -> View:
-    """The last axis back where it was."""
+    """The last axis moved back to `axis`."""
     return View.of(rows).apply(lowering.builder, aten.movedim.int, -1, axis)
 
 

@@ -1,4 +1,4 @@
-"""Batch norm in training and evaluation, its gradients, and what its running statistics become."""
+"""Batch norm in training and evaluation, its gradients, and the update of its running statistics."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def batch_norm_train(
     momentum: float,
     eps: float,
 ) -> Normalised:
-    """Result, the batch's mean and 1 / deviation, the next running mean and variance."""
+    """The result, the batch's mean and 1 / deviation, and the next running mean and variance."""
     running = _Running(mean, variance)
     if training:
         return _by_batch(lowering, x, gain, bias, running, momentum, eps)
@@ -115,7 +115,7 @@ def batch_norm_grad(
     eps: float,
     wanted: Sequence[bool],
 ) -> tuple[Optional, Optional, Optional]:
-    """Gradients at input, gain and bias, those that are wanted."""
+    """Gradients of input, gain and bias; only those that are wanted."""
     b = lowering.builder
     if not training and running_mean is not None and running_variance is not None:
         mean = running_mean
@@ -138,7 +138,7 @@ def batch_norm_grad(
 
 
 def _by_factor(lowering: Lowering, x: View, gradient: Value, rstd: Value, gain: Optional) -> View:
-    """The gradient at x where statistics are fixed: g (rstd gain)."""
+    """The gradient of x where the statistics are fixed: g (rstd gain)."""
     b = lowering.builder
     factor = rstd if gain is None else b.mul(rstd, gain.elements(b))
     whole = b.mul(gradient, b.reshape(factor, (*factor.shape, 1)))

@@ -1,4 +1,4 @@
-"""Matrix products. Which bits they take follows from their role in training: arithmetic.md section 4's table."""
+"""Matrix products. Their role in training decides which bits they take: the table of arithmetic.md section 4."""
 
 from __future__ import annotations
 
@@ -74,40 +74,40 @@ def _product(lowering: Lowering, node: torch.fx.Node, x: View, y: View, bias: Vi
     b = lowering.builder
     px, py = lowering.roles.bits(node)
     x, y = _unfolded(x, y)
-    left, x_turned = _laid_out(lowering, x)
-    right, y_turned = _laid_out(lowering, y)
-    if x_turned and (y_turned or bias is not None):
-        left, x_turned = x.elements(b), False
-    function = _function(lowering, node, x_turned, y_turned, bias is not None)
+    left, x_transposed = _laid_out(lowering, x)
+    right, y_transposed = _laid_out(lowering, y)
+    if x_transposed and (y_transposed or bias is not None):
+        left, x_transposed = x.elements(b), False
+    function = _function(lowering, node, x_transposed, y_transposed, bias is not None)
     affine = () if bias is None else (bias.elements(b),)
     product = View.of(lowering.call(function, left, right, *affine, px=px, py=py))
     return product.apply(b, aten.view.default, tuple(node.meta["val"].shape))
 
 
 def _function(
-    lowering: Lowering, node: torch.fx.Node, x_turned: bool, y_turned: bool, biased: bool
+    lowering: Lowering, node: torch.fx.Node, x_transposed: bool, y_transposed: bool, biased: bool
 ) -> LibraryFunction:
-    """A layer's product by its place in training; any other by its layout alone."""
+    """The library function of a product: for a layer by its part in training, otherwise by the operands' layout."""
     of_layer = node.target in (aten.mm.default, aten.addmm.default)
     backward = node in lowering.roles.gradients
-    if x_turned:
+    if x_transposed:
         weight = of_layer and lowering.roles.of(node) is Role.WEIGHT_GRADIENT
         return contractions.linear_grad_weight if weight else contractions.matmul_tn
-    if y_turned:
+    if y_transposed:
         return contractions.linear if of_layer or biased else contractions.matmul_nt
     return contractions.linear_grad_input if of_layer and backward and not biased else contractions.matmul
 
 
 def _laid_out(lowering: Lowering, x: View) -> tuple[Value, bool]:
-    """A value of the view's elements, and whether it holds the last two axes swapped; that with less to copy."""
-    turned = x.transposed()
-    if not x.whole and (turned.whole or x.strides[-2] < x.strides[-1]):
-        return turned.elements(lowering.builder), True
+    """A value of the view's elements, and whether its last two axes are swapped; the choice that copies less."""
+    swapped = x.transposed()
+    if not x.whole and (swapped.whole or x.strides[-2] < x.strides[-1]):
+        return swapped.elements(lowering.builder), True
     return x.elements(lowering.builder), False
 
 
 def _unfolded(x: View, y: View) -> tuple[View, View]:
-    """The operands under their values' own leading axes, where torch only folded these into one."""
+    """The operands with the leading axes of their values, where torch only folded these axes into one."""
     whole = [View.of(v.value) for v in (x, y)]
     for k, v in enumerate((x, y)):
         if _is_folded(v.transposed(), whole[k]):
@@ -123,7 +123,7 @@ def _is_folded(x: View, whole: View) -> bool:
 
 
 def _column(lowering: Lowering, x: View) -> View:
-    """[K, 1] of [K], such that its transpose is in order."""
+    """[K] as [K, 1], whose transpose is in order."""
     return x.apply(lowering.builder, aten.view.default, (1, -1)).transposed()
 
 

@@ -31,7 +31,7 @@ def convolve(
     _: Sequence[int],
     groups: int,
 ) -> View:
-    """Forward. What a transposed convolution computes is the gradient of a plain one at its input."""
+    """The forward pass. A transposed convolution is the gradient of a plain one with respect to its input."""
     b = lowering.builder
     flat, planes, kernels = _planes(lowering, x, w)
     sliding = _sliding(kernels, stride, padding, dilation)
@@ -66,7 +66,7 @@ def convolve_grad(
     groups: int,
     wanted: Mask,
 ) -> tuple[View | None, View | None, View | None]:
-    """Gradients at input, weight and bias, those that are wanted."""
+    """Gradients of input, weight and bias; only those that are wanted."""
     b = lowering.builder
     _flat, planes, kernels = _planes(lowering, x, w)
     _flat, gradient, _kernels = _planes(lowering, g, w)
@@ -97,7 +97,7 @@ def convolve_grad(
 
 
 def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
-    """Whether there is one axis only, and operand and weight with two."""
+    """Whether there is only one axis, and operand and weight with two axes."""
     if len(w.shape) == 4:
         return False, x, w
     if len(w.shape) != 3:
@@ -109,7 +109,7 @@ def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
 def _sliding(
     kernels: View, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> dict[str, int]:
-    """The windows' attributes; with one axis given, the height stays as it is."""
+    """The attributes of the windows; if only one axis is given, the windows have height 1."""
     steps, around, apart = stride, padding, dilation
     if len(stride) == 1:
         steps, around, apart = (1, *stride), (0, *padding), (1, *dilation)

@@ -1,4 +1,4 @@
-"""Tensors that the step makes by itself: one value everywhere, numbers in sequence. No random ones here."""
+"""Tensors that the step makes: one value everywhere, numbers in sequence. Random tensors are in `random`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ aten = torch.ops.aten
 
 @lowers(aten.ones_like.default, aten.ones.default, aten.new_ones.default)
 def ones(lowering: Lowering, node: torch.fx.Node, *_: Any, **__: Any) -> View:
-    """Ones; the seed of the backward pass is one."""
+    """Ones; the backward pass starts with such a tensor."""
     return filled(lowering, node, 1)
 
 

@@ -22,9 +22,9 @@ from protocol.program.types import broadcast_shape
 
 aten = torch.ops.aten
 LEAST_LOG = -100.0
-"""torch bounds the logarithms of `binary_cross_entropy` below, so that a sure mistake has a finite loss."""
+"""The lower bound of the logarithms in torch's `binary_cross_entropy`, so that a certain mistake has a finite loss."""
 LEAST_SLOPE = 1e-12
-"""And x (1 - x) in the denominator of its gradient."""
+"""The lower bound of x (1 - x), the denominator of its gradient."""
 
 
 @lowers(aten.smooth_l1_loss.default)
@@ -148,7 +148,7 @@ def _bounded(lowering: Lowering, x: Value, bound: float) -> Value:
 
 
 def _reduced(lowering: Lowering, node: torch.fx.Node, each: Value, reduction: int) -> View:
-    """Every element, or their sum, for the mean divided by their number."""
+    """Every element, or their sum, divided by their number for the mean."""
     b = lowering.builder
     shapes = [tuple(operand.meta["val"].shape) for operand in node.args[:2]]  # type: ignore[union-attr]
     shape = broadcast_shape(shapes)
@@ -161,7 +161,7 @@ def _reduced(lowering: Lowering, node: torch.fx.Node, each: Value, reduction: in
 
 
 def _graded(lowering: Lowering, node: torch.fx.Node, g: View, slope: Value, reduction: int) -> View:
-    """g slope, for the mean divided by the number of elements."""
+    """g slope, divided by the number of elements for the mean."""
     b = lowering.builder
     shape = tuple(node.meta["val"].shape)
     above = g.broadcast(b)

@@ -1,4 +1,4 @@
-"""Elementary functions under their ATen names (arithmetic.md section 6), and the gradients that ATen has for them."""
+"""Elementary functions by their ATen names (arithmetic.md section 6), and the gradients that ATen has for them."""
 
 from __future__ import annotations
 

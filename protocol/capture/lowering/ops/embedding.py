@@ -1,4 +1,4 @@
-"""Rows of a table by integer, and the gradient of the table: a gather, and a sum by index (arithmetic.md section 5)."""
+"""Rows of a table by index, and the gradient of the table: a gather, and a sum by index (arithmetic.md section 5)."""
 
 from __future__ import annotations
 

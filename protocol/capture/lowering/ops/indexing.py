@@ -12,7 +12,7 @@ import torch
 
 from protocol.capture.lowering.checks import Unsupported
 from protocol.capture.lowering.context import Lowering, Scalar
-from protocol.capture.lowering.ops.operands import binary, shaped
+from protocol.capture.lowering.ops.operands import binary, require_f32, shaped
 from protocol.capture.lowering.rules import lowers
 from protocol.capture.lowering.views import View
 from protocol.numerics.types import DType
@@ -25,7 +25,7 @@ aten = torch.ops.aten
 Indices = Sequence[View | None]
 DUPLICATES = "add up with index_add, scatter_add or index_put(accumulate=True), or choose with torch.where"
 LARGEST = 2**31
-"""Flat indices are i32."""
+"""Flat indices are i32, so an indexed tensor has fewer elements than this."""
 
 
 @lowers(aten.index.Tensor)
@@ -61,9 +61,9 @@ def index_put(
     width = math.prod(chosen.kept)
     table = b.reshape(given.elements(b), (chosen.row.type.elements, width))
     total = _added(lowering, table, b.reshape(chosen.row, table.shape[:1]), chosen.rows)
-    turned = View.of(b.reshape(total, [x.shape[axis] for axis in chosen.axes + chosen.rest]))
+    permuted = View.of(b.reshape(total, [x.shape[axis] for axis in chosen.axes + chosen.rest]))
     order = chosen.axes + chosen.rest
-    total_view = turned.apply(b, aten.permute.default, [order.index(axis) for axis in range(len(order))])
+    total_view = permuted.apply(b, aten.permute.default, [order.index(axis) for axis in range(len(order))])
     return binary(lowering, node, x, total_view, b.add)
 
 
@@ -147,8 +147,8 @@ def unfold_grad(
     axis %= len(shape)
     rest = [k for k in range(len(shape)) if k != axis]
     windows = g.shape[axis]
-    turned = g.apply(b, aten.permute.default, [axis, len(shape), *rest])
-    table = b.reshape(turned.elements(b), (windows * size, math.prod(shape[k] for k in rest)))
+    permuted = g.apply(b, aten.permute.default, [axis, len(shape), *rest])
+    table = b.reshape(permuted.elements(b), (windows * size, math.prod(shape[k] for k in rest)))
     start = b.reshape(b.mul(count_up(b, windows), b.i32(step)), (windows, 1))
     row = b.reshape(b.add(start, count_up(b, size)), (windows * size,))
     total = _added(lowering, table, row, shape[axis])
@@ -229,8 +229,7 @@ def _flat_index(lowering: Lowering, shape: Shape, axis: int, chosen: View) -> Va
 
 def _added(lowering: Lowering, table: Value, row: Value, rows: int) -> Value:
     """Rows of an f32 table added up by index."""
-    if table.dtype is not DType.F32:
-        raise Unsupported(f"on {table.dtype.name.lower()}", "convert with .float() first")
+    require_f32(View.of(table))
     return lowering.call(embedding.embedding_grad, table, row, rows=rows)
 
 

@@ -39,7 +39,7 @@ def masked_fill(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, va
 def convert(
     lowering: Lowering, node: torch.fx.Node, x: View, *, dtype: torch.dtype | None = None, **_: Any
 ) -> View:
-    """Another element type; int64 and int32 are the same type here. Floats lose their fraction, towards zero."""
+    """Another element type; int64 and int32 are the same type here. Floats are rounded towards zero."""
     target = lowering.dtype_of(node)
     if dtype is None or x.dtype is target:
         return x
@@ -88,7 +88,7 @@ def _logical(overload: Any, name: str, make: Compare) -> None:
 
 @lowers(aten.bitwise_not.default)
 def bitwise_not(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """Every bit turned; of bool the opposite."""
+    """Every bit inverted; the logical opposite for bool."""
     b = lowering.builder
     ones = b.constant(DType.BOOL, (), True) if x.dtype is DType.BOOL else b.i32(-1)
     return shaped(lowering, node, View.of(b.xor(lowering.operand(x, lowering.dtype_of(node)), ones)))

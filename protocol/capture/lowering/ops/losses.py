@@ -82,7 +82,7 @@ def mse_loss(lowering: Lowering, node: torch.fx.Node, x: View, y: View, reductio
 
 @lowers(aten.mse_loss_backward.default)
 def mse_loss_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View, y: View, reduction: int) -> View:
-    """2 (x - y) g, of the mean divided by the number of elements."""
+    """2 (x - y) g, divided by the number of elements for the mean."""
     b = lowering.builder
     above = _flat(lowering, g) if reduction == loss.NONE else g.elements(b)
     result = lowering.call(loss.mse_loss_grad, above, *_pair(lowering, x, y), reduction=reduction)
@@ -102,6 +102,6 @@ def _flat(lowering: Lowering, x: View) -> Value:
 
 
 def _pair(lowering: Lowering, x: View, y: View) -> tuple[Value, Value]:
-    """Both in a row, in f32 where one holds integers."""
+    """Both operands as vectors, in f32 where one holds integers."""
     left, right = (View.of(_flat(lowering, each)) for each in (x, y))
     return lowering.elements(left, DType.F32), lowering.elements(right, DType.F32)

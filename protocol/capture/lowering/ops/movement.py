@@ -1,4 +1,4 @@
-"""Elements moved by a rule that does not depend on data: pieces cut and joined, padded, turned round, repeated."""
+"""Elements moved by a rule that does not depend on data: split, concatenated, padded, flipped, repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 def pieces(
     lowering: Lowering, node: torch.fx.Node, x: View, sizes: int | Sequence[int] = 0, axis: int = 0
 ) -> tuple[View, ...]:
-    """Views side by side along an axis; `unbind` has the axis in place of the sizes."""
+    """Views next to each other along an axis; `unbind` has the axis in place of the sizes."""
     b = lowering.builder
     if node.target is aten.unbind.int:
         axis = int(sizes)  # type: ignore[arg-type]
@@ -36,7 +36,7 @@ def pieces(
 
 @lowers(aten.cat.default)
 def concatenate(lowering: Lowering, node: torch.fx.Node, parts: Sequence[View | None], axis: int = 0) -> View:
-    """Tensors side by side along an axis; those without elements are passed over."""
+    """Tensors concatenated along an axis; those without elements are ignored."""
     dtype = lowering.dtype_of(node)
     values = [lowering.elements(x, dtype) for x in parts if x is not None]
     return View.of(values[0] if len(values) == 1 else lowering.builder.concat(values, axis))
@@ -44,7 +44,7 @@ def concatenate(lowering: Lowering, node: torch.fx.Node, parts: Sequence[View | 
 
 @lowers(aten.stack.default)
 def stack(lowering: Lowering, node: torch.fx.Node, parts: Sequence[View], axis: int = 0) -> View:
-    """Tensors side by side along a new axis."""
+    """Tensors concatenated along a new axis."""
     axis %= len(parts[0].shape) + 1
     apart = [x.apply(lowering.builder, aten.unsqueeze.default, axis) for x in parts]
     return concatenate(lowering, node, apart, axis)
@@ -71,7 +71,7 @@ def pad(lowering: Lowering, _: torch.fx.Node, x: View, widths: Sequence[int], va
 
 @lowers(aten.flip.default)
 def flip(lowering: Lowering, _: torch.fx.Node, x: View, axes: Sequence[int]) -> View:
-    """Axes walked backwards: a view."""
+    """The elements of some axes in reverse order: a view."""
     strides, offset = list(x.strides), x.offset
     for axis in axes:
         offset += (x.shape[axis] - 1) * strides[axis]
@@ -83,7 +83,7 @@ def flip(lowering: Lowering, _: torch.fx.Node, x: View, axes: Sequence[int]) -> 
 def roll(
     lowering: Lowering, node: torch.fx.Node, x: View, shifts: Sequence[int], axes: Sequence[int] = ()
 ) -> View:
-    """What leaves an axis at its end comes in at its start; without axes all elements as one row."""
+    """Elements shifted along axes, from the end round to the start; without axes, all elements as one row."""
     b = lowering.builder
     if not axes:
         row = roll(lowering, node, x.apply(b, aten.view.default, (-1,)), shifts, [0])
@@ -101,7 +101,7 @@ def roll(
 
 @lowers(aten.repeat.default)
 def repeat(lowering: Lowering, _: torch.fx.Node, x: View, times: Sequence[int]) -> View:
-    """The tensor beside itself along every axis, new axes in front."""
+    """The tensor repeated along every axis, new axes in front."""
     b = lowering.builder
     shape = (1,) * (len(times) - len(x.shape)) + x.shape
     apart = [part for size in shape for part in (1, size)]

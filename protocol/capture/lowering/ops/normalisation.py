@@ -1,4 +1,4 @@
-"""Layer and group norm, forward and backward: rows normalised by their own mean and variance. No batch norm here."""
+"""Layer and group norm, forward and backward: rows normalised by their own mean and variance."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import torch
 
-from protocol.capture.lowering.checks import Unsupported
 from protocol.capture.lowering.context import Lowering
+from protocol.capture.lowering.ops.operands import require_f32
 from protocol.capture.lowering.rules import lowers
 from protocol.capture.lowering.views import View
 from protocol.numerics.types import DType
@@ -31,7 +31,7 @@ def layer_norm(
     bias: View | None,
     eps: float,
 ) -> tuple[View, View, View]:
-    """Over the last axes. Also the means and the reciprocal deviations, as torch gives them."""
+    """Layer norm over the last axes; also the means and the reciprocal deviations, as torch returns them."""
     rows = _table(lowering, x, math.prod(normalised))
     affine = [] if gain is None else [_row(lowering, gain)]
     if bias is not None:
@@ -55,7 +55,7 @@ def layer_norm_grad(
     bias: View | None,  # noqa: ARG001 - its gradient does not depend on it
     wanted: Sequence[bool],
 ) -> Gradients:
-    """The gradients of x, gain and bias, those of them that are wanted."""
+    """The gradients of x, gain and bias, only those that are wanted."""
     width = math.prod(normalised)
     g_rows, x_rows = _table(lowering, g, width), _table(lowering, x, width)
     moments = _table(lowering, mean, 1), _table(lowering, rstd, 1)
@@ -111,7 +111,7 @@ def group_norm_grad(
     groups: int,
     wanted: Sequence[bool],
 ) -> Gradients:
-    """The gradients of x, gain and bias, those of them that are wanted."""
+    """The gradients of x, gain and bias, only those that are wanted."""
     b = lowering.builder
     width = channels // groups * places
     table = (batch, channels, places)
@@ -140,9 +140,7 @@ def _channel_sums(lowering: Lowering, x: Value) -> Value:
 
 def _table(lowering: Lowering, x: View, width: int) -> Value:
     """f32 [elements / width, width]."""
-    if x.dtype is not DType.F32:
-        raise Unsupported(f"on {x.dtype.name.lower()}", "convert with .float() first")
-    values = x.elements(lowering.builder)
+    values = require_f32(x).elements(lowering.builder)
     return lowering.builder.reshape(values, (values.type.elements // width, width))
 
 

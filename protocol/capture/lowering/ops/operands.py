@@ -1,4 +1,4 @@
-"""What rules of several files share: operands of one type, results of torch's shape, whole tensors of one value."""
+"""What rules of several modules share: operands of one type, results in torch's shape, tensors of one value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from protocol.capture.lowering.checks import Unsupported
+from protocol.capture.lowering.checks import wrong_type
 from protocol.capture.lowering.context import Lowering, Scalar
 from protocol.capture.lowering.rules import lowers
 from protocol.capture.lowering.views import View
@@ -19,14 +19,14 @@ Operand = View | Scalar
 
 
 def require_f32(x: View) -> View:
-    """The view itself. Raises `Unsupported` for other types."""
+    """The view itself. Raises `Unsupported` for another type than f32."""
     if x.dtype is not DType.F32:
-        raise Unsupported(f"on {x.dtype.name.lower()}", "convert with .float() first")
+        raise wrong_type(x.dtype)
     return x
 
 
 def shaped(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
-    """Operands lost their repeated axes; the result gets the shape that torch gave it."""
+    """A result in the shape that torch gave it; its operands had no repeated axes (`Lowering.operand`)."""
     shape = tuple(node.meta["val"].shape)
     return x if x.shape == shape else x.apply(lowering.builder, aten.expand.default, shape)
 
@@ -49,13 +49,13 @@ def binary(
     """A primitive of two numbers, in the result's type."""
     dtype = lowering.dtype_of(node)
     if dtype in (DType.BOOL, DType.U8):
-        raise Unsupported(f"on {dtype.name.lower()}", "convert with .float() first")
+        raise wrong_type(dtype)
     result = make(lowering.operand(x, dtype), lowering.operand(y, dtype))
     return shaped(lowering, node, View.of(result))
 
 
 def unary(overload: Any, name: str, make: Callable[[Builder, Value], Value]) -> None:
-    """Register a function of one f32; of integers where torch's result is f32."""
+    """Register a function of one f32; integers are cast to f32 where torch's result is f32."""
 
     def rule(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
         if lowering.dtype_of(node) is not DType.F32:

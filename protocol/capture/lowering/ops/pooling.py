@@ -29,7 +29,7 @@ def max_pool(
     dilation: Sequence[int] = (1,),
     ceil_mode: bool = False,  # noqa: ARG001 - the node's shape says it
 ) -> tuple[View, View]:
-    """Maxima and their positions."""
+    """The maximum of every window, and its position."""
     rows, columns = node.meta["val"][0].shape[-2:]
     sliding = _sliding(kernel, stride, padding, dilation)
     lowering.called.append(pooling.max_pool.name)

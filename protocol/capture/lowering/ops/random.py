@@ -1,6 +1,6 @@
-"""Dropout: masks from Philox, keyed by the state's key and step, one stream for every place in the graph.
+"""Dropout: masks from Philox, keyed by the state's key and step, with a stream of its own for every mask in the graph.
 
-The forward and the backward pass read one mask: it is one node of the graph. Other random numbers are refused.
+Forward and backward pass read the same mask, which is one node of the graph. Other random numbers are refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WORDS = 2**32
 def bernoulli(
     lowering: Lowering, node: torch.fx.Node, _: View | None, p: float, *, generator: Any = None
 ) -> View:
-    """1 with probability floor(p 2^32) / 2^32, else 0; what the operand holds does not matter."""
+    """1 with probability floor(p 2^32) / 2^32, else 0; the operand only gives the shape."""
     if generator is not None:
         raise Unsupported("with a generator", "leave it out: masks are drawn with the state's key")
     return _mask(lowering, node, p)

@@ -217,7 +217,7 @@ def _sum(lowering: Lowering, x: View, axes: Axes) -> Value:
 
 
 def _count(lowering: Lowering, x: View, axes: Axes) -> Value:
-    """i32 [kept elements], 1]: the exact sum of integers or bools, modulo 2^32."""
+    """i32 [kept elements, 1]: the exact sum of integers or bools, modulo 2^32."""
     b = lowering.builder
     if x.dtype is DType.F32:
         raise Unsupported("from float32 to an integer", "sum first, then convert")
@@ -252,8 +252,8 @@ def _rows(lowering: Lowering, x: View, axes: Axes) -> View:
     chosen = _axes(x, axes)
     kept = [axis for axis in range(len(x.shape)) if axis not in chosen]
     length = math.prod(x.shape[axis] for axis in chosen)
-    turned = x.apply(lowering.builder, aten.permute.default, kept + chosen)
-    return turned.apply(lowering.builder, aten.view.default, (-1, length))
+    permuted = x.apply(lowering.builder, aten.permute.default, kept + chosen)
+    return permuted.apply(lowering.builder, aten.view.default, (-1, length))
 
 
 def _axes(x: View, axes: Axes) -> list[int]:

@@ -1,4 +1,4 @@
-"""Writes into parts of tensors, in the form that functionalisation gives them: the whole tensor with the part replaced.
+"""Writes into parts of tensors, as functionalisation writes them: the whole tensor with the part replaced.
 
 `h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Only a movement of elements; nothing is computed.
 """
@@ -38,13 +38,13 @@ def fill(lowering: Lowering, node: torch.fx.Node, x: View, value: View | Scalar)
 
 @lowers(aten.zero.default, aten.new_empty.default, aten.new_empty_strided.default)
 def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View:
-    """Zeros; torch leaves open what the empty tensors hold that it makes to write into piece by piece."""
+    """Zeros; the contents of torch's empty tensors, which code writes into piece by piece, are undefined."""
     return filled(lowering, node, 0)
 
 
 @lowers(aten.empty_like.default, aten.empty.memory_format)
 def empty(_: Lowering, node: torch.fx.Node, *__: object, **___: object) -> None:
-    """Room for what is written next, all of it at once; nothing else may read it."""
+    """An empty tensor that the next operation overwrites completely; any other use is refused."""
     if any(user.target not in OVERWRITING for user in node.users):
         raise Unsupported("with elements that nobody has written", "use zeros")
 

@@ -1,4 +1,4 @@
-"""Views, the same elements seen otherwise, without an instruction (see `lowering.views`); and their gradients."""
+"""View operations, which take no instruction (see `lowering.views`), and their gradients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ aten = torch.ops.aten
 
 @lowers(aten.detach.default, aten.alias.default, aten.clone.default, aten.lift_fresh_copy.default)
 def same(_: Lowering, __: torch.fx.Node, x: View, **___: Any) -> View:
-    """Nothing happens to the elements; `clone`'s memory format is torch's own affair."""
+    """The same elements; `clone`'s memory format has no meaning in a program."""
     return x
 
 
@@ -40,7 +40,7 @@ def same(_: Lowering, __: torch.fx.Node, x: View, **___: Any) -> View:
     aten.unfold.default,
 )
 def view(lowering: Lowering, node: torch.fx.Node, x: View, *args: Any, **kwargs: Any) -> View:
-    """One affine map, worked out by torch on a meta tensor."""
+    """One affine map, which torch works out on a meta tensor."""
     operation = node.target
     if operation in (aten._unsafe_view.default, aten.reshape.default):
         operation = aten.view.default
@@ -58,7 +58,7 @@ def slice_grad(
     __: int,
     step: int,
 ) -> View:
-    """The gradient inside zeros, and between its elements zeros where the slice has steps."""
+    """Zeros with the gradient at the slice; also zeros between its elements where the slice has steps."""
     b = lowering.builder
     axis %= len(shape)
     start, _stop, _step = slice(start, None).indices(shape[axis])
@@ -75,7 +75,7 @@ def slice_grad(
 def select_grad(
     lowering: Lowering, _: torch.fx.Node, g: View, shape: Sequence[int], axis: int, index: int
 ) -> View:
-    """The gradient inside zeros."""
+    """Zeros with the gradient at the index."""
     one = g.apply(lowering.builder, aten.unsqueeze.default, axis % len(shape))
     return _inside_zeros(lowering, one, shape, axis, index)
 
@@ -84,7 +84,7 @@ def select_grad(
 def diagonal_grad(
     lowering: Lowering, _: torch.fx.Node, g: View, shape: Sequence[int], offset: int, first: int, second: int
 ) -> View:
-    """The gradient on a diagonal of zeros: repeated along a new axis, and chosen where row + offset is the column."""
+    """Zeros with the gradient on a diagonal: it is repeated along a new axis and chosen where row + offset = column."""
     b = lowering.builder
     first, second = first % len(shape), second % len(shape)
     rows, columns = shape[first], shape[second]
