@@ -12,8 +12,8 @@
 # elsewhere have those three on PATH (version 1.7.1), or name them: make test FORGE=/path/to/forge ANVIL=...
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# Test processes side by side. Each may start an anvil and runs torch.
-JOBS ?= 2
+# Test processes side by side, each with an anvil at times and with torch. More than two cores are: they wait for blocks.
+JOBS ?= 4
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
@@ -91,7 +91,7 @@ test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 
 test-python: setup
 	$(CONTRACT_DATA)
-	$(BIN)/pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # In this order, one after the other: the Python tests deploy what forge has compiled.
 test:

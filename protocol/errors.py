@@ -97,7 +97,7 @@ AssayError
 │   ├── NobodyAudits             no verifier is registered yet (exit code 1)
 │   └── ResultError              no result yet, or one that is not the committed one
 ├── SimError                     sim
-│   ├── SettingError             a parameter that does not exist, or a value that is impossible
+│   ├── ParameterError           a parameter that does not exist, or a value that is impossible
 │   ├── SweepError               a sweep without points, or one that cannot be read
 │   ├── ExtraMissing             a package that only studies need is not installed
 │   ├── StudyError               a study or scenario that does not exist

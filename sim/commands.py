@@ -68,7 +68,7 @@ def show_studies(output: Output) -> None:
 
 
 def show_parameters(output: Output) -> None:
-    """All that --param can name: the setting's, then each study's own."""
+    """All that --param can name: the market's parameters, then each study's own."""
     other = {name: alias for alias, name in ALIASES.items()}
     rows: list[dict[str, Any]] = [
         {

@@ -34,7 +34,7 @@ class Submitted(NamedTuple):
 
 def draw(stage: Stage, task: int) -> Draw:
     """Prove the header of the draw's block, after the misses that the scenario asks for."""
-    setting, client = stage.scenario.setting, stage.referee
+    parameters, client = stage.scenario.parameters, stage.referee
     for _ in range(stage.scenario.missed_draws):
         _miss(stage, task)
     block = client.market.task(task).draw_block
@@ -42,9 +42,11 @@ def draw(stage: Stage, task: int) -> Draw:
     receipt = client.audit.draw(task, block)
     stage.books.drawn()
     stage.booked(f"task {task}: drawn")
-    each = raised_segments(setting.segments_per_verifier, setting.verifiers, stage.scenario.missed_draws)
+    each = raised_segments(
+        parameters.segments_per_verifier, parameters.verifiers, stage.scenario.missed_draws
+    )
     seed = client.audit.event(receipt, "Drawn").arguments["seed"]
-    drawn = redraw(seed, stage.slots, setting.verifiers, setting.segments, each, setting.matches)
+    drawn = redraw(seed, stage.slots, parameters.verifiers, parameters.segments, each, parameters.matches)
     duties = [(duty.verifier, duty.segment) for duty in client.audit.duties(task)]
     expected = [
         (stage.clients[_verifier(stage, drawn, seat)].address, int(drawn.segments[duty, seat, 0]))
@@ -56,7 +58,7 @@ def draw(stage: Stage, task: int) -> Draw:
 
 def lose_draw(stage: Stage, task: int) -> None:
     """Nobody proves a draw in any of its windows."""
-    for _ in range(stage.scenario.setting.max_misses):
+    for _ in range(stage.scenario.parameters.max_misses):
         _miss(stage, task)
     _outrun(stage, task)
 

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from examples.demo.children import Children
-from examples.demo.stage import free_port
 from protocol.chain.connection import Connection
 from protocol.chain.devnet import anvil_program
 from protocol.node.home import Home
+from protocol.node.http import free_port
 from tests.toolchain.wheel import build, environment, sources, with_libraries
 
 pytestmark = [pytest.mark.chain, pytest.mark.timeout(480)]
@@ -78,7 +78,7 @@ class Operator:
     def __init__(self, folder: Path, programs: Path, children: Children) -> None:
         self.folder = folder
         self.home = Home(folder / "submitter")
-        self.rpc = f"http://127.0.0.1:{free_port()}"
+        self.rpc = f"http://127.0.0.1:{free_port('127.0.0.1')}"
         self._programs = programs
         self._children = children
 
@@ -166,7 +166,7 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     replayed = operator.type("sim", "replay", "deadline", "--json")
     assert replayed.returncode == 0, replayed.stderr
 
-    port, bundles = operator.rpc.rsplit(":", 1)[1], str(free_port())
+    port, bundles = operator.rpc.rsplit(":", 1)[1], str(free_port("127.0.0.1"))
     operator.background("devnet", "assay", "devnet", "--port", port, ready="Ctrl-C ends it")
     deployed = operator.assay("deploy", "--dev-account", "0")
     assert operator.assay("deploy", "--check")["addresses"] == deployed["addresses"]

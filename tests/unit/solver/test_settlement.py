@@ -15,6 +15,8 @@ from solver.settlement import advance
 
 BLOCK = 1_000
 """The draw's."""
+WINDOW = 8_191
+"""HISTORY_SERVE_WINDOW of EIP-2935: blocks whose hash a contract can learn."""
 UNTIL = 500
 """End of the challenge window."""
 
@@ -68,8 +70,8 @@ class Chain:
     [
         (BLOCK, []),
         (BLOCK + 1, [f"drawn at {BLOCK}"]),
-        (BLOCK + 8_191, [f"drawn at {BLOCK}"]),
-        (BLOCK + 8_191 + 1, ["missed"]),
+        (BLOCK + WINDOW, [f"drawn at {BLOCK}"]),
+        (BLOCK + WINDOW + 1, ["missed"]),
     ],
 )
 def test_it_draws_as_soon_and_as_long_as_the_block_can_be_proved(newest: int, sent: list[str]) -> None:
@@ -92,7 +94,7 @@ def test_a_node_that_serves_no_header_is_complained_about_and_ends_nothing(failu
 
 
 def test_a_lost_draw_is_ended_once_no_game_is_open() -> None:
-    lost: dict[str, Any] = {"newest": BLOCK + 8_191 + 1, "draw_lost": True}
+    lost: dict[str, Any] = {"newest": BLOCK + WINDOW + 1, "draw_lost": True}
     assert Chain(**lost, now=UNTIL).advance() == []
     assert Chain(**lost, now=UNTIL + 1).advance(open_games=1) == []
     over = Chain(**lost, now=UNTIL + 1)

@@ -9,11 +9,13 @@ import pytest
 
 from protocol.chain.views import NOBODY, Duty, TaskStatus, TaskView
 from protocol.tasks.task import Terms
-from verifier.duties import GRACE, Action, Observation, action, open_segments, own_duties
+from verifier.duties import Action, Observation, action, open_segments, own_duties
 
 ME, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 NOW = 10_000
 BLOCK = 500
+WINDOW = 8_191
+"""HISTORY_SERVE_WINDOW of EIP-2935: blocks whose hash a contract can learn."""
 VIEW = TaskView(
     task=1,
     submitter=OTHER,
@@ -75,21 +77,21 @@ def observation(status: TaskStatus = TaskStatus.SUBMITTED, **changes: Any) -> Ob
 
 DRAWN: dict[str, Any] = {"drawn_at": NOW - 10}
 OVER: dict[str, Any] = {"challenge_until": NOW - 1}
-LONG_OVER: dict[str, Any] = {"challenge_until": NOW - GRACE - 1}
+LONG_OVER: dict[str, Any] = {"challenge_until": NOW - 5 - 1}
 
 
 @pytest.mark.parametrize(
     ("seen", "due"),
     [
-        (observation(TaskStatus.BIDDING, bids_until=NOW - GRACE), None),
-        (observation(TaskStatus.BIDDING, bids_until=NOW - GRACE - 1), Action.ASSIGN),
-        (observation(TaskStatus.TRAINING, train_until=NOW - GRACE), None),
-        (observation(TaskStatus.TRAINING, train_until=NOW - GRACE - 1), Action.EXPIRE),
-        (observation(TaskStatus.TRAINING, train_until=NOW - GRACE - 1, open_games=1), None),
+        (observation(TaskStatus.BIDDING, bids_until=NOW - 5), None),
+        (observation(TaskStatus.BIDDING, bids_until=NOW - 5 - 1), Action.ASSIGN),
+        (observation(TaskStatus.TRAINING, train_until=NOW - 5), None),
+        (observation(TaskStatus.TRAINING, train_until=NOW - 5 - 1), Action.EXPIRE),
+        (observation(TaskStatus.TRAINING, train_until=NOW - 5 - 1, open_games=1), None),
         (observation(block=BLOCK - 1), None),
         (observation(block=BLOCK), Action.DRAW),
-        (observation(block=BLOCK + 8_190), Action.DRAW),
-        (observation(block=BLOCK + 8_191), Action.MISSED),
+        (observation(block=BLOCK + WINDOW - 1), Action.DRAW),
+        (observation(block=BLOCK + WINDOW), Action.MISSED),
         (observation(**OVER, lost=True), None),
         (observation(**LONG_OVER, lost=True), Action.VOID),
         (observation(**DRAWN), None),

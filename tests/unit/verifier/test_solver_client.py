@@ -11,9 +11,11 @@ import pytest
 
 from tests.unit.node.servers import Handler, answers, serving
 from tests.unit.solver import tiny
-from verifier.solver_client import TRIES, Shapes, SolverClient, is_address
+from verifier.solver_client import Shapes, SolverClient, is_address
 
 PATIENCE = 0.5
+FAILURES = 2
+"""After as many in a row a solver is left alone: each costs the verifier a patience."""
 ROOTS = [sha256(bytes([i])).digest() for i in range(tiny.SEGMENTS + 1)]
 WEIGHTS = bytes(tiny.WEIGHTS.nbytes)
 
@@ -111,12 +113,12 @@ def test_step_roots_of_another_number_are_refused(length: int) -> None:
 def test_a_solver_that_wastes_time_is_not_asked_again_for_a_while() -> None:
     with serving(says_nothing) as server:
         asked = client(server.url)
-        for _ in range(TRIES):
+        for _ in range(FAILURES):
             assert asked.segment_roots() is None
         begun = time.monotonic()
         assert asked.step_roots(1) is None
         assert time.monotonic() - begun < PATIENCE / 2
-        assert len(server.targets) <= TRIES
+        assert len(server.targets) <= FAILURES
 
 
 def dawdles(connection: socket.socket, target: str) -> None:
@@ -128,7 +130,7 @@ def dawdles(connection: socket.socket, target: str) -> None:
 def test_a_checkpoint_has_one_patience_for_all_its_tensors() -> None:
     with serving(dawdles) as server:
         asked = client(server.url)
-        for _ in range(TRIES):
+        for _ in range(FAILURES):
             assert asked.checkpoint(1) is None
         assert asked._resting(), "a tensor that came does not make up for one that did not"
 
@@ -150,18 +152,18 @@ def test_a_late_word_that_there_is_nothing_wastes_time_too(monkeypatch: pytest.M
 
     with serving(late) as server:
         asked = client(server.url)
-        for _ in range(TRIES):
+        for _ in range(FAILURES):
             assert asked.segment_roots() is None
         assert asked._resting()
-        assert len(server.targets) == TRIES
+        assert len(server.targets) == FAILURES
 
 
 def test_a_solver_that_has_not_got_it_is_asked_again() -> None:
     with serving(answers(b"", "404 Not Found")) as server:
         asked = client(server.url)
-        for _ in range(TRIES + 2):
+        for _ in range(FAILURES + 2):
             assert asked.segment_roots() is None
-        assert len(server.targets) == TRIES + 2
+        assert len(server.targets) == FAILURES + 2
 
 
 @pytest.mark.parametrize(
