@@ -10,7 +10,7 @@ and writes one JSON file.
 | `cells` | one value, or the error that came instead |
 | `machine` | the device and the versions |
 | `native` | the compiled CPU kernels, built where there is a compiler |
-| `trials` | what every kernel's self-test finds |
+| `self_tests` | what every kernel's self-test finds |
 | `bits` | state roots of training runs, CPU beside CUDA |
 | `times` | products and steps; the rows of `python -m benchmarks` |
 | `tiles` | tile sizes of the Triton product |

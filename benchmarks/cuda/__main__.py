@@ -62,11 +62,11 @@ class Part:
 
 FIRST = (Part("native", 120), Part("machine", 60))
 RIGHT = (
-    Part("trials:int8-triton", 120),
-    Part("trials:functions", 120),
-    Part("trials:roots", 60),
-    Part("trials:int8-mm", 90),
-    Part("trials:float64", 90),
+    Part("self_tests:int8-triton", 120),
+    Part("self_tests:functions", 120),
+    Part("self_tests:roots", 60),
+    Part("self_tests:int8-mm", 90),
+    Part("self_tests:float64", 90),
     Part("bits:linear", 90),
     Part("bits:mlp", 90),
     Part("bits:gpt", 90),
@@ -201,7 +201,7 @@ def _variables(part: Part, dry: bool, beside: int) -> dict[str, str]:
     found = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // beside))}
     if part.tests:
         found["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the same with plugins and without
-    if dry and part.name.startswith("trials:") and launch.present():
+    if dry and part.name.startswith("self_tests:") and launch.present():
         found[launch.INTERPRETED] = "1"
     return found
 

@@ -12,15 +12,15 @@ from collections.abc import Callable
 
 import torch
 
-from benchmarks.cuda import bits, machine, tiles, times, trials
+from benchmarks.cuda import bits, machine, self_tests, tiles, times
 from benchmarks.cuda.cells import Cells, cell, write
 from benchmarks.cuda.models import MODELS
 
 PARTS: dict[str, Callable[[torch.device], Cells]] = {
     "machine": machine.cells,
-    **{f"trials:{name}": trials.products(name) for name in trials.PRODUCTS},
-    "trials:functions": trials.functions,
-    "trials:roots": trials.roots,
+    **{f"self_tests:{name}": self_tests.products(name) for name in self_tests.PRODUCTS},
+    "self_tests:functions": self_tests.functions,
+    "self_tests:roots": self_tests.roots,
     **{f"bits:{model.name}": bits.of(model) for model in MODELS},
     "times:steps": times.step_cells,
     "times:profile": times.profile_cells,

@@ -20,8 +20,8 @@ from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.float64 import Float64
 from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.kernels.int8 import Int8
-from protocol.numerics.kernels.self_test import failure, failure_of
-from protocol.numerics.kernels.shape_classes import Call, Case, Layout, Order
+from protocol.numerics.kernels.self_test import failure_of_class, failure_of_widths
+from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, ShapeClass
 from protocol.numerics.self_check import self_check
 from protocol.numerics.types import DType, to_bytes
 
@@ -38,7 +38,7 @@ DRY: dict[str, ProductKernel] = {
 }
 WIDTHS = ((13, 13), (20, 13), (13, 20), (20, 20))
 COUNTS = (1, 255, 256, 257, 100_003)
-FEW = Call(
+FEW = ProductCall(
     *(5, 3, 200, 2),
     Layout(Order.APART, False, True),
     Layout(Order.TERMS, True, False),
@@ -57,9 +57,12 @@ def products(name: str) -> Callable[[torch.device], Cells]:
         yield "available", partial(kernel.available, device)
         for px, py in WIDTHS:
             if dry and name == "int8-triton":
-                yield f"{px} x {py}", partial(_wrong, partial(failure_of, kernel, device, Case(FEW, px, py)))
+                yield (
+                    f"{px} x {py}",
+                    partial(_wrong, partial(failure_of_class, kernel, device, ShapeClass(FEW, px, py))),
+                )
             else:
-                yield f"{px} x {py}", partial(_wrong, partial(failure, kernel, device, px, py))
+                yield f"{px} x {py}", partial(_wrong, partial(failure_of_widths, kernel, device, px, py))
         if not dry:
             yield "registers", registers
 
@@ -70,7 +73,7 @@ def functions(device: torch.device) -> Cells:
     """Whether the device checks itself, and whether each function has its digest."""
     yield "self-check", partial(self_check, device)
     placed = _Placed(CudaFused(), device)
-    for name, run in fused_self_test.TRIALS.items():
+    for name, run in fused_self_test.TESTS.items():
         yield name, partial(_wrong, partial(_digest_wrong, name, run, placed))
     if device.type == "cuda":
         yield "registers", registers
