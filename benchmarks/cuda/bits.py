@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import cache, partial
 
 import torch
 
 from benchmarks.cuda.cells import Cells
-from benchmarks.cuda.models import SEED, Model
+from benchmarks.cuda.models import MODELS, SEED
 from protocol.capture import CapturedStep
 from protocol.execution.device import DeviceExecutor
 from protocol.execution.replay import Executor, Work, honest_executor
@@ -17,44 +16,41 @@ from protocol.program.library import kernels
 from protocol.program.step import State
 
 
-def of(model: Model) -> Callable[[torch.device], Cells]:
+def of(device: torch.device, name: str) -> Cells:
     """Cells of one model: its run on the CPU, then the two on the device, each compared with the CPU's."""
+    (model,) = (model for model in MODELS if model.name == name)
+    steps = model.dry_steps if device.type == "cpu" else model.steps
 
-    def cells(device: torch.device) -> Cells:
-        steps = model.dry_steps if device.type == "cpu" else model.steps
+    @cache
+    def captured() -> tuple[CapturedStep, Work]:
+        step = model.build(steps)
+        program = step.step_program
+        return step, Work(1, program, step.fixed, kernels(program.program, step.hints))
 
-        @cache
-        def captured() -> tuple[CapturedStep, Work]:
-            step = model.build(steps)
-            program = step.step_program
-            return step, Work(1, program, step.fixed, kernels(program.program, step.hints))
+    @cache
+    def cpu() -> tuple[list[tuple[bytes, ...]], list[str], list[float]]:
+        step, work = captured()
+        return _run(honest_executor(work), step, steps)
 
-        @cache
-        def cpu() -> tuple[list[tuple[bytes, ...]], list[str], list[float]]:
-            step, work = captured()
-            return _run(honest_executor(work), step, steps)
+    def plain() -> dict[str, object]:
+        _, roots, seconds = cpu()
+        return {"state_roots": roots, "seconds_per_step": seconds}
 
-        def plain() -> dict[str, object]:
-            _, roots, seconds = cpu()
-            return {"state_roots": roots, "seconds_per_step": seconds}
+    def device_run(graph: bool) -> dict[str, object]:
+        step, work = captured()
+        found, roots, seconds = _run(DeviceExecutor(work, device, graph=graph), step, steps)
+        differs = _first_difference(found, cpu()[0], work.program.state)
+        return {
+            "same_bits": differs is None,
+            "first_difference": differs,
+            "state_roots": roots,
+            "seconds_per_step": seconds,
+        }
 
-        def device_run(graph: bool) -> dict[str, object]:
-            step, work = captured()
-            found, roots, seconds = _run(DeviceExecutor(work, device, graph=graph), step, steps)
-            differs = _first_difference(found, cpu()[0], work.program.state)
-            return {
-                "same_bits": differs is None,
-                "first_difference": differs,
-                "state_roots": roots,
-                "seconds_per_step": seconds,
-            }
-
-        yield "capture", (lambda: captured()[1].program.program.id.hex())
-        yield "cpu", plain
-        yield "cuda, kernel by kernel", partial(device_run, False)
-        yield "cuda graph", partial(device_run, True)
-
-    return cells
+    yield "capture", (lambda: captured()[1].program.program.id.hex())
+    yield "cpu", plain
+    yield "cuda, kernel by kernel", partial(device_run, False)
+    yield "cuda graph", partial(device_run, True)
 
 
 def _run(

@@ -25,7 +25,6 @@ from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, 
 from protocol.numerics.self_check import self_check
 from protocol.numerics.types import DType, to_bytes
 
-PRODUCTS = ("int8-triton", "int8-mm", "float64")
 KERNELS: dict[str, ProductKernel] = {
     "int8-triton": TritonInt8(),
     "int8-mm": CudaIntMM(),
@@ -48,25 +47,18 @@ FEW = ProductCall(
 MODULES = ("elements", "product", "rows", "sha256")
 
 
-def products(name: str) -> Callable[[torch.device], Cells]:
+def products(device: torch.device, name: str) -> Cells:
     """Cells of a product kernel: what is wrong for each pair of widths, null for nothing."""
-
-    def cells(device: torch.device) -> Cells:
-        dry = device.type == "cpu"
-        kernel = (DRY if dry else KERNELS)[name]
-        yield "available", partial(kernel.available, device)
-        for px, py in WIDTHS:
-            if dry and name == "int8-triton":
-                yield (
-                    f"{px} x {py}",
-                    partial(_wrong, partial(failure_of_class, kernel, device, ShapeClass(FEW, px, py))),
-                )
-            else:
-                yield f"{px} x {py}", partial(_wrong, partial(failure_of_widths, kernel, device, px, py))
-        if not dry:
-            yield "registers", registers
-
-    return cells
+    dry = device.type == "cpu"
+    kernel = (DRY if dry else KERNELS)[name]
+    yield "available", partial(kernel.available, device)
+    for px, py in WIDTHS:
+        find = partial(failure_of_widths, kernel, device, px, py)
+        if dry and name == "int8-triton":
+            find = partial(failure_of_class, kernel, device, ShapeClass(FEW, px, py))
+        yield f"{px} x {py}", partial(_wrong, find)
+    if not dry:
+        yield "registers", registers
 
 
 def functions(device: torch.device) -> Cells:

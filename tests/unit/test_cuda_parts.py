@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.cuda import child, models
 from benchmarks.cuda.__main__ import FIRST, ROUNDS, observe, run
 from benchmarks.cuda.cells import cell, is_well, read
 from benchmarks.cuda.child import PARTS
@@ -80,3 +81,7 @@ def test_an_unfinished_line_is_left_out(tmp_path: Path) -> None:
 def test_every_part_is_in_the_order() -> None:
     names = [part.name for group, _ in ROUNDS for part in group if not part.tests]
     assert sorted(names) == sorted([*PARTS, "native"])
+
+
+def test_every_model_has_a_part() -> None:
+    assert tuple(model.name for model in models.MODELS) == child.MODELS
