@@ -14,8 +14,8 @@ from protocol.numerics.cuda import generate, hashing
 from protocol.numerics.kernels import fused_self_test
 from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.types import DType, to_bytes
-from protocol.program.library import softmax
 from tests.gpu.conftest import Interpret, needs_triton
+from tests.gpu.interpreted import by_library
 
 
 def test_the_lists_are_those_of_elementary() -> None:
@@ -24,8 +24,8 @@ def test_the_lists_are_those_of_elementary() -> None:
 
 def test_the_digests_that_only_cuda_has_are_those_of_the_plain_functions() -> None:
     table, other = fused_self_test.numbers(3), fused_self_test.numbers(4)
-    assert fused_self_test.digest(softmax._log_softmax(table)) == DIGESTS["log_softmax"]
-    assert fused_self_test.digest(softmax._log_softmax_grad(table, other)) == DIGESTS["log_softmax_grad"]
+    assert fused_self_test.digest(by_library("log_softmax", table)) == DIGESTS["log_softmax"]
+    assert fused_self_test.digest(by_library("log_softmax_grad", table, other)) == DIGESTS["log_softmax_grad"]
 
 
 @needs_triton
