@@ -98,8 +98,7 @@ def contract_files(compiled: Path) -> dict[str, bytes]:
     for name, document in contract_data.documents(compiled).items():
         files[f"data/{name}.json"] = _text(document)
     for name in contract_data.DEPLOYED:
-        artifact = contract_data.artifact(compiled, name)
-        files[f"standard-json/{name}.json"] = _text(standard_json(artifact, compiled.parents[2]))
+        files[f"standard-json/{name}.json"] = _text(standard_json(name, compiled, compiled.parents[2]))
     (version,) = {
         contract_data.artifact(compiled, name)["metadata"]["compiler"]["version"]
         for name in contract_data.DEPLOYED
@@ -108,17 +107,27 @@ def contract_files(compiled: Path) -> dict[str, bytes]:
     return files
 
 
-def standard_json(artifact: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """What solc has to be given (--standard-json) for the contract's code to come out, sources included.
+def standard_json(name: str, compiled: Path, root: Path) -> dict[str, Any]:
+    """What solc has to be given (--standard-json) for a contract's code to come out, sources included.
 
-    `root` is where the source files lie that the artefact's metadata names.
+    The IR's code depends on the numbers of syntax nodes, so on all files of one run of solc: forge compiles together
+    what has the same settings. `root` is where the source files lie that the artifacts' metadata name.
     """
-    settings = {
-        key: value for key, value in artifact["metadata"]["settings"].items() if key != "compilationTarget"
+    artifacts = {name: contract_data.artifact(compiled, name) for name in contract_data.DEPLOYED}
+    settings = _settings(artifacts[name])
+    together = [made for made in artifacts.values() if _settings(made) == settings]
+    sources = sorted({path for made in together for path in made["metadata"]["sources"]})
+    ((file, contract),) = artifacts[name]["metadata"]["settings"]["compilationTarget"].items()
+    return {
+        "language": "Solidity",
+        "sources": {path: {"content": _source(root, path)} for path in sources},
+        "settings": settings | {"outputSelection": {file: {contract: OUTPUTS}}},
     }
-    sources = {name: {"content": _source(root, name)} for name in sorted(artifact["metadata"]["sources"])}
-    selection = {"*": {"*": OUTPUTS}}
-    return {"language": "Solidity", "sources": sources, "settings": settings | {"outputSelection": selection}}
+
+
+def _settings(artifact: Mapping[str, Any]) -> dict[str, Any]:
+    found = artifact["metadata"]["settings"]
+    return {key: value for key, value in found.items() if key != "compilationTarget"}
 
 
 def archive(path: Path, files: Mapping[str, bytes], time: int) -> None:

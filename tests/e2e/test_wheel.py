@@ -10,16 +10,16 @@ import json
 import subprocess
 import time
 import zipfile
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from examples.demo.children import Children
-from protocol.chain.connection import Connection
+from protocol.chain.client import connect
 from protocol.chain.devnet import anvil_program
+from protocol.chain.views import NOBODY, Duty
 from protocol.node.home import Home
 from protocol.node.http import free_port
 from tests.toolchain.wheel import build, environment, sources, with_libraries
@@ -86,20 +86,15 @@ class Operator:
         """Start a program; wait until it has written `ready`."""
         home = self.home.root if program == "assay" else self.folder / name
         self._children.start(name, [str(self._programs / program), *arguments], home)
-        self.wait_for(name, ready)
+        self.wait_until(lambda: ready in self._children.log(name).read_text(), f"{name} writes {ready!r}")
 
-    def wait_for(self, name: str, words: str, times: int = 1) -> None:
-        """Until a program has written something so many times."""
+    def wait_until(self, reached: Callable[[], bool], what: str) -> None:
+        """Until something is so, while all programs run."""
         deadline = time.monotonic() + PATIENCE
-        while (log := self._children.log(name).read_text()).count(words) < times:
+        while not reached():
             self._children.require_alive()
-            assert time.monotonic() < deadline, f"{name} never wrote {words!r}: {log}"
+            assert time.monotonic() < deadline, f"not within {PATIENCE} s: {what}"
             time.sleep(0.1)
-
-    def skip(self, seconds: int) -> None:
-        """Let the chain's clock run ahead."""
-        with closing(Connection(self.rpc)) as connection:
-            connection.request("evm_increaseTime", hex(seconds))
 
     def ended(self, name: str) -> int:
         """Exit code of a program that ends by itself."""
@@ -154,6 +149,10 @@ def test_the_wheel_holds_what_runs_and_nothing_else(wheel: Path) -> None:
     assert sum(sizes.values()) < 6_000_000, "unstripped libraries alone have as much"
 
 
+def all_attested(duties: Sequence[Duty]) -> bool:
+    return bool(duties) and all(duty.attested for duty in duties)
+
+
 def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     where = operator.type(
         "python", "-c", "import protocol, torch, web3; print(protocol.__file__, web3.__file__)"
@@ -171,7 +170,7 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     deployed = operator.assay("deploy", "--dev-account", "0")
     assert operator.assay("deploy", "--check")["addresses"] == deployed["addresses"]
     operator.background("bundles", "assay", "serve", "--port", bundles, ready="/bundles/")
-    chain = ("--rpc", operator.rpc, "--deployment", deployed["file"], "--task", "1", "--once", "--log-json")
+    chain = ("--rpc", operator.rpc, "--deployment", deployed["file"], "--task", "1", "--once")
     operator.background("solver", "solver", "run", "--dev-account", "3", "--port", "0", *chain, ready="ready")
     operator.background("verifier", "verifier", "watch", "--dev-account", "2", *chain, ready="ready")
 
@@ -179,10 +178,11 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     (operator.folder / "tiny.toml").write_text(TASK)
     served = ("--bundles-url", f"http://127.0.0.1:{bundles}")
     assert operator.assay("submit", "tiny.toml", "--dev-account", "1", *served)["task"] == 1
-    operator.wait_for("solver", '"what": "bid"')
-    operator.skip(30)
-    operator.wait_for("verifier", '"event": "attested"', times=2)
-    operator.skip(70)
+    with connect(operator.rpc, Path(deployed["file"])) as seen:  # the tests' own eyes; it sends nothing
+        operator.wait_until(lambda: seen.market.task(1).bidder != NOBODY, "a bid")
+        seen.connection.request("evm_increaseTime", hex(30))
+        operator.wait_until(lambda: all_attested(seen.audit.duties(1)), "all duties attested")
+        seen.connection.request("evm_increaseTime", hex(70))
     assert (operator.ended("solver"), operator.ended("verifier")) == (0, 0)
     (found,) = operator.assay("status", "1")
     assert (found["status"], len(found["duties"]), found["games"]) == ("settled", 2, [])

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from protocol.chain.abi import contract
-from scripts.contract_data import COMPILED, DEPLOYED, artifact
+from scripts.contract_data import COMPILED, DEPLOYED
 from scripts.release import archive, standard_json
 from tests.toolchain.project import REPOSITORY, make, make_environment
 from tests.toolchain.wheel import run
@@ -52,7 +52,7 @@ def compiled_from(document: str, name: str) -> str:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_standard_json_gives_the_code_of_the_package(name: str) -> None:
-    document = json.dumps(standard_json(artifact(COMPILED, name), REPOSITORY))
+    document = json.dumps(standard_json(name, COMPILED, REPOSITORY))
     assert compiled_from(document, name) == contract(name).bytecode.hex()
 
 
