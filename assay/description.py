@@ -129,7 +129,10 @@ def read(file: Path) -> Description:
         ) from error
     if not description.source.is_file():
         raise DescriptionError(
-            f"{file}, task.source: expected a Python file at {description.source}, got none; correct this field"
+            f"{file}, task.source",
+            expected=f"a Python file at {description.source}",
+            got="none",
+            remedy="correct this field",
         )
     return description
 
@@ -139,11 +142,17 @@ def _table(file: Path) -> dict[str, Any]:
         data = file.read_bytes()
     except OSError as error:
         raise DescriptionError(
-            f"task file {file}: expected a readable file, got {type(error).__name__}; name a .toml file"
+            f"task file {file}",
+            expected="a readable file",
+            got=type(error).__name__,
+            remedy="name a .toml file",
         ) from error
     if len(data) > MAX_BYTES:
         raise DescriptionError(
-            f"task file {file}: expected at most {MAX_BYTES} bytes, got {len(data)}; this is no task file"
+            f"task file {file}",
+            expected=f"at most {MAX_BYTES} bytes",
+            got=len(data),
+            remedy="this is no task file",
         )
     try:
         return tomllib.loads(data.decode())

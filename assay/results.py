@@ -48,8 +48,10 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
     view = client.market.task(task)
     if view.status not in (TaskStatus.SUBMITTED, TaskStatus.SETTLED):
         raise ResultError(
-            f"task {task}: expected a submitted or settled task, got one that is {view.status.name.lower()}; "
-            f"look at `assay status {task}`"
+            f"task {task}",
+            expected="a submitted or settled task",
+            got=f"one that is {view.status.name.lower()}",
+            remedy=f"look at `assay status {task}`",
         )
     terms = client.market.terms(task)
     program = cached_bundle(home.bundles, terms, limits or Limits()).step
@@ -58,8 +60,10 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
     found = state_root([tensor_root(item) for item in data])
     if found != view.result:
         raise ResultError(
-            f"task {task}: expected a state with root {view.result.hex()}, got {found.hex()} from {url}; "
-            "ask the solver again, or a verifier that has replayed the last segment"
+            f"task {task}",
+            expected=f"a state with root {view.result.hex()}",
+            got=f"{found.hex()} from {url}",
+            remedy="ask the solver again, or a verifier that has replayed the last segment",
         )
     return Result(task, view.status, program, program.state_of(data))
 
@@ -82,7 +86,10 @@ def _tensors(url: str, task: int, number: int, program: StepProgram) -> list[byt
     """Canonical bytes of a checkpoint's tensors, each of its due length."""
     if not url:
         raise ResultError(
-            f"task {task}: expected an address of its solver, got none; the solver must announce one"
+            f"task {task}",
+            expected="an address of its solver",
+            got="none",
+            remedy="the solver must announce one",
         )
     sizes = [type_.nbytes for type_ in program.state_types]
     limits = Limits(seconds=30 + math.ceil(sum(sizes) / LEAST_RATE))
@@ -93,7 +100,10 @@ def _tensors(url: str, task: int, number: int, program: StepProgram) -> list[byt
             return [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]
     except BundleRefused as error:
         raise ResultError(
-            f"task {task}: expected an http address of its solver, got {url!r}; the solver must announce another"
+            f"task {task}",
+            expected="an http address of its solver",
+            got=repr(url),
+            remedy="the solver must announce another",
         ) from error
     except BundleError as error:
         raise ResultError(

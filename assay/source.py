@@ -36,8 +36,10 @@ def build(description: Description) -> CapturedStep:
     captured = function(description.steps, **options)
     if not isinstance(captured, CapturedStep):
         raise SourceError(
-            f"{description.source}, {name}: expected it to return a captured step, got {type(captured).__name__}; "
-            "return what protocol.capture.capture gives"
+            f"{description.source}, {name}",
+            expected="it to return a captured step",
+            got=type(captured).__name__,
+            remedy="return what protocol.capture.capture gives",
         )
     return captured
 
@@ -60,16 +62,29 @@ def _function(source: Path, name: str) -> Callable[..., Any]:
     """A function of a Python file, which is run for it."""
     spec = importlib.util.spec_from_file_location(MODULE, source)
     if spec is None or spec.loader is None:
-        raise SourceError(f"{source}: expected a Python file (.py), got another; name it in task.source")
+        raise SourceError(
+            source,
+            expected="a Python file (.py)",
+            got="another",
+            remedy="name it in task.source",
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module  # dataclasses and their like look their module up
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         raise SourceError(
-            f"{source}: expected it to load, got {type(error).__name__}: {error}; run it with python to see where"
+            source,
+            expected="it to load",
+            got=f"{type(error).__name__}: {error}",
+            remedy="run it with python to see where",
         ) from error
     found = getattr(module, name, None)
     if not callable(found):
-        raise SourceError(f"{source}: expected a function {name}, got none; correct the task file")
+        raise SourceError(
+            source,
+            expected=f"a function {name}",
+            got="none",
+            remedy="correct the task file",
+        )
     return found  # type: ignore[no-any-return]

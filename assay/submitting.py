@@ -132,7 +132,10 @@ def _fund(client: Client, terms: Terms) -> None:
     """Bring the escrow into the vault. Raises NobodyAudits, NotEnoughTokens, ChainError."""
     if not client.audit.live_slots():
         raise NobodyAudits(
-            "verifiers: expected at least one registered, got none; wait until `verifier watch` runs on this chain"
+            "verifiers",
+            expected="at least one registered",
+            got="none",
+            remedy="wait until `verifier watch` runs on this chain",
         )
     require_free(client, terms.escrow(client.deployment.parameters.draw_fee), "for the escrow")
 

@@ -64,12 +64,9 @@ def run(
     place = at_home(home)
     keep_memory()
     with importing():
-        from protocol.execution.device import checked, executor_on
-        from protocol.node import logs
         from protocol.node.party.connection import connect_by
+        from protocol.node.party.starting import start
         from protocol.node.settings import load
-        from protocol.node.stopping import Stop
-        from protocol.numerics.self_check import self_check
         from solver.node import SolverNode
         from solver.progress import Progress
         from solver.settings import SolverSettings
@@ -85,11 +82,8 @@ def run(
         "processes": processes,
     }
     settings = load(SolverSettings, "solver", place.config, flags).values
-    logs.configure(log_json, verbose)
-    self_check()
-    strategy = Strategy(executor=executor_on(checked(settings.device)))
-    stop = Stop()
-    stop.on_signals()
+    executor, stop = start(settings, log_json, verbose)
+    strategy = Strategy(executor=executor)
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
     with connect_by(settings) as client:
         return SolverNode(client, settings, place, strategy, stop=stop, progress=progress).run(once)

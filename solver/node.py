@@ -180,8 +180,10 @@ class SolverNode(Node):
         if TaskStatus.SLASHED in self._finished.values():
             slashed = [task for task, status in self._finished.items() if status is TaskStatus.SLASHED]
             raise StakeSlashed(
-                f"task {slashed[0]}: expected to be paid, got its stake slashed; check this machine with `make test` "
-                "before it bids again"
+                f"task {slashed[0]}",
+                expected="to be paid",
+                got="its stake slashed",
+                remedy="check this machine with `make test` before it bids again",
             )
         if self._refused:
             raise next(iter(self._refused.values()))
@@ -198,8 +200,10 @@ class SolverNode(Node):
         held = client.token.balance_of(client.address)
         if missing > held:
             error = SolverError(
-                f"stake: expected {missing / TOKEN:g} tokens on account {client.address}, got {held / TOKEN:g}; "
-                "send tokens to it or lower --stake"
+                "stake",
+                expected=f"{missing / TOKEN:g} tokens on account {client.address}",
+                got=f"{held / TOKEN:g}",
+                remedy="send tokens to it or lower --stake",
             )
             if not (locked or self._assignments):
                 raise error

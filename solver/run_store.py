@@ -116,8 +116,10 @@ class RunStore:
             self._database.add_checkpoint(self.task, row)
         except (OSError, sqlite3.Error) as error:
             raise KeepingError(
-                f"task {self.task}, checkpoint {number}: expected it to be written, got {error}; see to the disk of "
-                "--home, then start again: the run goes on from the checkpoint before"
+                f"task {self.task}, checkpoint {number}",
+                expected="it to be written",
+                got=error,
+                remedy="see to the disk of --home, then start again: the run goes on from the checkpoint before",
             ) from error
         self.tree.append(row.root)
         # Last: other threads take `size` for what is on disk and in the tree.
@@ -190,6 +192,8 @@ class RunStore:
 
     def _lost(self, number: int, got: str) -> RunStoreError:
         return RunStoreError(
-            f"task {self.task}, checkpoint {number}: expected the state {self._rows[number].root.hex()}, got {got}; "
-            "restore the blobs folder from a backup"
+            f"task {self.task}, checkpoint {number}",
+            expected=f"the state {self._rows[number].root.hex()}",
+            got=got,
+            remedy="restore the blobs folder from a backup",
         )

@@ -67,11 +67,8 @@ def watch(
     place = at_home(home)
     keep_memory()
     with importing():
-        from protocol.execution.device import checked, executor_on
-        from protocol.node import logs
         from protocol.node.party.connection import connect_by
-        from protocol.node.stopping import Stop
-        from protocol.numerics.self_check import self_check
+        from protocol.node.party.starting import start
         from verifier.node import VerifierNode
         from verifier.strategy import Strategy
 
@@ -82,11 +79,8 @@ def watch(
         "device": device,
     }
     settings = _settings(place, flags)
-    logs.configure(log_json, verbose)
-    self_check()
-    strategy = Strategy(executor=executor_on(checked(settings.device)))
-    stop = Stop()
-    stop.on_signals()
+    executor, stop = start(settings, log_json, verbose)
+    strategy = Strategy(executor=executor)
     with connect_by(settings) as client:
         return VerifierNode(client, settings, place, strategy, stop=stop).run(once)
 

@@ -115,8 +115,10 @@ class Database(NodeDatabase):
                 self._execute("INSERT INTO attested VALUES (?, ?, ?)", (task, duty, steps))
             elif before != steps:
                 raise TwoRoots(
-                    f"task {task}, duty {duty}: expected the root attested before, {before.hex()}, got {steps.hex()}; "
-                    "replay with one release on sound hardware before attesting anything more"
+                    f"task {task}, duty {duty}",
+                    expected=f"the root attested before, {before.hex()}",
+                    got=steps.hex(),
+                    remedy="replay with one release on sound hardware before attesting anything more",
                 )
 
     def open_accusations(self) -> list[Accusation]:

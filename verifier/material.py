@@ -62,8 +62,10 @@ class Material:
         state = self.states.served(number, accusation.checkpoint_roots()[number], self.provider)
         if state is None:
             raise StateLost(
-                f"task {accusation.task}, checkpoint {number}: expected the state kept on disk, got none, and the "
-                "solver does not serve it; restore the node's folder from a backup"
+                f"task {accusation.task}, checkpoint {number}",
+                expected="the state kept on disk",
+                got="none, and the solver does not serve it",
+                remedy="restore the node's folder from a backup",
             )
         return state
 

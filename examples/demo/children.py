@@ -76,8 +76,10 @@ class Children:
             code = process.poll()
             if code is not None and name not in may_end:
                 raise StageError(
-                    f"process {name}: expected it to run, got exit code {code} after {self.last_line(name)!r}; "
-                    f"see {self.log(name)}"
+                    f"process {name}",
+                    expected="it to run",
+                    got=f"exit code {code} after {self.last_line(name)!r}",
+                    remedy=f"see {self.log(name)}",
                 )
 
     def stop(self) -> None:

@@ -52,7 +52,9 @@ class Stage:
         self._stack = ExitStack()
         if not (ROOT / "tests" / "adversaries").is_dir():
             raise StageError(
-                f"expected the adversaries in {ROOT / 'tests'}, got none; run it in a checkout of the repository"
+                expected=f"the adversaries in {ROOT / 'tests'}",
+                got="none",
+                remedy="run it in a checkout of the repository",
             )
         clear(folder)
         # One thread each: a dozen processes share the machine.
@@ -197,7 +199,10 @@ def clear(folder: Path) -> None:
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.is_file():
         raise StageError(
-            f"folder {folder}: expected a new or empty folder, or an earlier demo's, got another; name a new one"
+            f"folder {folder}",
+            expected="a new or empty folder, or an earlier demo's",
+            got="another",
+            remedy="name a new one",
         )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

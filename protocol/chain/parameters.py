@@ -62,8 +62,10 @@ def load_parameters(source: str) -> Parameters:
     unknown, missing = sorted(table.keys() - set(names)), [name for name in names if name not in table]
     if unknown or missing:
         raise ParametersError(
-            f"parameters of {source}: expected {', '.join(names)}, got "
-            f"{', '.join(unknown) if unknown else 'no ' + ', '.join(missing)}; correct the table [parameters]"
+            f"parameters of {source}",
+            expected=", ".join(names),
+            got=", ".join(unknown) if unknown else "no " + ", ".join(missing),
+            remedy="correct the table [parameters]",
         )
     return Parameters(**{name: _value(source, name, table[name]) for name in names})
 
@@ -76,18 +78,27 @@ def _table(source: str) -> Mapping[str, Any]:
         data = file.read_bytes()
         if len(data) > MAX_BYTES:
             raise ParametersError(
-                f"parameters file {file}: expected at most {MAX_BYTES} bytes, got {len(data)}"
+                f"parameters file {file}",
+                expected=f"at most {MAX_BYTES} bytes",
+                got=len(data),
             )
         table = tomllib.loads(data.decode()).get("parameters")
     except OSError as error:
         raise ParametersError(
-            f"parameters {source!r}: expected {choices}, or a readable TOML file, got {type(error).__name__}; "
-            f"name one of them"
+            f"parameters {source!r}",
+            expected=f"{choices}, or a readable TOML file",
+            got=type(error).__name__,
+            remedy="name one of them",
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ParametersError(f"parameters file {file}: expected TOML; {error}; correct it there") from error
     if not isinstance(table, dict):
-        raise ParametersError(f"parameters file {file}: expected a table [parameters], got none; add it")
+        raise ParametersError(
+            f"parameters file {file}",
+            expected="a table [parameters]",
+            got="none",
+            remedy="add it",
+        )
     return table
 
 
@@ -106,7 +117,10 @@ def _value(source: str, name: str, given: object) -> int:
     if value is None or not 0 <= value < 2**128:
         kind = "an amount of tokens, as text" if name in AMOUNTS else "an integer"
         raise ParametersError(
-            f"parameters of {source}, {name}: expected {kind}, got {given!r}; correct this field"
+            f"parameters of {source}, {name}",
+            expected=kind,
+            got=repr(given),
+            remedy="correct this field",
         )
     return value
 

@@ -68,8 +68,10 @@ def _rules() -> Rules:
     wanted = {known.name for known in fields(Rules)}
     if table.keys() != wanted:
         raise ParametersError(
-            f"rules of recommended: expected {', '.join(sorted(wanted))}, got {', '.join(sorted(table))}; "
-            f"correct the table [rules]"
+            "rules of recommended",
+            expected=", ".join(sorted(wanted)),
+            got=", ".join(sorted(table)),
+            remedy="correct the table [rules]",
         )
     values: dict[str, Any] = {name: Fraction(value) for name, value in table.items()}
     return Rules(**{**values, **{name: table[name] for name in ("rerolls", "verifiers", "matches")}})

@@ -100,5 +100,8 @@ class NodeDatabase:
 
     def _refuse(self, expected: str, got: str) -> DatabaseError:
         return DatabaseError(
-            f"database {self._path}: expected {expected}, got {got}; move it away or choose another --home"
+            f"database {self._path}",
+            expected=expected,
+            got=got,
+            remedy="move it away or choose another --home",
         )

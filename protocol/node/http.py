@@ -43,8 +43,10 @@ def require_public(url: str, flag: str = "--url") -> None:
         host = ""
     if not host or _is_of_this_machine(host):
         raise NotPublic(
-            f"announced address: expected one that other machines reach, got {url!r}; say with {flag} where strangers "
-            "find this server, such as https://node.example.org"
+            "announced address",
+            expected="one that other machines reach",
+            got=repr(url),
+            remedy=f"say with {flag} where strangers find this server, such as https://node.example.org",
         )
 
 
@@ -76,8 +78,10 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         bound.close()
         raise PortTaken(
-            f"HTTP server: expected to listen on {host}:{port}, got {error.strerror}; "
-            "stop the other server or choose another --port"
+            "HTTP server",
+            expected=f"to listen on {host}:{port}",
+            got=error.strerror,
+            remedy="stop the other server or choose another --port",
         ) from error
     return bound
 

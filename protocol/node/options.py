@@ -34,7 +34,11 @@ def chosen_account(account: str | None, dev_account: int | None) -> str | None:
     if account is not None and dev_account is not None:
         from protocol.node.settings import SettingsError
 
-        raise SettingsError("expected --account or --dev-account, got both; leave one out")
+        raise SettingsError(
+            expected="--account or --dev-account",
+            got="both",
+            remedy="leave one out",
+        )
     return f"dev:{dev_account}" if dev_account is not None else account
 
 

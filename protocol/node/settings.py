@@ -121,5 +121,9 @@ def _table(file: Path, section: str) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"settings file {file}: expected TOML; {error}; correct or remove it") from error
     if not isinstance(table, dict):
-        raise SettingsError(f"settings file {file}: expected a table [{section}], got {table!r}")
+        raise SettingsError(
+            f"settings file {file}",
+            expected=f"a table [{section}]",
+            got=repr(table),
+        )
     return table
