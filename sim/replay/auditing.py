@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from protocol.chain.header import HISTORY
 from protocol.chain.probe import HISTORY_CONTRACT
 from sim.engine.task import Checks
 from sim.mechanism.arrays import Flags
@@ -16,8 +17,6 @@ from sim.theory import raised_segments
 
 _UNLOOKED: Final = bytes(31) + b"\x01"
 """The step root of an attestation by somebody who has replayed nothing."""
-_HISTORY_SIZE: Final = 8_191
-"""EIP-2935: block n's hash lies in storage slot n mod 8191."""
 _REACH: Final = 256
 """Blocks whose hash BLOCKHASH knows."""
 
@@ -78,7 +77,7 @@ def _outrun(stage: Stage, task: int) -> None:
     devnet, client = stage.devnet, stage.referee
     block = client.market.task(task).draw_block
     devnet.mine(max(0, block - client.connection.block().number) + _REACH + 1)
-    place = f"0x{block % _HISTORY_SIZE:064x}"
+    place = f"0x{block % HISTORY:064x}"
     devnet.connection.request("anvil_setStorageAt", HISTORY_CONTRACT, place, "0x" + "00" * 32)
 
 

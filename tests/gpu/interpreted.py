@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -19,8 +18,8 @@ from protocol.numerics.cuda import hashing, launch
 from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.cuda.product import TritonInt8
 from protocol.numerics.kernels import fused_self_test
-from protocol.numerics.kernels.self_test import failure_of
-from protocol.numerics.kernels.shape_classes import Call, Case, Layout, Order
+from protocol.numerics.kernels.self_test import failure_of_class
+from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, ShapeClass
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType, to_bytes
 from protocol.program.library import softmax
@@ -29,10 +28,10 @@ CPU = torch.device("cpu")
 ROWS, COLUMNS = Layout(Order.TERMS, True, False), Layout(Order.ROWS, True, False)
 APART = Layout(Order.APART, False, True)
 CASES = (
-    Call(1, 1, 1, 1, ROWS, ROWS, True, (False, False), False, 1),
-    Call(18, 35, 130, 1, COLUMNS, ROWS, False, (False, True), True, 1),
-    Call(5, 3, 200, 2, APART, ROWS, False, (True, False), False, 1),
-    Call(5, 3, 200, 1, ROWS, COLUMNS, True, (False, False), False, 1),
+    ProductCall(1, 1, 1, 1, ROWS, ROWS, True, (False, False), False, 1),
+    ProductCall(18, 35, 130, 1, COLUMNS, ROWS, False, (False, True), True, 1),
+    ProductCall(5, 3, 200, 2, APART, ROWS, False, (True, False), False, 1),
+    ProductCall(5, 3, 200, 1, ROWS, COLUMNS, True, (False, False), False, 1),
 )
 """More than a tile of 16 in each direction, terms beyond a section of 128, every layout, exponents given and not."""
 BATCHES = (
@@ -45,7 +44,7 @@ BATCHES = (
 
 def functions() -> dict[str, str]:
     """Digests of the fused functions, by name."""
-    return fused_self_test.trial(CudaFused())
+    return fused_self_test.digests_of(CudaFused())
 
 
 def rows() -> list[bool]:
@@ -66,7 +65,7 @@ def rows() -> list[bool]:
 def products(px: int, py: int) -> list[str | None]:
     """What is wrong with products of px by py bits."""
     kernel = TritonInt8((16, 16), 128)
-    return [failure_of(kernel, CPU, Case(call, px, py)) for call in CASES]
+    return [failure_of_class(kernel, CPU, ShapeClass(call, px, py)) for call in CASES]
 
 
 def batches() -> list[bool]:
@@ -97,7 +96,7 @@ def assembly(capability: int) -> dict[str, str]:
     f, product = CudaFused(), TritonInt8()
     one, whole = torch.zeros(1, 1), torch.zeros(2, 3, 1, dtype=torch.int32)
     with launch.compiled_only(capability) as found:
-        for run in fused_self_test.TRIALS.values():
+        for run in fused_self_test.TESTS.values():
             run(f)
         f.log_softmax(torch.zeros(3, 70))
         f.log_softmax_grad(torch.zeros(3, 70), torch.zeros(3, 70))
@@ -115,24 +114,6 @@ def assembly(capability: int) -> dict[str, str]:
     return {name: stages["ptx"] for name, stages in found.items()}
 
 
-def repair_interpreter() -> None:
-    """Let Triton 3.6 interpret loops beside numpy 2.5 and newer, where int() of an array of one element is an error.
-
-    Triton 3.7 does the same in its own code.
-    """
-    from triton.runtime import interpreter
-
-    patch = interpreter._patch_lang_tensor
-
-    def repaired(tensor: Any, scope: Any) -> None:
-        patch(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.squeeze()))
-
-    interpreter._patch_lang_tensor = repaired
-
-
 if __name__ == "__main__":
-    if launch.interprets() and version("triton").startswith("3.6."):
-        repair_interpreter()
     result: Any = globals()[sys.argv[1]](*map(json.loads, sys.argv[2:]))
     print(json.dumps(result))

@@ -15,7 +15,7 @@ from protocol.numerics.cuda import hashing
 from protocol.numerics.kernels import fused_dispatch, fused_self_test
 from protocol.numerics.kernels.dispatch import KERNELS
 from protocol.numerics.kernels.fused_digests import DIGESTS
-from protocol.numerics.kernels.self_test import failure
+from protocol.numerics.kernels.self_test import failure_of_widths
 from protocol.numerics.self_check import self_check
 from protocol.numerics.types import DType, to_bytes
 from protocol.program import Interpreter, trace
@@ -40,14 +40,14 @@ def test_products(cuda: torch.device, name: str, px: int, py: int) -> None:
     (kernel,) = (kernel for kernel in KERNELS if kernel.name == name)
     if not kernel.available(cuda):
         pytest.skip(f"{name} does not run here")
-    assert failure(kernel, cuda, px, py) is None
+    assert failure_of_widths(kernel, cuda, px, py) is None
 
 
 @pytest.mark.usefixtures("triton")
-def test_functions_pass_their_trial(cuda: torch.device) -> None:
+def test_functions_pass_their_self_test(cuda: torch.device) -> None:
     functions = fused_dispatch.cuda_functions(None)
     assert functions is not None
-    assert fused_self_test.trial(functions, cuda) == DIGESTS
+    assert fused_self_test.digests_of(functions, cuda) == DIGESTS
 
 
 @pytest.mark.parametrize("fill", FILLS)

@@ -29,7 +29,7 @@ def test_the_digests_that_only_cuda_has_are_those_of_the_plain_functions() -> No
 
 
 @needs_triton
-def test_functions_of_elements_and_rows_pass_their_trial(interpret: Interpret) -> None:
+def test_functions_of_elements_and_rows_pass_their_self_test(interpret: Interpret) -> None:
     assert interpret("functions") == DIGESTS
 
 

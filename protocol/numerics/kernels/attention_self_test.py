@@ -1,7 +1,7 @@
-"""The self-test of fused attention: arithmetic.md section 8, last bullet, for each shape class (`attention_cases`).
+"""The self-test of fused attention for each shape class (`attention_shape_classes`): arithmetic.md section 8.
 
 `Plain` is the chain itself on whole tables: products in float64, elementary functions list by list, torch's operations;
-nothing compiled. Three heads are tried: an ordinary one under a causal mask; one of rows of very different size, whose
+nothing compiled. Three heads are tested: an ordinary one under a causal mask; one of rows of very different size, whose
 mask hides keys anywhere, so that nothing may be left out; one with an infinity and a query that sees no key at all.
 """
 
@@ -34,7 +34,7 @@ HEADS = 3
 _products = Float64()
 
 
-def failure_of(chain: Fused, plan: Plan) -> str | None:
+def failure_of_class(chain: Fused, plan: Plan) -> str | None:
     """What is wrong in both directions of a plan, in words, or None if every bit is right."""
     given = operands(plan)
     forward = given.forward if isinstance(given, Backward) else given

@@ -11,7 +11,7 @@ from functools import cache
 from torch import Tensor
 
 from protocol.numerics.kernels.channels import Channels
-from protocol.numerics.kernels.channels_self_test import DIGESTS, trial
+from protocol.numerics.kernels.channels_self_test import DIGESTS, digests_of
 from protocol.numerics.kernels.fused_dispatch import fused_for
 
 _log = logging.getLogger("assay.numerics")
@@ -22,13 +22,13 @@ def channels_for(x: Tensor) -> Channels | None:
     if x.device.type != "cpu":
         return None
     fused = fused_for(x)
-    return None if fused is None else _sound(fused.name.removeprefix("fused-"))
+    return None if fused is None else _usable(fused.name.removeprefix("fused-"))
 
 
 @cache
-def _sound(variant: str) -> Channels | None:
+def _usable(variant: str) -> Channels | None:
     channels = Channels(variant)
-    wrong = [name for name, made in trial(channels).items() if made != DIGESTS[name]]
+    wrong = [name for name, made in digests_of(channels).items() if made != DIGESTS[name]]
     if wrong:
         _log.warning("%s is not used: wrong bits in %s", channels.name, ", ".join(wrong))
     return None if wrong else channels

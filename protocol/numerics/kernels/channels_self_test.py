@@ -14,9 +14,9 @@ from protocol.numerics.kernels.fused_self_test import digest, numbers, wide
 Results = Tensor | tuple[Tensor, ...]
 
 
-def trial(channels: Channels) -> dict[str, str]:
+def digests_of(channels: Channels) -> dict[str, str]:
     """Digests of what every function makes of numbers of all kinds, by name."""
-    return {name: digest(run(channels)) for name, run in TRIALS.items()}
+    return {name: digest(run(channels)) for name, run in TESTS.items()}
 
 
 def _planes(seed: int, ordinary: bool) -> Tensor:
@@ -70,7 +70,7 @@ FUNCTIONS: dict[str, Callable[[bool, Channels], Results]] = {
     **{f"normalise {k}": partial(_normalise, k) for k in range(3)},
     **{f"grad {k}": partial(_grad, bool(k)) for k in range(2)},
 }
-TRIALS: dict[str, Callable[[Channels], Results]] = {
+TESTS: dict[str, Callable[[Channels], Results]] = {
     **{
         f"{name}{' of ordinary numbers' if ordinary else ''}": partial(run, ordinary)
         for ordinary in (False, True)

@@ -10,7 +10,7 @@ import ctypes
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, Asked
+from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, ConvolutionCall
 from protocol.numerics.kernels.native import library, variants
 
 
@@ -38,7 +38,7 @@ class Convolution:
         self.name = f"convolution-{variant}"
         self._variant = variant
 
-    def run(self, call: Asked, left: Tensor, image: Tensor, bias: Tensor | None = None) -> Tensor:
+    def run(self, call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None = None) -> Tensor:
         """`call` of these operands; threads are those of torch.
 
         | kind | left | image | result |
@@ -59,7 +59,9 @@ class Convolution:
         return out
 
 
-def problem_of(call: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> tuple[Problem, list[Tensor]]:
+def problem_of(
+    call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None
+) -> tuple[Problem, list[Tensor]]:
     """The problem for the library but for its result, and the memory that it points to."""
     kept = [t.detach().contiguous() for t in (left, image, bias) if t is not None]
     problem = Problem(

@@ -17,16 +17,16 @@ from torch import Tensor
 
 from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.convolution import Convolution
-from protocol.numerics.kernels.convolution_self_test import failure_of
-from protocol.numerics.kernels.convolution_shape_classes import Asked, cases_of
-from protocol.numerics.kernels.dispatch import KERNELS, VARIABLE, allowed, first_sound, sound
+from protocol.numerics.kernels.convolution_self_test import failure_of_class
+from protocol.numerics.kernels.convolution_shape_classes import ConvolutionCall, shape_classes_of
+from protocol.numerics.kernels.dispatch import KERNELS, VARIABLE, allowed, first_usable, is_usable
 
 _log = logging.getLogger("assay.numerics")
 
 CPU = torch.device("cpu")
 
 
-def convolution_for(x: Tensor, call: Asked) -> Convolution | None:
+def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
     """The convolutions to use for `call` on tensors like `x`: None if not f32 on the CPU, not built, not allowed, or if
     none has passed. Raises `NoKernel` where no product may be used either."""
     if x.device.type != "cpu" or x.dtype != torch.float32:
@@ -35,16 +35,16 @@ def convolution_for(x: Tensor, call: Asked) -> Convolution | None:
 
 
 @lru_cache(maxsize=4096)
-def _chosen(wanted: str | None, call: Asked) -> Convolution | None:
+def _chosen(wanted: str | None, call: ConvolutionCall) -> Convolution | None:
     kernels = allowed(wanted)
-    first = kernels.index(first_sound(kernels, CPU, 20, 13))
+    first = kernels.index(first_usable(kernels, CPU, 20, 13))
     for kernel in kernels[first:]:
         if not kernel.available(CPU):
             continue
         if not isinstance(kernel, Compiled):
             return None  # whose products are the faster ones, by the order asked for
         convolution = _of(kernel.others)
-        if sound(_pairs(kernel), CPU, 20, 13) and passes(convolution, call):
+        if is_usable(_pairs(kernel), CPU, 20, 13) and passes(convolution, call):
             return convolution
     return None
 
@@ -59,27 +59,29 @@ def _of(variant: str) -> Convolution:
     return Convolution(variant)
 
 
-_wrong: set[str] = set()
+_failed: set[str] = set()
 """Names of those that gave a wrong bit."""
 
 
-def passes(convolution: Convolution, call: Asked) -> bool:
-    """Whether it has given no wrong bit so far, the cases of this call's class included."""
-    return convolution.name not in _wrong and all(_tried(convolution, case) for case in cases_of(call))
+def passes(convolution: Convolution, call: ConvolutionCall) -> bool:
+    """Whether it has given no wrong bit so far, the shape classes of this call included."""
+    return convolution.name not in _failed and all(
+        _tested(convolution, call) for call in shape_classes_of(call)
+    )
 
 
 @cache
-def _tried(convolution: Convolution, case: Asked) -> bool:
-    """The trial of a case. Once in a process; a failure is logged here."""
+def _tested(convolution: Convolution, call: ConvolutionCall) -> bool:
+    """Whether the self-test of a shape class passes. Runs once in a process; logs a failure."""
     try:
-        wrong = failure_of(convolution, case)
+        wrong = failure_of_class(convolution, call)
     except (RuntimeError, MemoryError) as error:
         _log.warning(
             "%s is not used for this kind of convolution: it does not run (%s)", convolution.name, error
         )
         return False
     if wrong is not None:
-        _wrong.add(convolution.name)
+        _failed.add(convolution.name)
         _chosen.cache_clear()
         _log.warning("%s is not used: %s", convolution.name, wrong)
     return wrong is None

@@ -18,7 +18,7 @@ from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.kernels.dispatch import VARIABLE
 from protocol.numerics.kernels.fused import FUSED, Fused
 from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
-from protocol.numerics.kernels.fused_self_test import DEVICE, trial
+from protocol.numerics.kernels.fused_self_test import DEVICE, digests_of
 
 CUDA = torch.device("cuda")
 
@@ -36,7 +36,7 @@ def fused_for(x: Tensor) -> Fused | CudaFused | None:
 
 @cache
 def cuda_functions(wanted: str | None) -> CudaFused | None:
-    """The functions of CUDA devices, or None. They are tried on the current one."""
+    """The functions of CUDA devices, or None. They are tested on the current one."""
     fused = CudaFused()
     names = None if not wanted else {name.strip() for name in wanted.split(",")}
     usable = (names is None or fused.name in names) and launch.runs_on(CUDA)
@@ -56,7 +56,9 @@ def _chosen(wanted: str | None) -> Fused | None:
 def _passes(fused: Fused | CudaFused, device: torch.device = DEVICE) -> bool:
     try:
         wrong = [
-            name for name, made in trial(fused, device).items() if made != {**DIGESTS, **CPU_DIGESTS}[name]
+            name
+            for name, made in digests_of(fused, device).items()
+            if made != {**DIGESTS, **CPU_DIGESTS}[name]
         ]
     except RuntimeError as error:
         _log.warning("fused functions %s are not used: they do not run (%s)", fused.name, error)

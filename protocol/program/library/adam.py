@@ -12,12 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import sqrt
 from protocol.numerics.kernels.fused_dispatch import fused_for
-from protocol.numerics.operations import add, div, mul, sub
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
-from protocol.program.library.function import define
+from protocol.program.library.function import define, define_by_body
 
 BLOCK = 1 << 15
 """Elements of a block: 128 KiB of f32, so that its eight tensors stay in a second-level cache.
@@ -31,25 +29,7 @@ def _f32(value: float, like: Tensor) -> Tensor:
     return torch.full((), value, dtype=torch.float32, device=like.device)
 
 
-def _adamw_scales(
-    mass1: Tensor,
-    mass2: Tensor,
-    rate: Tensor,
-    *,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-) -> tuple[Tensor, ...]:
-    mass1 = add(mul(_f32(beta1, mass1), mass1), _f32(1 - beta1, mass1))
-    mass2 = add(mul(_f32(beta2, mass2), mass2), _f32(1 - beta2, mass2))
-    root = sqrt(mass2)
-    size = mul(div(rate, mass1), root)
-    kept = sub(_f32(1.0, rate), mul(rate, _f32(weight_decay, rate)))
-    return mass1, mass2, size, mul(_f32(eps, root), root), kept
-
-
-@define("adamw_scales", kernel=_adamw_scales)
+@define_by_body("adamw_scales")
 def adamw_scales(
     b: Builder,
     mass1: Value,

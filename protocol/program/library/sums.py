@@ -14,18 +14,14 @@ from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scal
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import canonical
 from protocol.program.builder import Builder, Value
-from protocol.program.library.function import define
+from protocol.program.library.function import define, define_by_body
 from protocol.program.library.rows import cut_rows, sum_last
 
 BLOCK = 1 << 18
 """Elements of a block of rows whose columns are summed: 1 MiB of f32, which stays near while it is scaled."""
 
 
-def _sum_rows(x: Tensor) -> Tensor:
-    return sum_f32(x).squeeze(-1)
-
-
-@define("sum_rows", kernel=_sum_rows)
+@define_by_body("sum_rows")
 def sum_rows(b: Builder, x: Value) -> Value:
     """f32 [M, K] to [M]: the sum of every row."""
     return b.reshape(sum_last(b, x), x.shape[:-1])
@@ -48,11 +44,7 @@ def sum_columns(b: Builder, x: Value) -> Value:
     return b.reshape(sum_last(b, b.transpose(x, 0, 1)), x.shape[1:])
 
 
-def _argmax_rows(x: Tensor) -> Tensor:
-    return reductions.argmax(x).squeeze(-1)
-
-
-@define("argmax_rows", kernel=_argmax_rows)
+@define_by_body("argmax_rows")
 def argmax_rows(b: Builder, x: Value) -> Value:
     """f32 [M, K] to i32 [M]: first NaN, else the lowest index of the row's maximum."""
     return b.reshape(b.argmax(b.pad_rows(x, -math.inf)), x.shape[:-1])

@@ -1,4 +1,4 @@
-"""Compiled convolutions and batch norm: the plain functions' bits by every instruction set, and trials that hold."""
+"""Compiled convolutions and batch norm have the plain functions' bits, and self-tests refuse those that have not."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """What this process knows of trials, forgotten before and after."""
-    channels_dispatch._sound.cache_clear()
+    """Clears the results of self-tests in this process before and after."""
+    channels_dispatch._usable.cache_clear()
     yield
-    channels_dispatch._sound.cache_clear()
+    channels_dispatch._usable.cache_clear()
 
 
 @pytest.mark.usefixtures("plain")
 def test_digests_are_those_of_the_plain_functions() -> None:
-    assert channels_self_test.trial(PlainChannels("plain")) == channels_self_test.DIGESTS
+    assert channels_self_test.digests_of(PlainChannels("plain")) == channels_self_test.DIGESTS
 
 
 @EACH
@@ -86,7 +86,7 @@ def test_every_instruction_set_gives_the_digests(variant: str, threads: int) -> 
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        assert channels_self_test.trial(Channels(variant)) == channels_self_test.DIGESTS
+        assert channels_self_test.digests_of(Channels(variant)) == channels_self_test.DIGESTS
     finally:
         torch.set_num_threads(before)
 
@@ -101,14 +101,14 @@ def test_a_wrong_bit_keeps_them_out(
     assert channels_dispatch.channels_for(x) is not None
     name = next(iter(channels_self_test.DIGESTS))
     monkeypatch.setitem(channels_self_test.DIGESTS, name, "0" * 16)
-    channels_dispatch._sound.cache_clear()
+    channels_dispatch._usable.cache_clear()
     with caplog.at_level(logging.WARNING):
         assert channels_dispatch.channels_for(x) is None
     assert name in caplog.text
 
 
 @pytest.mark.usefixtures("plain")
-def test_the_trial_sees_beyond_the_first_piece() -> None:
+def test_the_self_test_sees_beyond_the_first_piece() -> None:
     class OneBitOff(PlainChannels):
         """Right but for a channel's elements beyond the first 2^14."""
 
@@ -119,7 +119,7 @@ def test_the_trial_sees_beyond_the_first_piece() -> None:
             y[..., 1 << 14 :].view(torch.int32).bitwise_xor_(1)
             return y
 
-    found = channels_self_test.trial(OneBitOff("planted"))
+    found = channels_self_test.digests_of(OneBitOff("planted"))
     assert {name for name, made in found.items() if made != channels_self_test.DIGESTS[name]} == {
         "all of long channels"
     }

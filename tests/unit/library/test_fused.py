@@ -16,7 +16,7 @@ from protocol.numerics.kernels import fused_dispatch, lists
 from protocol.numerics.kernels.dispatch import VARIABLE
 from protocol.numerics.kernels.fused import FUSED, Fused, Map, Pair
 from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
-from protocol.numerics.kernels.fused_self_test import NANS, SCALARS, digest, numbers, trial
+from protocol.numerics.kernels.fused_self_test import NANS, SCALARS, digest, digests_of, numbers
 from protocol.numerics.types import DType, canonical
 from protocol.program.library.function import CATALOGUE
 
@@ -135,13 +135,13 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_the_digests_are_those_of_the_plain_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "float64")
     assert fused_dispatch.fused_for(torch.ones(1)) is None
-    assert trial(Plain("none")) == {**DIGESTS, **CPU_DIGESTS}
+    assert digests_of(Plain("none")) == {**DIGESTS, **CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("compiled", HERE, ids=lambda f: f.name)
-def test_every_instruction_set_passes_its_trial(compiled: Fused) -> None:
-    assert trial(compiled) == {**DIGESTS, **CPU_DIGESTS}
+def test_every_instruction_set_passes_its_self_test(compiled: Fused) -> None:
+    assert digests_of(compiled) == {**DIGESTS, **CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")

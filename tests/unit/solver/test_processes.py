@@ -13,9 +13,9 @@ from protocol.execution.replay import Work, honest_executor
 from protocol.program.step import State
 from protocol.tasks.bundles import load_bundle
 from solver.database import Stage
-from solver.processes import Together
+from solver.processes import WorkerRunner
 from solver.run_store import RunStore
-from solver.training import Alone, Training
+from solver.training import LocalRunner, Training
 from tests.unit.parallel import tasks
 from tests.unit.solver import tiny
 
@@ -41,9 +41,9 @@ class Stand:
         executor, store = honest_executor(self.work), BlobStore(place / "blobs")
         return RunStore(tiny.TASK, self.work.program, self.work.fixed, executor, SEGMENTS, STEPS, kept, store)
 
-    def together(self, run_store: RunStore) -> Together:
+    def together(self, run_store: RunStore) -> WorkerRunner:
         """Two workers for this run_store's training."""
-        return Together(self.work, self.folder / "bundle", self.hash, 2, Alone(run_store.executor))
+        return WorkerRunner(self.work, self.folder / "bundle", self.hash, 2, LocalRunner(run_store.executor))
 
     def alone(self) -> list[bytes]:
         """The roots of one process."""
