@@ -93,11 +93,10 @@ test-python: setup
 	$(CONTRACT_DATA)
 	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-# In this order, one after the other: the Python tests deploy what forge has compiled.
+# The linters beside forge: mypy and solc take one core each. Then the Python tests, which deploy what forge has compiled.
 test:
 	$(MAKE) --no-print-directory setup
-	$(MAKE) --no-print-directory lint
-	$(MAKE) --no-print-directory test-contracts
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint test-contracts
 	$(MAKE) --no-print-directory test-python
 
 # Not part of the lock: 700 MB unpacked, for code that only a GPU runs at speed. Its kernels are interpreted here.

@@ -22,7 +22,7 @@ class Passing(NamedTuple):
     """The solver gives out its checkpoints."""
     hit: Flags
     """A replay of one segment, drawn by the bystander itself, would differ. Only whoever replays may use it."""
-    luck: Floats
+    uniform: Floats
     """A uniform number of 0 to 1."""
 
 
@@ -43,7 +43,7 @@ class Bystander:
 
     def look(self, view: Passing) -> Look:
         """Challenges what differs, and what is not served."""
-        looks = view.luck < self.chance
+        looks = view.uniform < self.chance
         return Look(looks & view.served, (looks & (view.hit | ~view.served)).astype(np.int64))
 
     @property
@@ -61,7 +61,7 @@ class Griefer(Bystander):
 
     def look(self, view: Passing) -> Look:
         """Nothing is replayed."""
-        acts = view.luck < self.chance
+        acts = view.uniform < self.chance
         return Look(np.zeros_like(acts), np.where(acts, self.games, 0))
 
     @property

@@ -23,7 +23,7 @@ class Bidding(NamedTuple):
 
     parameters: MarketParameters
     cost: Floats
-    luck: Floats
+    uniform: Floats
 
 
 class Won(NamedTuple):
@@ -31,7 +31,7 @@ class Won(NamedTuple):
     also for those in which another one has won."""
 
     parameters: MarketParameters
-    luck: Floats
+    uniform: Floats
 
 
 class Work(NamedTuple):
@@ -67,7 +67,7 @@ class Solver:
     def bid(self, view: Bidding) -> Floats:
         """What each member asks, in token units, (members, rows). Above the budget: no bid."""
         effort = self.expected_effort(view.parameters)
-        return (effort + effort * view.parameters.markup * view.luck) * view.cost
+        return (effort + effort * view.parameters.markup * view.uniform) * view.cost
 
     def expected_effort(self, parameters: MarketParameters) -> float:
         """Share of the honest cost that the strategy expects to spend."""
@@ -88,7 +88,7 @@ class Solver:
         serves: bool = True,
         knows: bool = True,
     ) -> Work:
-        rows = view.luck.shape
+        rows = view.uniform.shape
         return Work(
             np.full(rows, false, dtype=np.int32),
             np.full(rows, effort),
@@ -156,7 +156,7 @@ class Crashing(Solver):
 
     def work(self, view: Won) -> Work:
         """A missed deadline is booked with the whole cost: the device was taken."""
-        return self._work(view, 0, submits=view.luck >= self.rate)
+        return self._work(view, 0, submits=view.uniform >= self.rate)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Noisy(Solver):
 
     def work(self, view: Won) -> Work:
         """At most one corrupted segment; all later ones are right again, as seen from it."""
-        return self._work(view, (view.luck < self.rate).astype(np.int32), knows=False)
+        return self._work(view, (view.uniform < self.rate).astype(np.int32), knows=False)
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class Late(Solver):
 
     def bid(self, view: Bidding) -> Floats:
         """A markup's share of 0 to 2 is its coin."""
-        bids: Floats = np.where(view.luck < 2 * self.rate, 0.0, np.inf)
+        bids: Floats = np.where(view.uniform < 2 * self.rate, 0.0, np.inf)
         return bids
 
     def work(self, view: Won) -> Work:

@@ -15,11 +15,11 @@ class Posting(NamedTuple):
     """What a submitter sees: the parameters, and a uniform number of 0 to 1 for each row, (rows,)."""
 
     parameters: MarketParameters
-    luck: Floats
+    uniform: Floats
 
 
-class Conduct(NamedTuple):
-    """What it does in each row."""
+class Actions(NamedTuple):
+    """What a submitter does in each row."""
 
     asks: Floats
     """Its own bid under another name, in token units; infinite where it makes none."""
@@ -37,20 +37,20 @@ class Submitter:
     preempts: ClassVar[bool] = False
     """Challenges just before whoever would win, and has the reward in their place."""
 
-    def conduct(self, view: Posting) -> Conduct:
+    def act(self, view: Posting) -> Actions:
         """Nothing but paying."""
-        return self._conduct(view)
+        return self._actions(view)
 
     @property
     def most_games(self) -> int:
         """How many bonds it must have for one task."""
         return 0
 
-    def _conduct(
+    def _actions(
         self, view: Posting, *, asks: Floats | float = np.inf, gone: Flags | bool = False, games: int = 0
-    ) -> Conduct:
-        rows = view.luck.shape
-        return Conduct(
+    ) -> Actions:
+        rows = view.uniform.shape
+        return Actions(
             np.broadcast_to(asks, rows), np.broadcast_to(gone, rows), np.broadcast_to(np.int64(games), rows)
         )
 
@@ -66,10 +66,10 @@ class Shill(Submitter):
     low: float = 0.6
     high: float = 0.9
 
-    def conduct(self, view: Posting) -> Conduct:
+    def act(self, view: Posting) -> Actions:
         """A uniform bid."""
-        return self._conduct(
-            view, asks=(self.low + (self.high - self.low) * view.luck) * view.parameters.budget
+        return self._actions(
+            view, asks=(self.low + (self.high - self.low) * view.uniform) * view.parameters.budget
         )
 
 
@@ -80,9 +80,9 @@ class Vanishing(Submitter):
     name: ClassVar[str] = "vanishing"
     rate: float = 0.1
 
-    def conduct(self, view: Posting) -> Conduct:
+    def act(self, view: Posting) -> Actions:
         """One coin for each task."""
-        return self._conduct(view, gone=view.luck < self.rate)
+        return self._actions(view, gone=view.uniform < self.rate)
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class Challenging(Submitter):
     name: ClassVar[str] = "challenging"
     games: int = 1
 
-    def conduct(self, view: Posting) -> Conduct:
+    def act(self, view: Posting) -> Actions:
         """Every result."""
-        return self._conduct(view, games=self.games)
+        return self._actions(view, games=self.games)
 
     @property
     def most_games(self) -> int:

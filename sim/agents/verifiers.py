@@ -25,7 +25,7 @@ class Seats(NamedTuple):
     """A replay of the seat's duties would differ. Only whoever replays may use it."""
     others: Flags
     """Somebody else has attested this task already: plain attestations can be seen. Only for those that watch."""
-    luck: Floats
+    uniform: Floats
     """A uniform number of 0 to 1."""
     gas: Floats
     """Token units for one gas, (rows,)."""
@@ -132,7 +132,7 @@ class Mixing(Verifier):
 
     def check(self, seats: Seats) -> Check:
         """One coin for each seat."""
-        looks = seats.luck < self.diligence
+        looks = seats.uniform < self.diligence
         return Check(
             seats.served & looks,
             seats.served & ~(looks & seats.hit),
@@ -150,7 +150,7 @@ class Accusing(Verifier):
 
     def check(self, seats: Seats) -> Check:
         """What it accuses it does not attest."""
-        accuses = seats.luck < self.rate
+        accuses = seats.uniform < self.rate
         return Check(np.zeros_like(seats.served), seats.served & ~accuses, accuses)
 
 

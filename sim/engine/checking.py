@@ -17,10 +17,10 @@ from sim.parameters import MarketParameters
 class Checker:
     """Draws seats in all rows and lets their holders act by their strategies."""
 
-    def __init__(self, parameters: MarketParameters, population: Population, luck: Streams) -> None:
+    def __init__(self, parameters: MarketParameters, population: Population, random: Streams) -> None:
         self.parameters = parameters
         self.population = population
-        self.luck = luck
+        self.random = random
         slots = population.slots
         self._slots = int(slots.sum())
         self._holders = np.repeat(np.arange(len(slots)), slots) if self._slots > len(slots) else None
@@ -31,28 +31,28 @@ class Checker:
         )
 
     def check(self, task: Task) -> Checks:
-        """Draws are made, and used up, in every row, so that a variant's luck stays in step."""
-        parameters, luck = self.parameters, self.luck
+        """Draws are made, and used up, in every row, so that the streams of variants stay in step."""
+        parameters, random = self.parameters, self.random
         drawn = self.draw()
         who, seats, last = drawn.verifiers, len(drawn.verifiers), parameters.segments
         hit: Flags = drawn.segments.min(axis=0) <= task.work.false
-        there = self._there(task, who, luck.outages)
-        check = self._act(task, who, hit, luck.checks.uniform(seats), there, Check.nothing(hit.shape))
+        there = self._there(task, who, random.outages)
+        check = self._act(task, who, hit, random.checks.uniform(seats), there, Check.nothing(hit.shape))
         for _ in range(parameters.redraws):
-            other = self._holding(luck.redraws.below(self._slots, seats))
+            other = self._holding(random.redraws.below(self._slots, seats))
             silent = ~(check.attests | check.challenges)
             who = np.where(silent, other, who)
             drawn = replaced(drawn, who, silent, last)
-            coins = luck.redraws.uniform(seats)
-            check = self._act(task, who, hit, coins, silent & self._there(task, who, luck.redraws), check)
+            coins = random.redraws.uniform(seats)
+            check = self._act(task, who, hit, coins, silent & self._there(task, who, random.redraws), check)
         return Checks(drawn, hit, check, self._pass_by(task))
 
     def draw(self) -> Draw:
         """V seats in all rows."""
-        parameters, luck = self.parameters, self.luck
-        who = self._holding(luck.draws.below(self._slots, parameters.verifiers))
+        parameters, random = self.parameters, self.random
+        who = self._holding(random.draws.below(self._slots, parameters.verifiers))
         segments = distinct(
-            luck.draws.uniform(parameters.segments_per_verifier, parameters.verifiers), parameters.segments
+            random.draws.uniform(parameters.segments_per_verifier, parameters.verifiers), parameters.segments
         )
         return complete(who, segments, parameters.segments)
 
@@ -67,7 +67,9 @@ class Checker:
         online: Flags = by_account(who, outages.uniform(len(who))) >= self.parameters.downtime
         return online & task.live
 
-    def _act(self, task: Task, who: Indices, hit: Flags, luck: Floats, there: Flags, before: Check) -> Check:
+    def _act(
+        self, task: Task, who: Indices, hit: Flags, uniform: Floats, there: Flags, before: Check
+    ) -> Check:
         """What was done `before`, and what the holders of the seats do that are `there`, (V, rows)."""
         parameters = self.parameters
         served, others = np.empty_like(hit), np.zeros_like(hit)
@@ -78,7 +80,7 @@ class Checker:
             if group.strategy.watches:
                 others[:] = check.attests.any(axis=0)
             acts = group.strategy.check(
-                Seats(parameters, served, hit, others, luck, task.prices.gas, task.prices.work)
+                Seats(parameters, served, hit, others, uniform, task.prices.gas, task.prices.work)
             )
             check = check | acts.where((kinds == number) & there)
         return check
@@ -88,13 +90,13 @@ class Checker:
         count = self.population.bystander_count
         if not count:
             return None
-        segment = 1 + self.luck.bystanders.below(self.parameters.segments, count)
+        segment = 1 + self.random.bystanders.below(self.parameters.segments, count)
         hit: Flags = segment <= task.work.false
         served = np.broadcast_to(task.work.serves, hit.shape)
-        luck = self.luck.bystanders.uniform(count)
+        uniform = self.random.bystanders.uniform(count)
         replays, games = np.zeros_like(hit), np.zeros(hit.shape, dtype=np.int64)
         for group in self.population.bystanders:
             mine = group.members
-            view = Passing(self.parameters, served[mine], hit[mine], luck[mine])
+            view = Passing(self.parameters, served[mine], hit[mine], uniform[mine])
             replays[mine], games[mine] = group.strategy.look(view)
         return Looks(replays & task.live, games * task.live, hit)

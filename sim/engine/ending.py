@@ -34,7 +34,7 @@ class Closer:
         parameters: MarketParameters,
         books: Books,
         prices: Prices,
-        luck: Streams,
+        random: Streams,
         *,
         preempted: bool = False,
     ) -> None:
@@ -43,7 +43,7 @@ class Closer:
         self.preempted = preempted
         self.books = books
         self.prices = prices
-        self.luck = luck
+        self.random = random
 
     def end(self, task: Task, checks: Checks) -> None:
         """Convicted, void or settled; before that the drawer is paid, after it every lost challenge."""
@@ -76,7 +76,7 @@ class Closer:
         if self.parameters.silence_rate:
             # It is silent in each game by itself; the first challenger of all is rewarded, whichever game it is.
             silent = 1 - (1 - self.parameters.silence_rate) ** self._opened(task, checks)
-            lost_by_silence = lost_by_silence | (self.luck.silence.uniform() < silent)
+            lost_by_silence = lost_by_silence | (self.random.silence.uniform() < silent)
         won = check.challenges & ((checks.hit & check.replays) | lost_by_silence)
         games = Games(seats, check.challenges, won)
         if checks.looks is not None:
@@ -163,7 +163,7 @@ class Closer:
     def _force(self, checks: Checks, seats: Indices, ends: Flags) -> None:
         parameters, rows = self.parameters, ends.nonzero()[0]
         due = checks.drawn.due
-        flags = flagged(self.luck.flags.uniform(*due.shape[:2]), due, parameters.forced_error_rate)
+        flags = flagged(self.random.flags.uniform(*due.shape[:2]), due, parameters.forced_error_rate)
         settle_flags(
             self.books.ledger,
             rows,

@@ -1,4 +1,4 @@
-"""One block of markets: its accounts, its luck, and one round of it: post, bid, train, draw, check, end.
+"""One block of markets: its accounts, its random numbers, and one round of it: post, bid, train, draw, check, end.
 
 Rows are independent runs with the same parameters. A round is one task's whole life; its clocks are not played, only
 how it ends. sim/ASSUMPTIONS.md names what is left out.
@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.agents.population import HONEST_SUBMITTER, Population, spread
 from sim.agents.solvers import Bidding, Won, Work
-from sim.agents.submitters import Conduct, Posting
+from sim.agents.submitters import Actions, Posting
 from sim.engine.books import Books
 from sim.engine.checking import Checker
 from sim.engine.ending import Closer
@@ -33,22 +33,22 @@ class Market:
         population: Population,
         rows: int,
         rounds: int,
-        luck: Streams,
+        random: Streams,
         auction: Auction = first_price,
     ) -> None:
         self.parameters = parameters
         self.population = population
-        self.luck = luck
+        self.random = random
         self.auction = auction
         self.books = Books(parameters, population, rows, rounds)
-        self.prices = Prices(parameters, luck, rows)
-        self.checker = Checker(parameters, population, luck)
+        self.prices = Prices(parameters, random, rows)
+        self.checker = Checker(parameters, population, random)
         self.closer = Closer(
-            parameters, self.books, self.prices, luck, preempted=population.submitter.preempts
+            parameters, self.books, self.prices, random, preempted=population.submitter.preempts
         )
-        devices = np.exp(parameters.device_spread * luck.devices.normal(population.solver_count))
+        devices = np.exp(parameters.device_spread * random.devices.normal(population.solver_count))
         if parameters.device_range:
-            devices *= 1 + parameters.device_range * (luck.devices.uniform(population.solver_count) - 0.5)
+            devices *= 1 + parameters.device_range * (random.devices.uniform(population.solver_count) - 0.5)
         self.costs = np.rint(parameters.training_cost * devices)
         """Honest costs at first prices, (solvers, rows) whole token units."""
         self._kinds = spread(population.solvers, range(len(population.solvers)))
@@ -64,14 +64,14 @@ class Market:
     def begin(self) -> Task:
         """Prices move, tasks are posted, bid on and trained."""
         self.prices.move()
-        conduct = self._post()
+        actions = self._post()
         costs = self.prices.costs(self.costs)
-        return self._train(self._assign(costs, conduct), costs, conduct)
+        return self._train(self._assign(costs, actions), costs, actions)
 
     def await_draw(self, task: Task) -> Task:
         """Void before anybody is drawn, its stake burned: a task whose draws nobody proves (AuditBoard.drawLost)."""
         parameters, books = self.parameters, self.books
-        missed = self.luck.misses.uniform(parameters.max_misses + 1) < parameters.draw_missed
+        missed = self.random.misses.uniform(parameters.max_misses + 1) < parameters.draw_missed
         lost = task.live & missed.all(axis=0)
         rows = lost.nonzero()[0]
         booking.lose_draw(books.ledger, rows, task.solver[rows], parameters.stake)
@@ -79,56 +79,56 @@ class Market:
         books.tally.false += lost & task.wrong
         return task._replace(live=task.live & ~lost)
 
-    def _post(self) -> Conduct | None:
+    def _post(self) -> Actions | None:
         """What the submitter does beside paying; None when it does nothing."""
         if self._honest_submitter:
             return None
-        return self.population.submitter.conduct(Posting(self.parameters, self.luck.submitters.uniform()))
+        return self.population.submitter.act(Posting(self.parameters, self.random.submitters.uniform()))
 
-    def _assign(self, costs: Amounts, conduct: Conduct | None) -> Assignment:
+    def _assign(self, costs: Amounts, actions: Actions | None) -> Assignment:
         parameters, tally = self.parameters, self.books.tally
-        luck = self.luck.bids.uniform(len(costs))
-        luck *= 2
+        uniform = self.random.bids.uniform(len(costs))
+        uniform *= 2
         asks = np.empty_like(costs)
         for group in self.population.solvers:
             mine = group.members
-            np.ceil(group.strategy.bid(Bidding(parameters, costs[mine], luck[mine])), out=asks[mine])
+            np.ceil(group.strategy.bid(Bidding(parameters, costs[mine], uniform[mine])), out=asks[mine])
         if parameters.solver_capital:
             asks[self.books.ledger.free[self.books.solvers] < parameters.stake] = NO_ASK
-        if conduct:
-            asks = np.concatenate([asks, np.ceil(conduct.asks)[None]])
+        if actions:
+            asks = np.concatenate([asks, np.ceil(actions.asks)[None]])
         sold, winner, price = self.auction(asks, np.full(len(self.books.every), parameters.budget))
         posted = np.ones_like(sold)
         if parameters.arrival_rate < 1:
-            posted = self.luck.arrivals.uniform() < parameters.arrival_rate
+            posted = self.random.arrivals.uniform() < parameters.arrival_rate
         tally.posted += posted
         tally.unsold += posted & ~sold
         return Assignment(sold & posted, winner, price.astype(np.int64))
 
-    def _train(self, assigned: Assignment, costs: Amounts, conduct: Conduct | None) -> Task:
+    def _train(self, assigned: Assignment, costs: Amounts, actions: Actions | None) -> Task:
         """Every winner works, and meets its deadline or not."""
         parameters, books = self.parameters, self.books
         sold, winner, price = assigned
         solver = FIRST_SOLVER + winner
         able = sold
-        if conduct:
+        if actions:
             # The submitter's own bid has the last place: who won with it does not train.
             itself = winner == len(costs)
             solver[itself] = SUBMITTER
             winner = np.where(itself, 0, winner)
-            able = sold & ~itself & ~conduct.gone
+            able = sold & ~itself & ~actions.gone
         work = self._work(winner)
         effort = costs.reshape(-1).take(winner * costs.shape[1] + books.every) * work.effort * able
         books.spend(books.every, solver, effort + self.prices.gas * parameters.gas_task * sold)
         live = able & work.submits
         if parameters.crash_rate:
-            live &= self.luck.accidents.uniform() >= parameters.crash_rate
+            live &= self.random.accidents.uniform() >= parameters.crash_rate
         late = (sold & ~live).nonzero()[0]
         booking.expire(books.ledger, late, solver[late], parameters.delay_penalty)
         books.tally.expired[late] += 1
-        return Task(live, solver, price, work, conduct.games if conduct else None, self.prices)
+        return Task(live, solver, price, work, actions.games if actions else None, self.prices)
 
     def _work(self, winner: Amounts) -> Work:
-        view = Won(self.parameters, self.luck.work.uniform())
+        view = Won(self.parameters, self.random.work.uniform())
         works = [group.strategy.work(view) for group in self.population.solvers]
         return Work.of_kinds(works, self._kinds.take(winner))

@@ -13,7 +13,7 @@ from sim.units import TOKEN
 class Prices:
     """`gas`: token units for one gas; `work`: tokens for what cost one token at first; (rows,) each."""
 
-    def __init__(self, parameters: MarketParameters, luck: Streams, rows: int) -> None:
+    def __init__(self, parameters: MarketParameters, random: Streams, rows: int) -> None:
         self.gas: Floats = np.full(rows, parameters.gas_price * TOKEN)
         self.work: Floats = np.ones(rows)
         self._walks = [
@@ -25,12 +25,12 @@ class Prices:
             if spread
         ]
         self._steady = not parameters.token_volatility
-        self._luck = luck.prices
+        self._random = random.prices
 
     def move(self) -> None:
         """To the next round."""
         for walk, spread in self._walks:
-            walk *= np.exp(spread * self._luck.normal() - spread**2 / 2)
+            walk *= np.exp(spread * self._random.normal() - spread**2 / 2)
 
     def costs(self, costs: Floats) -> Floats:
         """Costs of work, (n, rows), at this round's prices."""

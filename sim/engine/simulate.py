@@ -49,17 +49,17 @@ def block(people: Population) -> int:
 def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
     """Play `runs` markets for `rounds` tasks each.
 
-    A run's luck depends on seed and number alone: the first runs stay the same when more are asked for. Returns columns
-    of length `runs`: `posted` as a share of the rounds; `settled`, `convicted` and the other counts of `Tally` as
-    shares of all posted tasks; `price` and `fees` for each settled task; `burned` and `profit_<kind>_<strategy>`, of
-    all members together, for each posted one.
+    A run's random numbers depend on seed and number alone: the first runs stay the same when more are asked for.
+    Returns columns of length `runs`: `posted` as a share of the rounds; `settled`, `convicted` and the other counts of
+    `Tally` as shares of all posted tasks; `price` and `fees` for each settled task; `burned` and
+    `profit_<kind>_<strategy>`, of all members together, for each posted one.
     """
     parts = []
     most = block(case.population)
     for first in range(0, runs, most):
         rows = min(most, runs - first)
-        luck = streams(seed, rows, first)
-        market = Market(case.parameters, case.population, rows, rounds, luck, case.auction)
+        random = streams(seed, rows, first)
+        market = Market(case.parameters, case.population, rows, rounds, random, case.auction)
         for _ in range(rounds):
             market.play()
         if not market.books.ledger.balanced():

@@ -1,8 +1,8 @@
-"""Random numbers: one stream for each purpose, so that variants of a market meet the same luck.
+"""Random numbers: one stream for each purpose, so that variants of a market meet the same ones.
 
 A variant that draws more verifiers uses more numbers of the stream of draws and none of the others': bids, devices and
 accidents stay the same (common random numbers). CHUNK runs share a generator, which draws for all of them, also where
-fewer are played: so a run's luck is its own, however many there are beside it.
+fewer are played: so a run's numbers are its own, however many there are beside it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from sim.mechanism.arrays import Floats, Indices
 
 CHUNK: Final = 512
-"""With more runs to a generator small samples pay for luck that they do not use, with fewer large ones for calls."""
+"""With more runs to a generator small samples pay for numbers that they do not use, with fewer large ones for calls."""
 
 
 class Stream:

@@ -58,14 +58,14 @@ def replaced(drawn: Draw, verifiers: Indices, silent: Flags, last: int) -> Draw:
     return Draw(verifiers, drawn.segments, due)
 
 
-def by_account(verifiers: Indices, luck: Floats) -> Floats:
-    """One number for each account, (V, rows): that of its first seat. `luck` is written to."""
+def by_account(verifiers: Indices, uniform: Floats) -> Floats:
+    """One number for each account, (V, rows): that of its first seat. `uniform` is written to."""
     twice = _twice(verifiers)
     if twice.size:
         who = verifiers.take(twice, axis=1)
         first = np.stack([(who[: seat + 1] == who[seat]).argmax(axis=0) for seat in range(len(who))])
-        luck[:, twice] = np.take_along_axis(luck.take(twice, axis=1), first, axis=0)
-    return luck
+        uniform[:, twice] = np.take_along_axis(uniform.take(twice, axis=1), first, axis=0)
+    return uniform
 
 
 def _twice(verifiers: Indices) -> Indices:
@@ -86,18 +86,18 @@ def _first(verifiers: Indices, segments: Segments) -> Flags:
     return first
 
 
-def distinct(luck: Floats, segments: int) -> Segments:
+def distinct(uniform: Floats, segments: int) -> Segments:
     """Distinct numbers of 1 ... `segments` along the first axis, a uniform subset, from as many numbers of 0 to 1.
 
     Floyd's, as in the contract: the j-th of q is drawn of 1 ... t with t = segments - q + j, and is t itself when it
     was taken before; t was not, for all before are smaller (Bentley and Floyd, CACM 30(9), 1987). Within a subset the
     order means nothing. A number of 0 to 1 has 53 bits, so chances are off by less than t / 2^53 of themselves.
     """
-    each = len(luck)
-    taken = np.empty(luck.shape, dtype=np.int32)
+    each = len(uniform)
+    taken = np.empty(uniform.shape, dtype=np.int32)
     for j, number in enumerate(taken):
         newest = segments - each + 1 + j
-        number[:] = luck[j] * newest
+        number[:] = uniform[j] * newest
         number += 1
         for before in taken[:j]:
             # One comparison at a time: whoever was replaced equals none of the earlier ones any more.

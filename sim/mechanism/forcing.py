@@ -14,9 +14,9 @@ from sim.mechanism.booking import SUBMITTER
 from sim.mechanism.ledger import Ledger
 
 
-def flagged(luck: Floats, due: Flags, rate: float) -> Flags:
+def flagged(uniform: Floats, due: Flags, rate: float) -> Flags:
     """Duties whose root is wrong, (q + 1, V, rows). Segment K, the first duty of each seat, has one root for all."""
-    wrong: Flags = luck < rate
+    wrong: Flags = uniform < rate
     wrong[0] = wrong[0, 0]
     return wrong & due
 

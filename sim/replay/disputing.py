@@ -48,7 +48,7 @@ def dispute(stage: Stage, task: Submitted, checks: Checks, accused: list[Challen
 def _accusation(stage: Stage, task: Submitted, checks: Checks, number: int, each: Challenge) -> Accusation:
     """Whoever has looked names the first false segment that it saw; who has not names none that is false.
 
-    By luck it could: then the contracts would reward it before whoever looked and committed later.
+    By chance it could: then the contracts would reward it before whoever looked and committed later.
     """
     segment, false = None, task.trained.false_segments
     if task.serves and (each.wins or not false):

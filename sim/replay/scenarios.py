@@ -79,7 +79,7 @@ def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False)
         [(Verifier(), 2), (Mixing(0.5), 1, 3), (Trusting(), 1), (Accusing(rate=0.3), 1), (Absent(), 1)],
         [(Bystander(chance=0.3), 1), (Griefer(chance=0.2), 1)],
     )
-    # Everybody wins at times, and at times nobody: luck decides about the bids, more than devices do.
+    # Everybody wins at times, and at times nobody: chance decides about the bids, more than devices do.
     terms = parameters(
         people,
         segments=3,

@@ -73,12 +73,12 @@ class Shadow(Market):
                 f"scenario {scenario.name!r}, submitter: expected one that lets challengers come first, for a replay "
                 f"plays their games as they are, got {submitter.name!r}; choose another"
             )
-        luck = streams(np.random.SeedSequence(scenario.seed), rows=1)
+        random = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self.asks: Amounts
         """Of the last auction, (solvers, 1) units of the engine; one more when the submitter bids itself."""
-        super().__init__(scenario.parameters, scenario.population, 1, scenario.tasks, luck, self._record)
-        self._drawn = _Drawn(self.parameters, self.population, luck)
-        self._recorded = _Recorded(self.parameters, self.books, self.prices, luck)
+        super().__init__(scenario.parameters, scenario.population, 1, scenario.tasks, random, self._record)
+        self._drawn = _Drawn(self.parameters, self.population, random)
+        self._recorded = _Recorded(self.parameters, self.books, self.prices, random)
         self.checker, self.closer = self._drawn, self._recorded
 
     def loses_draw(self, task: Task) -> bool:

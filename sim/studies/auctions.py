@@ -1,7 +1,7 @@
 """Auctions: what a task costs at first, second and posted price, and whether the cheapest bid wastes strong devices.
 
 Solvers' costs are uniform, as in `sim.theory.auctions`, and bids are the equilibrium's: shaded at first price, one's
-cost at the others. The engine plays each format with the same luck, gas aside. Which device gets which task is
+cost at the others. The engine plays each format with the same seed, gas aside. Which device gets which task is
 `sim.studies.matching`.
 """
 

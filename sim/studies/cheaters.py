@@ -29,7 +29,7 @@ class Disguised(Lazy):
 
     def work(self, view: Won) -> Work:
         """One coin for each task."""
-        cheats = view.luck < self.rate
+        cheats = view.uniform < self.rate
         false = self.false(view.parameters)
         work = self._work(view, 0)
         return work._replace(

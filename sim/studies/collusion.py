@@ -1,7 +1,7 @@
 """Collusion and Sybils: from which share of the slots do a cheater and its accomplices win, and does splitting help?
 
 Accomplices attest every result of their cheater and challenge none. Its profit, and theirs together, is measured over
-honest work of all of them under the same luck, and compared with the closed forms. A second grid splits their slots
+honest work of all of them under the same seed, and compared with the closed forms. A second grid splits their slots
 into more accounts. The gain comes with acceptance, as the engine plays it: conviction takes it beside the stake.
 """
 

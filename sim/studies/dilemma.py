@@ -38,7 +38,7 @@ class Guessing(Verifier):
     def check(self, seats: Seats) -> Check:
         """One coin for each seat."""
         nothing = np.zeros_like(seats.served)
-        return Check(nothing, seats.served & (seats.luck < self.copied), nothing)
+        return Check(nothing, seats.served & (seats.uniform < self.copied), nothing)
 
 
 class Dilemma(Study):

@@ -247,7 +247,7 @@ def payoffs(
     tasks: int,
     seed: np.random.SeedSequence,
 ) -> Gains:
-    """Gains where the share x of solvers cheats and y of verifiers replays, from two markets of the same luck.
+    """Gains where the share x of solvers cheats and y of verifiers replays, from two markets with the same seed.
 
     All solvers are honest in one and cheat in the other; what verifiers earn is linear in x, for a task has one solver.
     """

@@ -1,6 +1,6 @@
 """Griefing: what false challengers, silent verifiers and late solvers cost others for each token that they lose.
 
-Each attack is played beside a calm market with the same luck; harm is what honest parties have less of. The engine has
+Each attack is played beside a calm market with the same seed; harm is what honest parties have less of. The engine has
 no clocks, so what waiting costs is counted here: how often somebody waits is the engine's, for how long the study's.
 A submitter whose task ends void or late posts it anew: what it did not pay is no gain.
 """

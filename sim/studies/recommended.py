@@ -112,7 +112,7 @@ class Recommended(Study):
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
-        """Solvers that all cheat, or none of them: bids and luck are the same. Verifiers of both kinds, for they are
+        """Solvers that all cheat, or none of them: bids and seed are the same. Verifiers of both kinds, for they are
         compared."""
         honest = of_both(point["honest_share"], parameters)
         share = point["false_share"]

@@ -2,7 +2,7 @@
 
 Morris' elementary effects (Technometrics 33(2), 1991) screen; Sobol's indices with Saltelli's sampling (Computer
 Physics Communications 181(2), 2010) say which share of an outcome's variance a parameter explains alone (first order)
-and with all others (total). Both are SALib's. Every point plays the same luck with honest solvers and with cheaters.
+and with all others (total). Both are SALib's. Every point plays the same seed with honest solvers and with cheaters.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Sensitivity(Study):
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Both outcomes in tokens: with honest solvers and with cheating ones, of the same luck."""
+        """Both outcomes in tokens: with honest solvers and with cheating ones, of the same seed."""
         cheating = self.case(point)
         people = self._people(cheating.parameters, point, 0.0)
         honest = Case(cheating.parameters, people)

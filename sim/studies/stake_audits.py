@@ -1,6 +1,6 @@
 """Stake and audits: where does the best cheater stop earning more than honest work, and what does a long task need?
 
-At every point honest work and cheaters with a few false shares are played under the same luck. The zero-profit contour
+At every point honest work and cheaters with a few false shares are played under the same seed. The zero-profit contour
 of `sim.theory` is drawn over what the engine measured. A second grid lengthens the task, whole and as milestones.
 The gain comes with acceptance and each task has one seed, as the engine plays it (`kept` 0, `rerolls` 0).
 """
@@ -91,7 +91,7 @@ class StakeAudits(Study):
         return population([(Solver(), parameters.solver_count)], _verifiers(parameters, point))
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """What each cheater earns over honest work under the same luck, and how often it is convicted."""
+        """What each cheater earns over honest work under the same seed, and how often it is convicted."""
         case = self.case(point)
         parameters = case.parameters
         honest = simulate(case, runs=runs, rounds=rounds, seed=seed)["profit_solver_honest"]

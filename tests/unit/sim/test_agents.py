@@ -160,13 +160,13 @@ def test_bystanders() -> None:
 
 def test_submitters() -> None:
     view = Posting(PARAMETERS, np.array([0.0, 0.5]))
-    quiet = Submitter().conduct(view)
+    quiet = Submitter().act(view)
     assert np.isinf(quiet.asks).all()
     assert not quiet.gone.any()
     assert not quiet.games.any()
-    assert Shill(0.6, 0.8).conduct(view).asks.tolist() == pytest.approx([60 * TOKEN, 70 * TOKEN])
-    assert Vanishing(0.2).conduct(view).gone.tolist() == [True, False]
-    assert Challenging(2).conduct(view).games.tolist() == [2, 2]
+    assert Shill(0.6, 0.8).act(view).asks.tolist() == pytest.approx([60 * TOKEN, 70 * TOKEN])
+    assert Vanishing(0.2).act(view).gone.tolist() == [True, False]
+    assert Challenging(2).act(view).games.tolist() == [2, 2]
 
 
 def test_what_was_done_in_some_seats_or_by_others() -> None:

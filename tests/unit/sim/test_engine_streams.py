@@ -164,7 +164,7 @@ def test_whole_numbers_are_uniform_and_within_bounds() -> None:
 
 
 def test_more_rounds_do_not_change_what_is_bid_before() -> None:
-    """Deposits grow with the rounds; nobody's conduct depends on them."""
+    """Deposits grow with the rounds; nobody's decisions depend on them."""
     seen: list[list[Amounts]] = []
     for rounds in (2, 6):
         asks: list[Amounts] = []
