@@ -114,7 +114,7 @@ class Life:
         solver, price = self._bidder(int(winner[0])), int(due[0])
         view = self._submitter.market.task(task)
         self._stage.same(
-            "solver and price", (self._stage.clients[solver].address, price), (view.solver, view.price)
+            "solver and price", (self._stage.clients[solver].address, price), (view.bidder, view.price)
         )
         return solver, price
 
