@@ -6,17 +6,18 @@
 #   make bench       the performance table                       make lint         only the linters
 #   make studies     every study and its report, in build/sim, and docs/economics.md; goes on where it stopped
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
+#   make release     sdist, wheel, contracts, SHA-256 sums       make licences     write docs/licences.md
 #
 # Needed: Python 3.11, Node 20 with npm. The npm packages of forge, anvil and cast are for x86-64 Linux;
 # elsewhere have those three on PATH (version 1.7.1), or name them: make test FORGE=/path/to/forge ANVIL=...
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# Test processes side by side. Each may start an anvil and runs torch.
-JOBS ?= 2
+# Test processes side by side, each with an anvil at times and with torch. More than two cores are: they wait for blocks.
+JOBS ?= 4
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
-PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples tests)
+PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples scripts tests)
 # The native programs, never the launchers in node_modules/.bin: those exit 0 on every failure and leave the real
 # process running when they are killed.
 # Named by platform, not by what lies in node_modules now: set-up fills it after this line has been read.
@@ -30,13 +31,16 @@ export FOUNDRY_DISABLE_NIGHTLY_WARNING := 1
 
 PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
+TRITON_READY := .venv/.triton-installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
+# What the Python package knows of the contracts, from what forge has compiled.
+CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench studies clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench studies release licences clean
 
 help:
-	@sed -n '2,13s/^# \{0,1\}//p' Makefile
+	@sed -n '2,14s/^# \{0,1\}//p' Makefile
 
 setup: $(PYTHON_READY) $(NODE_READY)
 
@@ -63,6 +67,7 @@ $(CONTRACTS_CONFIGURED): foundry.toml
 
 contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(FORGE) build contracts/src
+	$(CONTRACT_DATA)
 
 demo: setup
 	$(MAKE) --no-print-directory contracts
@@ -85,7 +90,8 @@ test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(FORGE) test
 
 test-python: setup
-	$(BIN)/pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	$(CONTRACT_DATA)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # In this order, one after the other: the Python tests deploy what forge has compiled.
 test:
@@ -94,13 +100,17 @@ test:
 	$(MAKE) --no-print-directory test-contracts
 	$(MAKE) --no-print-directory test-python
 
-test-heavy: setup $(CONTRACTS_CONFIGURED)
+# Not part of the lock: 700 MB unpacked, for code that only a GPU runs at speed. Its kernels are interpreted here.
+$(TRITON_READY): $(PYTHON_READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps triton==3.7.1
+	touch $@
+
+test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY)
 	$(FORGE) build
+	$(CONTRACT_DATA)
 	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
 
-# Not part of the lock: 700 MB unpacked, for code that only a GPU runs at speed.
-test-gpu: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps triton==3.7.1
+test-gpu: setup $(TRITON_READY)
 	$(BIN)/pytest tests/gpu tests/same_bits -m gpu $(PYTEST_ARGS)
 
 bench: setup
@@ -112,7 +122,14 @@ studies: $(PYTHON_READY)
 	$(BIN)/sim run all --fresh --strict
 	$(BIN)/python -m sim.economics_page
 
+# Of what is committed; the same bytes each time.
+release: setup
+	$(BIN)/python scripts/release.py
+
+licences: setup
+	$(BIN)/python scripts/licences.py
+
 clean:
 	rm -rf build .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f protocol/numerics/kernels/_native*.so protocol/commitments/_native*.so
+	rm -f protocol/numerics/kernels/_native*.so protocol/commitments/_native*.so protocol/chain/contracts/*.json

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.node.exits import reported
 from protocol.node.options import at_home
 
 if TYPE_CHECKING:
@@ -18,16 +16,9 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Do all but send t
 PortOption = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")]
 
 
-def desk_of(command: str, home: Path | None, as_json: bool, **flags: object | None) -> Context:
-    """What a command works with. Raises SettingsError."""
+def context_of(command: str, home: Path | None, as_json: bool, **flags: object | None) -> Context:
+    """The context of a command. `flags` are settings given as options. Raises SettingsError."""
     from assay.commands import Context
     from protocol.node.output import Output
 
     return Context(at_home(home), flags, Output(command, as_json))
-
-
-def errors_reported() -> AbstractContextManager[None]:
-    """Run a command: errors end in one line and an exit code."""
-    from protocol.failures import known
-
-    return reported(known)

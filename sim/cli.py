@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.node.exits import ExitCode, reported
+from protocol.errors import ExitCode
+from protocol.node.commands import app_of, command
 
 if TYPE_CHECKING:
     from protocol.node.output import Output
     from sim.commands import Asked
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # rich takes half of the time of --help
-    pretty_exceptions_enable=False,
-    help="Does cheating pay, does checking stop, do honest parties lose? Studies of the protocol's economics.",
+app = app_of(
+    "Does cheating pay, does checking stop, do honest parties lose? Studies of the protocol's economics."
 )
+
+EXTRA = ("matplotlib", "pyarrow", "SALib")
+"""What the extra `sim` of pyproject.toml installs; `sim replay` does without."""
 
 StudyArgument = Annotated[
     str, typer.Argument(help="A study that `sim list` shows, or a Python file with one.")
@@ -41,7 +42,7 @@ def main() -> None:
     app()
 
 
-@app.command("list")
+@command(app, "list")
 def list_studies(
     parameters: Annotated[
         bool, typer.Option("--parameters", help="What --param can name, with units.")
@@ -49,9 +50,9 @@ def list_studies(
     as_json: JsonOption = False,
 ) -> None:
     """Show the studies and the questions that they answer."""
-    from sim import commands
+    with _studying():
+        from sim import commands
 
-    with _errors_reported():
         output = _output("list", as_json)
         if parameters:
             commands.show_parameters(output)
@@ -59,7 +60,7 @@ def list_studies(
             commands.show_studies(output)
 
 
-@app.command()
+@command(app)
 def run(
     study: Annotated[
         str, typer.Argument(help="A study that `sim list` shows, a Python file with one, or 'all'.")
@@ -76,17 +77,16 @@ def run(
     ray: RayOption = None,
     strict: StrictOption = False,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Play a study over its own grid and write its report. Goes on where an interrupted run stopped."""
-    from sim.commands import Asked
+    with _studying():
+        from sim.commands import Asked
 
-    with _errors_reported():
         asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
-        code = _play(asked, _output("run", as_json), strict, sweeping=False)
-    raise typer.Exit(int(code))
+        return _play(asked, _output("run", as_json), strict, sweeping=False)
 
 
-@app.command()
+@command(app)
 def sweep(
     study: StudyArgument,
     param: Annotated[
@@ -104,17 +104,16 @@ def sweep(
     ray: RayOption = None,
     strict: StrictOption = False,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Play a study over every combination of the given values and its own grid. Resumes as `sim run` does."""
-    from sim.commands import Asked
+    with _studying():
+        from sim.commands import Asked
 
-    with _errors_reported():
         asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
-        code = _play(asked, _output("sweep", as_json), strict, sweeping=True)
-    raise typer.Exit(int(code))
+        return _play(asked, _output("sweep", as_json), strict, sweeping=True)
 
 
-@app.command()
+@command(app)
 def report(
     folder: Annotated[Path, typer.Argument(help="A folder of results, or one that holds such.")] = Path(
         "build/sim"
@@ -122,13 +121,13 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write the reports anew from rows that are there."""
-    from sim import commands
+    with _studying():
+        from sim import commands
 
-    with _errors_reported():
         commands.write_reports(folder, _output("report", as_json))
 
 
-@app.command()
+@command(app)
 def replay(
     scenario: Annotated[str | None, typer.Argument(help="A scenario; without one, all are shown.")] = None,
     tasks: Annotated[int | None, typer.Option(min=1, max=1_000, help="Tasks in a row, of `market`.")] = None,
@@ -139,14 +138,28 @@ def replay(
 
     Ends with 3 when the engine and the contracts differ.
     """
-    from sim.replay import command
+    from sim.replay import command as replaying
 
-    with _errors_reported():
-        output = _output("replay", as_json)
-        if scenario is None:
-            command.show_scenarios(output)
-        else:
-            command.run(scenario, tasks, seed, output)
+    output = _output("replay", as_json)
+    if scenario is None:
+        replaying.show_scenarios(output)
+    else:
+        replaying.run(scenario, tasks, seed, output)
+
+
+@contextmanager
+def _studying() -> Iterator[None]:
+    """For what needs the packages of the extra `sim`, which an operator does without. Raises ExtraMissing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        from sim.errors import ExtraMissing
+
+        if error.name is None or error.name.split(".")[0] not in EXTRA:
+            raise
+        raise ExtraMissing(
+            "studies", expected=f"the package {error.name}", got="none", remedy="pip install 'assay[sim]'"
+        ) from error
 
 
 def _play(asked: Asked, output: Output, strict: bool, *, sweeping: bool) -> ExitCode:
@@ -163,17 +176,3 @@ def _output(command: str, as_json: bool) -> Output:
     from protocol.node.output import Output
 
     return Output(command, as_json)
-
-
-def _errors_reported() -> AbstractContextManager[None]:
-    """Run a command: errors end in one line and an exit code."""
-
-    def known(error: BaseException) -> ExitCode | None:
-        from protocol.failures import known as known_of_all
-        from protocol.tasks.economics import StakeError
-        from sim.theory import TheoryError
-
-        hopeless = isinstance(error, (StakeError, TheoryError))
-        return ExitCode.HOPELESS if hopeless else known_of_all(error)
-
-    return reported(known)

@@ -43,10 +43,11 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     /// @inheritdoc IStakeVault
     mapping(address account => uint256) public free;
 
-    constructor(IERC20 token_) {
+    /// @notice `deployer` alone may initialise: `msg.sender` may be the factory that anyone can create this contract with.
+    constructor(IERC20 token_, address deployer) {
         if (address(token_).code.length == 0) revert Errors.NoCode(address(token_));
         TOKEN = token_;
-        DEPLOYER = msg.sender;
+        DEPLOYER = deployer;
     }
 
     /// @notice The deployer names the three modules, once.
@@ -143,6 +144,11 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     }
 
     // ------------------------------------------------------------------ views
+
+    /// @inheritdoc IStakeVault
+    function modules() external view returns (address[3] memory) {
+        return _modules;
+    }
 
     /// @inheritdoc IStakeVault
     function token() external view returns (address) {

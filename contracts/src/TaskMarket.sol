@@ -46,10 +46,17 @@ contract TaskMarket is ITaskMarket, Pausable {
         _;
     }
 
-    constructor(IStakeVault vault, IArbiter arbiter, address pauser, Parameters memory parameters_) {
+    /// @notice `deployer` alone may initialise: `msg.sender` may be the factory that anyone can create this contract with.
+    constructor(
+        IStakeVault vault,
+        IArbiter arbiter,
+        address deployer,
+        address pauser,
+        Parameters memory parameters_
+    ) {
         VAULT = vault;
         ARITHMETIC = arbiter.arithmetic();
-        DEPLOYER = msg.sender;
+        DEPLOYER = deployer;
         PAUSER = pauser;
         TermsCheck.checkParameters(parameters_);
         _parameters = parameters_;

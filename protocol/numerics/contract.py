@@ -1,4 +1,4 @@
-"""Exact contractions: arithmetic.md section 4, by whichever kernel of section 8 the process has chosen (`kernels`).
+"""Exact contractions: arithmetic.md section 4, by the kernel of section 8 that `kernels.dispatch` gives.
 
 `dot` is the primitive (integers in, integers out); `contract` is the whole fused contraction with the same bits as
 `exponent`, `quantise`, `dot`, `round_scaled` in a row. Which (px, py) a contraction takes is its caller's business.
@@ -78,7 +78,7 @@ def _shape(x: Tensor, y: Tensor) -> tuple[int, ...]:
 
 
 def _folded(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Where one matrix y serves a whole batch, the batch as rows of one matrix x: so it is tried, and so it runs."""
+    """Where one matrix y serves a whole batch, the batch as rows of one matrix x; it is tested and run like that."""
     if x.dim() > 2 and math.prod(y.shape[:-2]) == 1:
         return x.reshape(-1, x.shape[-1]), y.reshape(y.shape[-2:])
     return x, y

@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Word:
+class Value:
     """A value while recording: the loop that made it (-1: the argument) read as f32 or i32; or a constant."""
 
     source: int
@@ -39,13 +39,13 @@ class Loop:
     """One numpy loop with its operands and whether its result is i32."""
 
     run: Callable[..., Any]
-    operands: tuple[Word, ...]
+    operands: tuple[Value, ...]
     integer: bool
 
     @property
-    def variables(self) -> list[Word]:
+    def variables(self) -> list[Value]:
         """The operands that are not constants."""
-        return [word for word in self.operands if word.constant is None]
+        return [value for value in self.operands if value.constant is None]
 
 
 def _convert(x: Array, out: Array) -> None:
@@ -73,9 +73,9 @@ def _maximum(x: Array, y: Array, out: Array) -> None:
 _LESS, _EQUAL = _truth(np.less), _truth(np.equal)
 
 
-def _spread(x: Word) -> Word:
+def _spread(x: Value) -> Value:
     """A constant as a whole block: numpy's minimum and maximum are slow on scalars."""
-    return x if x.constant is None else Word(-1, x.integer, np.full(BLOCK, x.constant))
+    return x if x.constant is None else Value(-1, x.integer, np.full(BLOCK, x.constant))
 
 
 class Recording:
@@ -84,107 +84,107 @@ class Recording:
     def __init__(self) -> None:
         self.loops: list[Loop] = []
 
-    def _record(self, run: Callable[..., Any], operands: tuple[Word, ...], integer: bool) -> Word:
-        if all(word.constant is not None for word in operands):
+    def _record(self, run: Callable[..., Any], operands: tuple[Value, ...], integer: bool) -> Value:
+        if all(value.constant is not None for value in operands):
             folded = np.empty(1, np.int32 if integer else np.float32)
-            run(*(word.constant for word in operands), folded)
-            return Word(-1, integer, folded[0])
+            run(*(value.constant for value in operands), folded)
+            return Value(-1, integer, folded[0])
         self.loops.append(Loop(run, operands, integer))
-        return Word(len(self.loops) - 1, integer)
+        return Value(len(self.loops) - 1, integer)
 
-    def _f32(self, run: Callable[..., Any], *operands: Word) -> Word:
+    def _f32(self, run: Callable[..., Any], *operands: Value) -> Value:
         return self._record(run, operands, False)
 
-    def _i32(self, run: Callable[..., Any], *operands: Word) -> Word:
+    def _i32(self, run: Callable[..., Any], *operands: Value) -> Value:
         return self._record(run, operands, True)
 
-    def f32(self, bits: int) -> Word:
-        return Word(-1, constant=np.uint32(bits).view(np.float32))
+    def f32(self, bits: int) -> Value:
+        return Value(-1, constant=np.uint32(bits).view(np.float32))
 
-    def i32(self, value: int) -> Word:
-        return Word(-1, integer=True, constant=np.int32(value))
+    def i32(self, value: int) -> Value:
+        return Value(-1, integer=True, constant=np.int32(value))
 
-    def u32(self, value: int) -> Word:
-        return Word(-1, integer=True, constant=np.uint32(value).view(np.int32))
+    def u32(self, value: int) -> Value:
+        return Value(-1, integer=True, constant=np.uint32(value).view(np.int32))
 
-    def add(self, x: Word, y: Word) -> Word:
+    def add(self, x: Value, y: Value) -> Value:
         return self._f32(np.add, x, y)
 
-    def sub(self, x: Word, y: Word) -> Word:
+    def sub(self, x: Value, y: Value) -> Value:
         return self._f32(np.subtract, x, y)
 
-    def mul(self, x: Word, y: Word) -> Word:
+    def mul(self, x: Value, y: Value) -> Value:
         return self._f32(np.multiply, x, y)
 
-    def div(self, x: Word, y: Word) -> Word:
+    def div(self, x: Value, y: Value) -> Value:
         return self._f32(np.divide, x, y)
 
-    def sqrt(self, x: Word) -> Word:
+    def sqrt(self, x: Value) -> Value:
         return self._f32(np.sqrt, x)
 
-    def neg(self, x: Word) -> Word:
+    def neg(self, x: Value) -> Value:
         return self._f32(np.negative, x)
 
-    def abs(self, x: Word) -> Word:
+    def abs(self, x: Value) -> Value:
         return self._f32(np.abs, x)
 
-    def minimum(self, x: Word, y: Word) -> Word:
+    def minimum(self, x: Value, y: Value) -> Value:
         return self._f32(_minimum, x, _spread(y))
 
-    def maximum(self, x: Word, y: Word) -> Word:
+    def maximum(self, x: Value, y: Value) -> Value:
         return self._f32(_maximum, x, _spread(y))
 
-    def rint(self, x: Word) -> Word:
+    def rint(self, x: Value) -> Value:
         return self._f32(np.rint, x)
 
-    def scale(self, x: Word, k: Word) -> Word:
+    def scale(self, x: Value, k: Value) -> Value:
         """By 2^(k >> 1) and the rest. The first product is exact for |x| > 2^-50 or k >= 0, and |k| <= 250."""
         half = self.shr_i32(k, self.i32(1))
         return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(self.sub_i32(k, half)))
 
-    def power_of_two(self, k: Word) -> Word:
+    def power_of_two(self, k: Value) -> Value:
         return self.from_bits_i32(self._i32(np.left_shift, self.add_i32(k, self.i32(127)), self.i32(23)))
 
-    def lt(self, x: Word, y: Word) -> Word:
+    def lt(self, x: Value, y: Value) -> Value:
         return self._i32(_LESS, x, y)
 
-    def eq(self, x: Word, y: Word) -> Word:
+    def eq(self, x: Value, y: Value) -> Value:
         return self._i32(_EQUAL, x, y)
 
-    def select(self, condition: Word, x: Word, y: Word) -> Word:
+    def select(self, condition: Value, x: Value, y: Value) -> Value:
         return self.from_bits_i32(self.select_i32(condition, self.bits_i32(x), self.bits_i32(y)))
 
-    def select_i32(self, condition: Word, x: Word, y: Word) -> Word:
+    def select_i32(self, condition: Value, x: Value, y: Value) -> Value:
         difference = self._i32(np.bitwise_xor, x, y)
         return self._i32(np.bitwise_xor, self.and_i32(difference, condition), y)
 
-    def add_i32(self, x: Word, y: Word) -> Word:
+    def add_i32(self, x: Value, y: Value) -> Value:
         return self._i32(np.add, x, y)
 
-    def sub_i32(self, x: Word, y: Word) -> Word:
+    def sub_i32(self, x: Value, y: Value) -> Value:
         return self._i32(np.subtract, x, y)
 
-    def and_i32(self, x: Word, y: Word) -> Word:
+    def and_i32(self, x: Value, y: Value) -> Value:
         return self._i32(np.bitwise_and, x, y)
 
-    def or_u32(self, x: Word, y: Word) -> Word:
+    def or_u32(self, x: Value, y: Value) -> Value:
         return self._i32(np.bitwise_or, x, y)
 
-    def shr_i32(self, x: Word, y: Word) -> Word:
+    def shr_i32(self, x: Value, y: Value) -> Value:
         return self._i32(np.right_shift, x, y)
 
-    def bits_i32(self, x: Word) -> Word:
+    def bits_i32(self, x: Value) -> Value:
         constant = None if x.constant is None else x.constant.view(np.int32)
-        return Word(x.source, integer=True, constant=constant)
+        return Value(x.source, integer=True, constant=constant)
 
-    def from_bits_i32(self, x: Word) -> Word:
+    def from_bits_i32(self, x: Value) -> Value:
         constant = None if x.constant is None else x.constant.view(np.float32)
-        return Word(x.source, constant=constant)
+        return Value(x.source, constant=constant)
 
-    def f32_to_i32(self, x: Word) -> Word:
+    def f32_to_i32(self, x: Value) -> Value:
         return self._i32(_convert, self.rint(x))
 
-    def i32_to_f32(self, x: Word) -> Word:
+    def i32_to_f32(self, x: Value) -> Value:
         return self._f32(_convert, x)
 
     eq_i32 = eq
@@ -231,15 +231,15 @@ class Plan:
 def plan(function: Callable[[Any, Any], Any]) -> Plan:
     """Record a list and assign buffers: a loop may write where an operand was that nothing needs any more."""
     recording = Recording()
-    last: int = function(recording, Word(-1)).source
-    final_use = {word.source: n for n, loop in enumerate(recording.loops) for word in loop.variables}
+    last: int = function(recording, Value(-1)).source
+    final_use = {value.source: n for n, loop in enumerate(recording.loops) for value in loop.variables}
     place, free, count, steps = {-1: 0}, [1], 2, []
     for number, loop in enumerate(recording.loops):
         operands = tuple(
-            word.constant if word.constant is not None else (place[word.source], word.integer)
-            for word in loop.operands
+            value.constant if value.constant is not None else (place[value.source], value.integer)
+            for value in loop.operands
         )
-        free += sorted({place[word.source] for word in loop.variables if final_use[word.source] == number})
+        free += sorted({place[value.source] for value in loop.variables if final_use[value.source] == number})
         if not free:
             free, count = [count], count + 1
         place[number] = 1 if number == last else free.pop()

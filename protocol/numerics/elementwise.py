@@ -1,4 +1,4 @@
-"""Single-element operations on torch tensors: arithmetic.md section 2.
+"""Single-element operations by torch alone: arithmetic.md section 2. `operations` takes compiled ones where it can.
 
 Every function is total and leaves NaN canonical. Operands broadcast as in numpy and are stored as `DType.storage`
 says. Where u32 and i32 mean different things (order, right shift, casts) the function takes a `DType`; elsewhere the
@@ -7,16 +7,11 @@ bits agree. Transcendental functions are not here: they are lists of these opera
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from protocol.numerics.types import DType, NumericsError, canonical
-
-if TYPE_CHECKING:
-    from protocol.numerics.kernels.fused import Fused
 
 I32_MAX = 2**31 - 1
 I32_MIN = -(2**31)
@@ -28,26 +23,22 @@ SCALE_LIMIT = 400
 
 def add(x: Tensor, y: Tensor) -> Tensor:
     """x + y; f32 rounds to nearest even, integers wrap."""
-    made = _compiled("ADD", x, y)
-    return canonical(torch.add(x, y)) if made is None else made
+    return canonical(torch.add(x, y))
 
 
 def sub(x: Tensor, y: Tensor) -> Tensor:
     """x - y; f32 rounds to nearest even, integers wrap."""
-    made = _compiled("SUB", x, y)
-    return canonical(torch.sub(x, y)) if made is None else made
+    return canonical(torch.sub(x, y))
 
 
 def mul(x: Tensor, y: Tensor) -> Tensor:
     """x * y; f32 rounds to nearest even, integers wrap."""
-    made = _compiled("MUL", x, y)
-    return canonical(torch.mul(x, y)) if made is None else made
+    return canonical(torch.mul(x, y))
 
 
 def div(x: Tensor, y: Tensor) -> Tensor:
     """x / y on f32, round to nearest even; 0/0 and inf/inf are NaN."""
-    made = _compiled("DIV", x, y)
-    return canonical(torch.div(x, y)) if made is None else made
+    return canonical(torch.div(x, y))
 
 
 def sqrt(x: Tensor) -> Tensor:
@@ -77,14 +68,12 @@ def abs_(x: Tensor) -> Tensor:
 
 def minimum(x: Tensor, y: Tensor) -> Tensor:
     """Smaller of two f32, NaN if either is; +0.0 is added, so a zero result is +0."""
-    made = _compiled("MINIMUM", x, y)
-    return canonical(torch.minimum(x, y).add_(0.0)) if made is None else made
+    return canonical(torch.minimum(x, y).add_(0.0))
 
 
 def maximum(x: Tensor, y: Tensor) -> Tensor:
     """Larger of two f32, NaN if either is; +0.0 is added, so a zero result is +0."""
-    made = _compiled("MAXIMUM", x, y)
-    return canonical(torch.maximum(x, y).add_(0.0)) if made is None else made
+    return canonical(torch.maximum(x, y).add_(0.0))
 
 
 def floor(x: Tensor) -> Tensor:
@@ -99,14 +88,12 @@ def rint(x: Tensor) -> Tensor:
 
 def lt(x: Tensor, y: Tensor, dtype: DType) -> Tensor:
     """x < y as bool; false if either is NaN. `dtype` tells u32 from i32."""
-    made = _compiled("LT", x, y)
-    return torch.lt(_ordered(x, dtype), _ordered(y, dtype)) if made is None else made
+    return torch.lt(_ordered(x, dtype), _ordered(y, dtype))
 
 
 def le(x: Tensor, y: Tensor, dtype: DType) -> Tensor:
     """x <= y as bool; false if either is NaN. `dtype` tells u32 from i32."""
-    made = _compiled("LE", x, y)
-    return torch.le(_ordered(x, dtype), _ordered(y, dtype)) if made is None else made
+    return torch.le(_ordered(x, dtype), _ordered(y, dtype))
 
 
 def eq(x: Tensor, y: Tensor) -> Tensor:
@@ -117,38 +104,12 @@ def eq(x: Tensor, y: Tensor) -> Tensor:
 def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """x where the bool `condition` holds, else y."""
     if x.dtype == y.dtype == torch.float32 and condition.numel() >= MANY and x.device.type == "cpu":
-        fused = _fused_for(condition, x, y)
-        if fused is not None:
-            return fused.select(condition, x, y)
         return canonical(_select_by_bits(condition, x, y))
     return canonical(torch.where(condition, x, y))
 
 
 MANY = 1 << 14
 """Elements from which several passes without a branch are faster than `where`, which guesses every element (8x)."""
-
-
-def _compiled(operation: str, x: Tensor, y: Tensor) -> Tensor | None:
-    """The compiled operation's result on many f32, or None: too few, of other types, or broadcast in other ways."""
-    larger = y if x.numel() == 1 else x
-    if larger.numel() < MANY or not x.dtype == y.dtype == torch.float32:
-        return None
-    from protocol.numerics.kernels.fused import Pair  # its trials need this module
-
-    fused = _fused_for(larger, x, y)
-    return None if fused is None else fused.pair(Pair[operation], x, y)
-
-
-def _fused_for(whole: Tensor, *operands: Tensor) -> Fused | None:
-    """The compiled operations, if all lie contiguous in memory and are of the shape of `whole` or of one element."""
-    from protocol.numerics.kernels.fused import Fused, fused_for
-
-    for x in (whole, *operands):
-        alike = x.shape == whole.shape or (x.numel() == 1 and x.dim() <= whole.dim())
-        if not (alike and x.is_contiguous()):
-            return None
-    fused = fused_for(operands[0])
-    return fused if isinstance(fused, Fused) else None
 
 
 def _select_by_bits(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from protocol.numerics.kernels.attention_shape_classes import Kind, Plan
 from protocol.numerics.kernels.channels import Channels
 from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.convolution import Convolution
-from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, Asked
+from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, ConvolutionCall
 from protocol.numerics.kernels.fused import FUSED, Map
 from protocol.numerics.self_check import SelfCheckError, require_mode, self_check
 from protocol.numerics.types import DType
@@ -93,7 +93,7 @@ BELOW = LINE - 89.0
 
 
 CONVOLUTIONS = [
-    Asked(kind, 6, 1, 5, 14, (8, 8), (8, 8), (3, 3), (1, 1), (1, 1), (1, 1), bits, False, 2)
+    ConvolutionCall(kind, 6, 1, 5, 14, (8, 8), (8, 8), (3, 3), (1, 1), (1, 1), (1, 1), bits, False, 2)
     for kind, bits in ((FORWARD, (13, 13)), (AT_INPUT, (13, 13)), (AT_WEIGHT, (20, 13)))
 ]
 ATTENTION = Plan(

@@ -20,7 +20,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sender, Sending
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.commitments.tensors import Tensor
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.stopping import Stop
 from protocol.numerics.types import to_bytes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from sim.errors import Disagreement
 from sim.mechanism import booking, shares
 from sim.mechanism.booking import DRAWER
@@ -100,7 +100,7 @@ def test_a_forgotten_burn(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -
 def test_a_stake_that_is_not_burned(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(booking, "lose_draw", lambda *_arguments: None)
     error = found(replayed, "draw_lost")
-    stake = Amounts.of(scenario("draw_lost").setting).stake
+    stake = Amounts.of(scenario("draw_lost").parameters).stake
     assert differences(error) == {("solver 1 (honest)", "free"): -stake, ("vault", "burned"): stake}
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.errors import ExitCode
 from protocol.execution.replay import HonestExecutor, Work
-from protocol.node.exits import ExitCode
 from protocol.program import Interpreter
 from protocol.program.step import State
 from solver.database import Stage as TaskStage

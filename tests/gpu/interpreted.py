@@ -18,8 +18,8 @@ from protocol.numerics.cuda import hashing, launch
 from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.cuda.product import TritonInt8
 from protocol.numerics.kernels import fused_self_test
-from protocol.numerics.kernels.self_test import failure_of
-from protocol.numerics.kernels.shape_classes import Call, Case, Layout, Order
+from protocol.numerics.kernels.self_test import failure_of_class
+from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, ShapeClass
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType, to_bytes
 from protocol.program.library import softmax
@@ -28,10 +28,10 @@ CPU = torch.device("cpu")
 ROWS, COLUMNS = Layout(Order.TERMS, True, False), Layout(Order.ROWS, True, False)
 APART = Layout(Order.APART, False, True)
 CASES = (
-    Call(1, 1, 1, 1, ROWS, ROWS, True, (False, False), False, 1),
-    Call(18, 35, 130, 1, COLUMNS, ROWS, False, (False, True), True, 1),
-    Call(5, 3, 200, 2, APART, ROWS, False, (True, False), False, 1),
-    Call(5, 3, 200, 1, ROWS, COLUMNS, True, (False, False), False, 1),
+    ProductCall(1, 1, 1, 1, ROWS, ROWS, True, (False, False), False, 1),
+    ProductCall(18, 35, 130, 1, COLUMNS, ROWS, False, (False, True), True, 1),
+    ProductCall(5, 3, 200, 2, APART, ROWS, False, (True, False), False, 1),
+    ProductCall(5, 3, 200, 1, ROWS, COLUMNS, True, (False, False), False, 1),
 )
 """More than a tile of 16 in each direction, terms beyond a section of 128, every layout, exponents given and not."""
 BATCHES = (
@@ -44,7 +44,7 @@ BATCHES = (
 
 def functions() -> dict[str, str]:
     """Digests of the fused functions, by name."""
-    return fused_self_test.trial(CudaFused())
+    return fused_self_test.digests_of(CudaFused())
 
 
 def rows() -> list[bool]:
@@ -65,7 +65,7 @@ def rows() -> list[bool]:
 def products(px: int, py: int) -> list[str | None]:
     """What is wrong with products of px by py bits."""
     kernel = TritonInt8((16, 16), 128)
-    return [failure_of(kernel, CPU, Case(call, px, py)) for call in CASES]
+    return [failure_of_class(kernel, CPU, ShapeClass(call, px, py)) for call in CASES]
 
 
 def batches() -> list[bool]:
@@ -96,7 +96,7 @@ def assembly(capability: int) -> dict[str, str]:
     f, product = CudaFused(), TritonInt8()
     one, whole = torch.zeros(1, 1), torch.zeros(2, 3, 1, dtype=torch.int32)
     with launch.compiled_only(capability) as found:
-        for run in fused_self_test.TRIALS.values():
+        for run in fused_self_test.TESTS.values():
             run(f)
         f.log_softmax(torch.zeros(3, 70))
         f.log_softmax_grad(torch.zeros(3, 70), torch.zeros(3, 70))

@@ -15,9 +15,7 @@ from protocol.numerics.kernels import fused_self_test
 from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.types import DType, to_bytes
 from protocol.program.library import softmax
-from tests.gpu.conftest import Interpret
-
-pytestmark = pytest.mark.gpu
+from tests.gpu.conftest import Interpret, needs_triton
 
 
 def test_the_lists_are_those_of_elementary() -> None:
@@ -30,28 +28,33 @@ def test_the_digests_that_only_cuda_has_are_those_of_the_plain_functions() -> No
     assert fused_self_test.digest(softmax._log_softmax_grad(table, other)) == DIGESTS["log_softmax_grad"]
 
 
-def test_functions_of_elements_and_rows_pass_their_trial(interpret: Interpret) -> None:
+@needs_triton
+def test_functions_of_elements_and_rows_pass_their_self_test(interpret: Interpret) -> None:
     assert interpret("functions") == DIGESTS
 
 
+@needs_triton
 def test_rows_longer_than_a_block(interpret: Interpret) -> None:
     found = interpret("rows")
     assert len(found) == 5
     assert all(found)
 
 
+@needs_triton
 @pytest.mark.parametrize("px", [13, 20])
 @pytest.mark.parametrize("py", [13, 20])
 def test_products(interpret: Interpret, px: int, py: int) -> None:
     assert interpret("products", px, py) == [None, None, None, None]
 
 
+@needs_triton
 def test_products_of_batches(interpret: Interpret) -> None:
     found = interpret("batches")
     assert len(found) == 5
     assert all(found)
 
 
+@needs_triton
 def test_roots(interpret: Interpret) -> None:
     assert interpret("roots") == [True, True, True]
 

@@ -9,9 +9,9 @@ from typing import Any
 from eth_utils.abi import collapse_if_tuple
 from eth_utils.crypto import keccak
 
-from protocol.chain.abi import artifact_folder
 from tests.toolchain.project import REPOSITORY
 
+COMPILED = REPOSITORY / "build" / "contracts" / "out"
 SOURCES = sorted((REPOSITORY / "contracts" / "src").rglob("*.sol"))
 DOCUMENTED = {"function": "methods", "event": "events", "error": "errors"}
 """Kinds of ABI entries, and where solc's documentation has them."""
@@ -21,7 +21,7 @@ def compiled(source: Path) -> Iterator[tuple[str, list[dict[str, Any]], dict[str
     """Name, ABI and documentation of each contract that is declared in a source, compiled from its present text."""
     name = source.relative_to(REPOSITORY).as_posix()
     digest = "0x" + keccak(source.read_bytes()).hex()
-    for path in sorted((artifact_folder() / source.name).glob("*.json")):
+    for path in sorted((COMPILED / source.name).glob("*.json")):
         artifact = json.loads(path.read_bytes())
         metadata = json.loads(artifact["rawMetadata"])
         target = metadata["settings"]["compilationTarget"]
@@ -103,7 +103,7 @@ def test_evidence_takes_what_the_game_takes() -> None:
         assert [item["type"] for item in inputs[:2]] == ["bytes32", "bytes32"], name
         assert [item["type"] for item in moves[:2]] == ["uint256", "bytes32"], name
         rest, given = inputs[2:], moves[2:]
-        assert [collapse_if_tuple(item) for item in rest] == [collapse_if_tuple(item) for item in given], name  # type: ignore[arg-type]
+        assert [collapse_if_tuple(item) for item in rest] == [collapse_if_tuple(item) for item in given], name
         for mine, theirs in zip(rest, given, strict=True):
             if mine["name"] and theirs["name"]:
                 assert is_static(mine), f"{name}: both read {mine['name']}"

@@ -265,6 +265,23 @@ def function_cases(words: Words, count: int) -> Iterator[Case]:
         yield mapped(function.__name__, 0, lambda v, f=function: f(o, v), F32, x)
 
 
+def tie_cases(_words: Words, _count: int) -> Iterator[Case]:
+    """i64 to f32 at and beside the halfway points: as a cast, and by `round_scaled` to a normal f32."""
+    for length in edges.JAMMED:
+        whole = vector(I64, edges.ties(length))
+        e = vector(I32, [k % 7 for k in range(len(whole.elements))])
+        yield mapped("cast", 0x501, lambda x: integers.cast(x, I64, F32), F32, whole)
+        yield mapped(
+            "round_scaled",
+            0x604,
+            lambda s, e: rows.round_scaled(s, (e,), 30),
+            F32,
+            whole,
+            e,
+            attributes=b"\x1e",
+        )
+
+
 def first_rows(value: Value, count: int) -> Value:
     """At most `count` rows of a matrix."""
     kept = min(count, value.shape[0])
@@ -280,6 +297,7 @@ FAMILIES = (
     movement_cases,
     function_cases,
     partial_sum_cases,
+    tie_cases,
 )
 
 

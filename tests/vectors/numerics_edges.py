@@ -89,6 +89,22 @@ ROUNDING_TRAPS = tuple(
 )
 """Integers at and beside the halfway points of f32: two roundings (through f64, say) go wrong here."""
 
+JAMMED = range(54, 64)
+"""Lengths in bits of the integers that float64 does not hold, so that `jam` acts on them (arithmetic.md section 8)."""
+
+
+def ties(length: int) -> tuple[int, ...]:
+    """i64 of so many bits halfway between two f32, and those beside them by 2^k for every k; both signs.
+
+    Below each halfway point is an f32 with an even and one with an odd last bit. To its nearest f32, such a number may
+    be rounded up for one bit only, whichever bit that is: an operation that loses any bit of it goes wrong here.
+    """
+    half = 1 << length - 25
+    below = (1 << 23, (1 << 23) + 1)
+    beside = (0, *(sign << k for k in range(length - 25) for sign in (1, -1)))
+    return tuple(sign * (2 * half * f + half + more) for f in below for more in beside for sign in (1, -1))
+
+
 SHIFTS = (
     *(0, 1, -1, 22, 23, 24, -23, -24, -25, -125, -126, -127, -148, -149, -150, -151),
     *(126, 127, 128, 253, 254, 255, 276, 277, 278, -253, -276, -277, -278, -279, 2**31 - 1, -(2**31)),

@@ -26,6 +26,9 @@ interface IStakeVault {
     /// @notice Sends free tokens to the caller.
     function withdraw(uint256 amount) external;
 
+    /// @notice Market, audit board and dispute game, which alone may lock, pay, burn and slash; zeros before `initialise`.
+    function modules() external view returns (address[3] memory);
+
     /// @notice The ERC-20 whose units all amounts are.
     function token() external view returns (address);
 

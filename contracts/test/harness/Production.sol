@@ -33,7 +33,7 @@ interface IMarket is ITaskMarket {
 
 /// @title Deploys the contracts from their artifacts: the very bytes that a chain gets.
 /// @dev Tests know contracts by their interfaces only. A test that imports one of them is compiled as it is, through the IR
-/// pipeline, and that takes minutes over all tests.
+/// pipeline, and that takes minutes over all tests. The test contract is the deployer.
 abstract contract Production is Test {
     function assertEq(TaskId left, TaskId right) internal pure {
         assertEq(TaskId.unwrap(left), TaskId.unwrap(right));
@@ -56,15 +56,15 @@ abstract contract Production is Test {
     }
 
     function _newVault(IERC20 token) internal returns (IVault) {
-        return IVault(deployCode("StakeVault.sol:StakeVault", abi.encode(token)));
+        return IVault(deployCode("StakeVault.sol:StakeVault", abi.encode(token, address(this))));
     }
 
     function _newMarket(IStakeVault vault, IArbiter arbiter, address pauser, Parameters memory parameters)
         internal
         returns (IMarket)
     {
-        return
-            IMarket(deployCode("TaskMarket.sol:TaskMarket", abi.encode(vault, arbiter, pauser, parameters)));
+        bytes memory arguments = abi.encode(vault, arbiter, address(this), pauser, parameters);
+        return IMarket(deployCode("TaskMarket.sol:TaskMarket", arguments));
     }
 
     function _newBoard(IStakeVault vault, ITaskMarket market) internal returns (IAuditBoard) {

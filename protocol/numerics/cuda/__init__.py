@@ -2,7 +2,7 @@
 
 | module | what it gives |
 |---|---|
-| `product` | products of int8 slices with one rounding in registers: kernels for `kernels.choice` |
+| `product` | products of int8 slices with one rounding in registers: kernels for `kernels.dispatch` |
 | `fused` | functions of elements and rows: what `kernels.fused` gives on a CPU |
 | `hashing` | SHA-256 tensor roots, computed where the tensors are |
 | `launch` | the one door to Triton |

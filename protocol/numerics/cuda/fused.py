@@ -156,5 +156,5 @@ def _columns(g: Tensor, normal: tuple[Tensor, Tensor, Tensor] | None = None) -> 
     launch.start("rows", "largest_of_columns", grid, *terms, largest, rows, columns, **tile)
     launch.start("rows", "add_columns", grid, *terms, largest, totals, rows, columns, **tile)
     last = (-(-columns // BLOCK),)
-    launch.start("rows", "round_columns", last, largest, totals, out, columns, BLOCK=BLOCK)
+    launch.start("rows", "round_scaled_columns", last, largest, totals, out, columns, BLOCK=BLOCK)
     return out

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.cuda import launch
-from protocol.numerics.kernels.base import OneCode
+from protocol.numerics.kernels.base import UnifiedKernel
 from protocol.numerics.kernels.int8 import SLICES, Int8
-from protocol.numerics.kernels.shape_classes import Cuts
+from protocol.numerics.kernels.shape_classes import Tiling
 
 TERMS = 64
 """Terms of one step, and what rows are padded to: two 32-byte operands of an int8 tensor core instruction."""
@@ -31,7 +31,7 @@ QUANTISED_ROWS, QUANTISED_TERMS = 32, 64
 """Tile of the kernels that read f32: 8 KiB, in whichever order it lies."""
 
 
-class TritonInt8(OneCode):
+class TritonInt8(UnifiedKernel):
     """Slices, products and rounding in Triton. Tests that interpret it take small tiles and short sections."""
 
     name = "int8-triton"
@@ -46,10 +46,10 @@ class TritonInt8(OneCode):
             device.type == "cuda" and launch.present() and torch.cuda.get_device_capability(device) >= (7, 5)
         )
 
-    def cuts(self, px: int, py: int) -> Cuts:
+    def tiling(self, px: int, py: int) -> Tiling:
         """See `ProductKernel`. Tiles of rows go in groups of eight."""
         height, width = self._tile or _tile(px, py)
-        return Cuts((height, 8 * height), (width,), (TERMS,), (self._section + 1,))
+        return Tiling((height, 8 * height), (width,), (TERMS,), (self._section + 1,))
 
     def _run(
         self,

@@ -1,5 +1,14 @@
-"""Kernels of the exact product: several ways to one set of bits, arithmetic.md section 8.
+"""Kernels: several implementations of one set of bits, arithmetic.md section 8.
 
-`choice.kernel_for` gives the fastest that this machine runs, that ASSAY_KERNELS allows and that has passed its
-self-test in this process. Nothing outside `numerics` needs to know which one that is.
+| modules | what they hold |
+|---|---|
+| `base`, `float64`, `int8`, `compiled` | products |
+| `convolution`, `attention`, `fused`, `channels`, `philox` | the other functions of the compiled library (`native`) |
+| `*shape_classes` | which calls take the same path through a kernel |
+| `*self_test` | what a kernel must compute before it is used |
+| `*dispatch` | which kernel a process uses: the fastest that runs here, that ASSAY_KERNELS allows and that has passed |
+| `lists` | writes native/lists.h |
+
+Kernels import `elementwise`, `rows` and `reductions`, which call no kernel; self-tests import kernels; dispatch imports
+both. `contract`, `operations`, `sums`, `elementary_torch` and `philox` above this package call dispatch.
 """

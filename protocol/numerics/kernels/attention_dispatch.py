@@ -1,10 +1,9 @@
-"""Which chain of attention a process uses: native/attention.cpp where it may be used and has proved itself.
+"""Which chain of attention a process uses: native/attention.cpp where it may be used and has passed.
 
-Its products and its functions are those that the library pairs (native/sets.h), and both must have passed before;
-products are tried once more for every class of shapes that they will meet here (`cases`), the chain itself for the
-class of the plan (`attention_cases`, `attention_trial`). One wrong bit, and it is used for nothing any more in this
-process, which says so once; instructions then run one after the other, as products and functions that passed compute
-them.
+Its products and its functions are those that the library pairs (native/sets.h), and both must have passed. Its products
+are tested again for every shape class that they will meet here, the chain itself for the class of the plan
+(`attention_shape_classes`, `attention_self_test`). After one wrong bit it is used for nothing in this process any more:
+a warning says so once, and instructions then run one after the other, by products and functions that have passed.
 """
 
 from __future__ import annotations
@@ -16,12 +15,20 @@ from functools import cache, lru_cache
 import torch
 
 from protocol.numerics.kernels.attention import Fused
-from protocol.numerics.kernels.attention_self_test import failure_of
-from protocol.numerics.kernels.attention_shape_classes import ROWS, WHOLE, Case, Pair, Plan, case_of
+from protocol.numerics.kernels.attention_self_test import failure_of_class
+from protocol.numerics.kernels.attention_shape_classes import (
+    ROWS,
+    WHOLE,
+    Pair,
+    Plan,
+    ShapeClass,
+    shape_class_of,
+)
 from protocol.numerics.kernels.compiled import Compiled
-from protocol.numerics.kernels.dispatch import VARIABLE, allowed, sound
-from protocol.numerics.kernels.fused import DEVICE, fused_for
-from protocol.numerics.kernels.shape_classes import Call, Layout, Order
+from protocol.numerics.kernels.dispatch import VARIABLE, allowed, is_usable
+from protocol.numerics.kernels.fused_dispatch import fused_for
+from protocol.numerics.kernels.fused_self_test import DEVICE
+from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall
 
 _log = logging.getLogger("assay.numerics")
 
@@ -35,15 +42,15 @@ def attention_for(plan: Plan) -> Fused | None:
         if not isinstance(kernel, Compiled):
             return None  # whose products are the faster ones, by the order asked for
         if functions.name == f"fused-{kernel.others}" and all(
-            sound(kernel, DEVICE, px, py, call) for (px, py), call in _calls(plan)
+            is_usable(kernel, DEVICE, px, py, call) for (px, py), call in _calls(plan)
         ):
             return _chain(kernel.variant, plan)
     return None
 
 
 def _chain(variant: str, plan: Plan) -> Fused | None:
-    case = case_of(plan)
-    return _of(variant, WHOLE) if passes(_of(variant, case.whole), case) else None
+    shape_class = shape_class_of(plan)
+    return _of(variant, WHOLE) if passes(_of(variant, shape_class.whole), shape_class) else None
 
 
 @cache
@@ -51,38 +58,38 @@ def _of(variant: str, whole: int) -> Fused:
     return Fused(variant, whole)
 
 
-_wrong: set[str] = set()
+_failed: set[str] = set()
 """Names of chains that gave a wrong bit."""
 
 
-def passes(chain: Fused, case: Case) -> bool:
-    """Whether it has given no wrong bit so far, this case included."""
-    return chain.name not in _wrong and _tried(chain, case)
+def passes(chain: Fused, shape_class: ShapeClass) -> bool:
+    """Whether it has given no wrong bit so far, this shape_class included."""
+    return chain.name not in _failed and _tested(chain, shape_class)
 
 
 @cache
-def _tried(chain: Fused, case: Case) -> bool:
-    """The trial of a case. Once in a process; a failure is logged here."""
+def _tested(chain: Fused, shape_class: ShapeClass) -> bool:
+    """Whether the self-test of a shape class passes. Runs once in a process; logs a failure."""
     try:
-        wrong = failure_of(chain, case.plan)
+        wrong = failure_of_class(chain, shape_class.plan)
     except (RuntimeError, MemoryError) as error:
         _log.warning(
             "fused %s is not used for this kind of attention: it does not run (%s)", chain.name, error
         )
         return False
     if wrong is not None:
-        _wrong.add(chain.name)
+        _failed.add(chain.name)
         _log.warning("fused %s is not used: %s", chain.name, wrong)
     return wrong is None
 
 
 @lru_cache(maxsize=256)
-def _calls(plan: Plan) -> tuple[tuple[Pair, Call], ...]:
+def _calls(plan: Plan) -> tuple[tuple[Pair, ProductCall], ...]:
     """The products of a chain: blocks of rows with as many keys as a causal mask leaves them, then whole tables."""
     m, n, d, e, *_ = plan
     blocks = {min(m, ROWS), m % ROWS or min(m, ROWS)}
     keys = {n, *range(ROWS, n, ROWS)}
-    found: set[tuple[Pair, Call]] = set()
+    found: set[tuple[Pair, ProductCall]] = set()
     for seen in keys:
         for rows in blocks:
             tables = [(plan.scores, d), (plan.of_p, e)]
@@ -105,5 +112,5 @@ def _calls(plan: Plan) -> tuple[tuple[Pair, Call], ...]:
 TERMS, SIDE = Layout(Order.TERMS, False, False), Layout(Order.ROWS, False, False)
 
 
-def _call(m: int, n: int, k: int, x: Layout, y: Layout, given: bool = False) -> Call:
-    return Call(m, n, k, 1, x, y, False, (False, given), False, 1)
+def _call(m: int, n: int, k: int, x: Layout, y: Layout, given: bool = False) -> ProductCall:
+    return ProductCall(m, n, k, 1, x, y, False, (False, given), False, 1)

@@ -1,7 +1,7 @@
-"""The self-test of fused attention: arithmetic.md section 8, last bullet, for each shape class (`attention_cases`).
+"""The self-test of fused attention for each shape class (`attention_shape_classes`): arithmetic.md section 8.
 
 `Plain` is the chain itself on whole tables: products in float64, elementary functions list by list, torch's operations;
-nothing compiled. Three heads are tried: an ordinary one under a causal mask; one of rows of very different size, whose
+nothing compiled. Three heads are tested: an ordinary one under a causal mask; one of rows of very different size, whose
 mask hides keys anywhere, so that nothing may be left out; one with an infinity and a query that sees no key at all.
 """
 
@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from protocol.numerics import elementary
-from protocol.numerics.elementary_torch import TorchOperations
 from protocol.numerics.elementwise import add, div, mul, sub, unsigned
 from protocol.numerics.kernels.attention import Backward, Change, Dropout, Forward, Fused
 from protocol.numerics.kernels.attention_shape_classes import Form, Kind, Plan
 from protocol.numerics.kernels.float64 import Float64
-from protocol.numerics.philox import in_torch
-from protocol.numerics.rows import exponent, round_exact, row_scale, whole_in_row
+from protocol.numerics.philox_torch import philox
+from protocol.numerics.reductions import max_f32, sum_f32
+from protocol.numerics.torch_operations import TorchOperations
 from protocol.numerics.types import canonical
 
 RESULTS = (
@@ -31,11 +31,10 @@ RESULTS = (
     "the gradient of the keys",
 )
 HEADS = 3
-SUM_BITS = 30
 _products = Float64()
 
 
-def failure_of(chain: Fused, plan: Plan) -> str | None:
+def failure_of_class(chain: Fused, plan: Plan) -> str | None:
     """What is wrong in both directions of a plan, in words, or None if every bit is right."""
     given = operands(plan)
     forward = given.forward if isinstance(given, Backward) else given
@@ -64,7 +63,7 @@ class Plain:
         """As `Fused.backward`."""
         kept, dropped = self._probabilities(b.forward)
         of_p = self._drop(b.forward, _products.contract(b.g, b.v, *b.of_p))
-        of_s = _changed(mul(kept, sub(of_p, _sum(mul(of_p, kept)))), b.changes)
+        of_s = _changed(mul(kept, sub(of_p, sum_f32(mul(of_p, kept)))), b.changes)
         of_v = _products.contract(dropped.mT, b.g_v, *b.of_v)
         of_q = _products.contract(of_s, b.k_q, *b.of_q)
         of_k = _products.contract(of_s.mT, b.q_k, *b.of_k)
@@ -77,25 +76,18 @@ class Plain:
 
     def _computed(self, f: Forward) -> tuple[Tensor, Tensor]:
         x = _changed(_products.contract(f.q, f.k, *f.scores), f.changes)
-        largest = canonical(torch.amax(x, dim=-1, keepdim=True) + 0.0)
+        largest = max_f32(x)
         powers = canonical(elementary.exp(TorchOperations(x.device), sub(x, largest)))
-        kept = div(powers, _sum(powers))
+        kept = div(powers, sum_f32(powers))
         kept = kept.masked_fill(largest == -math.inf, 0.0) if f.safe else kept
         return kept, self._drop(f, kept)
 
     def _drop(self, f: Forward, x: Tensor) -> Tensor:
         if f.dropout is None:
             return x
-        words = in_torch(f.dropout.key, f.dropout.step, f.dropout.stream, x.shape)
+        words = philox(f.dropout.key, f.dropout.step, f.dropout.stream, x.shape)
         drawn = (unsigned(words) < f.dropout.below).to(torch.float32)
         return mul(x, mul(drawn, torch.tensor(f.dropout.kept)))
-
-
-def _sum(x: Tensor) -> Tensor:
-    """arithmetic.md section 5 for rows of fewer than 2^23 elements."""
-    e = exponent(x)
-    whole = torch.sum(whole_in_row(x, e, SUM_BITS), dim=-1, keepdim=True, dtype=torch.float64)
-    return round_exact(whole, row_scale(e, SUM_BITS))
 
 
 def _changed(x: Tensor, changes: Sequence[Change]) -> Tensor:

@@ -1,8 +1,9 @@
-"""What kind of attention a call is: the shape classes of arithmetic.md section 8, last bullet; `cases` has products'.
+"""Shape classes of attention: arithmetic.md section 8, last bullet. Those of products are in `shape_classes`.
 
-A `Plan` says all on which the way through native/attention.cpp depends. `case_of` gives the smallest that goes the same
-ways: with a second block of queries and of keys if there is one, rows that end alike behind the last vector, the same
-changes, dropout and directions, kept whole or computed twice. Its products have classes of their own.
+A `Plan` holds everything on which the path through native/attention.cpp depends. `shape_class_of` gives the smallest
+plan that takes the same path: with a second block of queries and of keys if there is one, with the same number of
+elements after the last full vector of a row, with the same changes, dropout and directions, and with scores that are
+kept whole or computed twice. Its products have classes of their own.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from protocol.numerics.kernels.shape_classes import alike
+from protocol.numerics.kernels.shape_classes import least_size
 
 WHOLE = 1 << 22
 """Scores of a head that its backward pass keeps whole, twice 16 MiB a thread; those of a larger one are made twice."""
@@ -54,18 +55,18 @@ class Plan(NamedTuple):
     dropout: bool = False
 
 
-class Case(NamedTuple):
-    """What is tried: a small plan, and the scores of a head that are kept whole."""
+class ShapeClass(NamedTuple):
+    """What is tested: a small plan, and the scores of a head that are kept whole."""
 
     plan: Plan
     whole: int
 
 
-def case_of(plan: Plan) -> Case:
-    """The least plan that goes the same ways."""
-    d, e = alike(plan.d, (16,)), alike(plan.e, (16,))
+def shape_class_of(plan: Plan) -> ShapeClass:
+    """The smallest plan that takes the same path."""
+    d, e = least_size(plan.d, (16,)), least_size(plan.e, (16,))
     least = plan._replace(m=_size(plan.m), n=_size(plan.n), d=d, e=e)
-    return Case(least, WHOLE if plan.m * plan.n <= WHOLE else 1)
+    return ShapeClass(least, WHOLE if plan.m * plan.n <= WHOLE else 1)
 
 
 def _size(size: int) -> int:

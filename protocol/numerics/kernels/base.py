@@ -1,4 +1,4 @@
-"""What a product kernel is: the two entrances that every implementation offers, and what they promise."""
+"""The interface of product kernels: `contract` and `dot`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.shape_classes import Cuts
+from protocol.numerics.kernels.shape_classes import Tiling
 
 
 class ProductKernel(Protocol):
@@ -19,13 +19,13 @@ class ProductKernel(Protocol):
         """As ASSAY_KERNELS and messages name it."""
 
     def __hash__(self) -> int:
-        """Kernels are keys of what their trials found."""
+        """Kernels are keys of the results of self-tests."""
 
     def available(self, device: torch.device) -> bool:
         """Whether it can run on `device` at all."""
 
-    def cuts(self, px: int, py: int, /) -> Cuts:
-        """Where products of px by py bits take another path; what is tried before a product depends on it (`cases`)."""
+    def tiling(self, px: int, py: int, /) -> Tiling:
+        """Where products of px by py bits take another path; the self-test depends on it (`shape_classes`)."""
 
     def contract(
         self,
@@ -46,8 +46,8 @@ class ProductKernel(Protocol):
         """i64 [..., M, N] of i32 integers with |x| <= 2^px and |y| <= 2^py, px and py of 13 or 20."""
 
 
-class OneCode(ABC):
-    """Both entrances of a kernel whose products differ in what becomes of the sums alone."""
+class UnifiedKernel(ABC):
+    """A kernel whose `contract` and `dot` run the same code and differ only in how the sums are stored."""
 
     def contract(
         self,

@@ -1,27 +1,16 @@
 """Batch norm in the compiled library: functions over the channels of [N, C, S], each reading memory once.
 
-`channels_for` gives them where they may be used, on the terms of `fused`: an instruction set that ASSAY_KERNELS allows
-and whose trial gives the digests of the plain functions. Where it gives None, callers run the same operations by torch.
+`channels_dispatch.channels_for` gives them where they may be used.
 """
 
 from __future__ import annotations
 
 import ctypes
-import logging
-import math
-from collections.abc import Callable
-from functools import cache, partial
 
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.fused import fused_for
-from protocol.numerics.kernels.fused_self_test import digest, numbers, wide
 from protocol.numerics.kernels.native import library, variants
-
-_log = logging.getLogger("assay.numerics")
-
-Results = Tensor | tuple[Tensor, ...]
 
 
 class Problem(ctypes.Structure):
@@ -84,104 +73,3 @@ class Channels:
             setattr(problem, name, t.data_ptr())
         run = getattr(library(), f"assay_channel_{function}")
         run(variants()[self._variant], ctypes.byref(problem), torch.get_num_threads())
-
-
-def channels_for(x: Tensor) -> Channels | None:
-    """The functions to use for `x`, or None: not f32 on the CPU, not built, not allowed, or not passed."""
-    if x.device.type != "cpu":
-        return None
-    fused = fused_for(x)
-    return None if fused is None else _sound(fused.name.removeprefix("fused-"))
-
-
-@cache
-def _sound(variant: str) -> Channels | None:
-    channels = Channels(variant)
-    wrong = [name for name, made in trial(channels).items() if made != DIGESTS[name]]
-    if wrong:
-        _log.warning("%s is not used: wrong bits in %s", channels.name, ", ".join(wrong))
-    return None if wrong else channels
-
-
-def trial(channels: Channels) -> dict[str, str]:
-    """Digests of what every function makes of numbers of all kinds, by name."""
-    return {name: digest(run(channels)) for name, run in TRIALS.items()}
-
-
-def _planes(seed: int, ordinary: bool) -> Tensor:
-    """f32 [N, C, S]: channels that hold anything, or ordinary ones of which one holds specials and one zeros."""
-    rows = numbers(seed)
-    return rows[1::3].reshape(2, 4, -1) if ordinary else rows.reshape(4, 6, -1)
-
-
-def _vector(seed: int, ordinary: bool) -> Tensor:
-    return _planes(seed, ordinary)[1, :, 0].contiguous()
-
-
-def _statistics(ordinary: bool, channels: Channels) -> Results:
-    return channels.statistics(_planes(1, ordinary), 1e-5)
-
-
-def _sums(ordinary: bool, channels: Channels) -> Results:
-    return channels.sums(_planes(1, ordinary), _planes(2, ordinary), *(_vector(k, ordinary) for k in (3, 4)))
-
-
-def _normalise(affine: int, ordinary: bool, channels: Channels) -> Results:
-    vectors = [_vector(k, ordinary) if k < 5 + affine else None for k in (3, 4, 5, 6)]
-    return channels.normalise(_planes(2, ordinary), *vectors)  # type: ignore[arg-type]  # the first two are there
-
-
-def _grad(affine: bool, ordinary: bool, channels: Channels) -> Results:
-    mean, rstd, total, along, gain = (_vector(k, ordinary) for k in range(3, 8))
-    x, g = _planes(2, ordinary), _planes(1, ordinary)
-    return channels.grad(g, x, (mean, rstd), (total, along), gain if affine else None)
-
-
-def _long(channels: Channels) -> Results:
-    """All functions of a few channels so long that each, and each row of one, is a piece of its own in channels.cpp."""
-    x, g = (wide(seed).reshape(-1)[: math.prod(LONG)].reshape(LONG) for seed in (1, 2))
-    mean, rstd, total, along, gain, bias = (wide(3)[10, k : k + LONG[1]] for k in range(6))
-    return (
-        *channels.statistics(x, 1e-5),
-        *channels.sums(g, x, mean, rstd),
-        channels.normalise(x, mean, rstd, gain, bias),
-        channels.grad(g, x, (mean, rstd), (total, along), gain),
-    )
-
-
-LONG = (1, 2, 20_011)
-"""Samples, channels and positions: a channel and a row of one are more than the 2^14 elements of a piece."""
-
-
-FUNCTIONS: dict[str, Callable[[bool, Channels], Results]] = {
-    "statistics": _statistics,
-    "sums": _sums,
-    **{f"normalise {k}": partial(_normalise, k) for k in range(3)},
-    **{f"grad {k}": partial(_grad, bool(k)) for k in range(2)},
-}
-TRIALS: dict[str, Callable[[Channels], Results]] = {
-    **{
-        f"{name}{' of ordinary numbers' if ordinary else ''}": partial(run, ordinary)
-        for ordinary in (False, True)
-        for name, run in FUNCTIONS.items()
-    },
-    "all of long channels": _long,
-}
-DIGESTS: dict[str, str] = {
-    "statistics": "f1f8fc105d626afc",
-    "sums": "26c319c59aabc0e4",
-    "normalise 0": "3ec5933b818fecd5",
-    "normalise 1": "a4ae195e4e8c2246",
-    "normalise 2": "33b75f093c3bef4c",
-    "grad 0": "b22d17159ed62264",
-    "grad 1": "1711541eec075d2d",
-    "statistics of ordinary numbers": "420f4ce4f1030408",
-    "sums of ordinary numbers": "bd693468793f90e7",
-    "normalise 0 of ordinary numbers": "18417fdd6857f095",
-    "normalise 1 of ordinary numbers": "33f311c7aa787ca4",
-    "normalise 2 of ordinary numbers": "b49317c6bcde743f",
-    "grad 0 of ordinary numbers": "fa6e0c7b40e63ce3",
-    "grad 1 of ordinary numbers": "50826744df8d0ec7",
-    "all of long channels": "543867f4dae607c9",
-}
-"""Of the plain implementations (tests/unit/library/test_compiled_layers.py)."""

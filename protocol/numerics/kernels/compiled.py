@@ -12,9 +12,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels.base import OneCode
+from protocol.numerics.kernels.base import UnifiedKernel
 from protocol.numerics.kernels.native import Operand, Problem, library, variants
-from protocol.numerics.kernels.shape_classes import Cuts
+from protocol.numerics.kernels.shape_classes import Tiling
 
 LONGEST = 1 << 17
 """SLICE_LONGEST of native/slices.h: terms that tiles of int8 digits add up in i32."""
@@ -22,14 +22,14 @@ WIDE_BITS = 51
 """Sums that may reach 2^51 are rounded in another way (native/places.h)."""
 
 
-class Compiled(OneCode):
+class Compiled(UnifiedKernel):
     """The library's product with one of its instruction sets.
 
     Args:
         name: As ASSAY_KERNELS names it.
         variant: The instruction set's, as `native.variants` names it.
         others: The instruction set of all but products, which native/sets.h pairs with it: its own, where it has any.
-        tiles: Rows, columns and terms of its tiles, as `Cuts` has them.
+        tiles: Rows, columns and terms of its tiles, as `Tiling` has them.
         runs: Terms beyond which its sums are put together from several.
     """
 
@@ -48,10 +48,10 @@ class Compiled(OneCode):
         """On a CPU that has the instructions, if the library was built."""
         return device.type == "cpu" and self.variant in variants()
 
-    def cuts(self, px: int, py: int, /) -> Cuts:
+    def tiling(self, px: int, py: int, /) -> Tiling:
         """See `ProductKernel`."""
         rows, columns, terms = self._tiles
-        return Cuts(
+        return Tiling(
             rows, columns, terms, (*(run + 1 for run in self._runs), 1 << max(WIDE_BITS - px - py, 0))
         )
 

@@ -1,4 +1,4 @@
-"""The self-test of convolutions: arithmetic.md section 8, last bullet, for each shape class (`convolution_cases`).
+"""The self-test of convolutions for each shape class (`convolution_shape_classes`): arithmetic.md section 8.
 
 `plain` is the function itself: quantised operands, one product of matrices for each element of the kernel, added up
 and rounded once in float64, which holds these integers exactly. Where torch flushes subnormals, right results look
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add
-from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, Asked
+from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, ConvolutionCall
 from protocol.numerics.rows import exponent, round_exact, row_scale, whole_in_row
 from protocol.numerics.types import canonical
 
@@ -24,28 +24,28 @@ KINDS = ("forward", "at input", "at weight")
 
 
 class Convolutions(Protocol):
-    """What is tried: `convolution.Convolution`."""
+    """What is tested: `convolution.Convolution`."""
 
-    def run(self, call: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
+    def run(self, call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
         """One convolution of f32 operands."""
 
 
-def failure_of(convolution: Convolutions, case: Asked) -> str | None:
-    """What is wrong in one case, in words, or None if every bit is right."""
-    left, image, bias = operands(case)
-    found = convolution.run(case, left, image, bias).view(torch.int32)
-    if torch.equal(found, plain(case, left, image, bias).view(torch.int32)):
+def failure_of_class(convolution: Convolutions, call: ConvolutionCall) -> str | None:
+    """What is wrong in one call, in words, or None if every bit is right."""
+    left, image, bias = operands(call)
+    found = convolution.run(call, left, image, bias).view(torch.int32)
+    if torch.equal(found, plain(call, left, image, bias).view(torch.int32)):
         return None
-    size = f"x {list(case.x_shape())}, w {list(case.w_shape())} in {case.groups} groups"
-    return f"{KINDS[case.kind]} with {size}, stride {case.stride}, padding {case.padding} has wrong bits"
+    size = f"x {list(call.x_shape())}, w {list(call.w_shape())} in {call.groups} groups"
+    return f"{KINDS[call.kind]} with {size}, stride {call.stride}, padding {call.padding} has wrong bits"
 
 
-def operands(case: Asked) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Left and right operand and the bias of a case, f32, without a generator."""
-    left = case.g_shape() if case.kind == AT_WEIGHT else case.w_shape()
-    image = case.g_shape() if case.kind == AT_INPUT else case.x_shape()
-    bias = hard((left[0], 1), 0).reshape(-1) if case.bias else None
-    return hard(left, 1 if case.kind else 0), hard(image, 1 if case.kind == AT_WEIGHT else 0), bias
+def operands(call: ConvolutionCall) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Left and right operand and the bias of a call, f32, without a generator."""
+    left = call.g_shape() if call.kind == AT_WEIGHT else call.w_shape()
+    image = call.g_shape() if call.kind == AT_INPUT else call.x_shape()
+    bias = hard((left[0], 1), 0).reshape(-1) if call.bias else None
+    return hard(left, 1 if call.kind else 0), hard(image, 1 if call.kind == AT_WEIGHT else 0), bias
 
 
 def hard(shape: tuple[int, ...], axis: int) -> Tensor:
@@ -73,7 +73,7 @@ def _tables() -> tuple[Tensor, Tensor]:
     return words.to(torch.float32) * 2.0**-21 - 4.0, limit
 
 
-def plain(call: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
+def plain(call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
     """The convolution: f32, canonical, of any sizes."""
     axes = {FORWARD: (0, 0), AT_INPUT: (1, 0), AT_WEIGHT: (1, 1)}[call.kind]
     groups, inputs, outputs = call.groups, call.inputs, call.outputs
@@ -105,7 +105,7 @@ def _integers(x: Tensor, axis: int, p: int) -> tuple[Tensor, Tensor]:
 
 
 def _sums(
-    call: Asked, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
+    call: ConvolutionCall, *, x: Tensor | None = None, w: Tensor | None = None, g: Tensor | None = None
 ) -> Tensor:
     """The one of x, w and g that is not given, in float64: for each element of the kernel one product of matrices."""
     n, groups, inputs, outputs = call.samples, call.groups, call.inputs, call.outputs
@@ -128,7 +128,7 @@ def _sums(
     return made
 
 
-def _met(call: Asked, axis: int, k: int) -> tuple[slice, slice]:
+def _met(call: ConvolutionCall, axis: int, k: int) -> tuple[slice, slice]:
     """Positions of g along an axis whose element k of the window lies in x, and where in x."""
     stride, start = call.stride[axis], k * call.dilation[axis] - call.padding[axis]
     first = max(0, -(start // stride))

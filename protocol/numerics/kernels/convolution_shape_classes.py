@@ -1,10 +1,10 @@
-"""What kind of convolution a call is: the shape classes of arithmetic.md section 8, last bullet; `cases` has products'.
+"""Shape classes of convolutions: arithmetic.md section 8, last bullet. Those of products are in `shape_classes`.
 
-An `Asked` says all of one call on which the way through native/convolution_*.h depends; `cases_of` gives the smallest
-calls that together take the same ways, and so the class and what is tried for it in one. The windows stay as they are.
-Fewer are: rows of the left operand beyond two panels, terms beyond three chunks, samples, groups, and positions along
-both axes, with the same borders and the same rest beside runs of 32, 16 and 4. What only many terms reach, the next
-block of a weight gradient and sums beyond 2^51, is a case of its own with few channels.
+A `ConvolutionCall` holds everything on which the path through native/convolution_*.h depends. `shape_classes_of` gives
+the smallest calls that together take the same paths, and these are what the self-test computes. The windows stay as
+they are. There are fewer rows of the left operand beyond two panels, terms beyond three chunks, samples, groups, and
+positions along both axes, with the same borders and the same remainder beside runs of 32, 16 and 4. Code that only many
+terms reach (the next block of a weight gradient, sums beyond 2^51) has a class of its own with few channels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import torch
 
-from protocol.numerics.kernels.shape_classes import alike
+from protocol.numerics.kernels.shape_classes import least_size
 
 FORWARD, AT_INPUT, AT_WEIGHT = range(3)
 """As in native/convolution.h."""
@@ -27,16 +27,16 @@ BLOCK_PAIRS = 1 << 11
 """Pairs of terms of a weight gradient after which the next block begins (native/convolution_shared.h)."""
 WIDE_BITS, MOST_TERMS = 51, 1 << 19
 """Sums that may reach 2^51 are rounded in another way: those of 20 x 13 bits from 2^18 terms on, of 13 x 13 from 2^25,
-which is not tried."""
+which is not tested."""
 SHARED_PANELS = 8
 """So many panels of columns for each thread, and two are packed together (native/convolution_positions.h)."""
 THREADS = 2
-"""Threads of a trial: more take turns in the same way."""
+"""Threads of a self-test: more take turns in the same way."""
 
 Both = tuple[int, int]
 
 
-class Asked(NamedTuple):
+class ConvolutionCall(NamedTuple):
     """One convolution. Pairs are along the height and the width; channels are those of a group."""
 
     kind: int
@@ -83,7 +83,7 @@ class Asked(NamedTuple):
         return self.samples * _along(self, 0) * _along(self, 1)
 
 
-def asked(
+def convolution_call(
     kind: int,
     x: Sequence[int],
     g: Sequence[int],
@@ -91,24 +91,26 @@ def asked(
     sliding: dict[str, int],
     bits: Both = (13, 13),
     bias: bool = False,
-) -> Asked:
+) -> ConvolutionCall:
     """The call for x [N, C, H, W] and g [N, O, OH, OW], of which one is the result or both are given."""
     kernel, stride, padding, dilation = (
         (sliding[f"{name}_y"], sliding[f"{name}_x"]) for name in ("kernel", "stride", "padding", "dilation")
     )
     sizes = (x[0], groups, x[1] // groups, g[1] // groups, (x[2], x[3]), (g[2], g[3]))
-    return Asked(kind, *sizes, kernel, stride, padding, dilation, bits, bias, torch.get_num_threads())
+    return ConvolutionCall(
+        kind, *sizes, kernel, stride, padding, dilation, bits, bias, torch.get_num_threads()
+    )
 
 
 @lru_cache(maxsize=4096)
-def cases_of(call: Asked) -> tuple[Asked, ...]:
-    """The least calls that together go all the ways of `call`."""
+def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
+    """The least calls that together take all paths of `call`."""
     least = call._replace(groups=min(call.groups, 3), threads=min(call.threads, THREADS))
     least = _shorter(_shorter(least, 0), 1)
     least = least._replace(samples=_as_even(call.samples, 3))
     if call.kind == AT_WEIGHT:
         few = least._replace(inputs=min(call.inputs, 5), outputs=min(call.outputs, 5))
-        least = least._replace(inputs=alike(call.inputs, COPIED), outputs=_cut(call.outputs, PANEL_ROWS))
+        least = least._replace(inputs=least_size(call.inputs, COPIED), outputs=_cut(call.outputs, PANEL_ROWS))
         return least, *(_longer(few, call, pairs) for pairs in _limits(call) if least.pairs() <= pairs)
     taps = call.kernel[0] * call.kernel[1]
     if call.kind == FORWARD:
@@ -122,13 +124,13 @@ def cases_of(call: Asked) -> tuple[Asked, ...]:
     return (_filled(least._replace(inputs=inputs, outputs=outputs), call),)
 
 
-def _limits(call: Asked) -> list[int]:
-    """Pairs of terms beyond which the call's go on to other code, as far as that is tried."""
+def _limits(call: ConvolutionCall) -> list[int]:
+    """Pairs of terms beyond which the call's go on to other code, as far as that is tested."""
     wide = 1 << max(WIDE_BITS - sum(call.bits) - 1, 0)
     return [pairs for pairs in (BLOCK_PAIRS, wide - 1) if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
 
 
-def _longer(few: Asked, call: Asked, pairs: int) -> Asked:
+def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> ConvolutionCall:
     """More rows, then more samples, until there are more than so many pairs of terms."""
     if pairs > BLOCK_PAIRS:
         few = few._replace(inputs=1, outputs=1, groups=1)
@@ -138,7 +140,7 @@ def _longer(few: Asked, call: Asked, pairs: int) -> Asked:
     return few._replace(samples=min(call.samples, max(few.samples, missing)))
 
 
-def _stretched(few: Asked, call: Asked, rows: int) -> Asked:
+def _stretched(few: ConvolutionCall, call: ConvolutionCall, rows: int) -> ConvolutionCall:
     """With so many rows of results, as far as the call has them."""
     more = min(rows, call.result[0]) - few.result[0]
     if more <= 0:
@@ -147,7 +149,7 @@ def _stretched(few: Asked, call: Asked, rows: int) -> Asked:
     return few._replace(size=size, result=(few.result[0] + more, few.result[1]))
 
 
-def _filled(least: Asked, call: Asked) -> Asked:
+def _filled(least: ConvolutionCall, call: ConvolutionCall) -> ConvolutionCall:
     """So many samples and rows that panels are packed together if the call's are, the last full if the call's is."""
     several = _up(call.positions(), PANEL_COLUMNS) * call.groups >= SHARED_PANELS * call.threads
     enough = SHARED_PANELS * least.threads if several else 0
@@ -162,15 +164,17 @@ def _filled(least: Asked, call: Asked) -> Asked:
 
 
 def _cut(size: int, tile: int, tiles: tuple[int, ...] = ()) -> int:
-    """As `alike`, but of several of the longest tile there are one and what is left over, or two."""
-    return alike(size, tiles) if size < tile else min(size, tile + (alike(size % tile, tiles) or tile))
+    """As `least_size`, but of several of the longest tile there are one and what is left over, or two."""
+    return (
+        least_size(size, tiles) if size < tile else min(size, tile + (least_size(size % tile, tiles) or tile))
+    )
 
 
-def _shorter(call: Asked, axis: int) -> Asked:
+def _shorter(call: ConvolutionCall, axis: int) -> ConvolutionCall:
     """Fewer positions along an axis; what lies beside the last window stays as it is."""
     base, stride = _along(call, axis), call.stride[axis]
     borders = _up((call.kernel[axis] - 1) * call.dilation[axis], stride) + 2
-    kept = _cut(base, PANEL_COLUMNS, COPIED) if axis else alike(base, ())
+    kept = _cut(base, PANEL_COLUMNS, COPIED) if axis else least_size(base, ())
     fewer = base - max(kept, min(base, borders))
     fewer = max(0, min(fewer, call.result[axis] - 1, (call.size[axis] - 1) // stride))
     size, result = list(call.size), list(call.result)
@@ -179,7 +183,7 @@ def _shorter(call: Asked, axis: int) -> Asked:
     return call._replace(size=(size[0], size[1]), result=(result[0], result[1]))
 
 
-def _along(call: Asked, axis: int) -> int:
+def _along(call: ConvolutionCall, axis: int) -> int:
     """Positions along an axis, at the input those of the first remainder."""
     return _up(call.size[axis], call.stride[axis]) if call.kind == AT_INPUT else call.result[axis]
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add
-from protocol.numerics.kernels.shape_classes import Cuts
+from protocol.numerics.kernels.shape_classes import Tiling
 from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
 
 FLOAT64_BITS = 53
@@ -22,9 +22,9 @@ class Float64:
         """Wherever torch has float64."""
         return device.type != "mps"
 
-    def cuts(self, px: int, py: int, /) -> Cuts:
+    def tiling(self, px: int, py: int, /) -> Tiling:
         """A BLAS is free to cut as it likes; 8 and 32 are usual. Longer products than one block are added up."""
-        return Cuts((8, 32), (8, 32), (8, 64), (block_length(px + py) + 1,))
+        return Tiling((8, 32), (8, 32), (8, 64), (block_length(px + py) + 1,))
 
     def contract(
         self,

@@ -1,29 +1,19 @@
 """Fused functions in the compiled library: whole functions of arithmetic.md sections 5 and 6 in one reading of memory.
 
-`fused_for` gives them where they may be used; where it gives None, callers run the same list of operations with torch.
-As with products, an instruction set is used only if ASSAY_KERNELS allows it and if it passes its trial in this process:
-every function on numbers of all kinds, against the digest of the right bits.
+`fused_dispatch.fused_for` gives them where they may be used; where it gives None, callers run the same operations with
+torch.
 """
 
 from __future__ import annotations
 
 import ctypes
-import logging
-import os
 from enum import IntEnum
-from functools import cache
 
 import torch
 from torch import Tensor
 
-from protocol.numerics.cuda import launch
-from protocol.numerics.cuda.fused import CudaFused
-from protocol.numerics.kernels.dispatch import FUNCTIONS, VARIABLE
-from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
 from protocol.numerics.kernels.native import library, variants
 from protocol.numerics.types import NumericsError
-
-_log = logging.getLogger("assay.numerics")
 
 
 class Map(IntEnum):
@@ -212,52 +202,8 @@ class Fused:
         run(variants()[self._variant], *arguments, torch.get_num_threads())
 
 
-def fused_for(x: Tensor) -> Fused | CudaFused | None:
-    """The functions to use for `x`, or None: not f32 on the CPU or CUDA, not built, not allowed, or not passed."""
-    if x.dtype != torch.float32 or x.numel() == 0:
-        return None
-    if x.device.type == "cpu":
-        return _chosen(os.environ.get(VARIABLE))
-    return cuda_functions(os.environ.get(VARIABLE)) if x.device.type == "cuda" else None
-
-
-@cache
-def cuda_functions(wanted: str | None) -> CudaFused | None:
-    """The functions of CUDA devices, or None. They are tried on the current one."""
-    fused = CudaFused()
-    names = None if not wanted else {name.strip() for name in wanted.split(",")}
-    usable = (names is None or fused.name in names) and launch.runs_on(CUDA)
-    return fused if usable and _passes(fused, CUDA) else None
-
-
-FUSED = tuple(Fused(name.removeprefix("fused-")) for name in FUNCTIONS if name != CudaFused.name)
+FUSED = tuple(Fused(variant) for variant in ("avx512vnni", "avx2", "baseline"))
 """Those of the library, fastest first."""
-DEVICE, CUDA = torch.device("cpu"), torch.device("cuda")
-
-
-@cache
-def _chosen(wanted: str | None) -> Fused | None:
-    names = None if not wanted else {name.strip() for name in wanted.split(",")}
-    for fused in FUSED:
-        if (names is None or fused.name in names) and fused.available() and _passes(fused):
-            return fused
-    return None
-
-
-@cache
-def _passes(fused: Fused | CudaFused, device: torch.device = DEVICE) -> bool:
-    from protocol.numerics.kernels.fused_self_test import trial  # which needs this module
-
-    try:
-        wrong = [
-            name for name, made in trial(fused, device).items() if made != {**DIGESTS, **CPU_DIGESTS}[name]
-        ]
-    except RuntimeError as error:
-        _log.warning("fused functions %s are not used: they do not run (%s)", fused.name, error)
-        return False
-    if wrong:
-        _log.warning("fused functions %s are not used: wrong bits in %s", fused.name, ", ".join(wrong))
-    return not wrong
 
 
 def _at(x: Tensor | None) -> ctypes.c_void_p | None:

@@ -1,4 +1,4 @@
-"""Digests of what the plain implementations make of every trial in `fused_trial`: what lets compiled functions in.
+"""Digests of what the plain implementations give in `fused_self_test`; compiled functions must give the same.
 
 tests/unit/library/test_fused.py holds them to the plain implementations.
 """

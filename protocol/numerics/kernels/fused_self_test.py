@@ -1,8 +1,8 @@
 """The self-test of fused functions: arithmetic.md section 8, last bullet; `fused_digests` holds what is right.
 
-Every function is tried on numbers of all kinds, and each entrance of native/fused.cpp once more on a table so wide that
-it goes the ways that a small one does not reach: threads with a piece each, integers of columns that several pieces add
-up, a second strip of columns, several blocks of a row. What stands there is of ordinary size: a lost element is missed.
+Every function is tested on numbers of all kinds, and each function of native/fused.cpp again on a table wide enough for
+the paths that a small one does not reach: threads with a piece each, integers of columns that several pieces add up, a
+second strip of columns, several blocks of a row. The elements of that table are of ordinary size, so each one counts.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from protocol.numerics.cuda.fused import CudaFused
-from protocol.numerics.kernels.fused import DEVICE, Map, Pair
+from protocol.numerics.kernels.fused import Map, Pair
 from protocol.numerics.types import canonical
 
+DEVICE = torch.device("cpu")
 
-def trial(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:
+
+def digests_of(fused: Any, device: torch.device = DEVICE) -> dict[str, str]:
     """Digests of what every function makes of numbers of all kinds, by name, on operands on `device`."""
     placed = fused if device == DEVICE else _Placed(fused, device)
-    trials = TRIALS if isinstance(fused, CudaFused) else {**TRIALS, **CPU_TRIALS, **WIDE_TRIALS}
-    return {name: digest(run(placed)) for name, run in trials.items()}
+    tests = TESTS if isinstance(fused, CudaFused) else {**TESTS, **CPU_TESTS, **WIDE_TESTS}
+    return {name: digest(run(placed)) for name, run in tests.items()}
 
 
 class _Placed:
-    """Functions whose operands are moved to a device first: trials make them on the CPU."""
+    """Functions whose operands are moved to a device first: self-tests make them on the CPU."""
 
     def __init__(self, fused: Any, device: torch.device) -> None:
         self._fused, self._device = fused, device
@@ -102,7 +104,7 @@ def _paired(operation: Pair, fused: Any) -> Any:
 
 
 SCALARS = (0.001, 1e-8, 0.99, 0.9, 0.1, 0.999, 0.001)
-TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
+TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     **{function.name: partial(_mapped, function) for function in Map},
     "softmax": lambda f: f.softmax(numbers(3), False),
     "safe_softmax": lambda f: f.softmax(numbers(3), True),
@@ -117,7 +119,7 @@ TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "adamw": lambda f: f.adamw((numbers(1), numbers(2), numbers(3), numbers(4)), SCALARS),
     "canonical": lambda f: f.canonical_in_place(_with_nans(numbers(1))),
 }
-CPU_TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
+CPU_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     **{operation.name: partial(_paired, operation) for operation in Pair},
     "select": lambda f: f.select(numbers(1) < numbers(2), numbers(3), numbers(4)),
     "select_one": lambda f: (
@@ -130,7 +132,7 @@ CPU_TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "scatter_sum": lambda f: f.scatter_sum(_index(), numbers(5)[9:], 9),
 }
 """What CUDA does not have."""
-WIDE_TRIALS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
+WIDE_TESTS: dict[str, Callable[[Any], Tensor | tuple[Tensor, ...]]] = {
     "wide map": lambda f: (f.map(Map.TANH, wide(1)), f.map(Map.SILU_GRAD, wide(1), wide(2))),
     "wide pair": lambda f: tuple(
         f.pair(operation, x, y)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.elementwise import add
-from protocol.numerics.kernels.shape_classes import Cuts
+from protocol.numerics.kernels.shape_classes import Tiling
 from protocol.numerics.rows import exponent, round_scaled, whole_in_row
 
 SLICES = {13: 2, 20: 3}
@@ -30,9 +30,9 @@ class Int8:
         """Where torch has `_int_mm`."""
         return device.type in ("cpu", "cuda")
 
-    def cuts(self, _px: int, _py: int, /) -> Cuts:
+    def tiling(self, _px: int, _py: int, /) -> Tiling:
         """Rows and terms are filled up; beyond them the library cuts, usually by 64. Long products go in blocks."""
-        return Cuts((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), (BLOCK + 1,))
+        return Tiling((ROWS - 1, 64), (ALIGNED, 64), (ALIGNED, 64), (BLOCK + 1,))
 
     def contract(
         self,

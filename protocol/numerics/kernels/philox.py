@@ -27,13 +27,13 @@ _log = logging.getLogger("assay.numerics")
 
 def words(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> Tensor | None:
     """u32 of `shape` (held in int32), or None."""
-    native = _tried() if key.device.type == "cpu" else None
+    native = _tested() if key.device.type == "cpu" else None
     return None if native is None else _words(native, key, step, stream, shape)
 
 
 def mask(key: Tensor, step: Tensor, stream: int, shape: Sequence[int], below: int) -> Tensor | None:
     """f32 of `shape`: 1 where the word is less than `below`, else 0; or None."""
-    native = _tried() if key.device.type == "cpu" else None
+    native = _tested() if key.device.type == "cpu" else None
     return None if native is None else _mask(native, key, step, stream, shape, below)
 
 
@@ -55,7 +55,7 @@ def _draw(key: Tensor, step: Tensor, stream: int, shape: Sequence[int]) -> tuple
 
 
 @cache
-def _tried() -> ctypes.CDLL | None:
+def _tested() -> ctypes.CDLL | None:
     """The library with these functions typed, if there is one and they are right."""
     native = library()
     if native is None:

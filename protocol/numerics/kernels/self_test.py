@@ -2,8 +2,8 @@
 
 Every kernel multiplies what is hardest for it before anything depends on it: all terms at the limit and of one sign,
 alternating signs, slices at their edges, runs of chunks that just fit into an accumulator, special rows, subnormal
-results. `failure` tries sizes and layouts of all kinds, `failure_of` the case of one call (`cases`). What is right
-comes from integers alone, the rounding too: no floating-point mode can make a wrong result look right.
+results. `failure_of_widths` tests sizes and layouts of all kinds, `failure_of_class` one shape class. The expected
+results come from integers alone, their rounding too: no floating-point mode can make a wrong result look right.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from protocol.numerics.elementwise import add
 from protocol.numerics.kernels.base import ProductKernel
-from protocol.numerics.kernels.shape_classes import Call, Case, Layout, Order
+from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, ShapeClass
 from protocol.numerics.rows import SENTINEL
 
 KINDS_X, KINDS_Y = 13, 11
@@ -37,22 +37,22 @@ SHAPES = ((1, 1, 1), (3, 2, 8200), (14, 35, 130), (5, 33, 1029))
 more terms than i32 holds at the limit whatever the chunk."""
 
 
-def failure(kernel: ProductKernel, device: torch.device, px: int, py: int) -> str | None:
+def failure_of_widths(kernel: ProductKernel, device: torch.device, px: int, py: int) -> str | None:
     """What the kernel gets wrong in products of px by py bits, or None if every bit is right."""
     for m, n, k in SHAPES:
-        integers = Call(m, n, k, 1, _ROWS, _ROWS, True, (False, False), False, 1)
+        integers = ProductCall(m, n, k, 1, _ROWS, _ROWS, True, (False, False), False, 1)
         calls = [integers, integers._replace(integers=False, bias=True)]
         for x in (_ROWS, _COLUMNS):
             calls += [integers._replace(integers=False, x=x, y=y) for y in (_ROWS, _COLUMNS)]
         for call in calls:
-            if wrong := failure_of(kernel, device, Case(call, px, py)):
+            if wrong := failure_of_class(kernel, device, ShapeClass(call, px, py)):
                 return wrong
     return None
 
 
-def failure_of(kernel: ProductKernel, device: torch.device, case: Case) -> str | None:
-    """What the kernel gets wrong in one case, or None."""
-    call, px, py = case
+def failure_of_class(kernel: ProductKernel, device: torch.device, shape_class: ShapeClass) -> str | None:
+    """What the kernel gets wrong in one shape_class, or None."""
+    call, px, py = shape_class
     for at_limit in (True, False) if call.k > CHUNK else (True,):
         table = _table(call.k, px, py, at_limit)
         order_x, order_y = (_kinds(call, side, len(t)) for side, t in ((0, table.x), (1, table.y)))
@@ -62,14 +62,14 @@ def failure_of(kernel: ProductKernel, device: torch.device, case: Case) -> str |
             found = kernel.dot(x, y, px, py).cpu()
             right = exact
         else:
-            found, right = _contracted(kernel, device, case, table, order_x, order_y, exact)
+            found, right = _contracted(kernel, device, shape_class, table, order_x, order_y, exact)
         if not torch.equal(found.reshape(right.shape), right):
-            return f"{'an integer' if call.integers else 'a rounded result'} {_words(case)} is wrong"
+            return f"{'an integer' if call.integers else 'a rounded result'} {_description(shape_class)} is wrong"
     return None
 
 
-def _words(case: Case) -> str:
-    call, px, py = case
+def _description(shape_class: ShapeClass) -> str:
+    call, px, py = shape_class
     batch = "" if call.batch == 1 else f"{call.batch} times "
     return f"of {batch}[{call.m}, {call.k}] x [{call.n}, {call.k}] of {px} x {py} bits"
 
@@ -77,15 +77,15 @@ def _words(case: Case) -> str:
 def _contracted(
     kernel: ProductKernel,
     device: torch.device,
-    case: Case,
+    shape_class: ShapeClass,
     table: _Table,
     order_x: Tensor,
     order_y: Tensor,
     exact: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Bits of what the kernel makes of the case, and the right ones."""
-    call, px, py = case
-    bits = rounded(exact, table.scales_x[order_x][:, :, None] + table.scales_y[order_y][:, None, :])
+    """Bits of what the kernel makes of the shape_class, and the right ones."""
+    call, px, py = shape_class
+    bits = round_scaled_bits(exact, table.scales_x[order_x][:, :, None] + table.scales_y[order_y][:, None, :])
     bad = (order_x == BAD_X)[:, :, None] | (order_y == BAD_Y)[:, None, :]
     bits = torch.where(bad, 0x7FC00000, bits)
     x = _placed(table.values_x[order_x], call.x, device)
@@ -125,7 +125,7 @@ def _table(terms: int, px: int, py: int, at_limit: bool) -> _Table:
     return _Table(terms, px, py, at_limit)
 
 
-def _kinds(call: Call, side: int, kinds: int) -> Tensor:
+def _kinds(call: ProductCall, side: int, kinds: int) -> Tensor:
     """i64 [batch, rows]: which kind each row is. Every matrix of a batch begins with another."""
     rows, layout = ((call.m, call.x), (call.n, call.y))[side]
     start = torch.arange(call.batch)[:, None] * (1 + side if layout.batched else 0)
@@ -200,7 +200,7 @@ def _values(m: Tensor, p: int, scales: Tensor) -> Tensor:
     return m.to(torch.float32).clamp(-below, below) * factors
 
 
-def rounded(acc: Tensor, e: Tensor) -> Tensor:
+def round_scaled_bits(acc: Tensor, e: Tensor) -> Tensor:
     """Bits i32 of the f32 nearest to acc * 2^e, ties to even; `acc` i64 above -2^63, `e` i64. By integers alone."""
     magnitude = acc.abs()
     length, rest = torch.zeros_like(magnitude), magnitude

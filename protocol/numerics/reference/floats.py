@@ -1,6 +1,6 @@
 """f32 arithmetic on bit patterns from integers alone: arithmetic.md section 2.
 
-Every operation computes an exact integer (or an integer with a sticky bit) times a power of two and calls `rounded`,
+Every operation computes an exact integer (or an integer with a sticky bit) times a power of two and calls `round_f32`,
 the one place where round to nearest even, subnormals and overflow happen.
 """
 
@@ -46,7 +46,7 @@ def exact(x: int) -> tuple[int, int]:
     return (-m if x & SIGN else m), q
 
 
-def rounded(sign: int, m: int, q: int) -> int:
+def round_f32(sign: int, m: int, q: int) -> int:
     """Bits of (-1)^sign * m * 2^q for m >= 0, to nearest even: gradual underflow, overflow to infinity."""
     if m == 0:
         return SIGN if sign else 0
@@ -76,7 +76,7 @@ def add(x: int, y: int) -> int:
     m = (mx << (qx - q)) + (my << (qy - q))
     if m == 0:
         return x & y & SIGN  # an exact zero is +0 unless both operands are negative zeros
-    return rounded(int(m < 0), abs(m), q)
+    return round_f32(int(m < 0), abs(m), q)
 
 
 def sub(x: int, y: int) -> int:
@@ -92,7 +92,7 @@ def mul(x: int, y: int) -> int:
     if is_infinite(x) or is_infinite(y):
         return NAN if is_zero(x) or is_zero(y) else sign | INFINITY
     (mx, qx), (my, qy) = exact(x), exact(y)
-    return rounded(sign, abs(mx * my), qx + qy)
+    return round_f32(sign, abs(mx * my), qx + qy)
 
 
 def div(x: int, y: int) -> int:
@@ -107,7 +107,7 @@ def div(x: int, y: int) -> int:
     (mx, qx), (my, qy) = exact(x), exact(y)
     extra = 32 + 24  # at least 32 significant quotient bits even for a subnormal over a normal
     quotient, rest = divmod(abs(mx) << extra, abs(my))
-    return rounded(sign, quotient << 1 | (rest != 0), qx - qy - extra - 1)
+    return round_f32(sign, quotient << 1 | (rest != 0), qx - qy - extra - 1)
 
 
 def sqrt(x: int) -> int:
@@ -120,7 +120,7 @@ def sqrt(x: int) -> int:
     extra = 64 + (q & 1)  # makes the power even
     wide = m << extra
     root = isqrt(wide)
-    return rounded(0, root << 1 | (root * root != wide), (q - extra) // 2 - 1)
+    return round_f32(0, root << 1 | (root * root != wide), (q - extra) // 2 - 1)
 
 
 def neg(x: int) -> int:
@@ -174,7 +174,7 @@ def scale(x: int, k: int) -> int:
         return canonical(x)
     m, q = exact(x)
     k = max(-1000, min(1000, k))  # beyond this the result is a zero or an infinity anyway
-    return rounded(x & SIGN, abs(m), q + k)
+    return round_f32(x & SIGN, abs(m), q + k)
 
 
 def floor_of(m: int, q: int) -> int:
@@ -194,7 +194,7 @@ def _integral(x: int, whole_of: Callable[[int, int], int]) -> int:
     if is_nan(x) or is_infinite(x):
         return canonical(x)
     whole = whole_of(*exact(x))
-    return rounded(int(whole < 0), abs(whole), 0) if whole else x & SIGN
+    return round_f32(int(whole < 0), abs(whole), 0) if whole else x & SIGN
 
 
 def _order(x: int) -> int:

@@ -61,7 +61,7 @@ def cast(x: int, source: DType, target: DType) -> int:
     if target is DType.BOOL:
         return int(x != 0)
     if target is DType.F32:
-        return floats.rounded(int(x < 0), abs(x), 0)
+        return floats.round_f32(int(x < 0), abs(x), 0)
     return wrap(int(x), target)
 
 

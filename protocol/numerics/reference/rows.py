@@ -36,7 +36,7 @@ def round_scaled(acc: int, exponents: Sequence[int], p: int) -> int:
     if SENTINEL in exponents:
         return floats.NAN
     k = max(-1000, min(1000, sum(exponents) - p))  # an i64 spans 2^63: beyond this only zeros and infinities
-    return floats.rounded(int(acc < 0), abs(acc), k) if acc else 0
+    return floats.round_f32(int(acc < 0), abs(acc), k) if acc else 0
 
 
 def dot(x: Sequence[int], y: Sequence[int]) -> int:

@@ -24,7 +24,8 @@ from torch import Tensor
 
 from protocol.numerics import elementary as lists
 from protocol.numerics.elementary_torch import evaluate
-from protocol.numerics.kernels.fused import Map, fused_for
+from protocol.numerics.kernels.fused import Map
+from protocol.numerics.kernels.fused_dispatch import fused_for
 from protocol.program.builder import Builder, Value
 from protocol.program.library import elementary
 from protocol.program.library.blocks import canonical_in_place

@@ -3,7 +3,7 @@
 No `pow` (arithmetic.md section 9, trap 2). Where torch divides by 1 - beta^t, the state carries that number itself:
 `mass' = beta mass + (1 - beta)`, the same recursion as the moments', run on ones. So it is zero at first, its rounding
 is that of the moments, and no difference of nearly equal numbers is taken (beta2^t kept as a product would leave
-1 - 0.999 with 14 good bits). Nothing here knows of parameter groups; see `capture.optimisers`.
+1 - 0.999 with 14 good bits). Nothing here knows of parameter groups; see `capture.optimisers.methods`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, mul, sqrt, sub
-from protocol.numerics.kernels.fused import fused_for
+from protocol.numerics.kernels.fused_dispatch import fused_for
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
-from protocol.program.library.function import define
+from protocol.program.library.function import define, define_by_body
 
 BLOCK = 1 << 15
 """Elements of a block: 128 KiB of f32, so that its eight tensors stay in a second-level cache.
@@ -30,25 +29,7 @@ def _f32(value: float, like: Tensor) -> Tensor:
     return torch.full((), value, dtype=torch.float32, device=like.device)
 
 
-def _adamw_scales(
-    mass1: Tensor,
-    mass2: Tensor,
-    rate: Tensor,
-    *,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-) -> tuple[Tensor, ...]:
-    mass1 = add(mul(_f32(beta1, mass1), mass1), _f32(1 - beta1, mass1))
-    mass2 = add(mul(_f32(beta2, mass2), mass2), _f32(1 - beta2, mass2))
-    root = sqrt(mass2)
-    size = mul(div(rate, mass1), root)
-    kept = sub(_f32(1.0, rate), mul(rate, _f32(weight_decay, rate)))
-    return mass1, mass2, size, mul(_f32(eps, root), root), kept
-
-
-@define("adamw_scales", kernel=_adamw_scales)
+@define_by_body("adamw_scales")
 def adamw_scales(
     b: Builder,
     mass1: Value,

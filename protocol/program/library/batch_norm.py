@@ -6,32 +6,21 @@ few operations on [C], written by the rule in `capture`.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, mul, sqrt
-from protocol.numerics.kernels.channels import channels_for
-from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, whole_in_row
-from protocol.numerics.sums import FLOAT64_TERMS, SUM_BITS
-from protocol.numerics.types import DType, canonical
+from protocol.numerics.kernels.channels_dispatch import channels_for
+from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
-from protocol.program.library.function import define
+from protocol.program.library.function import define_by_body
 from protocol.program.library.rows import sum_last
 
 
-def _batch_statistics(x: Tensor, *, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+def _batch_statistics(x: Tensor, *, eps: float) -> tuple[Tensor, ...] | None:
     compiled = channels_for(x)
-    if compiled is not None:
-        return compiled.statistics(x, eps)
-    count = x.shape[0] * x.shape[2]
-    mean = div(_sum_tensor(x), _number(count, x))
-    centred = x - mean[:, None]
-    squares = _sum_tensor(centred.mul_(centred))
-    rstd = div(_number(1, x), sqrt(add(div(squares, _number(count, x)), _number(eps, x))))
-    return mean, rstd, div(squares, _number(count - 1, x))
+    return None if compiled is None else compiled.statistics(x, eps)
 
 
-@define("batch_statistics", kernel=_batch_statistics)
+@define_by_body("batch_statistics", compiled=_batch_statistics)
 def batch_statistics(b: Builder, x: Value, *, eps: float) -> tuple[Value, Value, Value]:
     """f32 [N, C, S] to three of [C]: mean, 1 / sqrt(variance + eps), and the variance that running statistics follow.
 
@@ -49,16 +38,12 @@ def batch_statistics(b: Builder, x: Value, *, eps: float) -> tuple[Value, Value,
 
 def _batch_normalise(
     x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None = None, bias: Tensor | None = None
-) -> Tensor:
+) -> Tensor | None:
     compiled = channels_for(x)
-    if compiled is not None:
-        return compiled.normalise(x, mean, rstd, gain, bias)
-    y = _normal(x, mean, rstd)
-    y = y if gain is None else y.mul_(gain[:, None])
-    return canonical(y if bias is None else y.add_(bias[:, None]))
+    return None if compiled is None else compiled.normalise(x, mean, rstd, gain, bias)
 
 
-@define("batch_normalise", kernel=_batch_normalise)
+@define_by_body("batch_normalise", compiled=_batch_normalise)
 def batch_normalise(
     b: Builder, x: Value, mean: Value, rstd: Value, gain: Value | None = None, bias: Value | None = None
 ) -> Value:
@@ -68,14 +53,12 @@ def batch_normalise(
     return y if bias is None else b.add(y, _column(b, bias))
 
 
-def _batch_norm_sums(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
+def _batch_norm_sums(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, ...] | None:
     compiled = channels_for(x)
-    if compiled is not None:
-        return compiled.sums(g, x, mean, rstd)
-    return _sum_tensor(g), _sum_tensor(_normal(x, mean, rstd).mul_(g))
+    return None if compiled is None else compiled.sums(g, x, mean, rstd)
 
 
-@define("batch_norm_sums", kernel=_batch_norm_sums)
+@define_by_body("batch_norm_sums", compiled=_batch_norm_sums)
 def batch_norm_sums(b: Builder, g: Value, x: Value, mean: Value, rstd: Value) -> tuple[Value, Value]:
     """f32 g, x [N, C, S], mean, rstd [C] to the gradients [C] of bias and gain: sums of g and of g (x - mean) rstd."""
     normal = b.mul(b.sub(x, _column(b, mean)), _column(b, rstd))
@@ -92,17 +75,12 @@ def _batch_norm_grad(
     total: Tensor,
     along: Tensor,
     gain: Tensor | None = None,
-) -> Tensor:
+) -> Tensor | None:
     compiled = channels_for(x)
-    if compiled is not None:
-        return compiled.grad(g, x, (mean, rstd), (total, along), gain)
-    count = _number(x.shape[0] * x.shape[2], x)
-    mean_total, mean_along = div(total, count), div(along, count)
-    inner = (g - mean_total[:, None]).sub_(_normal(x, mean, rstd).mul_(mean_along[:, None]))
-    return canonical(inner.mul_((rstd if gain is None else mul(rstd, gain))[:, None]))
+    return None if compiled is None else compiled.grad(g, x, (mean, rstd), (total, along), gain)
 
 
-@define("batch_norm_grad", kernel=_batch_norm_grad)
+@define_by_body("batch_norm_grad", compiled=_batch_norm_grad)
 def batch_norm_grad(
     b: Builder,
     g: Value,
@@ -131,30 +109,9 @@ def _channels(b: Builder, x: Value) -> Value:
     return b.reshape(b.transpose(x, 0, 1), (channels, n * positions))
 
 
-def _sum_tensor(x: Tensor) -> Tensor:
-    """f32 [N, C, S] to the sums [C] over samples and positions.
-
-    A channel's exponent is the largest of its rows': exponents grow with magnitudes, and the sentinel is above all.
-    """
-    e = exponent(x).amax(0, keepdim=True)
-    whole = whole_in_row(x, e, SUM_BITS)
-    if x.shape[0] * x.shape[2] > FLOAT64_TERMS:
-        return round_scaled(whole.to(torch.int64).sum((0, 2)), e.reshape(-1), SUM_BITS)
-    return round_exact(whole.sum((0, 2), dtype=torch.float64), row_scale(e, SUM_BITS).reshape(-1))
-
-
-def _normal(x: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
-    """(x - mean) rstd, a tensor of one's own; NaN may be of any kind."""
-    return (x - mean[:, None]).mul_(rstd[:, None])
-
-
 def _column(b: Builder, x: Value) -> Value:
     return b.reshape(x, (*x.shape, 1))
 
 
 def _constant(b: Builder, value: float) -> Value:
     return b.constant(DType.F32, (), float(value))
-
-
-def _number(value: float, like: Tensor) -> Tensor:
-    return torch.full((), value, dtype=torch.float32, device=like.device)

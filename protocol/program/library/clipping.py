@@ -9,12 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, maximum, minimum, neg, sqrt
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 from protocol.program.library.blocks import by_rows
-from protocol.program.library.function import define
+from protocol.program.library.function import define, define_by_body
 from protocol.program.library.rows import sum_last
 
 ROW = 4096
@@ -41,9 +40,9 @@ def _sum(x: Tensor, squared: bool = False) -> Tensor:
 
 def _sum_body(b: Builder, x: Value) -> Value:
     """The body of `_sum` without squares."""
-    while x.type.elements > ROW:
-        rows = -(-x.type.elements // ROW)
-        if rows * ROW != x.type.elements:
+    while x.shape[0] > ROW:
+        rows = -(-x.shape[0] // ROW)
+        if rows * ROW != x.shape[0]:
             x = b.pad(x, (rows * ROW,), (0,), 0.0)
         x = b.reshape(sum_last(b, b.reshape(x, (rows, ROW))), (rows,))
     return b.reshape(sum_last(b, x), ())
@@ -60,15 +59,7 @@ def square_sum(b: Builder, x: Value) -> Value:
     return _sum_body(b, b.mul(flat, flat))
 
 
-def _clip_scale(sums: Tensor, *, limit: float) -> tuple[Tensor, Tensor]:
-    norm = sqrt(_sum(sums))
-    bound, damping, one = (
-        torch.full((), x, dtype=torch.float32, device=sums.device) for x in (limit, DAMPING, 1.0)
-    )
-    return norm, minimum(div(bound, add(norm, damping)), one)
-
-
-@define("clip_scale", kernel=_clip_scale)
+@define_by_body("clip_scale")
 def clip_scale(b: Builder, sums: Value, *, limit: float) -> tuple[Value, Value]:
     """f32 [T], the `square_sum` of every gradient, to the norm of all and min(1, limit / (norm + 1e-6)), both [].
 
@@ -79,12 +70,7 @@ def clip_scale(b: Builder, sums: Value, *, limit: float) -> tuple[Value, Value]:
     return norm, b.minimum(b.div(bound, b.add(norm, damping)), one)
 
 
-def _clip_value(x: Tensor, *, limit: float) -> Tensor:
-    bound = torch.full((), limit, dtype=torch.float32, device=x.device)
-    return minimum(maximum(x, neg(bound)), bound)
-
-
-@define("clip_value", kernel=_clip_value)
+@define_by_body("clip_value")
 def clip_value(b: Builder, x: Value, *, limit: float) -> Value:
     """f32 of any shape: every element between -limit and limit; NaN stays."""
     bound = b.constant(DType.F32, (), limit)

@@ -1,4 +1,4 @@
-"""Matrix products: arithmetic.md section 4, one body for all. Bits follow from the product's role (`capture.roles`).
+"""Matrix products: arithmetic.md section 4, one body for all. Bits follow from the role (`capture.analysis.roles`).
 
 | function | operands | result |
 |---|---|---|
@@ -18,7 +18,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from protocol.numerics.contract import contract
-from protocol.numerics.elementwise import add
+from protocol.numerics.operations import add
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from protocol.numerics.contract import contract
-from protocol.numerics.elementwise import add
-from protocol.numerics.kernels.convolution import convolution_for
-from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, asked
+from protocol.numerics.kernels.convolution_dispatch import convolution_for
+from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, convolution_call
+from protocol.numerics.operations import add
 from protocol.numerics.rows import exponent
 from protocol.program.builder import Builder, Value
 from protocol.program.errors import RuleError
@@ -42,7 +42,9 @@ GRADIENT_BITS = 20
 def _conv(x: Tensor, w: Tensor, bias: Tensor | None = None, *, groups: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
     count = s.count(x.shape[2], x.shape[3])
-    call = asked(FORWARD, x.shape, (len(x), len(w), *count), groups, sliding, bias=bias is not None)
+    call = convolution_call(
+        FORWARD, x.shape, (len(x), len(w), *count), groups, sliding, bias=bias is not None
+    )
     compiled = convolution_for(x, call)
     if compiled is not None:
         return compiled.run(call, w, x, bias)
@@ -71,7 +73,7 @@ def conv(b: Builder, x: Value, w: Value, bias: Value | None = None, *, groups: i
 
 def _conv_grad_input(g: Tensor, w: Tensor, *, groups: int, height: int, width: int, **sliding: int) -> Tensor:
     s = Sliding(**sliding)
-    call = asked(AT_INPUT, (len(g), groups * w.shape[1], height, width), g.shape, groups, sliding)
+    call = convolution_call(AT_INPUT, (len(g), groups * w.shape[1], height, width), g.shape, groups, sliding)
     compiled = convolution_for(g, call)
     if compiled is not None:
         return compiled.run(call, w, g)
@@ -125,7 +127,7 @@ def _conv_grad_weight(
     g: Tensor, x: Tensor, *, groups: int, gradient_in_windows: bool, **sliding: int
 ) -> Tensor:
     s = Sliding(**sliding)
-    call = asked(AT_WEIGHT, x.shape, g.shape, groups, sliding, _bits(gradient_in_windows))
+    call = convolution_call(AT_WEIGHT, x.shape, g.shape, groups, sliding, _bits(gradient_in_windows))
     compiled = convolution_for(x, call)
     if compiled is not None:
         return compiled.run(call, g, x)

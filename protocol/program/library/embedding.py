@@ -8,7 +8,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from protocol.numerics.indexing import scatter_sum
-from protocol.numerics.kernels.fused import Fused, fused_for
+from protocol.numerics.kernels.fused import Fused
+from protocol.numerics.kernels.fused_dispatch import fused_for
 from protocol.numerics.types import canonical
 from protocol.program.builder import Builder, Value, aligned_length
 from protocol.program.library.function import define

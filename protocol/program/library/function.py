@@ -1,8 +1,9 @@
 """A library function: a body over primitives for any operand types, and a fused torch kernel with the same bits.
 
-`define` puts a body and its kernel into the catalogue. A kernel is only ever found by the id of the program that the
-body gives: names and attributes in a bundle are hints, and `recognise` builds the body from them and compares ids
-(dispute.md section 4). An unknown id runs the body.
+`define` puts a body and its kernel into the catalogue; with `define_by_body` the body gives the torch code of the
+kernel too. A kernel is only ever found by the id of the program that the body gives: names and attributes in a bundle
+are hints, and `recognise` builds the body from them and compares ids (dispute.md section 4). An unknown id runs the
+body.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any
 
 from torch import Tensor
 
-from protocol.program.builder import Builder, Value
+from protocol.program.builder import Builder
 from protocol.program.execute import Kernel
+from protocol.program.library.evaluate import Body, TensorOperations, evaluate
 from protocol.program.library.forms import takes
 from protocol.program.program import Program
 from protocol.program.types import TensorType
@@ -43,8 +45,14 @@ class LibraryFunction:
         """The fused kernel with the bits of `program` for the same attributes."""
         return LibraryKernel(self, attributes)
 
-    def call(self, b: Builder, *operands: Value, **attributes: Attribute) -> Any:
-        """Call it in the program under construction: one `Value`, or a tuple of them where there are several."""
+    def call(self, b: Builder | TensorOperations, *operands: Any, **attributes: Attribute) -> Any:
+        """Call it in the program under construction: one `Value`, or a tuple of them where there are several.
+
+        A body that is evaluated on tensors gets tensors.
+        """
+        if isinstance(b, TensorOperations):
+            found = self.kernel(attributes)(operands)
+            return found[0] if len(found) == 1 else found
         results = b.call(self.program([x.type for x in operands], attributes), *operands)
         return results[0] if len(results) == 1 else results
 
@@ -78,12 +86,33 @@ _MADE: dict[bytes, Hint] = {}
 """The programs that this process made, by id."""
 
 
-def define(name: str, *, kernel: Callable[..., Any]) -> Callable[[Callable[..., Any]], LibraryFunction]:
-    """Make a body (a function of the builder, the operands and keyword attributes) a library function."""
+def define(name: str, *, kernel: Callable[..., Any]) -> Callable[[Body], LibraryFunction]:
+    """Make a body (a function of the builder, the operands and keyword attributes) a library function.
 
-    def add(body: Callable[..., Any]) -> LibraryFunction:
+    The kernel takes tensors and the same attributes; what it computes has the bits of the body.
+    """
+
+    def add(body: Body) -> LibraryFunction:
         CATALOGUE[name] = LibraryFunction(name, body, kernel)
         return CATALOGUE[name]
+
+    return add
+
+
+def define_by_body(
+    name: str, *, compiled: Callable[..., Any] | None = None, rows: int = 0
+) -> Callable[[Body], LibraryFunction]:
+    """Make a body a library function whose kernel evaluates the body with torch (`evaluate`, which explains `rows`).
+
+    `compiled` takes the operands and attributes, and gives None where nothing compiled may be used for them.
+    """
+
+    def add(body: Body) -> LibraryFunction:
+        def kernel(*operands: Tensor, **attributes: Attribute) -> Any:
+            result = None if compiled is None else compiled(*operands, **attributes)
+            return evaluate(body, operands, attributes, rows) if result is None else result
+
+        return define(name, kernel=kernel)(body)
 
     return add
 

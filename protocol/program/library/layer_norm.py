@@ -6,40 +6,25 @@ sums of section 5; those of gain and bias are sums over all rows.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import div, sqrt
-from protocol.numerics.kernels.fused import fused_for
+from protocol.numerics.kernels.fused_dispatch import fused_for
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
-from protocol.program.library.blocks import by_rows, canonical_in_place
-from protocol.program.library.function import define
-from protocol.program.library.rows import mean_last, mean_rows, sum_last
+from protocol.program.library.blocks import by_rows
+from protocol.program.library.function import define, define_by_body
+from protocol.program.library.rows import mean_last, sum_last
 from protocol.program.library.sums import column_sums
 
 
 def _layer_norm(
     x: Tensor, gain: Tensor | None = None, bias: Tensor | None = None, *, eps: float
-) -> tuple[Tensor, ...]:
+) -> tuple[Tensor, ...] | None:
     fused = fused_for(x)
-    if fused is not None:
-        return fused.layer_norm(x, gain, bias, eps)
-
-    def rows(x: Tensor) -> tuple[Tensor, ...]:
-        mean = mean_rows(x)
-        y = x - mean
-        variance = mean_rows(y * y)
-        one, least = (torch.full((), value, dtype=torch.float32, device=x.device) for value in (1.0, eps))
-        rstd = div(one, sqrt(variance + least))
-        y.mul_(rstd)
-        y = y if gain is None else y.mul_(gain)
-        return canonical_in_place(y if bias is None else y.add_(bias)), mean, rstd
-
-    return by_rows(rows, x)
+    return None if fused is None else fused.layer_norm(x, gain, bias, eps)
 
 
-@define("layer_norm", kernel=_layer_norm)
+@define_by_body("layer_norm", compiled=_layer_norm, rows=1)
 def layer_norm(
     b: Builder, x: Value, gain: Value | None = None, bias: Value | None = None, *, eps: float
 ) -> tuple[Value, Value, Value]:
@@ -56,21 +41,14 @@ def layer_norm(
     return (y if bias is None else b.add(y, bias)), mean, rstd
 
 
-def _layer_norm_grad(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None = None) -> Tensor:
+def _layer_norm_grad(
+    g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None = None
+) -> Tensor | None:
     fused = fused_for(x)
-    if fused is not None:
-        return fused.layer_norm_grad(g, x, mean, rstd, gain)
-
-    def rows(g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, ...]:
-        normal = (x - mean).mul_(rstd)
-        scaled = g if gain is None else g * gain
-        along = mean_rows(scaled * normal)
-        return (canonical_in_place((scaled - mean_rows(scaled)).sub_(normal.mul_(along)).mul_(rstd)),)
-
-    return by_rows(rows, g, x, mean, rstd)[0]
+    return None if fused is None else fused.layer_norm_grad(g, x, mean, rstd, gain)
 
 
-@define("layer_norm_grad", kernel=_layer_norm_grad)
+@define_by_body("layer_norm_grad", compiled=_layer_norm_grad, rows=4)
 def layer_norm_grad(
     b: Builder, g: Value, x: Value, mean: Value, rstd: Value, gain: Value | None = None
 ) -> Value:

@@ -16,13 +16,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, div, mul, neg, select, sub
-from protocol.numerics.indexing import gather
-from protocol.numerics.sums import sum_f32
+from protocol.numerics.elementwise import neg
+from protocol.numerics.operations import div, mul, select
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
-from protocol.program.library.function import define
-from protocol.program.library.rows import count_up, mean_last, mean_rows, sum_last
+from protocol.program.library.function import define, define_by_body
+from protocol.program.library.rows import count_up, mean_last, sum_last
 
 NOWHERE = -1
 """An index that `gather` answers with zero."""
@@ -30,26 +29,7 @@ NONE, MEAN, SUM = 0, 1, 2
 """torch's codes of reductions."""
 
 
-def _nll_loss(
-    log_probabilities: Tensor, labels: Tensor, weight: Tensor | None = None, *, ignore: int, reduction: int
-) -> tuple[Tensor, Tensor]:
-    batch, classes = log_probabilities.shape
-    offset = torch.arange(batch, dtype=torch.int32, device=labels.device) * classes
-    counts = labels != ignore
-    inside = (labels >= 0) & (labels < classes) & counts
-    picked = neg(gather(log_probabilities.reshape(-1), torch.where(inside, offset + labels, NOWHERE)))
-    weights = counts.to(torch.float32)
-    if weight is not None:
-        weights = select(counts, gather(weight, labels), torch.zeros_like(picked))
-        picked = mul(picked, weights)
-    total = sum_f32(weights)
-    if reduction == NONE:
-        return picked, total.reshape(())
-    loss = sum_f32(picked)
-    return (div(loss, total) if reduction == MEAN else loss).reshape(()), total.reshape(())
-
-
-@define("nll_loss", kernel=_nll_loss)
+@define_by_body("nll_loss")
 def nll_loss(
     b: Builder,
     log_probabilities: Value,
@@ -124,15 +104,7 @@ def nll_loss_grad(
     return b.select(b.and_(hit, counts), each, b.constant(DType.F32, (), 0.0))
 
 
-def _mse_loss(x: Tensor, y: Tensor, *, reduction: int) -> Tensor:
-    difference = sub(x, y)
-    square = mul(difference, difference)
-    if reduction == NONE:
-        return square
-    return (mean_rows(square) if reduction == MEAN else sum_f32(square)).reshape(())
-
-
-@define("mse_loss", kernel=_mse_loss)
+@define_by_body("mse_loss")
 def mse_loss(b: Builder, x: Value, y: Value, *, reduction: int) -> Value:
     """Two f32 [N] to (x - y)^2 [N], or its mean or sum []."""
     difference = b.sub(x, y)
@@ -142,14 +114,7 @@ def mse_loss(b: Builder, x: Value, y: Value, *, reduction: int) -> Value:
     return b.reshape(mean_last(b, square) if reduction == MEAN else sum_last(b, square), ())
 
 
-def _mse_loss_grad(g: Tensor, x: Tensor, y: Tensor, *, reduction: int) -> Tensor:
-    twice = add(g, g)
-    if reduction == MEAN:
-        twice = div(twice, torch.full_like(twice, x.shape[0]))
-    return mul(sub(x, y), twice)
-
-
-@define("mse_loss_grad", kernel=_mse_loss_grad)
+@define_by_body("mse_loss_grad")
 def mse_loss_grad(b: Builder, g: Value, x: Value, y: Value, *, reduction: int) -> Value:
     """f32 g [] ([N] for none) and two f32 [N] to the gradient of x: (x - y) (2 g / N), divided for the mean only."""
     twice = b.add(g, g)

@@ -13,9 +13,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import div, select
+from protocol.numerics.operations import div, select
+from protocol.numerics.reductions import FLOAT64_TERMS, SUM_BITS
 from protocol.numerics.rows import exponent, round_exact, row_scale, whole_in_row
-from protocol.numerics.sums import FLOAT64_TERMS, SUM_BITS, sum_f32
+from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType, canonical
 from protocol.program.builder import Builder, Value
 from protocol.program.library.function import define

@@ -1,16 +1,11 @@
 """Pieces that several bodies share: sums along rows of any length, the first elements of rows, counting up.
 
-Builders of instructions, and `mean_rows`, the kernels' side of `mean_last`. A reduction's row is padded as encoding.md
+Builders of instructions. A reduction's row is padded as encoding.md
 section 3 ("Rows") demands.
 """
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
-from protocol.numerics.elementwise import div
-from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
 
@@ -30,12 +25,6 @@ def sum_last(b: Builder, x: Value) -> Value:
 def mean_last(b: Builder, x: Value) -> Value:
     """f32 [..., K] to [..., 1]: the sum, rounded, divided by K, rounded."""
     return b.div(sum_last(b, x), b.constant(DType.F32, (), float(x.shape[-1])))
-
-
-def mean_rows(x: Tensor) -> Tensor:
-    """The bits of `mean_last` on a tensor."""
-    total = sum_f32(x)
-    return div(total, torch.full((), x.shape[-1], dtype=torch.float32, device=x.device))
 
 
 def count_up(b: Builder, length: int) -> Value:

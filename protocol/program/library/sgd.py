@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import add, mul, sub
-from protocol.numerics.kernels.fused import Fused, fused_for
+from protocol.numerics.kernels.fused import Fused
+from protocol.numerics.kernels.fused_dispatch import fused_for
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
-from protocol.program.library.function import define
+from protocol.program.library.function import define_by_body
 
 
 def _fused(rate: Tensor, *tensors: Tensor) -> Fused | None:
@@ -19,14 +18,12 @@ def _fused(rate: Tensor, *tensors: Tensor) -> Fused | None:
     return fused if alike and isinstance(fused, Fused) else None
 
 
-def _sgd(p: Tensor, g: Tensor, rate: Tensor, *, weight_decay: float) -> Tensor:
+def _sgd(p: Tensor, g: Tensor, rate: Tensor, *, weight_decay: float) -> Tensor | None:
     fused = _fused(rate, p, g)
-    if fused is not None:
-        return fused.sgd((p, g), rate.item(), weight_decay)[0]
-    return sub(p, mul(rate, _decayed(p, g, weight_decay)))
+    return None if fused is None else fused.sgd((p, g), rate.item(), weight_decay)[0]
 
 
-@define("sgd", kernel=_sgd)
+@define_by_body("sgd", compiled=_sgd)
 def sgd(b: Builder, p: Value, g: Value, rate: Value, *, weight_decay: float) -> Value:
     """Parameter, gradient and f32 [] rate to the next parameter: p - rate (g + weight_decay p)."""
     return b.sub(p, b.mul(rate, _decay(b, p, g, weight_decay)))
@@ -41,19 +38,12 @@ def _sgd_momentum(
     momentum: float,
     weight_decay: float,
     nesterov: bool,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, ...] | None:
     fused = _fused(rate, p, g, buffer)
-    if fused is not None:
-        p_new, buffer_new = fused.sgd((p, g, buffer), rate.item(), weight_decay, momentum, nesterov)
-        return p_new, buffer_new
-    m = torch.full((), momentum, dtype=torch.float32, device=p.device)
-    decayed = _decayed(p, g, weight_decay)
-    new_buffer = add(mul(m, buffer), decayed)
-    direction = add(decayed, mul(m, new_buffer)) if nesterov else new_buffer
-    return sub(p, mul(rate, direction)), new_buffer
+    return None if fused is None else fused.sgd((p, g, buffer), rate.item(), weight_decay, momentum, nesterov)
 
 
-@define("sgd_momentum", kernel=_sgd_momentum)
+@define_by_body("sgd_momentum", compiled=_sgd_momentum)
 def sgd_momentum(
     b: Builder,
     p: Value,
@@ -75,12 +65,6 @@ def sgd_momentum(
     new_buffer = b.add(b.mul(m, buffer), decayed)
     direction = b.add(decayed, b.mul(m, new_buffer)) if nesterov else new_buffer
     return b.sub(p, b.mul(rate, direction)), new_buffer
-
-
-def _decayed(p: Tensor, g: Tensor, weight_decay: float) -> Tensor:
-    if weight_decay == 0:
-        return g
-    return add(g, mul(torch.full((), weight_decay, dtype=torch.float32, device=p.device), p))
 
 
 def _decay(b: Builder, p: Value, g: Value, weight_decay: float) -> Value:

@@ -3,55 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
-from protocol.numerics.elementary_torch import exp_f32, log_f32
-from protocol.numerics.kernels.fused import fused_for
-from protocol.numerics.sums import FLOAT64_TERMS, max_f32, sum_f32
-from protocol.numerics.types import DType, canonical
+from protocol.numerics.kernels.fused_dispatch import fused_for
+from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value
-from protocol.program.library.blocks import by_rows
 from protocol.program.library.elementary import exp, log
-from protocol.program.library.function import define
+from protocol.program.library.function import define_by_body
 from protocol.program.library.rows import cut_rows, sum_last
 
-POWER_BITS = 29
-"""Powers of a row have exponent 1, as the greatest is exactly 1: arithmetic.md section 3 at 30 bits."""
 
-
-def _rows(kernel: Callable[..., Tensor], *operands: Tensor) -> Tensor:
-    """A kernel of rows on f32 [… N], in blocks. NaN becomes canonical at the end: nothing before can tell two apart."""
-    shape = operands[0].shape
-    tables = [x.reshape(-1, shape[-1]) for x in operands]
-    return by_rows(lambda *block: (canonical(kernel(*block)),), *tables)[0].reshape(shape)
-
-
-def _power_sum(powers: Tensor) -> Tensor:
-    """`sum_f32` of exp(x - max), whose exponent is known. A row that holds a NaN is NaN in all: its sum is too."""
-    if powers.shape[-1] > FLOAT64_TERMS:
-        return sum_f32(powers)
-    whole = (powers * 2.0**POWER_BITS).round_()
-    return (torch.sum(whole, dim=-1, keepdim=True, dtype=torch.float64) * 2.0**-POWER_BITS).to(torch.float32)
-
-
-def _softmax(x: Tensor, *, safe: bool) -> Tensor:
+def _softmax(x: Tensor, *, safe: bool) -> Tensor | None:
     fused = fused_for(x)
-    if fused is not None:
-        return fused.softmax(x, safe)
-
-    def rows(x: Tensor) -> Tensor:
-        largest = max_f32(x)
-        powers = exp_f32(x - largest)
-        result = powers.div_(_power_sum(powers))
-        return result.masked_fill_(largest == -math.inf, 0.0) if safe else result
-
-    return _rows(rows, x)
+    return None if fused is None else fused.softmax(x, safe)
 
 
-@define("softmax", kernel=_softmax)
+@define_by_body("softmax", compiled=_softmax, rows=1)
 def softmax(b: Builder, x: Value, *, safe: bool) -> Value:
     """exp(x - max) / sum(exp(x - max)) for every row of f32 [… N]; NaN where the maximum is infinite.
 
@@ -66,32 +34,23 @@ def softmax(b: Builder, x: Value, *, safe: bool) -> Value:
     return b.select(nothing, b.constant(DType.F32, (), 0.0), result)
 
 
-def _softmax_grad(g: Tensor, y: Tensor) -> Tensor:
+def _softmax_grad(g: Tensor, y: Tensor) -> Tensor | None:
     fused = fused_for(g)
-    if fused is not None:
-        return fused.softmax_grad(g, y)
-    return _rows(lambda g, y: (g - sum_f32(g * y)).mul_(y), g, y)
+    return None if fused is None else fused.softmax_grad(g, y)
 
 
-@define("softmax_grad", kernel=_softmax_grad)
+@define_by_body("softmax_grad", compiled=_softmax_grad, rows=2)
 def softmax_grad(b: Builder, g: Value, y: Value) -> Value:
     """y (g - sum(g y)) for every row; `y` is what `softmax` gave, both f32 [… N]."""
     return b.mul(y, b.sub(g, sum_last(b, b.mul(g, y))))
 
 
-def _log_softmax(x: Tensor) -> Tensor:
+def _log_softmax(x: Tensor) -> Tensor | None:
     fused = fused_for(x)
-    if fused is not None:
-        return fused.log_softmax(x)
-
-    def rows(x: Tensor) -> Tensor:
-        shifted = x - max_f32(x)
-        return shifted.sub_(log_f32(_power_sum(exp_f32(shifted))))
-
-    return _rows(rows, x)
+    return None if fused is None else fused.log_softmax(x)
 
 
-@define("log_softmax", kernel=_log_softmax)
+@define_by_body("log_softmax", compiled=_log_softmax, rows=1)
 def log_softmax(b: Builder, x: Value) -> Value:
     """x - max - log(sum(exp(x - max))) for every row of f32 [… N]; NaN where the maximum is infinite."""
     shifted = b.sub(x, b.max(b.pad_rows(x, -math.inf)))
@@ -99,14 +58,12 @@ def log_softmax(b: Builder, x: Value) -> Value:
     return cut_rows(b, result, x.shape[-1])
 
 
-def _log_softmax_grad(g: Tensor, y: Tensor) -> Tensor:
+def _log_softmax_grad(g: Tensor, y: Tensor) -> Tensor | None:
     fused = fused_for(g)
-    if fused is not None:
-        return fused.log_softmax_grad(g, y)
-    return _rows(lambda g, y: g - exp_f32(y) * sum_f32(g), g, y)
+    return None if fused is None else fused.log_softmax_grad(g, y)
 
 
-@define("log_softmax_grad", kernel=_log_softmax_grad)
+@define_by_body("log_softmax_grad", compiled=_log_softmax_grad, rows=2)
 def log_softmax_grad(b: Builder, g: Value, y: Value) -> Value:
     """g - exp(y) * sum(g) for every row; `y` is what `log_softmax` gave, both f32 [… N]."""
     return b.sub(g, b.mul(exp.call(b, y), sum_last(b, g)))

@@ -7,23 +7,21 @@ import math
 import torch
 from torch import Tensor
 
-from protocol.numerics import sums
-from protocol.numerics.kernels.fused import fused_for
+from protocol.numerics import reductions
+from protocol.numerics.kernels.fused_dispatch import fused_for
+from protocol.numerics.reductions import FLOAT64_TERMS, SUM_BITS
 from protocol.numerics.rows import exponent, round_exact, round_scaled, row_scale, to_fixed, whole_in_row
+from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import canonical
 from protocol.program.builder import Builder, Value
-from protocol.program.library.function import define
+from protocol.program.library.function import define, define_by_body
 from protocol.program.library.rows import cut_rows, sum_last
 
 BLOCK = 1 << 18
 """Elements of a block of rows whose columns are summed: 1 MiB of f32, which stays near while it is scaled."""
 
 
-def _sum_rows(x: Tensor) -> Tensor:
-    return sums.sum_f32(x).squeeze(-1)
-
-
-@define("sum_rows", kernel=_sum_rows)
+@define_by_body("sum_rows")
 def sum_rows(b: Builder, x: Value) -> Value:
     """f32 [M, K] to [M]: the sum of every row."""
     return b.reshape(sum_last(b, x), x.shape[:-1])
@@ -32,14 +30,12 @@ def sum_rows(b: Builder, x: Value) -> Value:
 def column_sums(x: Tensor) -> Tensor:
     """The kernel of `sum_columns`: exponents of all columns first, then the terms, both block by block."""
     rows = max(1, BLOCK // x.shape[1])
-    if x.device.type != "cpu" or fused_for(x) is not None or not rows < x.shape[0] <= sums.FLOAT64_TERMS:
-        return sums.sum_f32(x, axis=0).squeeze(0)
+    if x.device.type != "cpu" or fused_for(x) is not None or not rows < x.shape[0] <= FLOAT64_TERMS:
+        return sum_f32(x, axis=0).squeeze(0)
     blocks = x.split(rows)
     e = torch.stack([exponent(block, 0) for block in blocks]).amax(0)
-    parts = [
-        whole_in_row(block, e, sums.SUM_BITS).sum(0, keepdim=True, dtype=torch.float64) for block in blocks
-    ]
-    return round_exact(torch.cat(parts).sum(0), row_scale(e, sums.SUM_BITS).squeeze(0))
+    parts = [whole_in_row(block, e, SUM_BITS).sum(0, keepdim=True, dtype=torch.float64) for block in blocks]
+    return round_exact(torch.cat(parts).sum(0), row_scale(e, SUM_BITS).squeeze(0))
 
 
 @define("sum_columns", kernel=column_sums)
@@ -48,11 +44,7 @@ def sum_columns(b: Builder, x: Value) -> Value:
     return b.reshape(sum_last(b, b.transpose(x, 0, 1)), x.shape[1:])
 
 
-def _argmax_rows(x: Tensor) -> Tensor:
-    return sums.argmax(x).squeeze(-1)
-
-
-@define("argmax_rows", kernel=_argmax_rows)
+@define_by_body("argmax_rows")
 def argmax_rows(b: Builder, x: Value) -> Value:
     """f32 [M, K] to i32 [M]: first NaN, else the lowest index of the row's maximum."""
     return b.reshape(b.argmax(b.pad_rows(x, -math.inf)), x.shape[:-1])
@@ -60,7 +52,7 @@ def argmax_rows(b: Builder, x: Value) -> Value:
 
 def _cumulative_sum(x: Tensor) -> Tensor:
     e = exponent(x)
-    return canonical(round_scaled(sums.prefix_sum(to_fixed(x, e)), e, 30))
+    return canonical(round_scaled(reductions.prefix_sum(to_fixed(x, e)), e, 30))
 
 
 @define("cumulative_sum", kernel=_cumulative_sum)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from protocol.numerics.elementwise import div
+from protocol.numerics.operations import div
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType
 from protocol.program.builder import Builder, Value

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from protocol.numerics import elementwise, rows
+from protocol.numerics import elementwise, operations, rows
 from protocol.numerics.reference import floats, integers
 from protocol.numerics.reference import rows as reference_rows
 from protocol.numerics.types import DType
@@ -221,12 +221,12 @@ def _p(instruction: Instruction) -> int:
 
 
 BROADCAST = (
-    single(Op.ADD, _same(2, ARITHMETIC), _binary(elementwise.add), _float_or(floats.add, integers.add)),
-    single(Op.SUB, _same(2, ARITHMETIC), _binary(elementwise.sub), _float_or(floats.sub, integers.sub)),
-    single(Op.MUL, _same(2, ARITHMETIC), _binary(elementwise.mul), _float_or(floats.mul, integers.mul)),
-    single(Op.DIV, _same(2, (F32,)), _binary(elementwise.div), _on_pair(floats.div)),
-    single(Op.MINIMUM, _same(2, (F32,)), _binary(elementwise.minimum), _on_pair(floats.minimum)),
-    single(Op.MAXIMUM, _same(2, (F32,)), _binary(elementwise.maximum), _on_pair(floats.maximum)),
+    single(Op.ADD, _same(2, ARITHMETIC), _binary(operations.add), _float_or(floats.add, integers.add)),
+    single(Op.SUB, _same(2, ARITHMETIC), _binary(operations.sub), _float_or(floats.sub, integers.sub)),
+    single(Op.MUL, _same(2, ARITHMETIC), _binary(operations.mul), _float_or(floats.mul, integers.mul)),
+    single(Op.DIV, _same(2, (F32,)), _binary(operations.div), _on_pair(floats.div)),
+    single(Op.MINIMUM, _same(2, (F32,)), _binary(operations.minimum), _on_pair(floats.minimum)),
+    single(Op.MAXIMUM, _same(2, (F32,)), _binary(operations.maximum), _on_pair(floats.maximum)),
     single(Op.SQRT, _same(1, (F32,)), _unary(elementwise.sqrt), _on_one(floats.sqrt)),
     single(Op.NEG, _same(1, (F32,)), _unary(elementwise.neg), _on_one(floats.neg)),
     single(Op.ABS, _same(1, (F32,)), _unary(elementwise.abs_), _on_one(floats.abs_)),
@@ -234,12 +234,12 @@ BROADCAST = (
     single(Op.RINT, _same(1, (F32,)), _unary(elementwise.rint), _on_one(floats.rint)),
     single(Op.SCALE, _infer_scale, _binary(elementwise.scale), _on_pair(floats.scale)),
     single(
-        Op.LT, _same(2, ARITHMETIC, BOOL), _typed(elementwise.lt), _float_or(floats.lt, lambda x, y, _: x < y)
+        Op.LT, _same(2, ARITHMETIC, BOOL), _typed(operations.lt), _float_or(floats.lt, lambda x, y, _: x < y)
     ),
     single(
         Op.LE,
         _same(2, ARITHMETIC, BOOL),
-        _typed(elementwise.le),
+        _typed(operations.le),
         _float_or(floats.le, lambda x, y, _: x <= y),
     ),
     single(
@@ -251,7 +251,7 @@ BROADCAST = (
     Primitive(
         Op.SELECT,
         _infer_select,
-        lambda _, xs: elementwise.select(xs[0], xs[1], xs[2]),
+        lambda _, xs: operations.select(xs[0], xs[1], xs[2]),
         _select_element,
         _select_reads,
     ),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
-from protocol.numerics import indexing, sums
+from protocol.numerics import indexing, reductions
 from protocol.numerics.reference import rows as reference
 from protocol.numerics.types import DType
 from protocol.program import attributes as attrs
@@ -77,7 +77,7 @@ def _infer_prefix(operands: Types, attributes: bytes, _declared: TensorType | No
 
 
 def _prefix(_instruction: Instruction, operands: Sequence[Tensor]) -> Tensor:
-    return sums.prefix_sum(operands[0])
+    return reductions.prefix_sum(operands[0])
 
 
 def _prefix_reads(instruction: Instruction, element: int, block: int, _load: Load) -> Iterator[Read]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protocol.numerics import contract, rows, sums
+from protocol.numerics import contract, reductions, rows
 from protocol.numerics.reference import floats
 from protocol.numerics.reference import rows as reference
 from protocol.numerics.types import DType
@@ -207,21 +207,21 @@ REDUCTIONS = (
     reduction(
         Op.SUM,
         _infer_row(DType.I64, DType.I64),
-        lambda _, xs: sums.sum_i64(xs[0]),
+        lambda _, xs: reductions.sum_i64(xs[0]),
         lambda block: to_bits(reference.sum_i64(block.values[0]), DType.I64),
         fold_sum,
     ),
     reduction(
         Op.MAX,
         _infer_row(DType.F32, DType.F32),
-        lambda _, xs: sums.max_f32(xs[0]),
+        lambda _, xs: reductions.max_f32(xs[0]),
         lambda block: reference.max_f32(block.values[0]),
         floats.maximum,
     ),
     reduction(
         Op.ARGMAX,
         _infer_row(DType.F32, DType.I32),
-        lambda _, xs: sums.argmax(xs[0]),
+        lambda _, xs: reductions.argmax(xs[0]),
         _argmax_word,
         _fold_argmax,
     ),

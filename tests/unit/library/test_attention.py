@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from protocol.numerics.contract import contract
-from protocol.numerics.elementwise import add, div, mul
 from protocol.numerics.kernels.attention import Backward, Change, Dropout, Forward, Fused
 from protocol.numerics.kernels.attention_shape_classes import WHOLE, Kind
 from protocol.numerics.kernels.fused import FUSED
 from protocol.numerics.kernels.fused_self_test import digest
+from protocol.numerics.operations import add, div, mul
 from protocol.numerics.philox import mask
 from protocol.program.library.function import CATALOGUE
 

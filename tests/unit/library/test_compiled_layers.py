@@ -1,4 +1,4 @@
-"""Compiled convolutions and batch norm: the plain functions' bits by every instruction set, and trials that hold."""
+"""Compiled convolutions and batch norm have the plain functions' bits, and self-tests refuse those that have not."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from protocol.numerics import elementwise
-from protocol.numerics.kernels import channels
+from protocol.numerics import elementwise, operations
+from protocol.numerics.kernels import channels_dispatch, channels_self_test
 from protocol.numerics.kernels.channels import Channels
 from protocol.numerics.kernels.convolution import Convolution
 from protocol.numerics.kernels.dispatch import VARIABLE
@@ -69,15 +69,15 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """What this process knows of trials, forgotten before and after."""
-    channels._sound.cache_clear()
+    """Clears the results of self-tests in this process before and after."""
+    channels_dispatch._usable.cache_clear()
     yield
-    channels._sound.cache_clear()
+    channels_dispatch._usable.cache_clear()
 
 
 @pytest.mark.usefixtures("plain")
 def test_digests_are_those_of_the_plain_functions() -> None:
-    assert channels.trial(PlainChannels("plain")) == channels.DIGESTS
+    assert channels_self_test.digests_of(PlainChannels("plain")) == channels_self_test.DIGESTS
 
 
 @EACH
@@ -86,7 +86,7 @@ def test_every_instruction_set_gives_the_digests(variant: str, threads: int) -> 
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        assert channels.trial(Channels(variant)) == channels.DIGESTS
+        assert channels_self_test.digests_of(Channels(variant)) == channels_self_test.DIGESTS
     finally:
         torch.set_num_threads(before)
 
@@ -98,17 +98,17 @@ def test_a_wrong_bit_keeps_them_out(
 ) -> None:
     x = torch.ones(2, 3, 4)
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert channels.channels_for(x) is not None
-    name = next(iter(channels.DIGESTS))
-    monkeypatch.setitem(channels.DIGESTS, name, "0" * 16)
-    channels._sound.cache_clear()
+    assert channels_dispatch.channels_for(x) is not None
+    name = next(iter(channels_self_test.DIGESTS))
+    monkeypatch.setitem(channels_self_test.DIGESTS, name, "0" * 16)
+    channels_dispatch._usable.cache_clear()
     with caplog.at_level(logging.WARNING):
-        assert channels.channels_for(x) is None
+        assert channels_dispatch.channels_for(x) is None
     assert name in caplog.text
 
 
 @pytest.mark.usefixtures("plain")
-def test_the_trial_sees_beyond_the_first_piece() -> None:
+def test_the_self_test_sees_beyond_the_first_piece() -> None:
     class OneBitOff(PlainChannels):
         """Right but for a channel's elements beyond the first 2^14."""
 
@@ -119,8 +119,8 @@ def test_the_trial_sees_beyond_the_first_piece() -> None:
             y[..., 1 << 14 :].view(torch.int32).bitwise_xor_(1)
             return y
 
-    found = channels.trial(OneBitOff("planted"))
-    assert {name for name, made in found.items() if made != channels.DIGESTS[name]} == {
+    found = channels_self_test.digests_of(OneBitOff("planted"))
+    assert {name for name, made in found.items() if made != channels_self_test.DIGESTS[name]} == {
         "all of long channels"
     }
 
@@ -128,7 +128,7 @@ def test_the_trial_sees_beyond_the_first_piece() -> None:
 @pytest.mark.usefixtures("fresh")
 def test_float64_products_run_torchs_operations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "float64")
-    assert channels.channels_for(torch.ones(1, 1, 1)) is None
+    assert channels_dispatch.channels_for(torch.ones(1, 1, 1)) is None
 
 
 def _values(chance: random.Random, generator: torch.Generator, shape: tuple[int, ...]) -> Tensor:
@@ -228,6 +228,7 @@ def test_select_without_branches_is_select(x: float, whole: bool) -> None:
     for condition in (torch.rand(size, generator=generator) < 0.5, torch.ones(1, size[1], dtype=torch.bool)):
         for a, b in ((left, y), (y, left)):
             expected = canonical(torch.where(condition, a, b))
-            found = elementwise.select(condition, a, b)
-            assert found.shape == expected.shape
-            assert torch.equal(found.view(torch.int32), expected.contiguous().view(torch.int32))
+            for select in (operations.select, elementwise.select):
+                found = select(condition, a, b)
+                assert found.shape == expected.shape
+                assert torch.equal(found.view(torch.int32), expected.contiguous().view(torch.int32))

@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from protocol.numerics import elementary_torch, elementwise, indexing, sums
-from protocol.numerics.kernels import fused, lists
+from protocol.numerics import elementary_torch, elementwise, indexing, reductions
+from protocol.numerics.kernels import fused_dispatch, lists
 from protocol.numerics.kernels.dispatch import VARIABLE
 from protocol.numerics.kernels.fused import FUSED, Fused, Map, Pair
 from protocol.numerics.kernels.fused_digests import CPU_DIGESTS, DIGESTS
-from protocol.numerics.kernels.fused_self_test import NANS, SCALARS, digest, numbers, trial
+from protocol.numerics.kernels.fused_self_test import NANS, SCALARS, digest, digests_of, numbers
 from protocol.numerics.types import DType, canonical
 from protocol.program.library.function import CATALOGUE
 
@@ -57,10 +57,10 @@ class Plain(Fused):
         return _library("log_softmax_grad", g, y)
 
     def sum_rows(self, x: Tensor) -> Tensor:
-        return sums.sum_f32(x)
+        return reductions.sum_f32(x)
 
     def sum_columns(self, x: Tensor) -> Tensor:
-        return sums.sum_f32(x, axis=0)
+        return reductions.sum_f32(x, axis=0)
 
     def layer_norm(
         self, x: Tensor, gain: Tensor | None, bias: Tensor | None, eps: float
@@ -134,14 +134,14 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def test_the_digests_are_those_of_the_plain_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "float64")
-    assert fused.fused_for(torch.ones(1)) is None
-    assert trial(Plain("none")) == {**DIGESTS, **CPU_DIGESTS}
+    assert fused_dispatch.fused_for(torch.ones(1)) is None
+    assert digests_of(Plain("none")) == {**DIGESTS, **CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("compiled", HERE, ids=lambda f: f.name)
-def test_every_instruction_set_passes_its_trial(compiled: Fused) -> None:
-    assert trial(compiled) == {**DIGESTS, **CPU_DIGESTS}
+def test_every_instruction_set_passes_its_self_test(compiled: Fused) -> None:
+    assert digests_of(compiled) == {**DIGESTS, **CPU_DIGESTS}
 
 
 @pytest.mark.usefixtures("threads")
@@ -219,7 +219,7 @@ def test_a_wrong_function_keeps_its_instruction_set_out(caplog: pytest.LogCaptur
             return torch.nextafter(p, torch.zeros(())), m, v
 
     with caplog.at_level(logging.WARNING):
-        assert not fused._passes(Reassociated("planted"))
+        assert not fused_dispatch._passes(Reassociated("planted"))
     assert "wrong bits in adamw" in caplog.text
 
 
@@ -248,7 +248,7 @@ def test_an_error_beyond_the_first_piece_keeps_a_set_out(what: str, caplog: pyte
 
     setattr(planted, function, one_bit_off)
     with caplog.at_level(logging.WARNING):
-        assert not fused._passes(planted)
+        assert not fused_dispatch._passes(planted)
     assert caplog.text.count("wrong bits in") == 1
     assert f"wide {function.removesuffix('_in_place')}" in caplog.text
 
@@ -265,7 +265,7 @@ def test_another_nan_keeps_a_set_out(function: str, caplog: pytest.LogCaptureFix
 
     setattr(planted, function, negative)
     with caplog.at_level(logging.WARNING):
-        assert not fused._passes(planted)
+        assert not fused_dispatch._passes(planted)
     assert f"wrong bits in {function.removesuffix('_in_place')}" in caplog.text
 
 

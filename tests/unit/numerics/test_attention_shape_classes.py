@@ -15,8 +15,8 @@ from protocol.numerics.kernels import attention_dispatch, dispatch
 from protocol.numerics.kernels.attention import Backward, Forward, Fused
 from protocol.numerics.kernels.attention_dispatch import attention_for
 from protocol.numerics.kernels.attention_self_test import Plain as Listed
-from protocol.numerics.kernels.attention_self_test import failure_of, operands
-from protocol.numerics.kernels.attention_shape_classes import WHOLE, Kind, Plan, case_of
+from protocol.numerics.kernels.attention_self_test import failure_of_class, operands
+from protocol.numerics.kernels.attention_shape_classes import WHOLE, Kind, Plan, shape_class_of
 from protocol.numerics.kernels.fused import FUSED
 from protocol.numerics.kernels.fused_self_test import digest
 from tests.unit.library.test_attention import Plain
@@ -51,8 +51,8 @@ def random_plan(r: Random) -> Plan:
 @pytest.mark.parametrize("seed", range(30))
 def test_a_case_goes_the_ways_of_its_plan(seed: int) -> None:
     plan = random_plan(Random(f"attention classes {seed}"))
-    case, whole = case_of(plan)
-    assert case_of(case)[0] == case
+    case, whole = shape_class_of(plan)
+    assert shape_class_of(case)[0] == case
     assert max(case.m, case.n) < 160
     assert whole == (WHOLE if plan.m * plan.n <= WHOLE else 1)
     for size, stand_in in ((plan.m, case.m), (plan.n, case.n), (plan.d, case.d), (plan.e, case.e)):
@@ -65,14 +65,14 @@ def test_a_case_goes_the_ways_of_its_plan(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_every_instruction_set_passes_every_class(seed: int) -> None:
-    case, whole = case_of(random_plan(Random(f"attention passes {seed}")))
+    case, whole = shape_class_of(random_plan(Random(f"attention passes {seed}")))
     for variant in VARIANTS:
-        assert failure_of(Fused(variant, whole), case) is None
+        assert failure_of_class(Fused(variant, whole), case) is None
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_right_in_a_trial_are_the_library_functions_bits(seed: int) -> None:
-    given = operands(case_of(random_plan(Random(f"attention plain {seed}")))[0])
+def test_the_self_test_expects_the_library_functions_bits(seed: int) -> None:
+    given = operands(shape_class_of(random_plan(Random(f"attention plain {seed}")))[0])
     forward = given.forward if isinstance(given, Backward) else given
     assert digest(Listed().forward(forward)) == digest(Plain().forward(forward))
     if isinstance(given, Backward):
@@ -113,12 +113,12 @@ ERRORS: dict[str, tuple[Callable[[Forward, bool], bool], Plan, Plan]] = {
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What this process knows of trials, forgotten before and after."""
+    """Clears the results of self-tests in this process before and after."""
     monkeypatch.delenv(dispatch.VARIABLE, raising=False)
 
     def forget() -> None:
-        attention_dispatch._wrong.clear()
-        attention_dispatch._tried.cache_clear()
+        attention_dispatch._failed.clear()
+        attention_dispatch._tested.cache_clear()
 
     forget()
     yield

@@ -10,17 +10,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from protocol.numerics.kernels import convolution, dispatch
-from protocol.numerics.kernels.convolution import Convolution, convolution_for
-from protocol.numerics.kernels.convolution_self_test import failure_of, operands, plain
+from protocol.numerics.kernels import convolution_dispatch, dispatch
+from protocol.numerics.kernels.convolution import Convolution
+from protocol.numerics.kernels.convolution_dispatch import convolution_for
+from protocol.numerics.kernels.convolution_self_test import failure_of_class, operands, plain
 from protocol.numerics.kernels.convolution_shape_classes import (
     AT_INPUT,
     AT_WEIGHT,
     BLOCK_PAIRS,
     FORWARD,
-    Asked,
-    asked,
-    cases_of,
+    ConvolutionCall,
+    convolution_call,
+    shape_classes_of,
 )
 from protocol.numerics.kernels.native import variants
 from protocol.numerics.types import canonical
@@ -42,16 +43,16 @@ def call(
     size: tuple[int, int] = (9, 9),
     windows: tuple[int, ...] = (3, 3, 1, 1, 1, 1, 1, 1),
     bits: tuple[int, int] | None = None,
-) -> Asked:
+) -> ConvolutionCall:
     groups, inputs, outputs = channels
     names = (f"{name}_{axis}" for name in ("kernel", "stride", "padding", "dilation") for axis in "yx")
     sliding = dict(zip(names, windows, strict=True))
     s = Sliding(**sliding)
     x, g = (n, groups * inputs, *size), (n, groups * outputs, *s.count(*size))
-    return asked(kind, x, g, groups, sliding, bits or BITS[kind], kind == FORWARD and n % 2 == 0)
+    return convolution_call(kind, x, g, groups, sliding, bits or BITS[kind], kind == FORWARD and n % 2 == 0)
 
 
-def random_call(r: Random) -> Asked:
+def random_call(r: Random) -> ConvolutionCall:
     """Any windows that fit, sizes at the edges of runs and panels."""
     while True:
         windows = tuple(
@@ -76,7 +77,7 @@ def random_call(r: Random) -> Asked:
             return found
 
 
-def written_out(given: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
+def written_out(given: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
     """By the library's windows and products."""
     name = ("conv", "conv_grad_input", "conv_grad_weight")[given.kind]
     more: dict[str, int] = {}
@@ -91,11 +92,9 @@ def written_out(given: Asked, left: Tensor, image: Tensor, bias: Tensor | None) 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_right_in_a_trial_are_the_plain_windows_bits(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_self_test_expects_the_plain_windows_bits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "convolution_for", lambda *_: None)
-    for case in cases_of(random_call(Random(f"plain {seed}"))):
+    for case in shape_classes_of(random_call(Random(f"plain {seed}"))):
         if case.pairs() > BLOCK_PAIRS:
             continue
         given = operands(case)
@@ -108,7 +107,7 @@ def test_a_case_is_of_its_own_class_and_no_larger_than_its_call(seed: int) -> No
     r = Random(f"classes {seed}")
     for _ in range(20):
         given = random_call(r)
-        for number, case in enumerate(cases_of(given)):
+        for number, case in enumerate(shape_classes_of(given)):
             assert case.kernel == given.kernel
             assert case.stride == given.stride
             assert case.samples <= given.samples
@@ -122,12 +121,12 @@ def test_a_case_is_of_its_own_class_and_no_larger_than_its_call(seed: int) -> No
                 less = given.result[axis] - case.result[axis]
                 assert given.size[axis] - case.size[axis] == less * given.stride[axis]
             if number == 0:
-                assert cases_of(case)[0] == case
+                assert shape_classes_of(case)[0] == case
 
 
 def test_what_only_many_terms_reach_is_a_case_of_its_own() -> None:
-    def pairs(given: Asked) -> list[int]:
-        return [case.pairs() for case in cases_of(given)]
+    def pairs(given: ConvolutionCall) -> list[int]:
+        return [case.pairs() for case in shape_classes_of(given)]
 
     few = call(AT_WEIGHT, 8, size=(8, 8))
     assert len(pairs(few)) == 1
@@ -141,8 +140,8 @@ def test_what_only_many_terms_reach_is_a_case_of_its_own() -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_instruction_set_passes_every_class(variant: str, seed: int) -> None:
-    for case in cases_of(random_call(Random(f"passes {seed}"))):
-        assert failure_of(Convolution(variant), case) is None
+    for case in shape_classes_of(random_call(Random(f"passes {seed}"))):
+        assert failure_of_class(Convolution(variant), case) is None
 
 
 @pytest.mark.parametrize("kind", [FORWARD, AT_INPUT, AT_WEIGHT])
@@ -164,18 +163,18 @@ def test_any_number_of_panels_is_shared_by_any_number_of_threads(kind: int, wind
 class Planted(Convolution):
     """Right but where `errs` says so."""
 
-    def __init__(self, variant: str, errs: Callable[[Asked], bool]) -> None:
+    def __init__(self, variant: str, errs: Callable[[ConvolutionCall], bool]) -> None:
         super().__init__(variant)
         self.errs = errs
 
-    def run(self, call: Asked, left: Tensor, image: Tensor, bias: Tensor | None = None) -> Tensor:
+    def run(self, call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None = None) -> Tensor:
         found = super().run(call, left, image, bias)
         if self.errs(call):
             found.view(torch.int32).view(-1)[-1] ^= 1
         return found
 
 
-ERRORS: dict[str, tuple[Callable[[Asked], bool], Asked, Asked]] = {
+ERRORS: dict[str, tuple[Callable[[ConvolutionCall], bool], ConvolutionCall, ConvolutionCall]] = {
     "strides": (lambda c: c.stride == (2, 2), call(FORWARD), call(FORWARD, windows=(3, 3, 2, 2, 1, 1, 1, 1))),
     "groups": (lambda c: c.groups > 1, call(FORWARD), call(FORWARD, channels=(6, 3, 5))),
     "an odd channel": (
@@ -225,12 +224,12 @@ ERRORS: dict[str, tuple[Callable[[Asked], bool], Asked, Asked]] = {
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What this process knows of trials, forgotten before and after."""
+    """Clears the results of self-tests in this process before and after."""
     monkeypatch.delenv(dispatch.VARIABLE, raising=False)
 
     def forget() -> None:
-        convolution._wrong.clear()
-        for known in (convolution._chosen, convolution._tried):
+        convolution_dispatch._failed.clear()
+        for known in (convolution_dispatch._chosen, convolution_dispatch._tested):
             known.cache_clear()
 
     forget()
@@ -246,7 +245,7 @@ def test_an_error_in_one_class_is_refused_there(
     errs, other, of_the_class = ERRORS[error]
     fastest, *rest = [v for v in VARIANTS if v != "portable"]
     planted = Planted(fastest, errs)
-    monkeypatch.setattr(convolution, "_of", lambda v: planted if v == fastest else Convolution(v))
+    monkeypatch.setattr(convolution_dispatch, "_of", lambda v: planted if v == fastest else Convolution(v))
     x = torch.ones(1)
     assert convolution_for(x, other) is planted
     with caplog.at_level(logging.WARNING):
@@ -258,8 +257,8 @@ def test_an_error_in_one_class_is_refused_there(
 
 
 @pytest.mark.usefixtures("fresh")
-def test_without_any_sound_one_windows_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convolution, "_of", lambda v: Planted(v, lambda _: True))
+def test_without_a_usable_one_windows_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution_dispatch, "_of", lambda v: Planted(v, lambda _: True))
     assert convolution_for(torch.ones(1), call(FORWARD)) is None
     given = operands(call(FORWARD))
     assert torch.equal(written_out(call(FORWARD), *given), plain(call(FORWARD), *given))

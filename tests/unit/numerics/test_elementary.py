@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from protocol.numerics import elementary, elementary_blocks
-from protocol.numerics.elementary_torch import TorchOperations
 from protocol.numerics.reference import philox
 from protocol.numerics.reference.operations import IntegerOperations
+from protocol.numerics.torch_operations import TorchOperations
 from protocol.numerics.types import canonical
 from tests.vectors.elementary_errors import kernel
 from tests.vectors.numerics_edges import ELEMENTARY, EXP, F32

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from protocol.numerics import rows, sums
+from protocol.numerics import reductions, rows, sums
 from protocol.numerics.contract import contract, dot
 from protocol.numerics.indexing import gather, scatter_sum, scatter_sum_i64
 from protocol.numerics.philox import philox
@@ -140,13 +140,13 @@ def test_argmax_takes_the_first_nan_else_the_lowest_index() -> None:
     x = torch.tensor(
         [[1.0, 3.0, 3.0], [0.0, nan, nan], [-0.0, 0.0, -0.0], [-inf, -inf, -inf], [inf, nan, inf]]
     )
-    assert sums.argmax(x).flatten().tolist() == [1, 1, 0, 0, 1]
-    assert patterns(sums.max_f32(x)) == [0x40400000, 0x7FC00000, 0, 0xFF800000, 0x7FC00000]
+    assert reductions.argmax(x).flatten().tolist() == [1, 1, 0, 0, 1]
+    assert patterns(reductions.max_f32(x)) == [0x40400000, 0x7FC00000, 0, 0xFF800000, 0x7FC00000]
 
 
 def test_prefix_sum_wraps_and_is_inclusive() -> None:
     x = torch.tensor([[2**62, 2**62, 2**62, 2**62, 5]])
-    assert sums.prefix_sum(x).flatten().tolist() == plain.prefix_sum(x.flatten().tolist())
+    assert reductions.prefix_sum(x).flatten().tolist() == plain.prefix_sum(x.flatten().tolist())
 
 
 def test_gather_reads_zero_bits_outside_the_table() -> None:

@@ -20,7 +20,8 @@ from protocol.numerics.kernels import dispatch, native
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.float64 import Float64
 from protocol.numerics.kernels.int8 import Int8
-from protocol.numerics.kernels.self_test import failure
+from protocol.numerics.kernels.self_test import failure_of_widths
+from protocol.numerics.reference import floats
 from protocol.numerics.reference import rows as plain
 from protocol.numerics.types import NumericsError
 
@@ -69,11 +70,35 @@ def test_the_library_is_built_where_there_is_a_compiler() -> None:
     assert {"baseline", "portable"} <= set(native.variants())
 
 
+@cache
+def ties() -> tuple[Tensor, Tensor, list[int]]:
+    """Rows x [M, K] and y [1, K] whose products are integers of 54 bits halfway between two f32, or beside that by 2^k
+    for every k, and the bits of those products as f32."""
+    largest = 2.0**20 - 2.0**-4  # below 2^20, so that the exponent is 20, and rounded to 2^20
+    y = torch.tensor([[*[largest] * 2**13, 2.0**15, 2.0**10, 1.0, 2.0**10]])
+    found, right = [], []
+    for odd in (0, 1):
+        for more in (0, *(sign << k for k in range(29) for sign in (1, -1))):
+            low, high = (more, 0) if abs(more) < 1 << 20 else (0, more >> 10)
+            row = torch.tensor([*[largest] * 2**13, odd * 2.0**15, 2.0**19, float(low), float(high)])
+            whole = (1 << 53) + (odd << 30) + (1 << 29) + more
+            for sign in (0, 1):
+                found.append(-row if sign else row)
+                right.append(floats.round_f32(sign, whole, 0))
+    return torch.stack(found), y, right
+
+
+@every_kernel
+def test_every_kernel_rounds_sums_beside_halfway_points_to_the_nearest(kernel: ProductKernel) -> None:
+    x, y, right = ties()
+    assert patterns(kernel.contract(x, y, 20, 20)) == right
+
+
 @pytest.mark.usefixtures("threads")
 @every_kernel
 @pytest.mark.parametrize(("px", "py"), PAIRS)
-def test_every_kernel_passes_its_trial(kernel: ProductKernel, px: int, py: int) -> None:
-    assert failure(kernel, CPU, px, py) is None
+def test_every_kernel_passes_its_self_test(kernel: ProductKernel, px: int, py: int) -> None:
+    assert failure_of_widths(kernel, CPU, px, py) is None
 
 
 @pytest.mark.usefixtures("threads")
@@ -169,7 +194,7 @@ def test_a_wrong_kernel_is_not_used_and_said_once(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            assert dispatch.first_sound([planted, Float64()], CPU, 13, 13).name == "float64"
+            assert dispatch.first_usable([planted, Float64()], CPU, 13, 13).name == "float64"
     assert [planted.name in record.getMessage() for record in caplog.records] == [True]
 
 
@@ -190,12 +215,12 @@ def test_a_kernel_with_one_wrong_rounding_is_not_used() -> None:
             cut = torch.where(acc >= 2**24, acc & ~0xFF, acc)
             return rows.round_scaled(cut, (ex, ey.mT), px + py)
 
-    assert failure(Truncates(), CPU, 13, 13) is not None
+    assert failure_of_widths(Truncates(), CPU, 13, 13) is not None
 
 
 def test_no_sound_kernel_is_a_refusal() -> None:
     with pytest.raises(dispatch.NoKernel, match=r"planted: an integer of .* is wrong"):
-        dispatch.first_sound([OneBitOff()], CPU, 13, 13)
+        dispatch.first_usable([OneBitOff()], CPU, 13, 13)
 
 
 def test_the_environment_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from protocol.numerics import philox
+from protocol.numerics import philox, philox_torch
 from protocol.numerics.kernels import native
 from protocol.numerics.kernels import philox as kernel
 
@@ -27,7 +27,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_words_and_masks(shape: tuple[int, ...]) -> None:
     if native.library() is None:
         pytest.skip("the compiled library is not built: no C++ compiler with OpenMP")
-    expected = philox.in_torch(KEY, STEP, 9, shape)
+    expected = philox_torch.philox(KEY, STEP, 9, shape)
     found = kernel.words(KEY, STEP, 9, shape)
     assert found is not None
     assert torch.equal(found, expected)
@@ -39,7 +39,7 @@ def test_words_and_masks(shape: tuple[int, ...]) -> None:
 
 def test_without_the_library_the_bits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     fast = philox.philox(KEY, STEP, 3, (1000,)), philox.mask(KEY, STEP, 3, (1000,), 2**31 + 12345)
-    monkeypatch.setattr(kernel, "_tried", lambda: None)
+    monkeypatch.setattr(kernel, "_tested", lambda: None)
     slow = philox.philox(KEY, STEP, 3, (1000,)), philox.mask(KEY, STEP, 3, (1000,), 2**31 + 12345)
     assert torch.equal(fast[0], slow[0])
     assert torch.equal(fast[1], slow[1])

@@ -33,7 +33,7 @@ VARIANTS = """
 known = native.variants()
 native.variants = lambda: {name: known[name] for name in ("baseline", "portable")}
 """
-CHOICE = f"""
+KERNEL_IN_USE = f"""
 import logging, torch; logging.basicConfig(format="%(message)s")
 from protocol.numerics.kernels import native
 {VARIANTS}from protocol.numerics.contract import contract
@@ -59,7 +59,7 @@ def in_a_process(command: list[str], folder: Path, environment: Mapping[str, str
 
 @needs_library
 def test_an_old_processor_is_said_once_and_gets_the_next_kernel() -> None:
-    out, log = in_a_process([sys.executable, "-c", CHOICE], ROOT, {"ASSAY_KERNELS": ""})
+    out, log = in_a_process([sys.executable, "-c", KERNEL_IN_USE], ROOT, {"ASSAY_KERNELS": ""})
     assert out.split() == ["int16-baseline", "11.25", "11.25"]
     assert log.count("this processor has no AVX2, so products and fused functions run on baseline") == 1
 
@@ -67,7 +67,7 @@ def test_an_old_processor_is_said_once_and_gets_the_next_kernel() -> None:
 @needs_library
 def test_a_library_of_another_version_is_as_good_as_none() -> None:
     """Built from other sources: its functions take other structures, and a call would read what is not there."""
-    code = CHOICE.replace(VARIANTS, "native.VERSION += 1\n")
+    code = KERNEL_IN_USE.replace(VARIANTS, "native.VERSION += 1\n")
     out, log = in_a_process([sys.executable, "-c", code], ROOT, {"ASSAY_KERNELS": ""})
     assert out.split() == ["float64", "11.25", "11.25"]
     assert log.count("are not built") == 1
@@ -135,7 +135,7 @@ def test_without_a_compiler_the_package_installs_warns_once_and_trains_to_the_sa
     out, _ = in_a_process([sys.executable, "-c", where], tmp_path, environment)
     assert out.split() == [str(site / "protocol" / "numerics" / "kernels" / "native.py"), "None"]
     out, log = in_a_process(
-        [sys.executable, str(script), str(bundle), str(STEPS), "kernels"], tmp_path, environment
+        [sys.executable, str(script), "kernels", "cpu", str(bundle), str(STEPS)], tmp_path, environment
     )
     assert train(bundle, STEPS, Machine()).root in out
     assert (
@@ -177,7 +177,7 @@ def test_a_library_for_another_machine_is_as_good_as_none(tmp_path: Path) -> Non
     )
     broken = site / "protocol" / "numerics" / "kernels" / f"_native{EXTENSION_SUFFIXES[0]}"
     broken.write_bytes(b"\x7fELF of another machine")
-    code = CHOICE.replace(VARIANTS, "")
+    code = KERNEL_IN_USE.replace(VARIANTS, "")
     environment = {"PYTHONPATH": str(site), "ASSAY_KERNELS": ""}
     out, log = in_a_process([sys.executable, "-c", code], tmp_path, environment)
     assert out.split() == ["float64", "11.25", "11.25"]

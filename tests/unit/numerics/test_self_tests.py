@@ -1,4 +1,4 @@
-"""Trials look at bits as they are: whoever gives another NaN than the canonical one errs."""
+"""Self-tests compare bits: a kernel that gives another NaN than the canonical one fails."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor
 from protocol.numerics.kernels import attention_self_test, convolution_self_test, self_test
 from protocol.numerics.kernels.attention import Backward, Forward, Fused
 from protocol.numerics.kernels.attention_shape_classes import Plan
-from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, Asked
+from protocol.numerics.kernels.convolution_shape_classes import AT_INPUT, AT_WEIGHT, FORWARD, ConvolutionCall
 from protocol.numerics.kernels.float64 import Float64
 
 OTHERS = (-(1 << 22), 0x7F800001)
 """Bits of what is NaN but not canonical: 0xffc00000, which 0 / 0 is on x86, and a signalling one."""
 A, B = (13, 13), (20, 20)
 CONVOLUTIONS = [
-    Asked(kind, 6, 1, 5, 14, (8, 8), (8, 8), (3, 3), (1, 1), (1, 1), (1, 1), bits, False, 2)
+    ConvolutionCall(kind, 6, 1, 5, 14, (8, 8), (8, 8), (3, 3), (1, 1), (1, 1), (1, 1), bits, False, 2)
     for kind, bits in ((FORWARD, (13, 13)), (AT_INPUT, (13, 13)), (AT_WEIGHT, (20, 13)))
 ]
 ATTENTION = Plan(5, 7, 4, 3, A, B, A, B, B, B)
@@ -58,7 +58,7 @@ class Product(Float64):
 
 @other_nans
 def test_of_products(other: int | None) -> None:
-    wrong = self_test.failure(Product(other), torch.device("cpu"), 13, 13)
+    wrong = self_test.failure_of_widths(Product(other), torch.device("cpu"), 13, 13)
     assert (wrong is None) == (other is None)
 
 
@@ -68,14 +68,14 @@ class Convolution:
     def __init__(self, other: int | None) -> None:
         self._other = other
 
-    def run(self, call: Asked, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
+    def run(self, call: ConvolutionCall, left: Tensor, image: Tensor, bias: Tensor | None) -> Tensor:
         return spoilt(convolution_self_test.plain(call, left, image, bias), self._other)
 
 
 @other_nans
 @pytest.mark.parametrize("call", CONVOLUTIONS, ids=["forward", "at input", "at weight"])
-def test_of_convolutions(call: Asked, other: int | None) -> None:
-    wrong = convolution_self_test.failure_of(Convolution(other), call)
+def test_of_convolutions(call: ConvolutionCall, other: int | None) -> None:
+    wrong = convolution_self_test.failure_of_class(Convolution(other), call)
     assert (wrong is None) == (other is None)
 
 
@@ -102,5 +102,5 @@ class Attention(Fused):
 @other_nans
 @pytest.mark.parametrize("result", range(4), ids=attention_self_test.RESULTS)
 def test_of_attention(result: int, other: int | None) -> None:
-    wrong = attention_self_test.failure_of(Attention(other, result), ATTENTION)
+    wrong = attention_self_test.failure_of_class(Attention(other, result), ATTENTION)
     assert (wrong is None) == (other is None)

@@ -17,8 +17,16 @@ from protocol.numerics.kernels import dispatch
 from protocol.numerics.kernels.base import ProductKernel
 from protocol.numerics.kernels.compiled import int8_amx, int16
 from protocol.numerics.kernels.float64 import Float64
-from protocol.numerics.kernels.self_test import failure_of, rounded
-from protocol.numerics.kernels.shape_classes import Call, Case, Layout, Order, alike, call_of, cases_of
+from protocol.numerics.kernels.self_test import failure_of_class, round_scaled_bits
+from protocol.numerics.kernels.shape_classes import (
+    Layout,
+    Order,
+    ProductCall,
+    ShapeClass,
+    call_of,
+    least_size,
+    shape_classes_of,
+)
 from protocol.numerics.reference import rows as plain
 
 CPU = torch.device("cpu")
@@ -31,25 +39,25 @@ PAIRS = [(13, 13), (20, 13), (13, 20), (20, 20)]
     acc=st.integers(-(2**63) + 1, 2**63 - 1) | st.integers(-(2**26), 2**26),
     e=st.integers(-230, 120),
 )
-def test_the_trial_rounds_as_the_reference_does(acc: int, e: int) -> None:
-    bits = int(rounded(torch.tensor([acc]), torch.tensor([e]))[0])
+def test_the_self_test_rounds_as_the_reference_does(acc: int, e: int) -> None:
+    bits = int(round_scaled_bits(torch.tensor([acc]), torch.tensor([e]))[0])
     assert bits & 0xFFFFFFFF == plain.round_scaled(acc, (e,), 0)
 
 
 @given(acc=st.integers(2**23, 2**25), drop=st.integers(1, 38), below=st.sampled_from([-1, 0, 1]))
-def test_the_trial_rounds_halves_to_even(acc: int, drop: int, below: int) -> None:
+def test_the_self_test_rounds_halves_to_even(acc: int, drop: int, below: int) -> None:
     near = (acc << drop) + (1 << (drop - 1)) + below
     for sign in (1, -1):
         for e in (-20, -149, -170):
-            bits = int(rounded(torch.tensor([sign * near]), torch.tensor([e]))[0])
+            bits = int(round_scaled_bits(torch.tensor([sign * near]), torch.tensor([e]))[0])
             assert bits & 0xFFFFFFFF == plain.round_scaled(sign * near, (e,), 0)
 
 
 @given(size=SIZES, tiles=st.sampled_from([(12, 120), (32, 128), (30, 64), (16, 32, 128), (8,), ()]))
 def test_a_size_and_its_stand_in_are_cut_alike(size: int, tiles: tuple[int, ...]) -> None:
-    stand_in = alike(size, tiles)
+    stand_in = least_size(size, tiles)
     assert stand_in <= size
-    assert alike(stand_in, tiles) == stand_in
+    assert least_size(stand_in, tiles) == stand_in
     rest, rest_in = size, stand_in
     for tile in reversed(tiles):
         assert min(rest // tile, 2) == rest_in // tile
@@ -60,10 +68,10 @@ def test_a_size_and_its_stand_in_are_cut_alike(size: int, tiles: tuple[int, ...]
 @given(m=SIZES, n=SIZES, k=SIZES, batch=st.integers(1, 40), pair=st.sampled_from(PAIRS))
 def test_a_case_is_a_call_of_its_own_class(m: int, n: int, k: int, batch: int, pair: tuple[int, int]) -> None:
     for kernel in (int16("baseline"), int8_amx(), Float64()):
-        cuts = kernel.cuts(*pair)
+        cuts = kernel.tiling(*pair)
         call = call_of(torch.empty(1).expand(batch, m, k), torch.empty(1).expand(batch, n, k))
-        for case in cases_of(call, cuts, *pair):
-            assert case in cases_of(case.call, cuts, *pair)
+        for case in shape_classes_of(call, cuts, *pair):
+            assert case in shape_classes_of(case.call, cuts, *pair)
             assert (case.call.k - k) % 2 == 0
 
 
@@ -88,7 +96,7 @@ def test_layouts_are_told_apart() -> None:
 def test_every_kernel_passes_in_every_corner(kernel: ProductKernel, px: int, py: int) -> None:
     """Each order of each operand, with and without gaps, a batch, exponents, a bias, whole tiles and rests."""
     x, y = torch.zeros(6, 125, 300), torch.zeros(6, 133, 300)
-    seen: set[Case] = set()
+    seen: set[ShapeClass] = set()
     for m, n, k, batch in (
         (125, 133, 300, 1),
         (120, 128, 128, 1),
@@ -102,10 +110,10 @@ def test_every_kernel_passes_in_every_corner(kernel: ProductKernel, px: int, py:
                     continue
                 for given_, bias in (((False, False), True), ((True, False), False), ((True, True), False)):
                     call = call_of(left, right, given_, bias)
-                    for case in set(cases_of(call, kernel.cuts(px, py), px, py)) - seen:
+                    for case in set(shape_classes_of(call, kernel.tiling(px, py), px, py)) - seen:
                         integers = case._replace(call=case.call._replace(integers=True))
-                        assert failure_of(kernel, CPU, case) is None
-                        assert failure_of(kernel, CPU, integers) is None
+                        assert failure_of_class(kernel, CPU, case) is None
+                        assert failure_of_class(kernel, CPU, integers) is None
                         seen.add(case)
     assert len(seen) > 50
 
@@ -113,7 +121,7 @@ def test_every_kernel_passes_in_every_corner(kernel: ProductKernel, px: int, py:
 class Planted(Float64):
     """Right but for one bit of one result, in the calls that `when` names."""
 
-    def __init__(self, name: str, when: Callable[[Call], bool]) -> None:
+    def __init__(self, name: str, when: Callable[[ProductCall], bool]) -> None:
         self.name = name
         self._when = when
 
@@ -134,7 +142,7 @@ class Planted(Float64):
 
 
 Operands = Callable[[Tensor], tuple[Tensor, Tensor]]
-PLANTS: dict[str, tuple[Callable[[Call], bool], Operands]] = {
+PLANTS: dict[str, tuple[Callable[[ProductCall], bool], Operands]] = {
     "a rest of columns": (lambda c: c.n > 40 and c.n % 32 > 0, lambda x: (x, x[:75])),
     "odd terms": (lambda c: 200 < c.k < 1000 and c.k % 2 > 0, lambda x: (x[:, :777], x[:, :777])),
     "a single row": (lambda c: c.m == 1 and c.k > 1, lambda x: (x[:1], x)),

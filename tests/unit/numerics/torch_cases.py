@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from protocol.numerics import elementwise as ew
-from protocol.numerics import indexing, rows, sums
+from protocol.numerics import indexing, reductions, rows, sums
 from protocol.numerics.contract import contract, dot
 from protocol.numerics.elementary_torch import (
     cos_f32,
@@ -57,10 +57,10 @@ PLAIN: dict[str, Callable[..., Tensor]] = {
     "mulhi": ew.mulhi,
     "exponent": rows.exponent,
     "dot": dot,
-    "sum": sums.sum_i64,
-    "max": sums.max_f32,
-    "argmax": sums.argmax,
-    "prefix_sum": sums.prefix_sum,
+    "sum": reductions.sum_i64,
+    "max": reductions.max_f32,
+    "argmax": reductions.argmax,
+    "prefix_sum": reductions.prefix_sum,
     "exp": exp_f32,
     "log": log_f32,
     "tanh": tanh_f32,

@@ -2,7 +2,7 @@
 
 Rows are cut into slices in base 128, each in [-64, 64]: two for 13 bits, three for 20. Every slice of one operand meets
 every slice of the other on the tensor cores; products of one weight share an i32 accumulator. The sum is put together
-and rounded, once, in registers.
+and round_scaled, once, in registers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from protocol.numerics.cuda.device.scalar import canonical, exponent_of, factor_of, magnitude, rounded, whole
+from protocol.numerics.cuda.device.scalar import (
+    canonical,
+    exponent_of,
+    factor_of,
+    magnitude,
+    round_scaled,
+    whole,
+)
 
 
 @triton.jit
@@ -173,7 +180,7 @@ def product(
             e_y = exponent_of(e_y)
         bad = (e_x == 32767)[:, None] | (e_y == 32767)[None, :]
         e = tl.where(bad, 0, e_x[:, None] + e_y[None, :] - bits)
-        value = tl.where(bad, float("nan"), rounded(total, e))
+        value = tl.where(bad, float("nan"), round_scaled(total, e))
         if BIAS:
             value = value + tl.load(bias + column, mask=column < n, other=0.0)[None, :]
         tl.store(out + at, canonical(value), mask=there)

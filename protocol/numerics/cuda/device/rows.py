@@ -17,7 +17,7 @@ from protocol.numerics.cuda.device.scalar import (
     factor_of,
     from_bits,
     magnitude,
-    rounded,
+    round_scaled,
     whole,
 )
 
@@ -41,7 +41,7 @@ def _row_places(rows, ROWS: tl.constexpr):
 @triton.jit
 def _sum(total, e):
     """The rounded sum of a row from the sum of its integers, NaN under the sentinel."""
-    return tl.where(e == 32767, float("nan"), rounded(total, tl.where(e == 32767, 0, e) - 30))
+    return tl.where(e == 32767, float("nan"), round_scaled(total, tl.where(e == 32767, 0, e) - 30))
 
 
 @triton.jit
@@ -83,7 +83,7 @@ def _power_sum(x, most, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
         power = list_exp(tl.load(x + at, mask=there, other=MINUS_INFINITY) - most)
         total += _terms(power, 536870912.0, there)  # 2^29
     finite = magnitude(most) < 0x7F800000  # an infinity less itself is NaN
-    return tl.where(finite, rounded(total, tl.where(finite, -29, 0)), float("nan"))
+    return tl.where(finite, round_scaled(total, tl.where(finite, -29, 0)), float("nan"))
 
 
 @triton.jit
@@ -302,7 +302,7 @@ def add_columns(
 
 
 @triton.jit
-def round_columns(largest, totals, out, columns, BLOCK: tl.constexpr):
+def round_scaled_columns(largest, totals, out, columns, BLOCK: tl.constexpr):
     """The rounded sum of every column."""
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     there = column < columns

@@ -197,6 +197,6 @@ def jam(x):
 
 
 @triton.jit
-def rounded(total, e):
+def round_scaled(total, e):
     """f32 round(total * 2^e), one rounding from the exact i64."""
     return (jam(total).to(tl.float64) * power64(e)).to(tl.float32)

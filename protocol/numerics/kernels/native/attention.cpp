@@ -330,8 +330,8 @@ class Attention {
         return true;
     }
 
-    // arithmetic.md section 4: one rounding, through float64 and its sticky bit from 2^53 on.
-    void round(const Sums &to, bool swap, float *out) const {
+    // arithmetic.md section 4: one rounding of every sum.
+    void round_sums(const Sums &to, bool swap, float *out) const {
         for (int64_t j = 0; j < N_; ++j)
             for (int64_t c = 0; c < to.columns; ++c) {
                 const int32_t ex = to.largest[j], ey = to.exponents_of_other[c];
@@ -341,8 +341,7 @@ class Attention {
                     continue;
                 }
                 const int64_t e = ex + ey - to.bits - to.other.bits;
-                const double sum = static_cast<double>(jam(to.sums[j * to.columns + c]));
-                to_here = static_cast<float>(sum * double_power_of_two(e));
+                to_here = round_scaled(to.sums[j * to.columns + c], double_power_of_two(e));
             }
     }
 
@@ -373,8 +372,8 @@ class Attention {
             }
             if (turn == 0) scale(of_values), scale(of_keys);
         }
-        round(of_values, a_.v_turned != 0, a_.grad_v + h * N_ * a_.width);
-        round(of_keys, a_.k_turned != 0, a_.grad_k + h * N_ * a_.inner);
+        round_sums(of_values, a_.v_turned != 0, a_.grad_v + h * N_ * a_.width);
+        round_sums(of_keys, a_.k_turned != 0, a_.grad_k + h * N_ * a_.inner);
         return true;
     }
 };

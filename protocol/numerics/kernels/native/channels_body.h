@@ -31,7 +31,7 @@ template <class At> float channel_sum(const AssayChannels &t, int64_t c, const A
     if (!s.mask) return float_of(0x7fc00000u);
     int64_t sum = 0;
     for (int64_t n = 0; n < t.samples; ++n) sum += sum_of_terms(t.size, s, at((n * t.channels + c) * t.size));
-    return rounded_sum(sum, s);
+    return round_scaled(sum, s.scale);
 }
 
 void channel_statistics(const AssayChannels &t, int64_t first, int64_t end) {

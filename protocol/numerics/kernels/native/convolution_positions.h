@@ -207,7 +207,7 @@ struct Positions {
                     const Run &run = runs[j - first][k];
                     std::fill_n(scales + run.to, run.length, sample_scales[run.n]);
                 }
-                sums.round(set.product, row_scales + number * PANEL_X, scales, reaches_51_bits, rounded);
+                sums.round_scaled(set.product, row_scales + number * PANEL_X, scales, reaches_51_bits, rounded);
                 store(phase, g, i, runs[j - first], counts[j - first], rounded);
             }
         }

@@ -169,7 +169,7 @@ struct Weights {
         alignas(64) float rounded[TILE];
         for (int64_t i = first; i < end; ++i) {
             const Sums tile{sums + (i - first) * TILE, narrow, runs[static_cast<size_t>(i - first)]};
-            tile.round(set.product, row_scales + (g * panels_m + i) * PANEL_X, scales, reaches_51_bits, rounded);
+            tile.round_scaled(set.product, row_scales + (g * panels_m + i) * PANEL_X, scales, reaches_51_bits, rounded);
             for (int64_t row = i * PANEL_X; row < std::min((i + 1) * PANEL_X, p.outputs); ++row)
                 for (int c = 0; c < count; ++c)
                     p.out[(g * p.outputs + row) * n + at[c]] = rounded[(row - i * PANEL_X) * PANEL_Y + c];

@@ -121,7 +121,7 @@ ASSAY_EXPORT void assay_sum_columns(int32_t variant, const float *g, const float
     const assay::LayerNorm t = {g, x, mean, rstd, nullptr, nullptr, y, nullptr, nullptr, columns, 0.0f};
     const assay::Mode mode;
     const assay::ColumnSums found(SETS[variant].fused, t, rows, threads, true);
-    SETS[variant].fused.round_columns(found.sums.data(), found.scales.data(), y, columns);
+    SETS[variant].fused.round_scaled_columns(found.sums.data(), found.scales.data(), y, columns);
 }
 
 ASSAY_EXPORT void assay_adamw(int32_t variant, const assay::Adam *a, int64_t count, int32_t threads) {
@@ -161,7 +161,7 @@ ASSAY_EXPORT void assay_scatter_sum(int32_t variant, const float *g, const int32
             first[index[i]] = i;
         }
     std::vector<float> nothing(columns);
-    fused.round_columns(found.sums.data(), found.scales.data(), nothing.data(), columns);
+    fused.round_scaled_columns(found.sums.data(), found.scales.data(), nothing.data(), columns);
     divide(rows, SHARE / columns, threads, [&](int64_t row, int64_t end) {
         std::vector<int64_t> sums(columns);
         for (; row < end; ++row) {
@@ -173,7 +173,7 @@ ASSAY_EXPORT void assay_scatter_sum(int32_t variant, const float *g, const int32
             std::fill(sums.begin(), sums.end(), 0);
             for (int64_t i = first[row]; i >= 0; i = next[i])
                 fused.sums_of_columns(t, i, i + 1, found.factors.data(), sums.data());
-            fused.round_columns(sums.data(), found.scales.data(), out, columns);
+            fused.round_scaled_columns(sums.data(), found.scales.data(), out, columns);
         }
     });
 }

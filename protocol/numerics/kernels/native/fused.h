@@ -56,7 +56,7 @@ struct Fused {
     // under these factors, both added to what is there; what becomes of sums; of magnitudes, factors and scales.
     void (*largest_of_columns)(const LayerNorm &, int64_t first, int64_t end, int32_t *largest);
     void (*sums_of_columns)(const LayerNorm &, int64_t first, int64_t end, const float *factors, int64_t *sums);
-    void (*round_columns)(const int64_t *sums, const double *scales, float *out, int64_t columns);
+    void (*round_scaled_columns)(const int64_t *sums, const double *scales, float *out, int64_t columns);
     void (*scale_columns)(const int32_t *largest, float *factors, double *scales, int64_t columns);
     void (*sgd)(const Sgd &, int64_t first, int64_t end);
     void (*adamw)(const Adam &, int64_t first, int64_t end);

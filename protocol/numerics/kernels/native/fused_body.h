@@ -63,10 +63,6 @@ template <int WHICH = 0> void map_any(int32_t which, const float *g, const float
 
 inline int32_t fixed30(float x, const RowScale &s) { return static_cast<int32_t>(op_rint(x * s.factor)); }
 
-inline float rounded_sum(int64_t sum, const RowScale &s) {
-    return canonical(static_cast<float>(static_cast<double>(jam(sum)) * s.scale));
-}
-
 inline RowScale scale_of(const float *x, int64_t n) {
     int32_t largest = 0;
     for (int64_t i = 0; i < n; ++i) largest = magnitude(x[i]) > largest ? magnitude(x[i]) : largest;
@@ -78,7 +74,7 @@ float sum_of(const float *x, int64_t n) {
     if (!s.mask) return float_of(0x7fc00000u);
     int64_t sum = 0;
     for (int64_t i = 0; i < n; ++i) sum += fixed30(x[i], s);
-    return rounded_sum(sum, s);
+    return round_scaled(sum, s.scale);
 }
 
 void sum_rows(const float *x, float *out, int64_t rows, int64_t columns) {
@@ -143,7 +139,7 @@ void log_softmax(const float *x, float *y, int64_t rows, int64_t columns) {
             for (int64_t i = 0; i < n; ++i) powers[i] = list_exp(from[start + i] - largest);
             for (int64_t i = 0; i < n; ++i) sum += fixed30(powers[i], s);
         }
-        const float whole = canonical(list_log(rounded_sum(sum, s)));
+        const float whole = canonical(list_log(round_scaled(sum, s.scale)));
         for (int64_t i = 0; i < columns; ++i) to[i] = canonical((from[i] - largest) - whole);
     }
 }
@@ -250,9 +246,9 @@ void sums_of_columns(const LayerNorm &t, int64_t first, int64_t end, const float
     });
 }
 
-void round_columns(const int64_t *sums, const double *scales, float *out, int64_t columns) {
+void round_scaled_columns(const int64_t *sums, const double *scales, float *out, int64_t columns) {
     for (int64_t i = 0; i < columns; ++i)
-        out[i] = canonical(static_cast<float>(static_cast<double>(jam(sums[i])) * scales[i]));
+        out[i] = round_scaled(sums[i], scales[i]);
 }
 
 void scale_columns(const int32_t *largest, float *factors, double *scales, int64_t columns) {
@@ -366,7 +362,7 @@ void canonical_all(float *x, int64_t count) {
 extern const Fused ASSAY_FUSED(ASSAY_VARIANT);
 const Fused ASSAY_FUSED(ASSAY_VARIANT) = {
     map_any<>,          softmax,         softmax_grad,  sum_rows,      layer_norm, layer_norm_grad, log_softmax,
-    log_softmax_grad,   largest_of_columns, sums_of_columns, round_columns, scale_columns, sgd, adamw,
+    log_softmax_grad,   largest_of_columns, sums_of_columns, round_scaled_columns, scale_columns, sgd, adamw,
     pair_any<>,         select_any,      canonical_all,      change_row,      drop_row,      largest_columns, largest_of_row, integers};
 
 }  // namespace assay

@@ -111,8 +111,8 @@ class Pairs {
                 std::memcpy(static_cast<int64_t *>(p_.out) + to.at + r * N, sums.wide + r * PANEL_Y, 8 * to.columns);
             return;
         }
-        sums.round(variant_, x_.scales + to.m, y_.scales + to.n, p_.bias ? p_.bias + to.n : nullptr, reaches_51_bits(p_),
-                   to.rows, to.columns, static_cast<float *>(p_.out) + to.at, N);
+        sums.round_scaled(variant_, x_.scales + to.m, y_.scales + to.n, p_.bias ? p_.bias + to.n : nullptr,
+                          reaches_51_bits(p_), to.rows, to.columns, static_cast<float *>(p_.out) + to.at, N);
     }
 };
 

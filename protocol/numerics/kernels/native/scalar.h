@@ -36,7 +36,8 @@ inline int32_t exponent_of(int32_t largest) {
     return top - 126 < LEAST ? LEAST : top - 126;
 }
 
-// arithmetic.md section 8: from 2^53 on the low 11 bits give way to one sticky bit, which float64 holds exactly.
+// An i64 that float64 holds exactly and that rounds to the same f32 under every power of two: arithmetic.md section 8.
+// From 2^53 on the low 11 bits are replaced by one sticky bit.
 inline int64_t jam(int64_t v) {
     if (v < (int64_t(1) << 53) && v > -(int64_t(1) << 53)) return v;
     return (v & ~int64_t(0x7ff)) | (int64_t((v & 0x7ff) != 0) << 10);
@@ -46,6 +47,11 @@ inline int64_t jam(int64_t v) {
 inline double double_power_of_two(int64_t k) { return double_of(static_cast<uint64_t>(k + 1023) << 52); }
 
 inline float canonical(float x) { return x == x ? x : float_of(0x7fc00000u); }
+
+// `round_scaled` of arithmetic.md section 8: the f32 nearest to sum * scale; `scale` is a power of two or NaN.
+inline float round_scaled(int64_t sum, double scale) {
+    return canonical(static_cast<float>(static_cast<double>(jam(sum)) * scale));
+}
 
 inline float op_add(float x, float y) { return x + y; }
 inline float op_sub(float x, float y) { return x - y; }

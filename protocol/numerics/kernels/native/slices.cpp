@@ -73,8 +73,8 @@ class Slicing {
             return;
         }
         static_assert(SLICE_Y == assay::PANEL_Y, "sums are rounded as those of pairs are, by rows of PANEL_Y");
-        variant_.round_i64(sums, x_.scales + to.m, y_.scales + to.n, p_.bias ? p_.bias + to.n : nullptr,
-                           reaches_51_bits(p_), to.rows, to.columns, static_cast<float *>(p_.out) + to.at, N);
+        variant_.round_scaled_i64(sums, x_.scales + to.m, y_.scales + to.n, p_.bias ? p_.bias + to.n : nullptr,
+                                  reaches_51_bits(p_), to.rows, to.columns, static_cast<float *>(p_.out) + to.at, N);
     }
 };
 

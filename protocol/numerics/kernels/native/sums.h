@@ -64,17 +64,17 @@ struct Sums {
         nothing();
     }
 
-    // Rounds into `rows` rows of `columns` f32 that lie `stride` apart.
-    void round(const Variant &v, const double *sx, const double *sy, const float *bias, bool reaches_51_bits, int rows,
-               int columns, float *out, int64_t stride) const {
-        if (runs < 0) return v.round_i32(narrow, sx, sy, bias, rows, columns, out, stride);
+    // `round_scaled` of every sum into `rows` rows of `columns` f32 that lie `stride` apart.
+    void round_scaled(const Variant &v, const double *sx, const double *sy, const float *bias, bool reaches_51_bits,
+                      int rows, int columns, float *out, int64_t stride) const {
+        if (runs < 0) return v.round_scaled_i32(narrow, sx, sy, bias, rows, columns, out, stride);
         nothing();
-        v.round_i64(wide, sx, sy, bias, reaches_51_bits, rows, columns, out, stride);
+        v.round_scaled_i64(wide, sx, sy, bias, reaches_51_bits, rows, columns, out, stride);
     }
 
-    // Rounds all of it into [PANEL_X][PANEL_Y] f32.
-    void round(const Variant &v, const double *sx, const double *sy, bool reaches_51_bits, float *out) const {
-        round(v, sx, sy, nullptr, reaches_51_bits, PANEL_X, PANEL_Y, out, PANEL_Y);
+    // `round_scaled` of all of it into [PANEL_X][PANEL_Y] f32.
+    void round_scaled(const Variant &v, const double *sx, const double *sy, bool reaches_51_bits, float *out) const {
+        round_scaled(v, sx, sy, nullptr, reaches_51_bits, PANEL_X, PANEL_Y, out, PANEL_Y);
     }
 
   private:

@@ -42,11 +42,11 @@ struct Variant {
     void (*tile)(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c);
     // sums = (first ? 0 : sums) + weight * c
     void (*accumulate)(const int32_t *c, int64_t weight, bool first, int64_t *sums);
-    // Rows of results from exact integers; `wide` says that they may reach 2^51.
-    void (*round_i32)(const int32_t *c, const double *sx, const double *sy, const float *bias, int rows, int columns,
-                      float *out, int64_t stride);
-    void (*round_i64)(const int64_t *sums, const double *sx, const double *sy, const float *bias, bool wide, int rows,
-                      int columns, float *out, int64_t stride);
+    // `round_scaled` of rows of exact integers, plus a bias if any; `wide` says that they may reach 2^51.
+    void (*round_scaled_i32)(const int32_t *c, const double *sx, const double *sy, const float *bias, int rows,
+                             int columns, float *out, int64_t stride);
+    void (*round_scaled_i64)(const int64_t *sums, const double *sx, const double *sy, const float *bias, bool wide,
+                             int rows, int columns, float *out, int64_t stride);
 };
 
 extern const Variant AVX512VNNI, AVX2, BASELINE, PORTABLE;

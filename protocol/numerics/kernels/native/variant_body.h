@@ -192,8 +192,8 @@ inline void finish(const double *row, const double *sy, const float *bias, int c
         std::memcpy(out, rounded, sizeof(float) * columns);
 }
 
-void round_i32(const int32_t *c, const double *sx, const double *sy, const float *bias, int rows, int columns,
-               float *out, int64_t stride) {
+void round_scaled_i32(const int32_t *c, const double *sx, const double *sy, const float *bias, int rows, int columns,
+                      float *out, int64_t stride) {
     for (int m = 0; m < rows; ++m) {
         double row[PANEL_Y];
         for (int n = 0; n < PANEL_Y; ++n) row[n] = static_cast<double>(c[m * PANEL_Y + n]) * sx[m];
@@ -201,8 +201,8 @@ void round_i32(const int32_t *c, const double *sx, const double *sy, const float
     }
 }
 
-void round_i64(const int64_t *sums, const double *sx, const double *sy, const float *bias, bool wide, int rows,
-               int columns, float *out, int64_t stride) {
+void round_scaled_i64(const int64_t *sums, const double *sx, const double *sy, const float *bias, bool wide, int rows,
+                      int columns, float *out, int64_t stride) {
     for (int m = 0; m < rows; ++m) {
         double row[PANEL_Y];
         const int64_t *v = sums + m * PANEL_Y;
@@ -219,6 +219,6 @@ void round_i64(const int64_t *sums, const double *sx, const double *sy, const fl
 
 extern const Variant ASSAY_VARIANT;
 const Variant ASSAY_VARIANT = {ASSAY_NAME,      supported,  pack<PANEL_X>, pack<PANEL_Y>, multiply_tile,
-                               accumulate, round_i32,  round_i64};
+                               accumulate, round_scaled_i32, round_scaled_i64};
 
 }  // namespace assay

@@ -1,0 +1,57 @@
+"""Build what setup.py compiles, beside its sources, without installing: `python -m benchmarks.cuda.native`.
+
+Needs setuptools, which torch declares, and a C++ compiler. Where a library is missing afterwards, float64 products and
+hashlib serve, with the same bits.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+from benchmarks.cuda.cells import cell, write
+
+ROOT = Path(__file__).parents[2]
+LIBRARIES = ("protocol/numerics/kernels/_native", "protocol/commitments/_native")
+
+
+def main() -> None:
+    """Build both libraries unless they are there; a cell for each."""
+    before = {library: is_there(library) for library in LIBRARIES}
+    said = "" if all(before.values()) else build()
+    for library, there in before.items():
+        write(library, cell(partial(_found, library, there, said)))
+
+
+def is_there(library: str, root: Path = ROOT) -> bool:
+    """Whether a library for this Python lies beside its sources."""
+    return any(Path(root, library + suffix).is_file() for suffix in EXTENSION_SUFFIXES)
+
+
+def build(root: Path = ROOT) -> str:
+    """Compile and link in the checkout `root`; what was said."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "setup.py", "build_ext", "--inplace", "--build-temp", folder],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    return done.stdout + done.stderr
+
+
+def _found(library: str, before: bool, said: str) -> str:
+    if before:
+        return "was there"
+    if is_there(library):
+        return "built"
+    raise RuntimeError(f"not built: {said[-1500:]}")
+
+
+if __name__ == "__main__":
+    main()

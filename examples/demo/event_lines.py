@@ -1,0 +1,154 @@
+"""One plain line for each thing that happens on the chain, by the letter of its story.
+
+A pure function of acts and names; whoever calls it prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from examples.demo.ledger import Act, Ledger
+from examples.demo.names import WORD, Names, number, position
+from examples.demo.report import tokens
+from protocol.chain.receipts import Event
+from protocol.dispute.view import TreeKind, Verdict
+
+ENDINGS = {
+    Verdict.SOLVER_FALSE: "the solver's number is false",
+    Verdict.SOLVER_SILENT: "the solver owed an answer and gave none",
+    Verdict.CHALLENGER_SILENT: "the challenger found nothing to judge in time and loses its bond",
+    Verdict.MOOT: "the task was decided in another game",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """What happened to a task. `time` is the block's, in seconds since 1970."""
+
+    time: int
+    task: int
+    text: str
+
+
+class EventLines:
+    """Turns acts into lines. `names` are those of each task's program, `who` names accounts."""
+
+    def __init__(self, ledger: Ledger, names: Mapping[int, Names], who: Mapping[str, str]) -> None:
+        self._ledger = ledger
+        self._all_names = names
+        self._who = {address.lower(): name for address, name in who.items()}
+        self._texts: dict[str, Callable[[Act, Event], str]] = {
+            "BidPlaced": lambda _a, e: f"{self._name(e, 'bidder')} bids {tokens(e.arguments['price'])}",
+            "Assigned": lambda _a, e: f"assigned to {self._name(e, 'solver')}, whose stake is locked",
+            "Progressed": lambda _a, e: f"{e.arguments['size'] - 1} checkpoints committed",
+            "Submitted": lambda _a, e: f"submitted, result {e.arguments['result'].hex()[:16]}…",
+            "Drawn": self._drawn,
+            "Attested": self._attested,
+            "Challenged": lambda _a, e: f"{self._name(e, 'challenger')} challenges",
+            "SegmentSelected": lambda _a, e: f"  the first wrong segment is {e.arguments['segment']}",
+            "StepsPosted": lambda a, _e: f"  the solver posts its step tree{_cost(a)}",
+            "StepSelected": lambda a, e: f"  step {e.arguments['step']}{_cost(a)}",
+            "TracePosted": lambda a, _e: f"  the solver posts its trace{_cost(a)}",
+            "CallSelected": self._called,
+            "Demanded": self._demanded,
+            "NodeRevealed": lambda a, e: f"  revealed: {len(e.arguments['descendants'])} hashes{_cost(a)}",
+            "LeafRevealed": lambda a, e: f"  revealed: {len(e.arguments['data'])} bytes{_cost(a)}",
+            "ElementSelected": self._selected,
+            "Split": lambda a, e: f"  the solver states {len(e.arguments['words'])} block results{_cost(a)}",
+            "Judged": self._judged,
+            "EdgeJudged": self._edge_judged,
+            "Ended": lambda _a, e: f"game over: {ENDINGS[Verdict(e.arguments['verdict'])]}",
+            "Slashed": lambda _a, e: (
+                f"SLASHED: stake {tokens(e.arguments['stake'])}, the challenger earns "
+                f"{tokens(e.arguments['reward'])}"
+            ),
+            "Settled": lambda _a, e: f"SETTLED: the solver is paid {tokens(e.arguments['paid'])}",
+            "Refunded": lambda _a, e: (
+                f"REFUNDED: {tokens(e.arguments['refund'])} to the submitter, penalty "
+                f"{tokens(e.arguments['penalty'])}"
+            ),
+            "Voided": lambda _a, e: (
+                f"VOID: {tokens(e.arguments['refund'])} to the submitter, penalty "
+                f"{tokens(e.arguments['penalty'])}"
+            ),
+        }
+
+    def lines(self, act: Act) -> Iterator[Line]:
+        """What an act means, event by event."""
+        for event in act.events:
+            task = self._task(event)
+            if task is not None and event.name in self._texts:
+                yield Line(act.time, task, self._texts[event.name](act, event))
+
+    def _task(self, event: Event) -> int | None:
+        if "task" in event.arguments:
+            return int(event.arguments["task"])
+        if "game" not in event.arguments:
+            return None
+        opened = self._ledger.events("Challenged", game=event.arguments["game"])
+        return int(opened[0].arguments["task"]) if opened else None
+
+    def _names(self, event: Event) -> Names:
+        """Names for the task of a game's event."""
+        task = self._task(event)
+        assert task is not None, "a game that goes somewhere has been opened"
+        return self._all_names[task]
+
+    def _name(self, event: Event, argument: str) -> str:
+        address = str(event.arguments[argument])
+        return self._who.get(address.lower(), address)
+
+    def _calls(self, event: Event) -> tuple[int, ...]:
+        return self._ledger.calls(event.arguments["game"])
+
+    def _drawn(self, act: Act, _event: Event) -> str:
+        duties = [event for event in act.events if event.name == "DutyDrawn"]
+        segments = sorted(event.arguments["segment"] for event in duties)
+        names = sorted({self._name(event, "verifier") for event in duties})
+        return f"{', '.join(names)} is drawn to replay segments {', '.join(map(str, segments))}"
+
+    def _attested(self, _act: Act, event: Event) -> str:
+        duty = self._ledger.events("DutyDrawn", task=event.arguments["task"], duty=event.arguments["duty"])[0]
+        return f"segment {duty.arguments['segment']} replayed: equal, attested"
+
+    def _called(self, act: Act, event: Event) -> str:
+        n, calls = event.arguments["n"], self._calls(event)
+        return (
+            f"  instruction {n}: into {self._names(event).path(calls[: calls.index(n) + 1])[-1]}{_cost(act)}"
+        )
+
+    def _demanded(self, act: Act, event: Event) -> str:
+        kind = TreeKind(event.arguments["tree"]).name.lower()
+        nodes = ", ".join(f"{lo} to {lo + size - 1}" for lo, size, _hash in event.arguments["nodes"])
+        return f"  demanded on-chain: {kind} tree, leaves {nodes}{_cost(act)}"
+
+    def _selected(self, act: Act, event: Event) -> str:
+        n, element = event.arguments["n"], event.arguments["element"]
+        instruction = self._names(event).instruction(self._calls(event), n)
+        where = position(instruction.result, element)
+        return f"  instruction {n}, {instruction.op.label}, element {where}: state its blocks{_cost(act)}"
+
+    def _judged(self, act: Act, event: Event) -> str:
+        n, element, claimed, computed = (event.arguments[k] for k in ("n", "element", "claimed", "computed"))
+        instruction = self._names(event).instruction(self._calls(event), n)
+        type_ = WORD if act.function == "judgeBlock" else instruction.result
+        where = position(instruction.result, element)
+        path = " > ".join(self._names(event).path(self._calls(event)))
+        return (
+            f"JUDGED: {path}, instruction {n} ({instruction.op.label}), "
+            f"element {where}: claimed {number(type_, claimed)}, the EVM computes {number(type_, computed)}{_cost(act)}"
+        )
+
+    def _edge_judged(self, act: Act, event: Event) -> str:
+        n, claimed, due = (event.arguments[k] for k in ("n", "claimed", "due"))
+        calls = self._calls(event)
+        label = self._names(event).instruction(calls, n).op.label
+        return (
+            f"JUDGED: {' > '.join(self._names(event).path(calls))}, instruction {n} ({label}): claimed root "
+            f"{claimed.hex()[:16]}…, the trace gives {due.hex()[:16]}…{_cost(act)}"
+        )
+
+
+def _cost(act: Act) -> str:
+    return f" · {act.gas:,} gas"

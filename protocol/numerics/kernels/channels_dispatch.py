@@ -1,0 +1,34 @@
+"""Which functions of channels a process uses: on the terms of `fused_dispatch`, and if they pass their own self-test.
+
+Where `channels_for` gives None, callers run the same operations by torch.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+from torch import Tensor
+
+from protocol.numerics.kernels.channels import Channels
+from protocol.numerics.kernels.channels_self_test import DIGESTS, digests_of
+from protocol.numerics.kernels.fused_dispatch import fused_for
+
+_log = logging.getLogger("assay.numerics")
+
+
+def channels_for(x: Tensor) -> Channels | None:
+    """The functions to use for `x`, or None: not f32 on the CPU, not built, not allowed, or not passed."""
+    if x.device.type != "cpu":
+        return None
+    fused = fused_for(x)
+    return None if fused is None else _usable(fused.name.removeprefix("fused-"))
+
+
+@cache
+def _usable(variant: str) -> Channels | None:
+    channels = Channels(variant)
+    wrong = [name for name, made in digests_of(channels).items() if made != DIGESTS[name]]
+    if wrong:
+        _log.warning("%s is not used: wrong bits in %s", channels.name, ", ".join(wrong))
+    return None if wrong else channels

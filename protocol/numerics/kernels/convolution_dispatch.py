@@ -1,0 +1,87 @@
+"""Which convolutions a process uses: those of an instruction set that products may take and that has passed.
+
+An instruction set is used for convolutions if products may take it (`dispatch`), from the one that they take on, and if
+it has passed the self-test of the call's shape class (`convolution_shape_classes`, `convolution_self_test`). After one
+wrong bit its convolutions are used for nothing in this process any more: a warning says so once, and the next
+instruction set computes. Where `convolution_for` gives None, callers write the windows out and multiply.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from functools import cache, lru_cache
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.kernels.compiled import Compiled
+from protocol.numerics.kernels.convolution import Convolution
+from protocol.numerics.kernels.convolution_self_test import failure_of_class
+from protocol.numerics.kernels.convolution_shape_classes import ConvolutionCall, shape_classes_of
+from protocol.numerics.kernels.dispatch import KERNELS, VARIABLE, allowed, first_usable, is_usable
+
+_log = logging.getLogger("assay.numerics")
+
+CPU = torch.device("cpu")
+
+
+def convolution_for(x: Tensor, call: ConvolutionCall) -> Convolution | None:
+    """The convolutions to use for `call` on tensors like `x`: None if not f32 on the CPU, not built, not allowed, or if
+    none has passed. Raises `NoKernel` where no product may be used either."""
+    if x.device.type != "cpu" or x.dtype != torch.float32:
+        return None
+    return _chosen(os.environ.get(VARIABLE), call)
+
+
+@lru_cache(maxsize=4096)
+def _chosen(wanted: str | None, call: ConvolutionCall) -> Convolution | None:
+    kernels = allowed(wanted)
+    first = kernels.index(first_usable(kernels, CPU, 20, 13))
+    for kernel in kernels[first:]:
+        if not kernel.available(CPU):
+            continue
+        if not isinstance(kernel, Compiled):
+            return None  # whose products are the faster ones, by the order asked for
+        convolution = _of(kernel.others)
+        if is_usable(_pairs(kernel), CPU, 20, 13) and passes(convolution, call):
+            return convolution
+    return None
+
+
+def _pairs(kernel: Compiled) -> Compiled:
+    """The products with which its convolutions are made: those of pairs, whatever others its instruction set has."""
+    return next(k for k in KERNELS if isinstance(k, Compiled) and k.variant == kernel.others)
+
+
+@cache
+def _of(variant: str) -> Convolution:
+    return Convolution(variant)
+
+
+_failed: set[str] = set()
+"""Names of those that gave a wrong bit."""
+
+
+def passes(convolution: Convolution, call: ConvolutionCall) -> bool:
+    """Whether it has given no wrong bit so far, the shape classes of this call included."""
+    return convolution.name not in _failed and all(
+        _tested(convolution, call) for call in shape_classes_of(call)
+    )
+
+
+@cache
+def _tested(convolution: Convolution, call: ConvolutionCall) -> bool:
+    """Whether the self-test of a shape class passes. Runs once in a process; logs a failure."""
+    try:
+        wrong = failure_of_class(convolution, call)
+    except (RuntimeError, MemoryError) as error:
+        _log.warning(
+            "%s is not used for this kind of convolution: it does not run (%s)", convolution.name, error
+        )
+        return False
+    if wrong is not None:
+        _failed.add(convolution.name)
+        _chosen.cache_clear()
+        _log.warning("%s is not used: %s", convolution.name, wrong)
+    return wrong is None

@@ -1,0 +1,52 @@
+"""Bundles that a party keeps in a folder of its own: fetched once, verified each time, fetched again when damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from protocol.commitments import BlobStore
+from protocol.commitments.atomic import write_atomically
+from protocol.tasks.bundles.bundle import Bundle
+from protocol.tasks.bundles.errors import BundleError
+from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
+from protocol.tasks.bundles.limits import Limits
+from protocol.tasks.bundles.terms import require_terms
+from protocol.tasks.bundles.write import BLOBS, MANIFEST
+from protocol.tasks.task import Terms
+
+
+def cached_bundle(bundles: Path, terms: Terms, limits: Limits, others: Sequence[str] = ()) -> Bundle:
+    """The bundle of these terms, from its folder below `bundles`, else from its address in the terms or from `others`.
+
+    `limits.seconds` is for each address. Raises BundleError: that of the first address where all failed.
+    """
+    folder = bundles / terms.bundle_hash.hex()
+    bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)
+    require_terms(bundle, terms)
+    return bundle
+
+
+def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
+    manifest = folder / MANIFEST
+    if manifest.is_file() and sha256(manifest.read_bytes()).digest() == terms.bundle_hash:
+        with suppress(BundleError):  # damaged since: fetched again
+            return load_bundle(folder, limits=limits)
+    return None
+
+
+def _fetched(folder: Path, terms: Terms, limits: Limits, others: Sequence[str]) -> Bundle:
+    store = BlobStore(folder / BLOBS)
+    failures = []
+    for address in (terms.bundle, *others):
+        try:
+            bundle = fetch_bundle(address, terms.bundle_hash, store, limits)
+        except BundleError as error:
+            failures.append(error)
+            continue
+        # The manifest's own bytes, for its hash is the bundle's name; written last, so that what is named is complete.
+        write_atomically(folder / MANIFEST, store.get(terms.bundle_hash.hex()))
+        return bundle
+    raise failures[0]

@@ -1,0 +1,105 @@
+"""Replays of markets that nobody chose: amounts, sizes and people by a seed, amounts of nothing and at their bounds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from sim.agents.bystanders import Bystander, Griefer
+from sim.agents.population import Population, population
+from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver
+from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
+from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
+from sim.parameters import MarketParameters
+from sim.replay.scenarios import Bluffing, Scenario
+from sim.units import TOKEN
+from tests.chain.conftest import Replayed
+
+pytestmark = pytest.mark.chain
+
+
+def people(luck: random.Random) -> Population:
+    """Two to four solvers, one to four verifiers with one to three slots, and what else there is."""
+    solvers = [Solver(), Bluffing(), Crashing(rate=0.4), Lazy(share=0.7), Noisy(rate=0.5), Skipper()]
+    verifiers = [Verifier(), Absent(), Accusing(rate=0.4), Colluding(), Copying(), Mixing(0.5), Trusting()]
+    submitters = [Submitter(), Submitter(), Shill(0.3, 1.0), Vanishing(rate=0.3), Challenging(games=2)]
+    bystanders = [Bystander(chance=0.5), Griefer(chance=0.4, games=2)]
+    return population(
+        [(each, 1) for each in luck.sample(solvers, luck.randint(2, 4))],
+        [(Verifier(), luck.randint(0, 1))]
+        + [(each, 1, luck.randint(1, 3)) for each in luck.sample(verifiers, luck.randint(1, 3))],
+        [(each, 1) for each in luck.sample(bystanders, luck.randint(0, 2))],
+        luck.choice(submitters),
+    )
+
+
+def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
+    """Amounts of nothing, of one unit, of many tokens; stakes as low as the contracts take them."""
+
+    def some(*more: int) -> int:
+        return luck.choice([0, 1, luck.randint(2, 99), luck.randint(1, 300) * TOKEN, *more])
+
+    segments, verifiers = luck.randint(1, 4), luck.randint(1, 3)
+    reward, budget = some(), luck.choice([100 * TOKEN, 150 * TOKEN])
+    # Rewards end in more digits than stakes: one unit above the contracts' bound.
+    stake = luck.choice([-(-4 * reward // 3) + 2, 1000 * TOKEN + reward * 2])
+    return MarketParameters(
+        budget=budget,
+        stake=stake,
+        restitution=luck.choice([0, 1, budget]),
+        audit_fee=some(),
+        delay_penalty=luck.choice([0, 1, stake]),
+        draw_fee=some(),
+        stake_unit=some(),
+        challenge_bond=some(),
+        reward_cap=reward,
+        segments=segments,
+        verifiers=verifiers,
+        segments_per_verifier=luck.randint(1, segments),
+        matches=luck.randint(1, min(verifiers, everybody.verifier_count)),
+        training_cost=luck.choice([1, 60 * TOKEN]),
+        markup=1.0,
+        silence_rate=luck.choice([0.0, 0.3]),
+        crash_rate=luck.choice([0.0, 0.2]),
+        draw_missed=luck.choice([0.0, 0.0, 0.5]),
+        max_misses=2,
+        solver_count=everybody.solver_count,
+        verifier_count=everybody.verifier_count,
+    )
+
+
+def anything(seed: int, tasks: int = 4) -> Scenario:
+    """A market by its seed."""
+    luck = random.Random(seed)
+    everybody = people(luck)
+    return Scenario(
+        f"anything {seed}",
+        "a market by a seed",
+        everybody,
+        parameters(luck, everybody),
+        None,
+        tasks=tasks,
+        seed=seed,
+        missed_draws=luck.choice([0, 0, 1, 2]),
+    )
+
+
+def check(replayed: Replayed, market: Scenario) -> None:
+    """Everything agrees until the last withdrawal."""
+    ended = replayed(market, lambda _event: None)
+    assert len(ended.outcomes) == market.tasks
+    assert not ended.differing
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_market(replayed: Replayed, seed: int) -> None:
+    check(replayed, anything(seed, tasks=2))
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("start", range(100, 160, 10))
+def test_many_markets(replayed: Replayed, start: int) -> None:
+    for seed in range(start, start + 10):
+        check(replayed, anything(seed))
