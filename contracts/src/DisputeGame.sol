@@ -18,7 +18,7 @@ import {InstructionOpening, Leaf} from "./types/Openings.sol";
 
 /// @title The game from a segment down to one element: dispute.md section 6.
 /// @notice Opening a game, the way down (segment, step, call), and its end by time. Claims, demands, splits and
-/// judgments are rooms of their own under `dispute/`.
+/// judgments have a file each under `dispute/`.
 contract DisputeGame is Claims, Demands, Splits, Judgments {
     /// @notice Segment of a commitment made before the segment is known.
     SegmentIndex private constant SEGMENT_UNKNOWN = SegmentIndex.wrap(type(uint32).max);

@@ -263,8 +263,7 @@ contract TaskMarket is ITaskMarket, Pausable {
     function fixDrawBlock(TaskId task) external only(address(board)) returns (uint64 drawBlock) {
         Task storage entry = _at(task, Status.Submitted);
         _restartWindow(task, entry);
-        drawBlock = _nextDrawBlock();
-        entry.drawBlock = drawBlock;
+        entry.drawBlock = drawBlock = _nextDrawBlock();
         emit DrawBlockFixed(task, drawBlock);
     }
 
@@ -290,8 +289,7 @@ contract TaskMarket is ITaskMarket, Pausable {
 
     /// @inheritdoc ITaskMarket
     function solverOf(TaskId task) external view returns (address) {
-        Task storage entry = _tasks[task];
-        return entry.status == Status.Bidding ? address(0) : entry.bidder;
+        return _tasks[task].status == Status.Bidding ? address(0) : _tasks[task].bidder;
     }
 
     /// @inheritdoc ITaskMarket
@@ -344,9 +342,8 @@ contract TaskMarket is ITaskMarket, Pausable {
     }
 
     function _requireWindowOver(Task storage entry) private view {
-        if (block.timestamp <= entry.challengeUntil) {
-            revert Errors.TooEarly(entry.challengeUntil, block.timestamp);
-        }
+        uint64 until = entry.challengeUntil;
+        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
     }
 
     function _requireNoGames(TaskId task, Task storage entry) private view {

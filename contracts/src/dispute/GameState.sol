@@ -42,7 +42,7 @@ abstract contract GameState is IDisputeGame {
         /// Seconds that the challenger's moves took so far.
         uint32 spent;
         // ---- slots 2 to 5
-        /// The segment tree of a game that was opened blind, else 0.
+        /// Root of the segment tree of a game that was opened blind, else 0.
         bytes32 segmentRoot;
         /// Key of the frame's claim; 0 until a step is selected.
         bytes32 claim;
@@ -50,6 +50,7 @@ abstract contract GameState is IDisputeGame {
         bytes32 selection;
     }
 
+    /// @notice What a claim is the root of.
     enum Kind {
         None,
         Steps,
@@ -111,6 +112,7 @@ abstract contract GameState is IDisputeGame {
     /// for trees of the greatest size: so a bond holds a payout for 32 clocks of its own time, and what the solver takes.
     uint64 internal constant CHALLENGER_CLOCKS = 32;
 
+    /// @notice The segment of a game that was opened blind and has selected none yet.
     SegmentIndex internal constant NO_SEGMENT = SegmentIndex.wrap(0);
 
     /// @notice Where the calldata of a move begins that EVIDENCE gets: behind the selector, the game and the head.

@@ -7,6 +7,7 @@ import {SegmentIndex, TaskId} from "../types/Ids.sol";
 interface IAuditBoard {
     /// @notice One drawn duty: this verifier is to replay this segment.
     struct Duty {
+        // ---- slot 0, 56 bits are free
         address verifier;
         SegmentIndex segment;
         bool attested;

@@ -217,5 +217,6 @@ abstract contract Play is Deployed {
         assertEq(uint256(g.verdict), uint256(verdict), "verdict");
         assertEq(uint256(g.phase), uint256(IDisputeGame.Phase.Closed), "phase");
         assertEq(g.bond, 0, "bond");
+        assertEq(g.deadline, 0, "nobody has the turn");
     }
 }

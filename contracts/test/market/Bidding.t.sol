@@ -262,6 +262,18 @@ contract BiddingTest is Deployment {
         assertEq(entry.trainUntil, entry.bidsUntil + _terms().trainingPeriod);
     }
 
+    /// @dev The best bidder is not the solver before it is assigned.
+    function test_solverOf_whileBidding_isNobody_succeeds() public {
+        TaskId task = _post();
+        vm.prank(solver);
+        market.bid(task, 70 * UNIT);
+        assertEq(market.taskOf(task).bidder, solver);
+        assertEq(market.solverOf(task), address(0));
+        vm.warp(market.taskOf(task).bidsUntil + 1);
+        market.assign(task);
+        assertEq(market.solverOf(task), solver);
+    }
+
     function test_assign_withoutBid_succeeds() public {
         TaskId task = _post();
         vm.warp(market.taskOf(task).bidsUntil + 1);
