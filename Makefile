@@ -16,7 +16,7 @@ JOBS ?= 2
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
-PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples tests)
+PYTHON_DIRS := $(wildcard protocol solver verifier assay sim benchmarks examples scripts tests)
 # The native programs, never the launchers in node_modules/.bin: those exit 0 on every failure and leave the real
 # process running when they are killed.
 # Named by platform, not by what lies in node_modules now: set-up fills it after this line has been read.
@@ -30,7 +30,10 @@ export FOUNDRY_DISABLE_NIGHTLY_WARNING := 1
 
 PYTHON_READY := .venv/.installed
 NODE_READY := node_modules/.installed
+TRITON_READY := .venv/.triton-installed
 CONTRACTS_CONFIGURED := build/contracts/.configured
+# What the Python package knows of the contracts, from what forge has compiled.
+CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
 .PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench studies clean
@@ -63,6 +66,7 @@ $(CONTRACTS_CONFIGURED): foundry.toml
 
 contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(FORGE) build contracts/src
+	$(CONTRACT_DATA)
 
 demo: setup
 	$(MAKE) --no-print-directory contracts
@@ -85,6 +89,7 @@ test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 	$(FORGE) test
 
 test-python: setup
+	$(CONTRACT_DATA)
 	$(BIN)/pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 # In this order, one after the other: the Python tests deploy what forge has compiled.
@@ -94,13 +99,17 @@ test:
 	$(MAKE) --no-print-directory test-contracts
 	$(MAKE) --no-print-directory test-python
 
-test-heavy: setup $(CONTRACTS_CONFIGURED)
+# Not part of the lock: 700 MB unpacked, for code that only a GPU runs at speed. Its kernels are interpreted here.
+$(TRITON_READY): $(PYTHON_READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps triton==3.7.1
+	touch $@
+
+test-heavy: setup $(CONTRACTS_CONFIGURED) $(TRITON_READY)
 	$(FORGE) build
+	$(CONTRACT_DATA)
 	$(BIN)/pytest -m heavy -n $(JOBS) --dist load --resume=build/heavy-passed.list $(PYTEST_ARGS)
 
-# Not part of the lock: 700 MB unpacked, for code that only a GPU runs at speed.
-test-gpu: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps triton==3.7.1
+test-gpu: setup $(TRITON_READY)
 	$(BIN)/pytest tests/gpu tests/same_bits -m gpu $(PYTEST_ARGS)
 
 bench: setup
@@ -115,4 +124,4 @@ studies: $(PYTHON_READY)
 clean:
 	rm -rf build .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f protocol/numerics/kernels/_native*.so protocol/commitments/_native*.so
+	rm -f protocol/numerics/kernels/_native*.so protocol/commitments/_native*.so protocol/chain/contracts/*.json

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from assay import housekeeping
-from assay.options import DryRunOption, PortOption, desk_of, errors_reported
+from assay.options import DryRunOption, PortOption, desk_of
+from protocol.node.exits import reported
 from protocol.node.options import (
     AccountOption,
     DeploymentOption,
@@ -47,7 +48,7 @@ def devnet(
     """Run a development chain (anvil) until Ctrl-C."""
     from assay import commands
 
-    with errors_reported():
+    with reported():
         commands.devnet(desk_of("devnet", home, as_json), port, block_time, log)
 
 
@@ -57,21 +58,38 @@ def deploy(
     parameters: Annotated[
         str | None, typer.Option(help="devnet, recommended or a TOML file; else as fits the chain.")
     ] = None,
+    salt: Annotated[str, typer.Option(help="Any text: other contracts of the same arguments.")] = "",
+    check: Annotated[bool, typer.Option("--check", help="Only compare a deployment's code.")] = False,
     rpc: RpcOption = None,
     account: AccountOption = None,
     dev_account: DevAccountOption = None,
     password_file: PasswordOption = None,
+    deployment: DeploymentOption = None,
     home: HomeOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Deploy the contracts and write the deployment file. On a development chain, give out test tokens."""
+    """Deploy the contracts and write the deployment file. On a development chain, give out test tokens.
+
+    Their addresses are known before (--dry-run); what is there already is not made again.
+    """
     from assay import commands
 
-    with errors_reported():
+    with reported():
         name = chosen_account(account, dev_account)
-        context = desk_of("deploy", home, as_json, rpc=rpc, account=name, password_file=password_file)
-        commands.deploy_contracts(context, token, parameters, dry_run)
+        context = desk_of(
+            "deploy",
+            home,
+            as_json,
+            rpc=rpc,
+            account=name,
+            password_file=password_file,
+            deployment=deployment,
+        )
+        if check:
+            commands.check_contracts(context)
+        else:
+            commands.deploy_contracts(context, token, parameters, dry_run, salt)
 
 
 @app.command()
@@ -89,7 +107,7 @@ def mint(
     """Make test tokens; the test token of a development chain lets anyone."""
     from assay import commands
 
-    with errors_reported():
+    with reported():
         name = chosen_account(account, dev_account)
         context = desk_of(
             "mint", home, as_json, rpc=rpc, account=name, password_file=password_file, deployment=deployment
@@ -106,7 +124,7 @@ def serve(
     """Serve the bundles under the home folder, read-only, until Ctrl-C."""
     from assay import commands
 
-    with errors_reported():
+    with reported():
         commands.serve(desk_of("serve", home, False, host=host, port=port))
 
 
@@ -126,7 +144,7 @@ def submit(
     """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python source."""
     from assay import commands
 
-    with errors_reported():
+    with reported():
         name = chosen_account(account, dev_account)
         context = desk_of(
             "submit",
@@ -152,7 +170,7 @@ def status(
     """Say where tasks stand: parties, deadlines, duties, games and the way they went."""
     from assay import commands
 
-    with errors_reported():
+    with reported():
         commands.status(desk_of("status", home, as_json, rpc=rpc, deployment=deployment), task)
 
 
@@ -169,6 +187,6 @@ def result(
     """Fetch a task's final state from its solver, check it against the chain, write it."""
     from assay import commands
 
-    with errors_reported():
+    with reported():
         context = desk_of("result", home, as_json, rpc=rpc, deployment=deployment)
         commands.result(context, task, output, evaluate)

@@ -15,9 +15,11 @@ from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, dev
 from protocol.chain.client import Client, connect
 from protocol.chain.connection import Connection
 from protocol.chain.deploy import deploy, require_deployable
-from protocol.chain.deployment import deployment_file, earlier_deployment, kept_file
+from protocol.chain.deployed_code import require_package_code
+from protocol.chain.deployment import deployment_file, earlier_deployment, kept_file, load_deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN, load_parameters
+from protocol.chain.plan import plan
 from protocol.chain.transactions import Sender
 from protocol.node.home import Home
 from protocol.node.http import require_public
@@ -58,8 +60,10 @@ def devnet(context: Context, port: int, block_time: int, log: Path | None) -> No
             chain.connection.block()  # raises RpcUnavailable if anvil has ended by itself
 
 
-def deploy_contracts(context: Context, token: str | None, parameters: str | None, dry_run: bool) -> None:
-    """Deploy to the chain at `rpc`, write the deployment file; on a development chain give out test tokens.
+def deploy_contracts(
+    context: Context, token: str | None, parameters: str | None, dry_run: bool, salt: str = ""
+) -> None:
+    """Deploy what is missing at `rpc`, write the deployment file; on a development chain give out test tokens.
 
     `parameters` names a preset or a file; without it a development chain gets its own, any other the recommended ones.
     """
@@ -69,10 +73,14 @@ def deploy_contracts(context: Context, token: str | None, parameters: str | None
     fixed = load_parameters(chosen)
     require_deployable(connection, token)
     account = open_account(settings.account, connection.chain_id, settings.password_file)
+    planned = plan(str(account.address), fixed, token, salt)
+    missing = [made.key for made in planned.missing(connection)]
+    for name, address in planned.addresses.model_dump().items():
+        made = any(name == creation.key for creation in planned.creations)
+        output.say(f"{name:8} {address}{'' if name in missing or not made else '  there already'}")
     if dry_run:
         output.say(
-            f"chain {connection.chain_id} is suitable; {account.address} would deploy "
-            f"{'six contracts, a test token among them' if token is None else f'five contracts for token {token}'}, "
+            f"chain {connection.chain_id} is suitable; {account.address} would deploy {len(missing)} contracts, "
             f"parameters {chosen}"
         )
         output.result(
@@ -80,25 +88,47 @@ def deploy_contracts(context: Context, token: str | None, parameters: str | None
                 "chain_id": connection.chain_id,
                 "deployer": account.address,
                 "parameters": chosen,
+                "salt": salt,
+                "addresses": planned.addresses.model_dump(),
+                "missing": missing,
                 "sent": False,
             }
         )
         return
     earlier = earlier_deployment(connection.chain_id, connection.genesis)
     with Sender(connection, account) as sender:
-        made = deploy(sender, fixed, token)
+        deployed = deploy(sender, fixed, token, salt)
     if token is None and connection.chain_id == DEVELOPMENT_CHAIN:
-        with context.client(account=True) as client, ThreadPoolExecutor(DEVELOPMENT_ACCOUNTS) as pool:
-            everybody = (development_account(i, connection.chain_id) for i in range(DEVELOPMENT_ACCOUNTS))
-            list(pool.map(lambda who: client.token.mint(str(who.address), PURSE * TOKEN), everybody))
-        output.say(f"{PURSE:,} test tokens to each of the {DEVELOPMENT_ACCOUNTS} development accounts")
-    file = deployment_file(made.chain_id)
-    for name, address in made.addresses.model_dump().items():
-        output.say(f"{name:8} {address}")
+        _give_out_tokens(context)
+    file = deployment_file(deployed.chain_id)
     output.say(f"written to {file}")
-    if earlier is not None:
+    if earlier is not None and earlier.addresses != deployed.addresses:
         output.say(f"the contracts deployed before stand in {kept_file(earlier)}; --deployment names them")
-    output.result({"file": str(file), **made.model_dump(mode="json")})
+    output.result({"file": str(file), **deployed.model_dump(mode="json")})
+
+
+def _give_out_tokens(context: Context) -> None:
+    """Test tokens to every development account that holds none."""
+    with context.client(account=True) as client, ThreadPoolExecutor(DEVELOPMENT_ACCOUNTS) as pool:
+
+        def give(index: int) -> None:
+            address = str(development_account(index, client.connection.chain_id).address)
+            if not client.token.balance_of(address):
+                client.token.mint(address, PURSE * TOKEN)
+
+        list(pool.map(give, range(DEVELOPMENT_ACCOUNTS)))
+    context.output.say(f"{PURSE:,} test tokens to each of the {DEVELOPMENT_ACCOUNTS} development accounts")
+
+
+def check_contracts(context: Context) -> None:
+    """Compare the contracts of a deployment file with the package's. Raises DeploymentError where they differ."""
+    settings, output = context.settings, context.output
+    with closing(Connection(settings.rpc)) as connection:
+        deployment = load_deployment(settings.deployment or connection.chain_id)
+        require_package_code(connection, deployment)
+    at = deployment.addresses.model_dump()
+    output.say(f"chain {deployment.chain_id}: the contracts are this package's, with the file's arguments")
+    output.result({"chain_id": deployment.chain_id, "matches": True, "addresses": at})
 
 
 def mint(context: Context, account: str, amount: int) -> None:

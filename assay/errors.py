@@ -1,47 +1,37 @@
-"""Errors of the submitter's tools. All are the operator's: one line that says what was expected, what came, what to do.
-
-OperatorError (protocol.node.exits)
-└── AssayError
-    ├── DescriptionError     the file that describes a task
-    ├── SourceError          the Python file that builds it, or what that returned
-    ├── NotServed            the bundle is not where the terms would say (a later try may work)
-    ├── NobodyAudits         no verifier is registered yet (a later try may work)
-    ├── NotEnoughTokens      the escrow cannot be paid
-    └── ResultError          no result yet, or one that is not the committed one
-"""
+"""Errors of the submitter's tools. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
-from protocol.node.exits import ExitCode, OperatorError
+from protocol.errors import AssayError, ExitCode
 
 
-class AssayError(OperatorError):
+class SubmitterError(AssayError):
     """Base of the errors of `assay`."""
 
 
-class DescriptionError(AssayError):
+class DescriptionError(SubmitterError):
     """The file that describes a task cannot be read, or a field of it does not fit."""
 
 
-class SourceError(AssayError):
+class SourceError(SubmitterError):
     """The Python file that builds the task cannot be loaded, or does not return what it should."""
 
 
-class NotServed(AssayError):
+class NotServed(SubmitterError):
     """Nobody could fetch the bundle from the address that the terms would name."""
 
     exit_code = ExitCode.RETRY
 
 
-class NobodyAudits(AssayError):
+class NobodyAudits(SubmitterError):
     """No verifier is registered, so the market takes no task."""
 
     exit_code = ExitCode.RETRY
 
 
-class NotEnoughTokens(AssayError):
+class NotEnoughTokens(SubmitterError):
     """The account holds fewer tokens than the task locks."""
 
 
-class ResultError(AssayError):
+class ResultError(SubmitterError):
     """The task has no result, or its solver does not serve the committed one."""

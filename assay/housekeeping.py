@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from assay.options import errors_reported
+from protocol.node.exits import reported
 from protocol.node.options import HomeOption, JsonOption, PasswordOption, at_home
 
 account = typer.Typer(
@@ -26,7 +26,7 @@ def account_new(
     from protocol.chain.accounts import create_account
     from protocol.node.output import Output
 
-    with errors_reported():
+    with reported():
         at_home(home)
         address = create_account(name, password_file).address
         printed = Output("account new", as_json)
@@ -40,7 +40,7 @@ def account_list(home: HomeOption = None, as_json: JsonOption = False) -> None:
     from protocol.chain.accounts import list_accounts
     from protocol.node.output import Output
 
-    with errors_reported():
+    with reported():
         at_home(home)
         names = list_accounts()
         printed = Output("account list", as_json)
@@ -56,7 +56,7 @@ def config_show(home: HomeOption = None, as_json: JsonOption = False) -> None:
     from protocol.node.output import Output
     from protocol.node.settings import load
 
-    with errors_reported():
+    with reported():
         rows = load(AssaySettings, "assay", at_home(home).config, {}).rows()
         printed = Output("config show", as_json)
         for name, value, source in rows:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.node.exits import reported
 from protocol.node.options import at_home
 
 if TYPE_CHECKING:
@@ -24,10 +22,3 @@ def desk_of(command: str, home: Path | None, as_json: bool, **flags: object | No
     from protocol.node.output import Output
 
     return Context(at_home(home), flags, Output(command, as_json))
-
-
-def errors_reported() -> AbstractContextManager[None]:
-    """Run a command: errors end in one line and an exit code."""
-    from protocol.failures import known
-
-    return reported(known)

@@ -73,7 +73,7 @@ def report(client: Client, tasks: list[int]) -> list[TaskStatusReport]:
 
 def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -> TaskStatusReport:
     terms = client.market.terms(view.task)
-    solver = None if view.solver == NOBODY else view.solver
+    solver = None if view.bidder == NOBODY else view.bidder
     until = {
         TaskStatus.BIDDING: view.bids_until,
         TaskStatus.TRAINING: view.train_until,

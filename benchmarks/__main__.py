@@ -10,7 +10,6 @@ from benchmarks import (
     capturing,
     commands,
     committing,
-    cuda,
     gas,
     gpt,
     memory,
@@ -24,6 +23,7 @@ from benchmarks import (
     tracing,
     training,
 )
+from benchmarks.cuda import times as cuda
 from benchmarks.environment import where
 from benchmarks.measure import Row
 from protocol.node.process import keep_memory

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from examples import digits, gpt, resnet
 from protocol.capture import CapturedStep, Coverage, capture
-from protocol.capture.lowering import DEFAULT_REMEDY, REMEDIES, RULES, Rule
+from protocol.capture.lowering.checks import DEFAULT_REMEDY, REMEDIES
+from protocol.capture.lowering.rules import RULES, Rule
 
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 REFUSED = "Refused: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -38,5 +39,7 @@ def hardware() -> str:
 
 
 def _git(*arguments: str) -> str:
+    if shutil.which("git") is None:
+        return ""
     run = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, cwd=ROOT)
     return run.stdout.strip()

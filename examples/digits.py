@@ -26,9 +26,9 @@ PIXEL_MAXIMUM = 16.0
 """Pixels are whole numbers from 0 to 16, so that the division is exact."""
 
 
-def build(steps: int) -> CapturedStep:
-    """The captured training step, with learning rates for `steps` steps."""
-    training, _ = split()
+def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
+    """The captured training step on `training` (as `split` gives it; none: on that), with rates for `steps` steps."""
+    training = split()[0] if training is None else training
     model = make_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=PEAK_RATE, momentum=0.9)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warm_up_and_cosine(step, steps))

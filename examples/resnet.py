@@ -75,9 +75,9 @@ class ResNet(nn.Module):
         return logits
 
 
-def build(steps: int) -> CapturedStep:
-    """The captured training step, with learning rates for `steps` steps."""
-    training, _ = split()
+def build(steps: int, training: Mapping[str, Tensor] | None = None) -> CapturedStep:
+    """The captured training step on `training` (as `split` gives it; none: on that), with rates for `steps` steps."""
+    training = split()[0] if training is None else training
     model = make_model()
     optimizer = make_optimizer(model)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: warm_up_and_cosine(step, steps))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.node.exits import ExitCode, reported
+from protocol.errors import ExitCode
+from protocol.node.exits import reported
 
 if TYPE_CHECKING:
     from protocol.node.output import Output
@@ -21,6 +23,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Does cheating pay, does checking stop, do honest parties lose? Studies of the protocol's economics.",
 )
+
+EXTRA = ("matplotlib", "pyarrow", "SALib")
+"""What the extra `sim` of pyproject.toml installs; `sim replay` does without."""
 
 StudyArgument = Annotated[
     str, typer.Argument(help="A study that `sim list` shows, or a Python file with one.")
@@ -49,9 +54,9 @@ def list_studies(
     as_json: JsonOption = False,
 ) -> None:
     """Show the studies and the questions that they answer."""
-    from sim import commands
+    with _studying():
+        from sim import commands
 
-    with _errors_reported():
         output = _output("list", as_json)
         if parameters:
             commands.show_parameters(output)
@@ -78,9 +83,9 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Play a study over its own grid and write its report. Goes on where an interrupted run stopped."""
-    from sim.commands import Asked
+    with _studying():
+        from sim.commands import Asked
 
-    with _errors_reported():
         asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
         code = _play(asked, _output("run", as_json), strict, sweeping=False)
     raise typer.Exit(int(code))
@@ -106,9 +111,9 @@ def sweep(
     as_json: JsonOption = False,
 ) -> None:
     """Play a study over every combination of the given values and its own grid. Resumes as `sim run` does."""
-    from sim.commands import Asked
+    with _studying():
+        from sim.commands import Asked
 
-    with _errors_reported():
         asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
         code = _play(asked, _output("sweep", as_json), strict, sweeping=True)
     raise typer.Exit(int(code))
@@ -122,9 +127,9 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write the reports anew from rows that are there."""
-    from sim import commands
+    with _studying():
+        from sim import commands
 
-    with _errors_reported():
         commands.write_reports(folder, _output("report", as_json))
 
 
@@ -141,12 +146,28 @@ def replay(
     """
     from sim.replay import command
 
-    with _errors_reported():
+    with reported():
         output = _output("replay", as_json)
         if scenario is None:
             command.show_scenarios(output)
         else:
             command.run(scenario, tasks, seed, output)
+
+
+@contextmanager
+def _studying() -> Iterator[None]:
+    """`reported` for what needs the packages of the extra `sim`, which an operator does without."""
+    with reported():
+        try:
+            yield
+        except ModuleNotFoundError as error:
+            from sim.errors import ExtraMissing
+
+            if error.name is None or error.name.split(".")[0] not in EXTRA:
+                raise
+            raise ExtraMissing(
+                "studies", expected=f"the package {error.name}", got="none", remedy="pip install 'assay[sim]'"
+            ) from error
 
 
 def _play(asked: Asked, output: Output, strict: bool, *, sweeping: bool) -> ExitCode:
@@ -163,17 +184,3 @@ def _output(command: str, as_json: bool) -> Output:
     from protocol.node.output import Output
 
     return Output(command, as_json)
-
-
-def _errors_reported() -> AbstractContextManager[None]:
-    """Run a command: errors end in one line and an exit code."""
-
-    def known(error: BaseException) -> ExitCode | None:
-        from protocol.failures import known as known_of_all
-        from protocol.tasks.economics import StakeError
-        from sim.theory import TheoryError
-
-        hopeless = isinstance(error, (StakeError, TheoryError))
-        return ExitCode.HOPELESS if hopeless else known_of_all(error)
-
-    return reported(known)

@@ -1,20 +1,11 @@
-"""Errors of the simulation. All are the operator's: one line that says what was expected, what came, what to do.
-
-OperatorError (protocol.node.exits)
-└── SimError
-    ├── SettingError      a parameter that does not exist, or a value that is impossible
-    ├── SweepError        a sweep without points, or one that cannot be read
-    ├── StudyError        a study or scenario that does not exist
-    ├── ResultsError      results that belong to another question, or are damaged
-    └── Disagreement      the engine's ledger and the contracts differ (exit code 3)
-"""
+"""Errors of the simulation. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
-from protocol.node.exits import ExitCode, OperatorError
+from protocol.errors import AssayError, ExitCode
 
 
-class SimError(OperatorError):
+class SimError(AssayError):
     """Base of the errors of `sim`."""
 
 
@@ -24,6 +15,10 @@ class SettingError(SimError):
 
 class SweepError(SimError):
     """A sweep that has no points, or a range that cannot be read."""
+
+
+class ExtraMissing(SimError):
+    """A package that only studies need is not installed."""
 
 
 class StudyError(SimError):

@@ -12,8 +12,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from protocol.errors import InternalError
 
-class Busy(Exception):
+
+class Busy(InternalError):
     """Too many are waiting, or the wait was too long. The client asks again later, or on-chain."""
 
 

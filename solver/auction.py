@@ -16,6 +16,7 @@ from threading import Thread
 from protocol.chain.errors import Reverted
 from protocol.chain.transactions import REORG_DEPTH
 from protocol.chain.views import TaskStatus, TaskView
+from protocol.errors import InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
 from solver.bidding import Refusal, decide
@@ -116,7 +117,7 @@ class Auction:
     def _price(self, terms: Terms, view: TaskView) -> int:
         client = self._context.client
         figures = self._context.settings.figures(client.vault.free(client.address), self._context.room())
-        others = int(view.solver, 16) != 0 and view.solver != client.address
+        others = int(view.bidder, 16) != 0 and view.bidder != client.address
         decision = decide(terms, figures, client.audit.live_verifiers(), view.price if others else None)
         if isinstance(decision, Refusal):
             raise _NotWorth(decision.reason)
@@ -137,7 +138,7 @@ class Auction:
     def _follow(self, view: TaskView) -> None:
         """A task with a bid of one's own: assign it when bidding is over, answer a lower bid before."""
         context, task = self._context, view.task
-        mine = view.solver == context.client.address
+        mine = view.bidder == context.client.address
         if view.status is TaskStatus.BIDDING:
             if context.client.now() > view.bids_until:
                 if mine:
@@ -159,7 +160,7 @@ class Auction:
         Give it up when what beat it is as deep as no re-organisation reaches.
         """
         context, task = self._context, view.task
-        if view.solver != context.client.address or view.status.is_over:
+        if view.bidder != context.client.address or view.status.is_over:
             newest = context.client.connection.block().number
             if newest - self._beaten.setdefault(task, newest) >= REORG_DEPTH:
                 row = context.database.task(task)
@@ -197,7 +198,7 @@ class Auction:
             fetch.add_done_callback(lambda _: self._bundles.drop(task))
 
 
-class _NotWorth(Exception):
+class _NotWorth(InternalError):
     """No price that suits both sides."""
 
 

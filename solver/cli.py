@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from protocol.node.exits import ExitCode, reported
+from protocol.errors import ExitCode
+from protocol.node.exits import reported
 from protocol.node.home import Home
 from protocol.node.options import (
     AccountOption,
@@ -64,9 +65,7 @@ def run(
     verbose: VerboseOption = False,
 ) -> None:
     """Find a task, bid, train it, serve and defend it, collect; then the next. Ctrl-C once to stop, twice at once."""
-    from protocol.failures import known
-
-    with reported(known):
+    with reported():
         flags = _connection_flags(rpc, account, dev_account, password_file, deployment) | {
             "stake": stake,
             "host": host,
@@ -92,9 +91,7 @@ def withdraw(
     as_json: JsonOption = False,
 ) -> None:
     """Take all free tokens, the stake of finished tasks among them, out of the vault. Not while `solver run` runs."""
-    from protocol.failures import known
-
-    with reported(known):
+    with reported():
         flags = _connection_flags(rpc, account, dev_account, password_file, deployment)
         _withdraw(at_home(home), flags, dry_run, as_json)
 

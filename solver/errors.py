@@ -1,18 +1,18 @@
-"""Errors of the solver. All are the operator's: one line that says what was expected, what came and what to do.
-
-OperatorError (protocol.node.exits)
-└── SolverError
-    ├── RunStoreError       a task's kept run has a hole that replay cannot close
-    └── KeepingError      a checkpoint cannot be written; a restart may help
-"""
+"""Errors of the solver. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
-from protocol.node.exits import ExitCode, OperatorError
+from protocol.errors import AssayError, ExitCode
 
 
-class SolverError(OperatorError):
+class SolverError(AssayError):
     """Base of the solver's own errors."""
+
+
+class StakeSlashed(SolverError):
+    """The chain has slashed the solver's stake."""
+
+    exit_code = ExitCode.FRAUD
 
 
 class RunStoreError(SolverError):

@@ -14,8 +14,8 @@ from protocol.chain.errors import NotMined, Reverted, RpcError, UnstableChain
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import BlobStore
+from protocol.errors import ExitCode
 from protocol.node.database import Identity
-from protocol.node.exits import ExitCode, StakeSlashed
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.stopping import Stop
@@ -27,7 +27,7 @@ from solver.catalog import KEPT_RESULTS, Catalog
 from solver.context import Context
 from solver.database import Database, Stage
 from solver.defence import Defence
-from solver.errors import SolverError
+from solver.errors import SolverError, StakeSlashed
 from solver.metrics import Metrics
 from solver.progress import Progress
 from solver.serving import Serving
@@ -237,5 +237,5 @@ class SolverNode:
         locks = [client.market.task(task).stake for task in self._assignments]
         bids = [row.task for row in self.context.database.tasks() if row.stage in (Stage.BID, Stage.OUTBID)]
         views = [client.market.task(task) for task in bids]
-        locks += [view.stake for view in views if view.solver == client.address and not view.status.is_over]
+        locks += [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
         return sum(client.vault.lock_of(lock).remaining for lock in locks)

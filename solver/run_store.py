@@ -16,7 +16,6 @@ from torch import Tensor
 
 from protocol.commitments import BlobStore, CommitmentError, ProgressTree
 from protocol.commitments.checkpoints import (
-    Checkpoint,
     Piece,
     load_checkpoint,
     load_tensor,
@@ -24,6 +23,7 @@ from protocol.commitments.checkpoints import (
     stored_tensors,
     write_state,
 )
+from protocol.commitments.states import Checkpoint
 from protocol.execution.replay import Executor, Replay
 from protocol.numerics.types import canonical_buffer
 from protocol.program.step import State, StepProgram

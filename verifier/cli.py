@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from protocol.node.exits import ExitCode, reported
+from protocol.errors import ExitCode
+from protocol.node.exits import reported
 from protocol.node.home import Home
 from protocol.node.options import (
     AccountOption,
@@ -69,9 +70,7 @@ def watch(
 
     With --once the exit code is 3 if a solver was found false, or an own challenge was lost.
     """
-    from protocol.failures import known
-
-    with reported(known):
+    with reported():
         flags = {
             "stake_slots": stake_slots,
             "whistleblow": whistleblow,
@@ -94,9 +93,7 @@ def resign(
     as_json: JsonOption = False,
 ) -> None:
     """Leave later draws; the stake unbonds. Duties already drawn stay: let `watch` run until they are done."""
-    from protocol.failures import known
-
-    with reported(known):
+    with reported():
         flags = _connection(rpc, account, dev_account, password_file, deployment)
         with _client(_settings(at_home(home), flags)) as client:
             from protocol.node.output import Output
@@ -121,9 +118,7 @@ def withdraw(
     as_json: JsonOption = False,
 ) -> None:
     """Take everything out of the vault that is free, with stakes whose unbonding is over. Not while `watch` runs."""
-    from protocol.failures import known
-
-    with reported(known):
+    with reported():
         flags = _connection(rpc, account, dev_account, password_file, deployment)
         with _client(_settings(at_home(home), flags)) as client:
             from protocol.chain.parameters import TOKEN

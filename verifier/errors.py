@@ -1,18 +1,11 @@
-"""Errors of the verifier. All are the operator's: one line that says what was expected, what came and what to do.
-
-OperatorError (protocol.node.exits)
-└── VerifierError
-    ├── StateLost         a state that a challenge needs is gone
-    ├── TwoRoots          a second, different root for a duty that was attested already
-    └── NotEnoughTokens   the stake or a bond cannot be locked
-"""
+"""Errors of the verifier. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
-from protocol.node.exits import OperatorError
+from protocol.errors import AssayError
 
 
-class VerifierError(OperatorError):
+class VerifierError(AssayError):
     """Base of the verifier's own errors."""
 
 

@@ -14,8 +14,7 @@ from protocol.chain.client import Client
 from protocol.chain.errors import NotMined, RpcError, UnstableChain
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskView
-from protocol.failures import known
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode, exit_code_of
 from protocol.node.home import Home
 from protocol.node.stopping import Stop
 from verifier import auditing, keeper
@@ -198,7 +197,7 @@ class VerifierNode:
         """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""
         for jobs in (self._games, self._sends, self._replays):
             for key, error in jobs.collect():
-                defect = error if known(error) is None else None
+                defect = error if exit_code_of(error) is None else None
                 self.context.log.warning("failed", job=key, error=str(error), exc_info=defect)
 
     def _verdict(self) -> ExitCode:

@@ -23,6 +23,7 @@ import httpx
 
 from protocol.commitments.hashing import HASH_BYTES
 from protocol.dispute.provider import Provider
+from protocol.errors import InternalError
 from protocol.node import logs
 from protocol.program.program import Program
 from protocol.program.step import StepProgram
@@ -142,7 +143,7 @@ class SolverClient:
                 self._failures, self._rests_until = 0, time.monotonic() + max(REST_SECONDS, seconds)
 
 
-class Refused(Exception):
+class Refused(InternalError):
     """An answer that no honest solver gives."""
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_
 
 from protocol.capture import CapturedStep, capture
-from protocol.capture.datasets import BATCH_STREAM
+from protocol.capture.streams import BATCH_STREAM
 from protocol.program.library.sampling import draw_batch
 from protocol.program.step import State, metrics
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {SegmentIndex, TaskId} from "./types/Ids.sol";
 import {BlockHeader} from "@openzeppelin/contracts/utils/BlockHeader.sol";
 import {Blockhash} from "@openzeppelin/contracts/utils/Blockhash.sol";
 
@@ -21,23 +22,30 @@ contract AuditBoard is IAuditBoard {
     using DrawWords for DrawWords.Stream;
     using Seats for Seats.Table;
 
+    /// @notice An account's slots, from its registration to its resignation.
     struct Registration {
+        // ---- slot 0
         address verifier;
         uint32 slots;
         /// Block of the resignation, 0 before it.
         uint64 resignedIn;
+        // ---- slot 1
         uint256 lock;
     }
 
+    /// @notice A task's draw: `seats` and `version` are of its post, the rest of its draw.
     struct Audit {
+        // ---- slot 0
         /// The seats when the task was posted.
         uint32[8] seats;
+        // ---- slot 1
         uint64 version;
         uint8 misses;
         /// Every draw found a live slot.
         bool complete;
         uint16 matches;
-        uint32 segments;
+        /// K, which every drawn verifier replays.
+        SegmentIndex last;
         uint64 drawnAt;
         uint64 attestUntil;
     }
@@ -72,8 +80,8 @@ contract AuditBoard is IAuditBoard {
     Seats.Table private _table;
     /// @dev Number of an account's registration; 0 without live slots.
     mapping(address verifier => uint64) private _registrationOf;
-    mapping(uint256 task => Audit) private _audits;
-    mapping(uint256 task => Duty[]) private _duties;
+    mapping(TaskId task => Audit) private _audits;
+    mapping(TaskId task => Duty[]) private _duties;
 
     /// @inheritdoc IAuditBoard
     uint32 public liveSlots;
@@ -96,7 +104,7 @@ contract AuditBoard is IAuditBoard {
         if (_registrationOf[msg.sender] != 0) revert Errors.AlreadyRegistered(msg.sender);
         uint32 room = type(uint32).max - liveSlots;
         uint256 most = room < Seats.MAX_COUNT ? room : Seats.MAX_COUNT;
-        if (count == 0 || count > most) revert Errors.OutOfBounds("count", count, 1, most);
+        if (count == 0 || count > most) revert Errors.OutOfBounds("count", 1, most, count);
         liveSlots += count;
         ++liveVerifiers;
         uint256 lock = VAULT.lock(msg.sender, count * STAKE_UNIT);
@@ -124,8 +132,8 @@ contract AuditBoard is IAuditBoard {
     }
 
     /// @inheritdoc IAuditBoard
-    function snapshot(uint256 task) external {
-        if (msg.sender != address(MARKET)) revert Errors.NotAllowed(msg.sender, address(MARKET));
+    function snapshot(TaskId task) external {
+        if (msg.sender != address(MARKET)) revert Errors.NotAllowed(address(MARKET), msg.sender);
         Audit storage audit = _audits[task];
         (audit.seats, audit.version) = (_table.lengths, _table.version);
     }
@@ -133,11 +141,11 @@ contract AuditBoard is IAuditBoard {
     // ------------------------------------------------------------------ draws
 
     /// @inheritdoc IAuditBoard
-    function draw(uint256 task, bytes calldata header) external {
+    function draw(TaskId task, bytes calldata header) external {
         (Audit storage audit, ITaskMarket.Task memory entry) = _undrawn(task);
         bytes32 due = Blockhash.blockHash(entry.drawBlock);
         bytes32 given = keccak256(header);
-        if (given != due) revert Errors.WrongHeader(entry.drawBlock, given, due);
+        if (given != due) revert Errors.WrongHeader(entry.drawBlock, due, given);
         bytes32 seed = keccak256(
             abi.encode(
                 block.chainid,
@@ -149,7 +157,7 @@ contract AuditBoard is IAuditBoard {
             )
         );
         Terms memory terms = MARKET.termsOf(task);
-        audit.segments = terms.segments;
+        audit.last = SegmentIndex.wrap(terms.segments);
         audit.matches = terms.matches;
         audit.drawnAt = uint64(block.timestamp);
         audit.attestUntil = uint64(block.timestamp) + terms.attestPeriod;
@@ -159,7 +167,7 @@ contract AuditBoard is IAuditBoard {
     }
 
     /// @inheritdoc IAuditBoard
-    function missed(uint256 task) external {
+    function missed(TaskId task) external {
         (Audit storage audit, ITaskMarket.Task memory entry) = _undrawn(task);
         if (!_outOfReach(entry.drawBlock)) revert Errors.DrawStillPossible(task, entry.drawBlock);
         if (audit.misses == MAX_MISSES) revert Errors.DrawLost(task);
@@ -170,11 +178,11 @@ contract AuditBoard is IAuditBoard {
     }
 
     /// @inheritdoc IAuditBoard
-    function attest(uint256 task, uint256 duty, bytes32 stepsRoot) external {
+    function attest(TaskId task, uint256 duty, bytes32 stepsRoot) external {
         Duty[] storage duties = _duties[task];
         if (duty >= duties.length) revert Errors.UnknownDuty(task, duty, duties.length);
         Duty storage entry = duties[duty];
-        if (msg.sender != entry.verifier) revert Errors.NotAllowed(msg.sender, entry.verifier);
+        if (msg.sender != entry.verifier) revert Errors.NotAllowed(entry.verifier, msg.sender);
         if (entry.attested) revert Errors.AlreadyAttested(task, duty);
         uint64 until = _audits[task].attestUntil;
         if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
@@ -187,35 +195,35 @@ contract AuditBoard is IAuditBoard {
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAuditBoard
-    function dutiesOf(uint256 task) external view returns (Duty[] memory) {
+    function dutiesOf(TaskId task) external view returns (Duty[] memory) {
         return _duties[task];
     }
 
     /// @inheritdoc IAuditBoard
-    function drawnAt(uint256 task) external view returns (uint64) {
+    function drawnAt(TaskId task) external view returns (uint64) {
         return _audits[task].drawnAt;
     }
 
     /// @inheritdoc IAuditBoard
-    function missesOf(uint256 task) external view returns (uint8) {
+    function missesOf(TaskId task) external view returns (uint8) {
         return _audits[task].misses;
     }
 
     /// @inheritdoc IAuditBoard
-    function drawLost(uint256 task) external view returns (bool) {
+    function drawLost(TaskId task) external view returns (bool) {
         Audit storage audit = _audits[task];
         return audit.drawnAt == 0 && audit.misses == MAX_MISSES && _outOfReach(MARKET.taskOf(task).drawBlock);
     }
 
     /// @inheritdoc IAuditBoard
-    function satisfied(uint256 task) external view returns (bool) {
+    function satisfied(TaskId task) external view returns (bool) {
         Audit memory audit = _audits[task];
         if (!audit.complete) return false;
         Duty[] memory duties = _duties[task];
         for (uint256 i; i < duties.length; ++i) {
-            uint32 segment = duties[i].segment;
+            SegmentIndex segment = duties[i].segment;
             (uint256 drawn, uint256 attested) = _count(duties, segment);
-            bool all = segment != audit.segments && drawn < audit.matches;
+            bool all = segment != audit.last && drawn < audit.matches;
             if (attested < (all ? drawn : audit.matches)) return false;
         }
         return true;
@@ -223,11 +231,7 @@ contract AuditBoard is IAuditBoard {
 
     // ------------------------------------------------------------------ inside
 
-    function _undrawn(uint256 task)
-        private
-        view
-        returns (Audit storage audit, ITaskMarket.Task memory entry)
-    {
+    function _undrawn(TaskId task) private view returns (Audit storage audit, ITaskMarket.Task memory entry) {
         entry = MARKET.taskOf(task);
         if (entry.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, entry.status);
         audit = _audits[task];
@@ -251,16 +255,14 @@ contract AuditBoard is IAuditBoard {
     /// @dev V draws of a slot and q segments each; every drawn verifier also replays segment K, as its first duty. While
     /// fewer than A verifiers were drawn, further slots are drawn for segment K alone.
     /// @return complete False if a draw stayed unfilled because too few slots are live.
-    function _drawDuties(
-        uint256 task,
-        Audit storage audit,
-        bytes32 seed,
-        uint64 drawBlock,
-        Terms memory terms
-    ) private returns (bool complete) {
+    function _drawDuties(TaskId task, Audit storage audit, bytes32 seed, uint64 drawBlock, Terms memory terms)
+        private
+        returns (bool complete)
+    {
         DrawWords.Stream memory stream = DrawWords.start(seed);
         Snapshot memory seats = _snapshotOf(audit);
         uint256 q = _segmentsPerVerifier(terms, audit.misses);
+        SegmentIndex last = audit.last;
         Duty[] memory drawn = new Duty[](terms.verifiers * (q + 1));
         uint256 count;
         uint256 verifiers;
@@ -269,18 +271,18 @@ contract AuditBoard is IAuditBoard {
             address verifier = _drawVerifier(stream, seats, drawBlock);
             if (verifier == address(0)) return false;
             uint256 before = count;
-            count = _add(task, drawn, count, verifier, terms.segments);
+            count = _add(task, drawn, count, verifier, last);
             if (count != before) ++verifiers;
             uint32[] memory segments = stream.distinct(terms.segments, q);
             for (uint256 j; j < segments.length; ++j) {
-                count = _add(task, drawn, count, verifier, segments[j]);
+                count = _add(task, drawn, count, verifier, SegmentIndex.wrap(segments[j]));
             }
         }
         for (uint256 tries; verifiers < terms.matches && tries < MAX_TRIES; ++tries) {
             address verifier = _drawVerifier(stream, seats, drawBlock);
             if (verifier == address(0)) return false;
             uint256 before = count;
-            count = _add(task, drawn, count, verifier, terms.segments);
+            count = _add(task, drawn, count, verifier, last);
             if (count != before) ++verifiers;
         }
     }
@@ -308,7 +310,7 @@ contract AuditBoard is IAuditBoard {
     }
 
     /// @dev Adds a duty unless this verifier has it already.
-    function _add(uint256 task, Duty[] memory drawn, uint256 count, address verifier, uint32 segment)
+    function _add(TaskId task, Duty[] memory drawn, uint256 count, address verifier, SegmentIndex segment)
         private
         returns (uint256)
     {
@@ -321,7 +323,7 @@ contract AuditBoard is IAuditBoard {
         return count + 1;
     }
 
-    function _count(Duty[] memory duties, uint32 segment)
+    function _count(Duty[] memory duties, SegmentIndex segment)
         private
         pure
         returns (uint256 drawn, uint256 attested)

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {IArbiter} from "./interfaces/IArbiter.sol";
 import {IDisputeGame} from "./interfaces/IDisputeGame.sol";
 import {BigEndian} from "./libraries/BigEndian.sol";
-import {DisputeErrors} from "./libraries/DisputeErrors.sol";
+import {Errors} from "./libraries/Errors.sol";
 import {Instructions} from "./libraries/Instructions.sol";
 import {Proofs} from "./libraries/Proofs.sol";
 import {SplitParts} from "./libraries/SplitParts.sol";
@@ -60,7 +60,7 @@ contract Evidence {
             return (trace, leaves, 0);
         }
         (Instruction memory ins,) = _opened(program, opening.instruction);
-        if (ins.results.length == 0) revert DisputeErrors.Malformed();
+        if (ins.results.length == 0) revert Errors.Malformed();
         Proofs.requireLeaf(trace, leaves, ins.first, opening.value);
         size = uint32(Instructions.chunkCount(ins.results[0]));
         return (opening.value.value, size, uint64(Instructions.byteCount(ins.results[0])));
@@ -96,7 +96,7 @@ contract Evidence {
         edge = Edge(instruction.n, k, value.value, keccak256(call), 0);
         if (call.length != 0) {
             (Instruction memory site,) = Instructions.decode(call);
-            if (k >= site.leaves.length) revert DisputeErrors.Malformed();
+            if (k >= site.leaves.length) revert Errors.Malformed();
             edge.callerLeaf = site.leaves[k];
         }
     }
@@ -113,13 +113,13 @@ contract Evidence {
         bytes calldata call
     ) external view returns (Edge memory edge) {
         (Instruction memory ins, bytes calldata attributes) = _openedAs(Opcode.OUTPUT, program, instruction);
-        if (ins.leaves.length != 1) revert DisputeErrors.Malformed();
+        if (ins.leaves.length != 1) revert Errors.Malformed();
         Proofs.requireLeaf(trace, instruction.program.leaves, ins.leaves[0], value);
         uint32 k = BigEndian.u32At(attributes, 0);
         edge = Edge(instruction.n, k, value.value, keccak256(call), 0);
         if (call.length != 0) {
             (Instruction memory site,) = Instructions.decode(call);
-            if (k >= site.results.length) revert DisputeErrors.Malformed();
+            if (k >= site.results.length) revert Errors.Malformed();
             edge.callerLeaf = site.first + k;
         }
     }
@@ -159,7 +159,8 @@ contract Evidence {
         return (instruction.n, keccak256(instruction.data), claimedBits, ARBITER.blocks(instruction.data));
     }
 
-    /// @notice The instruction's number and hash, and the word of the one block that a part of a split covers. The game has checked selection, words and part.
+    /// @notice The instruction's number and hash, and the word of the one block that a part of a split covers. The game checks
+    /// selection, words and part.
     function judgeBlock(
         bytes32 program,
         bytes32 trace,
@@ -204,7 +205,7 @@ contract Evidence {
         returns (Instruction memory ins, bytes calldata attributes)
     {
         (ins, attributes) = _opened(program, instruction);
-        if (ins.opcode != opcode) revert DisputeErrors.WrongOpcode(opcode, ins.opcode);
+        if (ins.opcode != opcode) revert Errors.WrongOpcode(opcode, ins.opcode);
     }
 
     /// @dev The bits of an element exactly as they stand in the claimed chunk of the instruction's value, canonical or
@@ -217,14 +218,14 @@ contract Evidence {
         Leaf calldata value,
         ChunkOpening calldata claimed
     ) private view returns (uint64) {
-        if (ins.results.length != 1) revert DisputeErrors.WrongCount(1, ins.results.length);
+        if (ins.results.length != 1) revert Errors.WrongCount(1, ins.results.length);
         TensorType memory t = ins.results[0];
         uint256 count = Instructions.elementCount(t);
-        if (element >= count) revert DisputeErrors.ElementOutside(element, count);
+        if (element >= count) revert IArbiter.ElementOutside(element, count);
         (uint64 chunk, uint256 place) = Instructions.locate(t, element);
         Proofs.requireLeaf(trace, leaves, ins.first, value);
         (uint32 index, bytes calldata data) = Proofs.requireChunk(value.value, t, claimed);
-        if (index != chunk) revert DisputeErrors.WrongChunk(chunk, index);
+        if (index != chunk) revert Errors.WrongChunk(chunk, index);
         return Words.raw(t.code, data, place);
     }
 
@@ -238,14 +239,14 @@ contract Evidence {
         ChunkOpening[] calldata chunks
     ) private view returns (OperandChunk[] memory opened) {
         if (operands.length != ins.leaves.length) {
-            revert DisputeErrors.WrongCount(ins.leaves.length, operands.length);
+            revert Errors.WrongCount(ins.leaves.length, operands.length);
         }
         opened = new OperandChunk[](chunks.length);
         uint256 seen;
         for (uint256 k; k < chunks.length; ++k) {
             ChunkOpening calldata chunk = chunks[k];
             uint8 operand = chunk.operand;
-            if (operand >= operands.length) revert DisputeErrors.Malformed();
+            if (operand >= operands.length) revert Errors.Malformed();
             Leaf calldata leaf = operands[operand];
             if (seen >> operand & 1 == 0) {
                 Proofs.requireBeside(anchor.leaves, anchor.leaf, proved, ins.leaves[operand], leaf);

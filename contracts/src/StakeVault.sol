@@ -15,9 +15,11 @@ import {Shares} from "./libraries/Shares.sol";
 contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     using SafeERC20 for IERC20;
 
-    /// @notice One storage slot, cleared when the lock is empty: `held` is 4 * remaining + module, the module that made it (1 market, 2 audit board, 3 game).
+    /// @notice A lock; cleared when it is empty.
     struct Lock {
+        // ---- slot 0
         address owner;
+        /// 4 * remaining + the module that made the lock: 1 market, 2 audit board, 3 game.
         uint96 held;
     }
 
@@ -41,15 +43,16 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     /// @inheritdoc IStakeVault
     mapping(address account => uint256) public free;
 
-    constructor(IERC20 token_) {
+    /// @notice `deployer` alone may initialise: `msg.sender` may be the factory that anyone can create this contract with.
+    constructor(IERC20 token_, address deployer) {
         if (address(token_).code.length == 0) revert Errors.NoCode(address(token_));
         TOKEN = token_;
-        DEPLOYER = msg.sender;
+        DEPLOYER = deployer;
     }
 
     /// @notice The deployer names the three modules, once.
     function initialise(address market, address board, address game) external {
-        if (msg.sender != DEPLOYER) revert Errors.NotAllowed(msg.sender, DEPLOYER);
+        if (msg.sender != DEPLOYER) revert Errors.NotAllowed(DEPLOYER, msg.sender);
         if (_modules[0] != address(0)) revert Errors.AlreadyInitialised();
         _modules = [market, board, game];
         for (uint8 i; i < 3; ++i) {
@@ -91,7 +94,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     function lock(address owner, uint256 amount) external returns (uint256 id) {
         uint8 module = _moduleNumber[msg.sender];
         if (module == 0) revert Errors.NotModule(msg.sender);
-        if (amount > MAX_LOCK) revert Errors.OutOfBounds("lock", amount, 0, MAX_LOCK);
+        if (amount > MAX_LOCK) revert Errors.OutOfBounds("lock", 0, MAX_LOCK, amount);
         _takeFree(owner, amount);
         id = ++_newest;
         _locks[id] = Lock(owner, uint96(amount << 2 | module));
@@ -143,6 +146,11 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IStakeVault
+    function modules() external view returns (address[3] memory) {
+        return _modules;
+    }
+
+    /// @inheritdoc IStakeVault
     function token() external view returns (address) {
         return address(TOKEN);
     }
@@ -182,7 +190,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         if (entry.owner == address(0)) {
             if (module == 0) revert Errors.NotModule(msg.sender);
         } else if (module != entry.held & 3) {
-            revert Errors.NotAllowed(msg.sender, _moduleOf(entry));
+            revert Errors.NotAllowed(_moduleOf(entry), msg.sender);
         }
     }
 
@@ -192,7 +200,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
 
     function _takeFree(address account, uint256 amount) private {
         uint256 available = free[account];
-        if (available < amount) revert Errors.NotEnoughFree(account, available, amount);
+        if (available < amount) revert Errors.NotEnoughFree(account, amount, available);
         free[account] = available - amount;
     }
 

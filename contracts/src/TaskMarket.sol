@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {TaskId} from "./types/Ids.sol";
 import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
 
 import {IArbiter} from "./interfaces/IArbiter.sol";
@@ -29,13 +30,14 @@ contract TaskMarket is ITaskMarket, Pausable {
     address private immutable PAUSER;
 
     Parameters private _parameters;
-    /// @notice The audit board and the dispute game, whose calls the hooks take.
+    /// @notice The audit board, whose calls `fixDrawBlock` and `payDrawer` take.
     IAuditBoard public board;
+    /// @notice The dispute game, whose calls `gameOpened`, `gameClosed` and `convict` take.
     address public game;
     /// @dev Numbered from 1.
-    mapping(uint256 task => Task) private _tasks;
+    mapping(TaskId task => Task) private _tasks;
     uint256 private _newest;
-    mapping(uint256 task => Terms) private _terms;
+    mapping(TaskId task => Terms) private _terms;
     /// @inheritdoc ITaskMarket
     mapping(address party => string) public endpointOf;
 
@@ -44,10 +46,17 @@ contract TaskMarket is ITaskMarket, Pausable {
         _;
     }
 
-    constructor(IStakeVault vault, IArbiter arbiter, address pauser, Parameters memory parameters_) {
+    /// @notice `deployer` alone may initialise: `msg.sender` may be the factory that anyone can create this contract with.
+    constructor(
+        IStakeVault vault,
+        IArbiter arbiter,
+        address deployer,
+        address pauser,
+        Parameters memory parameters_
+    ) {
         VAULT = vault;
         ARITHMETIC = arbiter.arithmetic();
-        DEPLOYER = msg.sender;
+        DEPLOYER = deployer;
         PAUSER = pauser;
         TermsCheck.checkParameters(parameters_);
         _parameters = parameters_;
@@ -74,7 +83,7 @@ contract TaskMarket is ITaskMarket, Pausable {
     /// @inheritdoc ITaskMarket
     function announce(string calldata url) external {
         uint256 length = bytes(url).length;
-        if (length > MAX_URL_LENGTH) revert Errors.OutOfBounds("url length", length, 0, MAX_URL_LENGTH);
+        if (length > MAX_URL_LENGTH) revert Errors.OutOfBounds("url length", 0, MAX_URL_LENGTH, length);
         endpointOf[msg.sender] = url;
         emit Announced(msg.sender, url);
     }
@@ -82,10 +91,10 @@ contract TaskMarket is ITaskMarket, Pausable {
     // ------------------------------------------------------------------ from posting to submission
 
     /// @inheritdoc ITaskMarket
-    function post(Terms calldata terms) external whenNotPaused returns (uint256 task) {
+    function post(Terms calldata terms) external whenNotPaused returns (TaskId task) {
         TermsCheck.check(terms, _parameters, ARITHMETIC);
-        if (board.liveSlots() == 0) revert Errors.OutOfBounds("live slots", 0, 1, type(uint32).max);
-        task = ++_newest;
+        if (board.liveSlots() == 0) revert Errors.OutOfBounds("live slots", 1, type(uint32).max, 0);
+        task = TaskId.wrap(++_newest);
         Task storage entry = _tasks[task];
         _terms[task] = terms;
         entry.submitter = msg.sender;
@@ -98,37 +107,37 @@ contract TaskMarket is ITaskMarket, Pausable {
     }
 
     /// @inheritdoc ITaskMarket
-    function bid(uint256 task, uint128 price) external {
+    function bid(TaskId task, uint128 price) external {
         Task storage entry = _at(task, Status.Bidding);
         if (block.timestamp > entry.bidsUntil) revert Errors.TooLate(entry.bidsUntil, block.timestamp);
         Terms storage terms = _terms[task];
-        if (price > terms.budget) revert Errors.OutOfBounds("price", price, 0, terms.budget);
-        if (entry.solver != address(0)) {
-            if (price >= entry.price) revert Errors.BidNotLower(price, entry.price);
+        if (price > terms.budget) revert Errors.OutOfBounds("price", 0, terms.budget, price);
+        if (entry.bidder != address(0)) {
+            if (price >= entry.price) revert Errors.BidNotLower(entry.price, price);
             _releaseAll(entry.stake);
         }
-        (entry.solver, entry.price) = (msg.sender, price);
+        (entry.bidder, entry.price) = (msg.sender, price);
         entry.stake = _lock(terms.stake);
         emit BidPlaced(task, msg.sender, price);
     }
 
     /// @inheritdoc ITaskMarket
-    function assign(uint256 task) external {
+    function assign(TaskId task) external {
         Task storage entry = _at(task, Status.Bidding);
         if (block.timestamp <= entry.bidsUntil) revert Errors.TooEarly(entry.bidsUntil, block.timestamp);
-        if (entry.solver == address(0)) {
+        if (entry.bidder == address(0)) {
             entry.status = Status.Refunded;
             emit Refunded(task, _releaseAll(entry.escrow), 0);
             return;
         }
         entry.status = Status.Training;
         entry.trainUntil = entry.bidsUntil + _terms[task].trainingPeriod;
-        emit Assigned(task, entry.solver, entry.price);
+        emit Assigned(task, entry.bidder, entry.price);
     }
 
     /// @inheritdoc ITaskMarket
     function progress(
-        uint256 task,
+        TaskId task,
         bytes32 root,
         uint32 size,
         bytes32[] calldata firstPath,
@@ -136,14 +145,14 @@ contract TaskMarket is ITaskMarket, Pausable {
     ) external {
         Task storage entry = _training(task);
         uint32 most = _terms[task].segments;
-        if (size <= entry.size || size > most) revert Errors.TreeSize(size, entry.size + 1, most);
+        if (size <= entry.size || size > most) revert Errors.TreeSize(entry.size + 1, most, size);
         _extend(task, entry, root, size, firstPath, consistency);
         emit Progressed(task, root, size);
     }
 
     /// @inheritdoc ITaskMarket
     function submit(
-        uint256 task,
+        TaskId task,
         bytes32 root,
         bytes32[] calldata firstPath,
         bytes32[] calldata consistency,
@@ -156,15 +165,15 @@ contract TaskMarket is ITaskMarket, Pausable {
         _requireLeaf(segments + 1, segments, result, root, resultPath);
         entry.status = Status.Submitted;
         entry.result = result;
-        uint64 drawBlock = _restartWindow(task, entry);
-        entry.drawBlock = drawBlock;
-        emit Submitted(task, root, result, drawBlock);
+        _restartWindow(task, entry);
+        entry.drawBlock = _nextDrawBlock();
+        emit Submitted(task, root, result, entry.drawBlock);
     }
 
     // ------------------------------------------------------------------ exits
 
     /// @inheritdoc ITaskMarket
-    function expire(uint256 task) external {
+    function expire(TaskId task) external {
         Task storage entry = _at(task, Status.Training);
         if (block.timestamp <= entry.trainUntil) revert Errors.TooEarly(entry.trainUntil, block.timestamp);
         _requireNoGames(task, entry);
@@ -175,7 +184,7 @@ contract TaskMarket is ITaskMarket, Pausable {
     }
 
     /// @inheritdoc ITaskMarket
-    function settle(uint256 task) external {
+    function settle(TaskId task) external {
         Task storage entry = _at(task, Status.Submitted);
         _requireWindowOver(entry);
         _requireNoGames(task, entry);
@@ -188,14 +197,14 @@ contract TaskMarket is ITaskMarket, Pausable {
         (uint256 each, uint256 toSolver) = Shares.settle(entry.price, reserve, fee, Fees.attested(duties));
         uint256 escrow = entry.escrow;
         _payVerifiers(escrow, duties, each);
-        uint256 paid = VAULT.pay(escrow, entry.solver, toSolver);
+        uint256 paid = VAULT.pay(escrow, entry.bidder, toSolver);
         _releaseAll(escrow);
         _releaseAll(entry.stake);
-        emit Settled(task, entry.solver, paid);
+        emit Settled(task, entry.bidder, paid);
     }
 
     /// @inheritdoc ITaskMarket
-    function voidTask(uint256 task) external {
+    function voidTask(TaskId task) external {
         Task storage entry = _at(task, Status.Submitted);
         _requireWindowOver(entry);
         _requireNoGames(task, entry);
@@ -214,7 +223,7 @@ contract TaskMarket is ITaskMarket, Pausable {
     // ------------------------------------------------------------------ hooks of the game
 
     /// @inheritdoc ITaskMarket
-    function gameOpened(uint256 task) external only(game) returns (Played memory played) {
+    function gameOpened(TaskId task) external only(game) returns (Played memory played) {
         Task storage entry = _existing(task);
         bool submitted = entry.status == Status.Submitted;
         if (!submitted && (entry.status != Status.Training || entry.size == 0)) {
@@ -230,12 +239,12 @@ contract TaskMarket is ITaskMarket, Pausable {
     }
 
     /// @inheritdoc ITaskMarket
-    function gameClosed(uint256 task) external only(game) {
+    function gameClosed(TaskId task) external only(game) {
         --_existing(task).openGames;
     }
 
     /// @inheritdoc ITaskMarket
-    function convict(uint256 task, address challenger, uint256 reward) external only(game) {
+    function convict(TaskId task, address challenger, uint256 reward) external only(game) {
         Task storage entry = _existing(task);
         if (entry.status != Status.Training && entry.status != Status.Submitted) {
             revert Errors.WrongStatus(task, entry.status);
@@ -245,21 +254,22 @@ contract TaskMarket is ITaskMarket, Pausable {
         (uint256 stake, uint256 rewarded) = VAULT.slash(
             entry.stake, challenger, reward, entry.submitter, _terms[task].restitution, entry.escrow
         );
-        emit Slashed(task, entry.solver, challenger, stake, rewarded);
+        emit Slashed(task, entry.bidder, challenger, stake, rewarded);
     }
 
     // ------------------------------------------------------------------ hooks of the audit board
 
     /// @inheritdoc ITaskMarket
-    function fixDrawBlock(uint256 task) external only(address(board)) returns (uint64 drawBlock) {
+    function fixDrawBlock(TaskId task) external only(address(board)) returns (uint64 drawBlock) {
         Task storage entry = _at(task, Status.Submitted);
-        drawBlock = _restartWindow(task, entry);
+        _restartWindow(task, entry);
+        drawBlock = _nextDrawBlock();
         entry.drawBlock = drawBlock;
         emit DrawBlockFixed(task, drawBlock);
     }
 
     /// @inheritdoc ITaskMarket
-    function payDrawer(uint256 task, address drawer) external only(address(board)) {
+    function payDrawer(TaskId task, address drawer) external only(address(board)) {
         Task storage entry = _at(task, Status.Submitted);
         _restartWindow(task, entry);
         VAULT.pay(entry.escrow, drawer, _parameters.drawFee);
@@ -268,28 +278,29 @@ contract TaskMarket is ITaskMarket, Pausable {
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc ITaskMarket
-    function taskOf(uint256 task) external view returns (Task memory) {
+    function taskOf(TaskId task) external view returns (Task memory) {
         return _existing(task);
     }
 
     /// @inheritdoc ITaskMarket
-    function termsOf(uint256 task) external view returns (Terms memory) {
+    function termsOf(TaskId task) external view returns (Terms memory) {
         _existing(task);
         return _terms[task];
     }
 
     /// @inheritdoc ITaskMarket
-    function solverOf(uint256 task) external view returns (address) {
-        return _tasks[task].solver;
+    function solverOf(TaskId task) external view returns (address) {
+        Task storage entry = _tasks[task];
+        return entry.status == Status.Bidding ? address(0) : entry.bidder;
     }
 
     /// @inheritdoc ITaskMarket
-    function programOf(uint256 task) external view returns (bytes32) {
+    function programOf(TaskId task) external view returns (bytes32) {
         return _terms[task].programId;
     }
 
     /// @inheritdoc ITaskMarket
-    function constantsOf(uint256 task) external view returns (bytes32 root, uint32 size) {
+    function constantsOf(TaskId task) external view returns (bytes32 root, uint32 size) {
         return (_terms[task].constantsRoot, _terms[task].constants);
     }
 
@@ -306,11 +317,11 @@ contract TaskMarket is ITaskMarket, Pausable {
     // ------------------------------------------------------------------ inside
 
     function _only(address due) private view {
-        if (msg.sender != due) revert Errors.NotAllowed(msg.sender, due);
+        if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
     }
 
     /// @dev Every task that was posted has a status.
-    function _existing(uint256 task) private view returns (Task storage entry) {
+    function _existing(TaskId task) private view returns (Task storage entry) {
         entry = _tasks[task];
         if (entry.status == Status.None) revert Errors.UnknownTask(task);
     }
@@ -320,15 +331,15 @@ contract TaskMarket is ITaskMarket, Pausable {
         return uint48(VAULT.lock(msg.sender, amount));
     }
 
-    function _at(uint256 task, Status status) private view returns (Task storage entry) {
+    function _at(TaskId task, Status status) private view returns (Task storage entry) {
         entry = _existing(task);
         if (entry.status != status) revert Errors.WrongStatus(task, entry.status);
     }
 
     /// @dev The task, if the caller is its solver and in time.
-    function _training(uint256 task) private view returns (Task storage entry) {
+    function _training(TaskId task) private view returns (Task storage entry) {
         entry = _at(task, Status.Training);
-        _only(entry.solver);
+        _only(entry.bidder);
         if (block.timestamp > entry.trainUntil) revert Errors.TooLate(entry.trainUntil, block.timestamp);
     }
 
@@ -338,7 +349,7 @@ contract TaskMarket is ITaskMarket, Pausable {
         }
     }
 
-    function _requireNoGames(uint256 task, Task storage entry) private view {
+    function _requireNoGames(TaskId task, Task storage entry) private view {
         if (entry.openGames != 0) revert Errors.GamesOpen(task, entry.openGames);
     }
 
@@ -353,7 +364,7 @@ contract TaskMarket is ITaskMarket, Pausable {
     /// @dev The first tree must begin with the initial state, a later one with the tree before it. So leaf 0 is bound for
     /// good, and a checkpoint that was once challengeable stays so.
     function _extend(
-        uint256 task,
+        TaskId task,
         Task storage entry,
         bytes32 root,
         uint32 size,
@@ -370,9 +381,13 @@ contract TaskMarket is ITaskMarket, Pausable {
         (entry.root, entry.size) = (root, size);
     }
 
-    /// @dev Returns the block that seeds a draw if it is fixed now.
-    function _restartWindow(uint256 task, Task storage entry) private returns (uint64 drawBlock) {
+    /// @dev The challenge period begins now.
+    function _restartWindow(TaskId task, Task storage entry) private {
         entry.challengeUntil = uint64(block.timestamp) + _terms[task].challengePeriod;
+    }
+
+    /// @dev The block that seeds a draw if it is fixed now.
+    function _nextDrawBlock() private view returns (uint64) {
         return uint64(block.number) + _parameters.drawDelay;
     }
 

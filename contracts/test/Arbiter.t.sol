@@ -286,7 +286,7 @@ contract ArbiterTest is Production {
     }
 
     function test_element_chunkTooShort_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Chunks.ChunkLength.selector, 0, 1, 175, 176));
+        vm.expectRevert(abi.encodeWithSelector(Chunks.ChunkLength.selector, 0, 1, 176, 175));
         arbiter.element(_neg(300), 299, B.chunk(0, 1, new bytes(175)));
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from examples.demo.play import failures, play
 from protocol.commitments.atomic import write_atomically
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 
 FOLDER = Path("build") / "demo"
 

@@ -1,13 +1,9 @@
-"""Errors of the demo.
-
-OperatorError (protocol.node.exits)
-└── StageError       a process did not start, or ended before its part was over
-"""
+"""The error of the demo. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
-from protocol.node.exits import OperatorError
+from protocol.errors import AssayError
 
 
-class StageError(OperatorError):
+class StageError(AssayError):
     """The demo could not be played."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from protocol.errors import AssayError
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -20,7 +22,7 @@ class Problem:
         return f"  - {self.what}{place}\n      {self.remedy}"
 
 
-class CaptureError(ValueError):
+class CaptureError(AssayError, ValueError):
     """The step cannot be captured. `problems` holds every reason that was found, with its remedy."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
@@ -32,29 +34,39 @@ class CaptureError(ValueError):
         super().__init__("\n".join([f"{head}:", *map(str, self.problems)]))
 
 
+def raise_any(problems: Iterable[Problem]) -> None:
+    """Raise one `CaptureError` with all the problems, if there are any."""
+    found = tuple(problems)
+    if found:
+        raise CaptureError(found)
+
+
 class Problems:
-    """Collects the reasons of several independent examinations, so that a submitter sees all of them at once."""
+    """The problems that independent checks found, each once, so that a submitter sees all of them at once."""
 
     def __init__(self) -> None:
         self._found: dict[Problem, None] = {}
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """Keep the reasons of a `CaptureError` raised inside and go on."""
+        """Keep the problems of a `CaptureError` that is raised inside, and go on."""
         try:
             yield
         except CaptureError as error:
             self.add(error.problems)
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """Keep some reasons."""
+        """Keep some problems."""
         self._found.update(dict.fromkeys(problems))
 
+    def __iter__(self) -> Iterator[Problem]:
+        """The problems, in the order in which they were found."""
+        return iter(self._found)
+
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether there is any problem."""
         return bool(self._found)
 
     def raise_any(self) -> None:
-        """Raise one `CaptureError` if there was a reason."""
-        if self._found:
-            raise CaptureError(self._found)
+        """Raise one `CaptureError` with all the problems, if there are any."""
+        raise_any(self)

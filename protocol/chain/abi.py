@@ -1,18 +1,17 @@
-"""Compiled contracts: their ABI and creation code, and encoding by function name.
+"""Compiled contracts: their ABI and code, and encoding by function name.
 
-Artifacts are what `make contracts` leaves under build/contracts/out, or under the folder that
-`ASSAY_CONTRACTS` names. Encoding and decoding are eth-abi's; nothing here talks to a chain.
+They are data of this package, `contracts/*.json`: scripts/contract_data.py writes them after forge, and the wheel holds
+them. Encoding and decoding are eth-abi's; nothing here talks to a chain.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final
 
 from eth_abi.abi import encode
 from eth_typing import ABI, ABIError, ABIEvent, ABIFunction
@@ -26,13 +25,11 @@ from eth_utils.abi import (
 from protocol.chain.errors import ArtifactMissing
 from protocol.chain.values import decode_values
 
-VARIABLE = "ASSAY_CONTRACTS"
+DATA: Final = Path(__file__).parent / "contracts"
+"""Where the package's contract data is."""
 
 
-def artifact_folder() -> Path:
-    """Where the compiled contracts are."""
-    chosen = os.environ.get(VARIABLE)
-    return Path(chosen) if chosen else Path(__file__).parents[2] / "build" / "contracts" / "out"
+Places = tuple[tuple[tuple[int, int], ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +38,12 @@ class Contract:
 
     name: str
     abi: ABI
-    bytecode: bytes
+    bytecode: bytes = b""
+    """Creation code without the constructor's arguments; empty for an interface."""
+    runtime: bytes = b""
+    """What a chain holds, with zeros for the immutables."""
+    immutables: Places = ()
+    """Start and length in `runtime` of each place of each immutable."""
 
     @cached_property
     def _functions(self) -> dict[str, ABIFunction]:
@@ -73,28 +75,33 @@ class Contract:
 
 
 @cache
-def contract(name: str, file: str | None = None) -> Contract:
-    """The compiled contract `name` of `<file or name>.sol`. Raises ArtifactMissing."""
-    path = artifact_folder() / f"{file or name}.sol" / f"{name}.json"
-    try:
-        data = json.loads(path.read_bytes())
-        code = data["bytecode"]["object"].removeprefix("0x")
-        return Contract(name, cast(ABI, data["abi"]), bytes.fromhex(code))
-    except (OSError, ValueError, KeyError) as error:
-        raise ArtifactMissing(
-            f"contract {name}",
-            expected=f"a compiled contract at {path}",
-            got=f"{type(error).__name__}",
-            remedy="run `make contracts`",
-        ) from error
+def contract(name: str) -> Contract:
+    """The contract of this name. Raises ArtifactMissing."""
+    data = _read(name)
+    return Contract(
+        name,
+        data["abi"],
+        bytes.fromhex(data.get("creation", "")),
+        bytes.fromhex(data.get("runtime", "")),
+        tuple(tuple((start, length) for start, length in found) for found in data.get("immutables", ())),
+    )
 
 
 @cache
 def known_errors() -> dict[bytes, ABIError]:
-    """Every Solidity error of every compiled contract, by selector."""
-    found: dict[bytes, ABIError] = {}
-    for path in sorted(artifact_folder().glob("*.sol/*.json")):
-        for entry in json.loads(path.read_bytes()).get("abi", []):
-            if entry["type"] == "error":
-                found[function_abi_to_4byte_selector(entry)] = entry
-    return found
+    """Every Solidity error of these contracts, by selector."""
+    entries: list[ABIError] = _read("errors")
+    return {function_abi_to_4byte_selector(entry): entry for entry in entries}
+
+
+def _read(name: str) -> Any:
+    path = DATA / f"{name}.json"
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ArtifactMissing(
+            f"contract data {name}",
+            expected=f"the package's file {path}",
+            got=type(error).__name__,
+            remedy="run `make contracts` in a checkout, or install the package again",
+        ) from error

@@ -33,7 +33,7 @@ class Client:
         self.deployment = deployment
         self.sender = sender
         at = deployment.addresses
-        self.token = Token(contract("TestToken"), at.token, connection, sender)
+        self.token = Token(contract("IERC20"), at.token, connection, sender)
         self.vault = Vault(contract("StakeVault"), at.vault, connection, sender)
         self.market = Market(contract("TaskMarket"), at.market, connection, sender)
         self.audit = Audit(contract("AuditBoard"), at.audit, connection, sender)

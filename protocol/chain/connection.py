@@ -153,9 +153,9 @@ class Connection:
             raise RpcRefused(f"block {block}", "none of that number or hash", "wait for the node to catch up")
         return dict(found)
 
-    def code(self, address: str) -> bytes:
-        """Code at an address, empty where there is no contract."""
-        return _bytes(self.request("eth_getCode", address, "latest"))
+    def code(self, address: str, block: BlockId = "latest") -> bytes:
+        """Code at an address, empty where there is no contract. Raises RpcRefused for a block whose state is gone."""
+        return _bytes(self.request("eth_getCode", address, block_tag(block)))
 
     def balance(self, address: str) -> int:
         """Native currency of an account, in wei."""

@@ -15,7 +15,7 @@ from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 
-VERSION: Final = 1
+VERSION: Final = 2
 MAX_BYTES: Final = 1 << 16
 
 _Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
@@ -36,17 +36,19 @@ class Addresses(BaseModel):
 
 
 class Deployment(BaseModel):
-    """What a party has to know to take part. `block` is the one before the first contract's: events begin
-    after it.
+    """What a party has to know to take part. `block` is one in which the vault was not there yet: events begin
+    after it. The addresses follow from `deployer`, `salt`, the token and the parameters (protocol.chain.plan).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     format: Literal["assay-deployment"] = "assay-deployment"
-    version: Literal[1] = VERSION
+    version: Literal[2] = VERSION
     chain_id: Annotated[int, Field(ge=1)]
     genesis: _Hash
     block: Annotated[int, Field(ge=0)]
+    deployer: _Address
+    salt: Annotated[str, Field(max_length=64)]
     addresses: Addresses
     parameters: Parameters
     arithmetic: Annotated[int, Field(ge=1, le=65_535)]

@@ -1,48 +1,22 @@
-"""Errors of the chain package. Each message says what was expected, what came and what to do.
-
-ChainError
-├── RpcError
-│   ├── RpcUnavailable       nobody answers at the URL
-│   └── RpcRefused           the node answered with an error of its own
-├── WrongChain               another chain id than the deployment's
-├── UnsuitableChain          the chain lacks something that the contracts need
-├── DeploymentError          no, an unreadable or a stale deployment file
-├── ArtifactMissing          a contract was not compiled
-├── AccountError             no such account, wrong password, a development key on a real chain
-│   └── AccountInUse         another process sends from this account
-├── TransactionError
-│   ├── InsufficientFunds    the account cannot pay for the gas
-│   ├── Reverted             a contract refused; `name` and `arguments` of its error
-│   ├── NotMined             no receipt in time; the transaction stays in the journal
-│   └── NonceTaken           another transaction used the nonce
-├── JournalError             the journal file is damaged or of another version
-├── HeaderError              a block header that does not hash to its block's hash
-├── UnstableChain            re-organisations faster than they can be read
-└── DevnetError
-    ├── AnvilMissing         no anvil program
-    └── PortInUse            another server listens there
-"""
+"""Errors of the chain package. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from protocol.errors import AssayError, ExitCode
 from protocol.node.addresses import public_part
 
 
-class ChainError(Exception):
-    """Base of every error raised by `protocol.chain`. `expected`, `got` and `remedy` are for display."""
-
-    def __init__(self, what: str, *, expected: object, got: object, remedy: str) -> None:
-        super().__init__(f"{what}: expected {expected}, got {got}; {remedy}")
-        self.expected = expected
-        self.got = got
-        self.remedy = remedy
+class ChainError(AssayError):
+    """Base of every error raised by `protocol.chain`."""
 
 
 class RpcError(ChainError):
     """The node could not be asked, or did not answer the question."""
+
+    exit_code = ExitCode.RETRY
 
 
 class RpcUnavailable(RpcError):
@@ -96,6 +70,8 @@ class AccountError(ChainError):
 class AccountInUse(AccountError):
     """Another process holds the account's lock."""
 
+    exit_code = ExitCode.RETRY
+
 
 class TransactionError(ChainError):
     """A transaction that was not sent, or did not do what it was sent for."""
@@ -141,6 +117,8 @@ class NotMined(TransactionError):
     looks it up.
     """
 
+    exit_code = ExitCode.RETRY
+
 
 class NonceTaken(TransactionError):
     """The account's nonce was used by a transaction that this journal does not know."""
@@ -157,6 +135,8 @@ class HeaderError(ChainError):
 class UnstableChain(ChainError):
     """Block hashes keep changing while they are read."""
 
+    exit_code = ExitCode.RETRY
+
 
 class DevnetError(ChainError):
     """The development chain could not be started."""
@@ -168,6 +148,8 @@ class AnvilMissing(DevnetError):
 
 class PortInUse(DevnetError):
     """Another server listens on the port."""
+
+    exit_code = ExitCode.RETRY
 
 
 def _show(value: Any) -> str:

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final
 
-from protocol.node.exits import OperatorError
+from protocol.errors import AssayError
 
 TOKEN: Final = 10**18
 """Units of one token: the test token has 18 decimals, as OpenZeppelin's ERC-20 has by default."""
@@ -24,7 +24,7 @@ PRESETS: Final = Path(__file__).with_name("presets")
 MAX_BYTES: Final = 1 << 16
 
 
-class ParametersError(OperatorError):
+class ParametersError(AssayError):
     """A file of parameters that cannot be read, or that says something else than is asked."""
 
 

@@ -13,12 +13,12 @@ from fractions import Fraction
 from typing import Any, Final
 
 from protocol.chain.parameters import PRESETS, RECOMMENDED, TOKEN, ParametersError
-from protocol.node.exits import OperatorError
+from protocol.errors import AssayError
 from protocol.tasks.economics import ONE, Audit, StakeError, minimum_stake
 from protocol.tasks.task import MAX_DRAWS
 
 
-class NoRecommendation(OperatorError):
+class NoRecommendation(AssayError):
     """A task that no recommended terms fit; the message says into how many parts it must be split."""
 
 

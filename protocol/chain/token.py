@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
+from protocol.chain.abi import contract
 from protocol.chain.bound_contract import BoundContract
 from protocol.chain.receipts import Receipt
 
@@ -23,4 +26,8 @@ class Token(BoundContract):
 
     def mint(self, account: str, amount: int) -> Receipt:
         """Make tokens: the test token lets anyone."""
-        return self.write("mint", account, amount)
+        return self._test_token.write("mint", account, amount)
+
+    @cached_property
+    def _test_token(self) -> BoundContract:
+        return BoundContract(contract("TestToken"), self.address, self.connection, self.sender)

@@ -37,14 +37,14 @@ class TaskStatus(IntEnum):
 @dataclass(frozen=True, slots=True)
 class TaskView:
     """A task's moving parts (ITaskMarket.Task). Times are seconds since 1970; escrow and stake are lock
-    numbers.
+    numbers. `bidder` made the best bid.
     """
 
     task: int
     submitter: str
     escrow: int
     stake: int
-    solver: str
+    bidder: str
     status: TaskStatus
     size: int
     open_games: int
@@ -59,9 +59,14 @@ class TaskView:
     @classmethod
     def from_abi(cls, task: int, values: tuple[Any, ...]) -> TaskView:
         """From what `taskOf(task)` returned."""
-        submitter, escrow, stake, solver, status, *rest = values
-        parties = to_checksum_address(submitter), to_checksum_address(solver)
+        submitter, escrow, stake, bidder, status, *rest = values
+        parties = to_checksum_address(submitter), to_checksum_address(bidder)
         return cls(task, parties[0], escrow, stake, parties[1], TaskStatus(status), *rest)
+
+    @property
+    def solver(self) -> str:
+        """The best bidder once bidding is over, NOBODY before."""
+        return NOBODY if self.status <= TaskStatus.BIDDING else self.bidder
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Merkle trees, roots and checkpoints: what the parties commit to (docs/encoding.md sections 1 and 2).
 
 Pure: `hashing` with its compiled `native`, `geometry`, `merkle`, `proofs`, `chunks`, `roots`, `progress`.
-On disk: `store`, `checkpoints`, `atomic`; `threads` does several tensors at a time. Nothing here imports
-torch; bytes and numpy arrays go in and out.
+A state in memory: `states`. On disk: `store`, `checkpoints`, `atomic`; `threads` does several tensors at a time.
+Nothing here imports torch; bytes and numpy arrays go in and out. Only `checkpoints` and `store` need more than numpy.
 """
 
 from protocol.commitments.chunks import CHUNK, chunk, chunk_count, chunk_length, tensor_root, tensor_tree

@@ -1,9 +1,9 @@
-"""Checkpoints: one state, its trees, and its form on disk.
+"""A checkpoint (`states`) on disk.
 
-A checkpoint is the ordered list of a state's tensors. On disk it is one blob per tensor and a manifest (JSON)
-that names them with their types, shapes and roots; the manifest's blob id names the checkpoint. The manifest
-is written last, so a checkpoint that can be named is complete. `write_state` makes one of a state that is in
-use elsewhere, tensor by tensor. Loading trusts nothing: every tensor root and the state root are recomputed.
+It is one blob per tensor and a manifest (JSON) that names them with their types, shapes and roots; the manifest's blob
+id names the checkpoint. The manifest is written last, so a checkpoint that can be named is complete. `write_state`
+makes one of a state that is in use elsewhere, tensor by tensor. Loading trusts nothing: every tensor root and the
+state root are recomputed.
 Not the commitment itself: that is the state root (docs/encoding.md section 2), which no file format touches.
 """
 
@@ -12,17 +12,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from protocol.commitments.chunks import tensor_root, tensor_tree
+from protocol.commitments.chunks import tensor_root
 from protocol.commitments.errors import BlobTooLarge, CheckpointError
 from protocol.commitments.hashing import BytesLike
-from protocol.commitments.merkle import Tree
 from protocol.commitments.roots import state_root as root_of_state
-from protocol.commitments.roots import state_tree
+from protocol.commitments.states import Checkpoint, require_names
 from protocol.commitments.store import BlobStore
 from protocol.commitments.tensors import CODES, DTYPES, Tensor, require_length, tensor_bytes
 from protocol.commitments.threads import each
@@ -53,29 +51,6 @@ class _Manifest(BaseModel):
     version: Literal[1]
     state_root: _Hash
     tensors: Annotated[list[_Entry], Field(min_length=1)]
-
-
-class Checkpoint:
-    """A state as ordered tensors with distinct names; its trees are built once, when first asked for."""
-
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        _require_names([tensor.name for tensor in tensors])
-        self.tensors = tuple(tensors)
-
-    @cached_property
-    def trees(self) -> tuple[Tree, ...]:
-        """One chunk tree per tensor, in order: to open chunks."""
-        return tuple(tensor_tree(tensor.data) for tensor in self.tensors)
-
-    @cached_property
-    def state_tree(self) -> Tree:
-        """The tree whose leaf i is the root of tensor i."""
-        return state_tree([tree.root for tree in self.trees])
-
-    @property
-    def state_root(self) -> bytes:
-        """The 32 bytes that a solver commits for this state."""
-        return self.state_tree.root
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +86,7 @@ def write_state(store: BlobStore, pieces: Sequence[Piece], threads: int = 1) -> 
     `threads` work side by side, each with one tensor's bytes and tree in memory: while one waits for the disk another
     hashes. A failure leaves no manifest behind and is raised when no thread works any more.
     """
-    _require_names([piece.name for piece in pieces])
+    require_names([piece.name for piece in pieces])
     entries = each(lambda piece: _write(store, piece), pieces, threads)
     root = root_of_state([bytes.fromhex(entry.root) for entry in entries])
     return Written(_put_manifest(store, entries, root), root)
@@ -232,16 +207,6 @@ def _parse(manifest_id: str, data: bytes) -> _Manifest:
             got=f"{where}: {first['msg']}",
             remedy="load a manifest that save_checkpoint wrote, with this or an older release",
         ) from error
-
-
-def _require_names(names: Sequence[str]) -> None:
-    if not names or len(set(names)) != len(names):
-        raise CheckpointError(
-            "checkpoint",
-            expected="at least one tensor and distinct names",
-            got=f"{len(names)} tensors, {len(set(names))} names",
-            remedy="name every tensor of the state once",
-        )
 
 
 def _require_root(what: str, expected: str, got: str) -> None:

@@ -1,27 +1,12 @@
-"""Errors of the commitments package.
-
-    CommitmentError
-    ├── ProofError          a proof, or a question about a tree, does not fit the tree's size or root
-    ├── BlobError           a stored blob
-    │   ├── MissingBlob     no blob of that id
-    │   ├── CorruptBlob     bytes that do not hash to the id
-    │   └── BlobTooLarge    more bytes than the limit
-    └── CheckpointError     a manifest or tensor that is not a well-formed checkpoint
-
-Each message says what was expected, what came and what to do.
-"""
+"""Errors of the commitments package. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
+from protocol.errors import AssayError
 
-class CommitmentError(Exception):
-    """Base of every error raised by `protocol.commitments`. `expected`, `got`, `remedy` are for display."""
 
-    def __init__(self, what: str, *, expected: object, got: object, remedy: str) -> None:
-        super().__init__(f"{what}: expected {expected}, got {got}; {remedy}")
-        self.expected = expected
-        self.got = got
-        self.remedy = remedy
+class CommitmentError(AssayError):
+    """Base of every error raised by `protocol.commitments`."""
 
 
 class ProofError(CommitmentError):

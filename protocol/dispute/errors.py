@@ -1,14 +1,11 @@
-"""Errors of the dispute package.
-
-DisputeError
-├── NothingToChallenge   no difference where the game stands
-└── NothingToReveal      a demanded node that is in none of one's own trees
-"""
+"""Errors of the dispute package. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
+from protocol.errors import InternalError
 
-class DisputeError(Exception):
+
+class DisputeError(InternalError):
     """Base of the errors of a game."""
 
 

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from protocol.dispute.provider import Frame
+from protocol.errors import AssayError
 from protocol.execution.replay import Executor, ExecutorFactory, Work, honest_executor
-from protocol.node.exits import OperatorError
+from protocol.execution.versions import untested_torch
 from protocol.numerics.self_check import require_mode, self_check
 from protocol.program.execute import Interpreter
 from protocol.program.step import State, StepProgram
@@ -28,7 +29,7 @@ WARM_STEPS = 2
 _log = logging.getLogger("assay.numerics")
 
 
-class DeviceError(OperatorError):
+class DeviceError(AssayError):
     """The device that the settings ask for is not there."""
 
 
@@ -44,8 +45,13 @@ def device_of(setting: str) -> torch.device:
 
 
 def checked(setting: str) -> torch.device:
-    """`device_of`, after the device's own self-check; the CPU's is the caller's. Raises `SelfCheckError` too."""
+    """`device_of`, after the device's own self-check; the CPU's is the caller's. Raises `SelfCheckError` too.
+
+    Logs a warning for a torch that was not tested.
+    """
     device = device_of(setting)
+    if (warning := untested_torch(torch.__version__)) is not None:
+        _log.warning(warning)
     if device.type != "cpu":
         self_check(device)
         _log.info("steps run on %s", torch.cuda.get_device_name(device))

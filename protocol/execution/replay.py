@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from torch import Tensor
 
@@ -20,7 +20,10 @@ from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter, Kernel
 from protocol.program.library import fusions, kernels
 from protocol.program.step import State, StepProgram
-from protocol.tasks.bundles import Bundle
+
+if TYPE_CHECKING:
+    # Manifests are read with pydantic, which running a program does not need.
+    from protocol.tasks.bundles import Bundle
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

@@ -14,12 +14,12 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from protocol.node.exits import OperatorError
+from protocol.errors import AssayError
 
 _IDENTITY = "CREATE TABLE identity (chain TEXT NOT NULL, market TEXT NOT NULL, account TEXT NOT NULL)"
 
 
-class DatabaseError(OperatorError):
+class DatabaseError(AssayError):
     """The database is damaged, of another version, or of another chain or account."""
 
 

@@ -9,7 +9,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from protocol.node.exits import OperatorError, Retryable
+from protocol.errors import AssayError, Retryable
 
 if TYPE_CHECKING:
     import uvicorn
@@ -23,7 +23,7 @@ class PortTaken(Retryable):
     """Another server listens on the port."""
 
 
-class NotPublic(OperatorError):
+class NotPublic(AssayError):
     """An address that leads nobody on another machine to this server."""
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_origin
 
+from protocol.errors import AssayError
 from protocol.node.addresses import public_part
-from protocol.node.exits import OperatorError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -29,7 +29,7 @@ else:
 MASK = "********"
 
 
-class SettingsError(OperatorError):
+class SettingsError(AssayError):
     """A setting that is unknown, or whose value does not fit."""
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from protocol.errors import AssayError
 from protocol.numerics import elementary_torch
 from protocol.numerics.elementwise import sqrt
 from protocol.numerics.kernels.dispatch import NoKernel, kernel_for
@@ -32,7 +33,7 @@ ELEMENTARY = {
 """Each elementary function at 2.5."""
 
 
-class SelfCheckError(RuntimeError):
+class SelfCheckError(AssayError, RuntimeError):
     """This machine computes other bits than the arithmetic asks for; nothing it produces may be committed."""
 
 

@@ -16,8 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from protocol.errors import InternalError
 
-class NumericsError(ValueError):
+
+class NumericsError(InternalError, ValueError):
     """A value does not have the type, shape or bytes that an operation needs. Says expected, got and what to do."""
 
 

@@ -1,31 +1,33 @@
-"""Typed errors of programs. Every one says what was expected, what came and, where it helps, what to do.
-
-ProgramError
-├── EncodingError     bytes that are no program, instruction or type
-├── RuleError         operands, results or attributes that a primitive does not take
-├── CheckError        a program that `check` refuses
-└── ValueMismatch     tensors that do not fit the program they were given to
-"""
+"""Errors of programs. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
+from protocol.errors import AssayError
 
-class ProgramError(ValueError):
+
+class ProgramError(AssayError, ValueError):
     """A program, or something given to one, is not as it must be.
 
     `instruction` is the number of the instruction at fault, where there is one; `operation` its name.
     """
 
+    expected: str
+    got: str
+
     def __init__(
-        self, expected: str, got: str, *, instruction: int | None = None, operation: str | None = None
+        self,
+        expected: str,
+        got: str,
+        *,
+        instruction: int | None = None,
+        operation: str | None = None,
+        remedy: str | None = None,
     ) -> None:
-        self.expected = expected
-        self.got = got
         self.instruction = instruction
         self.operation = operation
-        place = "" if instruction is None else f"instruction {instruction}: "
-        name = "" if operation is None else f"{operation}: "
-        super().__init__(f"{place}{name}expected {expected}, got {got}")
+        place = None if instruction is None else f"instruction {instruction}"
+        what = ": ".join(part for part in (place, operation) if part is not None)
+        super().__init__(what, expected=expected, got=got, remedy=remedy)
 
 
 class EncodingError(ProgramError):

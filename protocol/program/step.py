@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from protocol.commitments.checkpoints import Checkpoint
 from protocol.commitments.chunks import tensor_root
 from protocol.commitments.roots import constants_tree, state_root
+from protocol.commitments.states import Checkpoint
 from protocol.commitments.tensors import Tensor as StoredTensor
 from protocol.numerics.cuda import hashing
 from protocol.numerics.types import from_bytes, to_bytes

@@ -10,6 +10,8 @@ h the honest share of the stake slots; p the price, G what a false result is wor
 
 from typing import NamedTuple
 
+from protocol.errors import AssayError
+
 ONE = 10**18
 """The chance 1."""
 
@@ -17,7 +19,7 @@ REROLLS = 2
 """k: how many times a solver may look at another seed (missed draws); it then has 2^k tries."""
 
 
-class StakeError(ValueError):
+class StakeError(AssayError, ValueError):
     """No stake makes cheating unprofitable under these audit terms, or a term is outside its bounds."""
 
 

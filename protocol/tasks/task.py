@@ -12,6 +12,8 @@ from dataclasses import astuple, dataclass
 from math import ceil
 from typing import Any, Final
 
+from protocol.errors import AssayError
+
 ARITHMETIC: Final = 1
 """Version of the arithmetic that this release computes."""
 
@@ -24,14 +26,14 @@ HASH_RATE: Final = 300_000_000
 """Bytes a second that a party must at least be able to hash: a fifth of one core with SHA instructions."""
 
 
-class TermsError(ValueError):
+class TermsError(AssayError, ValueError):
     """Terms that no market takes. `name` is the field at fault."""
 
     def __init__(self, name: str, expected: str, got: object) -> None:
-        super().__init__(f"terms, {name}: expected {expected}, got {got}; correct this field and post again")
+        super().__init__(
+            f"terms, {name}", expected=expected, got=got, remedy="correct this field and post again"
+        )
         self.name = name
-        self.expected = expected
-        self.got = got
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What unasked parties do: anybody may challenge, drawn or not (attacks.md, "Challenger cheats").
+"""What unasked parties do: anybody may challenge, drawn or not (tests/attacks/README.md, 18 to 26).
 
 A strategy is a frozen dataclass with one method over arrays: `look`, for all its members in all rows.
 """

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Final
+from uuid import uuid4
 
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, open_account
 from protocol.chain.client import Client, connect
@@ -155,9 +156,9 @@ class Stage:
 
 
 def deployed(devnet: Devnet, scenario: Scenario) -> Deployment:
-    """Contracts with a scenario's parameters."""
+    """New contracts with a scenario's parameters."""
     with Sender(devnet.connection, open_account(f"dev:{_DEPLOYER}", devnet.chain_id), QUICK) as sender:
-        return deploy(sender, parameters(scenario.setting, exact=scenario.exact))
+        return deploy(sender, parameters(scenario.setting, exact=scenario.exact), salt=uuid4().hex)
 
 
 def _names(scenario: Scenario) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable
 from itertools import islice
 from typing import Any
 
-from protocol.node.exits import Retryable
+from protocol.errors import Retryable
 from sim.errors import SweepError
 from sim.sweeping.plan import Chunk
 from sim.sweeping.workers import AHEAD, THREADS, Played, Workers

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from typing import TYPE_CHECKING, Final
 
-from protocol.node.exits import Retryable
+from protocol.errors import Retryable
 from protocol.node.process import keep_memory
 
 if TYPE_CHECKING:

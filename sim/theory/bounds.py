@@ -9,11 +9,13 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from protocol.errors import AssayError
+
 Values = NDArray[np.float64]
 """Float results, one per element of the broadcast arguments; 0-dimensional for scalars."""
 
 
-class TheoryError(ValueError):
+class TheoryError(AssayError, ValueError):
     """An argument that no task, verifier or bidder can have."""
 
 

@@ -10,8 +10,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from protocol.errors import ExitCode
 from protocol.node import logs
-from protocol.node.exits import ExitCode, reported
+from protocol.node.exits import reported
 from protocol.node.home import VARIABLE, Home
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
@@ -25,9 +26,7 @@ def main() -> None:
     home = Home.find(options.home)
     os.environ[VARIABLE] = str(home.root)
     logs.configure(options.log_json)
-    from protocol.failures import known
-
-    with reported(known):
+    with reported():
         code = accuse(options, home) if options.cheat in ACCUSERS else _solve(options, home)
     sys.exit(int(code))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.settings import load
 from protocol.node.stopping import Stop

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from protocol.chain.abi import Contract, contract
+from protocol.chain.abi import Contract
 from protocol.chain.connection import Connection
 from protocol.chain.devnet import Devnet
 from protocol.program.instruction import Instruction
 from protocol.program.types import CHUNK_BYTES
 
+HARNESS = (
+    Path(__file__).parents[2] / "build" / "contracts" / "out" / "ArbiterHarness.sol" / "ArbiterHarness.json"
+)
 ADDRESS = "0x" + "a5" * 20
 GAS_LIMIT = 2**40
 """Of a block, which also bounds a call: no batch comes near it."""
@@ -50,7 +55,9 @@ class Evm:
 @contextmanager
 def evm() -> Iterator[Evm]:
     """The harness on an anvil of its own."""
-    harness = contract("ArbiterHarness")
+    compiled = json.loads(HARNESS.read_bytes())
+    code = bytes.fromhex(compiled["bytecode"]["object"].removeprefix("0x"))
+    harness = Contract("ArbiterHarness", compiled["abi"], code)
     with Devnet(block_time=None) as devnet:
         runtime = devnet.connection.call_data(None, harness.creation(()), label="create")
         devnet.connection.request("anvil_setCode", ADDRESS, "0x" + runtime.hex())

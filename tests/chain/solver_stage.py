@@ -20,7 +20,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sender, Sending
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.commitments.tensors import Tensor
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.stopping import Stop
 from protocol.numerics.types import to_bytes
@@ -109,7 +109,7 @@ class Stage:
 
     def end_bidding(self, task: int) -> None:
         """Wait for a bid, then let the bidding period pass."""
-        self._skip_to(self.until(task, lambda view: view.solver != NOBODY).bids_until)
+        self._skip_to(self.until(task, lambda view: view.bidder != NOBODY).bids_until)
 
     def end_challenges(self, task: int) -> None:
         """Let the challenge period of a submitted task pass."""

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from tests.chain.solver_stage import Solver, Stage, stage
 
 pytestmark = pytest.mark.chain

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from sim.errors import Disagreement
 from sim.mechanism import booking, shares
 from sim.mechanism.booking import DRAWER

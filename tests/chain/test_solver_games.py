@@ -22,9 +22,10 @@ from protocol.dispute.openings import Leaf
 from protocol.dispute.provider import Run
 from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import Phase, Verdict
+from protocol.errors import ExitCode
 from protocol.execution.replay import Executor, HonestExecutor, Work, honest_executor
-from protocol.node.exits import ExitCode, StakeSlashed
 from protocol.program import Op
+from solver.errors import StakeSlashed
 from solver.strategy import Strategy
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, find, one_ulp
 from tests.chain.arena import Subject, replay

@@ -63,7 +63,7 @@ def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Pat
             submitted,
         ]
         with started(scene):
-            scene.until(task, lambda view: view.solver != NOBODY, 90)
+            scene.until(task, lambda view: view.bidder != NOBODY, 90)
         scene.end_bidding(task)
         for reached in points:
             with started(scene):

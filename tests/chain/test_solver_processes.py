@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from protocol.chain.views import TaskStatus
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from protocol.tasks.bundles import committed_terms, load_bundle
 from tests.chain.solver_stage import Solver, stage, submitted
 from tests.unit.parallel import tasks

@@ -16,8 +16,8 @@ import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.errors import ExitCode
 from protocol.execution.replay import HonestExecutor, Work
-from protocol.node.exits import ExitCode
 from protocol.program import Interpreter
 from protocol.program.step import State
 from solver.database import Stage as TaskStage
@@ -159,14 +159,14 @@ def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
     mine = solver.client.address
     try:
         task = scene.post()
-        assert scene.until(task, lambda view: view.solver == mine).price == 90 * TOKEN
+        assert scene.until(task, lambda view: view.bidder == mine).price == 90 * TOKEN
         rival.market.bid(task, 80 * TOKEN)
-        assert scene.until(task, lambda view: view.solver == mine).price == 76 * TOKEN
+        assert scene.until(task, lambda view: view.bidder == mine).price == 76 * TOKEN
         rival.market.bid(task, 61 * TOKEN)
-        assert scene.until(task, lambda view: view.solver == mine).price == 60 * TOKEN
+        assert scene.until(task, lambda view: view.bidder == mine).price == 60 * TOKEN
         rival.market.bid(task, 60 * TOKEN - 1)
         assert refusal(solver, task, TaskStage.OUTBID).startswith("it would pay at most")
-        assert scene.submitter.market.task(task).solver == rival.address
+        assert scene.submitter.market.task(task).bidder == rival.address
     finally:
         solver.close()
         rival.close()
@@ -190,8 +190,8 @@ def test_a_server_that_never_answers_keeps_nobody_from_other_work(scene: Stage) 
         try:
             stuck = scene.post(bundle=url)
             task = scene.post()
-            scene.until(task, lambda view: view.solver == solver.client.address, 15)
-            assert int(scene.submitter.market.task(stuck).solver, 16) == 0
+            scene.until(task, lambda view: view.bidder == solver.client.address, 15)
+            assert int(scene.submitter.market.task(stuck).bidder, 16) == 0
         finally:
             solver.close()
 

@@ -32,7 +32,7 @@ def test_a_task_goes_its_whole_way_and_every_token_is_accounted_for(
     task, _ = submitter.market.post(posted)
     assert submitter.market.terms(task) == posted
     view = submitter.market.task(task)
-    assert (view.status, view.solver, view.submitter) == (TaskStatus.BIDDING, NOBODY, submitter.address)
+    assert (view.status, view.bidder, view.submitter) == (TaskStatus.BIDDING, NOBODY, submitter.address)
     assert submitter.vault.lock_of(view.escrow).remaining == posted.escrow(DEVNET.draw_fee)
 
     solver.market.bid(task, 90 * TOKEN)

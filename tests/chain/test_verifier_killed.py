@@ -15,7 +15,7 @@ import pytest
 from protocol.chain.events import Follower
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from solver.strategy import Strategy
 from tests.chain.solver_stage import Solver, Stage, over, stage
 from tests.chain.test_verifier_watch import cheats, until_registered, wait

@@ -12,8 +12,8 @@ import pytest
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
+from protocol.errors import ExitCode
 from protocol.execution.replay import Executor, Work
-from protocol.node.exits import ExitCode
 from protocol.node.stopping import Stop
 from solver.strategy import Strategy as SolverConduct
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, producer_of_output

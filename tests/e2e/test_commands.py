@@ -18,7 +18,7 @@ import pytest
 
 from examples.demo.children import Children
 from examples.demo.stage import free_port
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from protocol.node.home import Home
 
 pytestmark = [pytest.mark.chain, pytest.mark.timeout(480)]

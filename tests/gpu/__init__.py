@@ -1,4 +1,5 @@
 """The bits of CUDA: on a GPU where there is one, and by Triton's interpreter where Triton is installed.
 
-`make test-gpu` installs Triton and runs all of it. What needs a GPU, or Triton, is skipped elsewhere and says so.
+`make test-gpu` installs Triton and runs all of it; `make test-heavy` runs what needs Triton and no GPU. Nothing here
+needs more than torch, numpy, Triton and pytest, so `python -m benchmarks.cuda --all` runs it on a GPU machine as it is.
 """

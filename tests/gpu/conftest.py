@@ -9,15 +9,22 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import torch
 
 ROOT = Path(__file__).parents[2]
 
+Test = TypeVar("Test", bound=Callable[..., object])
 Interpret = Callable[..., Any]
 """From the name of a function of `interpreted.py` and its arguments to what it gives."""
+
+
+def needs_triton(test: Test) -> Test:
+    """Mark a test that needs Triton but no GPU: `make test-heavy` and `make test-gpu` run it."""
+    marked: Test = pytest.mark.gpu(pytest.mark.heavy(test))
+    return marked
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +39,7 @@ def cuda() -> torch.device:
 def triton() -> None:
     """Triton is installed."""
     if find_spec("triton") is None:
-        pytest.skip("Triton is not installed: `make test-gpu` installs it")
+        pytest.skip("Triton is not installed: `make test-heavy` and `make test-gpu` install it")
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import math
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from protocol.commitments import tensor_root
 from protocol.numerics.contract import contract as right_contract
@@ -22,7 +24,7 @@ from protocol.numerics.kernels.self_test import failure_of_class
 from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, ShapeClass
 from protocol.numerics.sums import sum_f32
 from protocol.numerics.types import DType, to_bytes
-from protocol.program.library import softmax
+from protocol.program.library import CATALOGUE
 
 CPU = torch.device("cpu")
 ROWS, COLUMNS = Layout(Order.TERMS, True, False), Layout(Order.ROWS, True, False)
@@ -54,12 +56,16 @@ def rows() -> list[bool]:
     wide[1, 7] = -math.inf
     table, other = fused_self_test.numbers(3), fused_self_test.numbers(4)
     pairs = [
-        (f.softmax(wide, False), softmax._softmax(wide, safe=False)),
+        (f.softmax(wide, False), _library("softmax", wide, safe=False)),
         (f.sum_rows(wide), sum_f32(wide)),
-        *((f.log_softmax(x), softmax._log_softmax(x)) for x in (wide, table)),
-        (f.log_softmax_grad(table, other), softmax._log_softmax_grad(table, other)),
+        *((f.log_softmax(x), _library("log_softmax", x)) for x in (wide, table)),
+        (f.log_softmax_grad(table, other), _library("log_softmax_grad", table, other)),
     ]
     return [torch.equal(a.view(torch.int32), b.view(torch.int32)) for a, b in pairs]
+
+
+def _library(name: str, *operands: Tensor, **attributes: bool) -> Tensor:
+    return CATALOGUE[name].kernel(attributes)(operands)[0]
 
 
 def products(px: int, py: int) -> list[str | None]:
@@ -114,6 +120,24 @@ def assembly(capability: int) -> dict[str, str]:
     return {name: stages["ptx"] for name, stages in found.items()}
 
 
+def repair_interpreter() -> None:
+    """Let Triton 3.6 interpret loops beside numpy 2.5 and newer, where int() of an array of one element is an error.
+
+    Triton 3.7 does the same in its own code.
+    """
+    from triton.runtime import interpreter
+
+    patch = interpreter._patch_lang_tensor
+
+    def repaired(tensor: Any, scope: Any) -> None:
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.squeeze()))
+
+    interpreter._patch_lang_tensor = repaired
+
+
 if __name__ == "__main__":
+    if launch.interprets() and version("triton").startswith("3.6."):
+        repair_interpreter()
     result: Any = globals()[sys.argv[1]](*map(json.loads, sys.argv[2:]))
     print(json.dumps(result))

@@ -6,9 +6,7 @@ import re
 
 import pytest
 
-from tests.gpu.conftest import Interpret
-
-pytestmark = pytest.mark.gpu
+from tests.gpu.conftest import Interpret, needs_triton
 
 ROUNDED = re.compile(
     r"\b(?:add|sub|mul|fma|mad|div|sqrt|rcp|rsqrt|ex2|lg2|sin|cos|tanh)\.[a-z0-9.]*f(?:16|32|64)\b"
@@ -18,6 +16,7 @@ ALLOWED = EXACT | {"div.rn.f32", "sqrt.rn.f32"}
 """`.rn` on a product or a sum also forbids the assembler to fuse it."""
 
 
+@needs_triton
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("capability", [80, 90])
 def test_every_operation_is_rounded_once_and_none_flushes_subnormals(
@@ -31,6 +30,7 @@ def test_every_operation_is_rounded_once_and_none_flushes_subnormals(
         assert not re.search(r"atom\.[a-z.]*add\.[a-z.]*f(?:16|32|64)", text), name
 
 
+@needs_triton
 def test_products_use_the_tensor_cores_of_int8(compiled: Interpret) -> None:
     products = {name: text for name, text in compiled("assembly", 90).items() if ".product[" in name}
     assert products

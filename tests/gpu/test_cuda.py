@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
 
+from benchmarks.cuda.models import MODELS, SEED, Model
 from protocol.commitments import tensor_root
 from protocol.execution.device import DeviceExecutor
 from protocol.execution.replay import Work
@@ -15,11 +18,11 @@ from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.kernels.self_test import failure_of_widths
 from protocol.numerics.self_check import self_check
 from protocol.numerics.types import DType, to_bytes
-from protocol.program import Interpreter
+from protocol.program import Interpreter, trace
 from protocol.program.library import CATALOGUE, kernels
 from protocol.program.step import State
-from tests.same_bits.runs import MODELS, SEED, Model
 from tests.unit.library.cases import CASES, FILLS, Case, operands
+from tests.unit.program.random_programs import random_inputs, random_program
 
 pytestmark = pytest.mark.gpu
 
@@ -66,9 +69,18 @@ def test_roots(cuda: torch.device, count: int) -> None:
     assert found == [tensor_root(to_bytes(x, DType.F32))]
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs(cuda: torch.device, seed: int) -> None:
+    r = random.Random(seed)
+    program = random_program(r, [random_program(r, [])])
+    inputs = random_inputs(program, r)
+    there = trace(program, [x.to(cuda) for x in inputs], Interpreter(device=cuda))
+    assert there.roots == trace(program, inputs).roots
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("graph", [False, True])
-@pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
+@pytest.mark.parametrize("model", MODELS[:-1], ids=lambda model: model.name)
 def test_training(cuda: torch.device, model: Model, graph: bool, caplog: pytest.LogCaptureFixture) -> None:
     captured = model.build(STEPS)
     step, found = captured.step_program, kernels(captured.step_program.program, captured.hints)

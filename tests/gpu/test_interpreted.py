@@ -14,10 +14,8 @@ from protocol.numerics.cuda import generate, hashing
 from protocol.numerics.kernels import fused_self_test
 from protocol.numerics.kernels.fused_digests import DIGESTS
 from protocol.numerics.types import DType, to_bytes
-from protocol.program.library import softmax
-from tests.gpu.conftest import Interpret
-
-pytestmark = pytest.mark.gpu
+from protocol.program.library import CATALOGUE
+from tests.gpu.conftest import Interpret, needs_triton
 
 
 def test_the_lists_are_those_of_elementary() -> None:
@@ -26,32 +24,38 @@ def test_the_lists_are_those_of_elementary() -> None:
 
 def test_the_digests_that_only_cuda_has_are_those_of_the_plain_functions() -> None:
     table, other = fused_self_test.numbers(3), fused_self_test.numbers(4)
-    assert fused_self_test.digest(softmax._log_softmax(table)) == DIGESTS["log_softmax"]
-    assert fused_self_test.digest(softmax._log_softmax_grad(table, other)) == DIGESTS["log_softmax_grad"]
+    values, gradient = (CATALOGUE[name].kernel({}) for name in ("log_softmax", "log_softmax_grad"))
+    assert fused_self_test.digest(values([table])[0]) == DIGESTS["log_softmax"]
+    assert fused_self_test.digest(gradient([table, other])[0]) == DIGESTS["log_softmax_grad"]
 
 
+@needs_triton
 def test_functions_of_elements_and_rows_pass_their_self_test(interpret: Interpret) -> None:
     assert interpret("functions") == DIGESTS
 
 
+@needs_triton
 def test_rows_longer_than_a_block(interpret: Interpret) -> None:
     found = interpret("rows")
     assert len(found) == 5
     assert all(found)
 
 
+@needs_triton
 @pytest.mark.parametrize("px", [13, 20])
 @pytest.mark.parametrize("py", [13, 20])
 def test_products(interpret: Interpret, px: int, py: int) -> None:
     assert interpret("products", px, py) == [None, None, None, None]
 
 
+@needs_triton
 def test_products_of_batches(interpret: Interpret) -> None:
     found = interpret("batches")
     assert len(found) == 5
     assert all(found)
 
 
+@needs_triton
 def test_roots(interpret: Interpret) -> None:
     assert interpret("roots") == [True, True, True]
 

@@ -19,7 +19,6 @@ from protocol.capture import CapturedStep
 from protocol.numerics.kernels.compiled import Compiled
 from protocol.numerics.kernels.dispatch import FUNCTIONS, KERNELS
 from protocol.numerics.kernels.native import variants
-from protocol.tasks.bundles import Bundle, write_bundle
 
 ROOT = Path(__file__).parents[2]
 SEED = 20261120
@@ -44,6 +43,9 @@ class Model:
 
     def write(self, folder: Path) -> Path:
         """Capture it for `steps` steps and write its bundle; where it lies."""
+        # With pydantic, which tests on CUDA go without.
+        from protocol.tasks.bundles import Bundle, write_bundle
+
         captured = self.build(self.steps)
         write_bundle(Bundle.of(self.name, captured, captured.initial_state(SEED)), folder)
         return folder

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import torch
 
 from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machines, train
 
@@ -64,13 +63,3 @@ def test_another_number_of_steps_has_another_hash(bundles: dict[str, Path], mode
 def test_a_whole_run_has_one_hash(bundles: dict[str, Path], model: Model, machine: Machine) -> None:
     bundle = bundles[model.name]
     assert train(bundle, model.steps, machine) == plain(bundle, model.steps)
-
-
-@pytest.mark.gpu
-@pytest.mark.timeout(1_200)
-@each_model
-def test_a_whole_run_on_cuda_has_the_cpus_hash(bundles: dict[str, Path], model: Model) -> None:
-    if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
-    bundle = bundles[model.name]
-    assert train(bundle, model.steps, Machine(), device="cuda") == plain(bundle, model.steps)

@@ -16,10 +16,11 @@ def test_compiled_libraries_go_with_the_environment_that_they_were_made_for(tmp_
     names = EXTENSION.findall((REPOSITORY / "setup.py").read_text())
     assert len(names) == 2
     libraries = [tmp_path / f"{name.replace('.', '/')}.cpython-311-x86_64-linux-gnu.so" for name in names]
-    for file in (*libraries, tmp_path / ".venv" / ".installed", tmp_path / "protocol" / "source.py"):
+    data = tmp_path / "protocol" / "chain" / "contracts" / "Arbiter.json"
+    for file in (*libraries, data, tmp_path / ".venv" / ".installed", tmp_path / "protocol" / "source.py"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     done = make(tmp_path, "clean")
     assert done.returncode == 0, done.stdout
-    assert not any(file.exists() for file in (*libraries, tmp_path / ".venv"))
+    assert not any(file.exists() for file in (*libraries, data, tmp_path / ".venv"))
     assert (tmp_path / "protocol" / "source.py").is_file()

@@ -2,66 +2,80 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../libraries/DisputeErrors.sol";
+import {Errors} from "../libraries/Errors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
+import {SegmentIndex, TaskId} from "../types/Ids.sol";
 import {Leaf} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
 
 /// @title Claims: the step trees and traces that games ask of the solver, each posted once: dispute.md section 4.
 abstract contract Claims is GameState {
     /// @inheritdoc IDisputeGame
-    function expandSteps(uint256 task, uint32 segment, bytes32 root, Leaf calldata first, Leaf calldata last)
-        external
-        override
-    {
+    function expandSteps(
+        TaskId task,
+        SegmentIndex segment,
+        bytes32 root,
+        Leaf calldata first,
+        Leaf calldata last
+    ) external override {
         bytes32 key = Proofs.stepsKey(task, segment);
-        ClaimRecord storage c = _due(key, Kind.Steps);
-        Proofs.requireContext(c.context, Proofs.between(first.value, last.value));
-        uint32 size = c.size;
+        ClaimRecord storage claim = _due(key, Kind.Steps);
+        Proofs.requireContext(claim.context, Proofs.between(first.value, last.value));
+        uint32 size = claim.size;
         Proofs.requireLeaf(root, size, 0, first);
         Proofs.requireLeaf(root, size, size - 1, last);
-        _post(c, root);
+        _post(claim, root);
         emit StepsPosted(key, task, segment, root);
     }
 
     /// @inheritdoc IDisputeGame
-    function expandTrace(bytes32 claim, bytes32 root) external override {
-        ClaimRecord storage c = _due(claim, Kind.Trace);
-        _post(c, root);
-        emit TracePosted(claim, c.task, root);
+    function expandTrace(bytes32 key, bytes32 root) external override {
+        ClaimRecord storage claim = _due(key, Kind.Trace);
+        _post(claim, root);
+        emit TracePosted(key, TaskId.wrap(claim.task), root);
     }
 
     /// @inheritdoc IDisputeGame
-    function claimOf(bytes32 claim) external view override returns (Claim memory) {
-        ClaimRecord storage c = _claims[claim];
-        return Claim(c.root, _programOf(c), c.context, c.size, c.deadline, c.postedAt, uint256(c.task));
+    function claimOf(bytes32 key) external view override returns (Claim memory) {
+        ClaimRecord storage claim = _claims[key];
+        return Claim(
+            claim.root,
+            _programOf(claim),
+            claim.context,
+            claim.size,
+            claim.deadline,
+            claim.postedAt,
+            TaskId.wrap(claim.task)
+        );
     }
 
     /// @dev Asks the solver for a claim, unless another game did.
-    function _request(uint64 task, bytes32 key, Kind kind, uint32 size, bytes32 program, bytes32 context)
+    function _request(TaskId task, bytes32 key, Kind kind, uint32 size, bytes32 program, bytes32 context)
         internal
     {
-        ClaimRecord storage c = _claims[key];
-        if (c.kind != Kind.None) return;
-        (c.task, c.deadline, c.size, c.kind) = (uint40(task), uint40(_enqueue(task)), size, kind);
+        ClaimRecord storage claim = _claims[key];
+        if (claim.kind != Kind.None) return;
+        (claim.task, claim.deadline, claim.size, claim.kind) =
+        (uint40(TaskId.unwrap(task)), _enqueue(task), size, kind);
         // A step tree has a context, a callee a program.
-        if (context != 0) c.context = context;
-        if (program != 0) c.program = program;
+        if (context != 0) claim.context = context;
+        if (program != 0) claim.program = program;
     }
 
     /// @dev A claim of this kind that the caller, the solver, may post now.
-    function _due(bytes32 key, Kind kind) private view returns (ClaimRecord storage c) {
-        c = _claims[key];
-        if (c.kind != kind) revert DisputeErrors.NotRequested(key);
-        _requireSolver(c.task);
-        _requireOpen(c.task);
-        if (c.postedAt != 0) revert DisputeErrors.AlreadyPosted(key);
-        _requireInTime(c.deadline);
+    function _due(bytes32 key, Kind kind) private view returns (ClaimRecord storage claim) {
+        claim = _claims[key];
+        if (claim.kind != kind) revert Errors.NotRequested(key);
+        TaskId task = TaskId.wrap(claim.task);
+        _requireSolver(task);
+        _requireOpen(task);
+        if (claim.postedAt != 0) revert Errors.AlreadyPosted(key);
+        _requireInTime(claim.deadline);
     }
 
-    function _post(ClaimRecord storage c, bytes32 root) private {
-        c.root = root;
-        c.postedAt = uint40(_now());
-        _dequeue(c.task);
+    function _post(ClaimRecord storage claim, bytes32 root) private {
+        claim.root = root;
+        claim.postedAt = uint40(_now());
+        _dequeue(TaskId.wrap(claim.task));
     }
 }

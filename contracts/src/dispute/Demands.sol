@@ -3,10 +3,11 @@ pragma solidity 0.8.37;
 
 import {Evidence} from "../Evidence.sol";
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../libraries/DisputeErrors.sol";
+import {Errors} from "../libraries/Errors.sol";
 import {Instructions} from "../libraries/Instructions.sol";
 import {Proofs} from "../libraries/Proofs.sol";
 import {Rfc9162} from "../libraries/Rfc9162.sol";
+import {GameId} from "../types/Ids.sol";
 import {Node} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
 
@@ -23,7 +24,7 @@ abstract contract Demands is GameState {
 
     /// @inheritdoc IDisputeGame
     function demand(
-        uint256 game,
+        GameId game,
         bytes32 head,
         Tree tree,
         ValueOpening calldata,
@@ -32,69 +33,69 @@ abstract contract Demands is GameState {
         Node[] calldata nodes
     ) external override {
         Phase phase = tree == Tree.Segment ? Phase.Segment : tree == Tree.Step ? Phase.Step : Phase.Frame;
-        Record storage g = _challengerMove(game, head, phase);
-        (bytes32 root, uint32 size, uint64 bytesTotal) = _treeOf(g, tree, before, afterwards);
+        GameRecord storage record = _challengerMove(game, head, phase);
+        (bytes32 root, uint32 size, uint64 bytesTotal) = _treeOf(record, tree, before, afterwards);
         DemandedNode[] memory named = _named(root, size, nodes);
-        uint8 demands = g.demands + 1;
-        if (demands > MAX_DEMANDS) revert DisputeErrors.LimitReached(MAX_DEMANDS, demands);
-        g.demands = demands;
-        g.demandOpen = uint16((1 << named.length) - 1);
-        g.demandHash = keccak256(abi.encode(bytesTotal, named));
-        g.deadline = _enqueue(g.task);
+        uint8 demands = record.demands + 1;
+        if (demands > MAX_DEMANDS) revert Errors.LimitReached(MAX_DEMANDS, demands);
+        record.demands = demands;
+        record.demandOpen = uint16((1 << named.length) - 1);
+        record.demandHash = keccak256(abi.encode(bytesTotal, named));
+        record.answerBy = _enqueue(_taskOf(record));
         emit Demanded(game, tree, root, size, bytesTotal, named);
     }
 
     /// @inheritdoc IDisputeGame
     function revealNode(
-        uint256 game,
+        GameId game,
         uint8 index,
         uint64 bytesTotal,
         DemandedNode[] calldata nodes,
         bytes32[] calldata descendants
     ) external override {
-        (Record storage g, DemandedNode calldata node) = _demanded(game, index, bytesTotal, nodes);
-        if (node.size == 1) revert DisputeErrors.WrongKind(node.size);
+        (GameRecord storage record, DemandedNode calldata node) = _demanded(game, index, bytesTotal, nodes);
+        if (node.size == 1) revert Errors.WrongKind(node.size);
         bytes32 hash = Rfc9162.foldDescendants(node.size, LEVELS, descendants);
-        _answer(g, index, node.hash, hash);
+        _answer(record, index, node.hash, hash);
         emit NodeRevealed(game, index, descendants);
     }
 
     /// @inheritdoc IDisputeGame
     function revealLeaf(
-        uint256 game,
+        GameId game,
         uint8 index,
         uint64 bytesTotal,
         DemandedNode[] calldata nodes,
         bytes calldata data
     ) external override {
-        (Record storage g, DemandedNode calldata node) = _demanded(game, index, bytesTotal, nodes);
-        if (node.size != 1) revert DisputeErrors.WrongKind(node.size);
+        (GameRecord storage record, DemandedNode calldata node) = _demanded(game, index, bytesTotal, nodes);
+        if (node.size != 1) revert Errors.WrongKind(node.size);
         uint256 due = 32;
         if (bytesTotal != 0) {
             // The node was proved to be in a tree of ceil(bytesTotal / 1024) leaves, so something is left.
             due = bytesTotal - Instructions.CHUNK_BYTES * node.lo;
             if (due > Instructions.CHUNK_BYTES) due = Instructions.CHUNK_BYTES;
         }
-        if (data.length != due) revert DisputeErrors.WrongLength(node.lo, due, data.length);
-        _answer(g, index, node.hash, Rfc9162.leafHash(data));
+        if (data.length != due) revert Errors.WrongLength(node.lo, due, data.length);
+        _answer(record, index, node.hash, Rfc9162.leafHash(data));
         emit LeafRevealed(game, index, data);
     }
 
     /// @dev The tree that is demanded: its root, its size, and a value's number of bytes.
-    function _treeOf(Record storage g, Tree tree, bytes32 before, bytes32 afterwards)
+    function _treeOf(GameRecord storage record, Tree tree, bytes32 before, bytes32 afterwards)
         private
         view
         returns (bytes32 root, uint32 size, uint64 bytesTotal)
     {
-        if (tree == Tree.Segment) return (g.segmentRoot, g.segmentSize, 0);
-        ClaimRecord storage c = _reached(g);
-        if (tree == Tree.Step) return (c.root, c.size, 0);
+        if (tree == Tree.Segment) return (record.segmentRoot, record.segmentSize, 0);
+        ClaimRecord storage claim = _reached(record);
+        if (tree == Tree.Step) return (claim.root, claim.size, 0);
         if (tree == Tree.State) {
-            if (g.depth != 0) revert DisputeErrors.NoStates();
-            _requireStates(g, before, afterwards);
-            return (afterwards, _dockets[g.task].stateTensors, 0);
+            if (record.depth != 0) revert Errors.NoStates();
+            _requireStates(record, before, afterwards);
+            return (afterwards, _dockets[_taskOf(record)].stateTensors, 0);
         }
-        return abi.decode(_proved(Evidence.demand.selector, c), (bytes32, uint32, uint64));
+        return abi.decode(_proved(Evidence.demand.selector, claim), (bytes32, uint32, uint64));
     }
 
     function _named(bytes32 root, uint32 size, Node[] calldata nodes)
@@ -103,7 +104,7 @@ abstract contract Demands is GameState {
         returns (DemandedNode[] memory named)
     {
         uint256 count = nodes.length;
-        if (count == 0 || count > MAX_NODES) revert DisputeErrors.LimitReached(MAX_NODES, count);
+        if (count == 0 || count > MAX_NODES) revert Errors.LimitReached(MAX_NODES, count);
         named = new DemandedNode[](count);
         for (uint256 k; k < count; ++k) {
             Node calldata node = nodes[k];
@@ -113,26 +114,26 @@ abstract contract Demands is GameState {
     }
 
     /// @dev A node that is still to be answered. Anyone may answer: the hash decides.
-    function _demanded(uint256 game, uint8 index, uint64 bytesTotal, DemandedNode[] calldata nodes)
+    function _demanded(GameId game, uint8 index, uint64 bytesTotal, DemandedNode[] calldata nodes)
         private
         view
-        returns (Record storage g, DemandedNode calldata node)
+        returns (GameRecord storage record, DemandedNode calldata node)
     {
-        g = _live(game);
-        if (g.demandOpen >> index & 1 == 0) revert DisputeErrors.NotDemanded(index);
-        _requireInTime(g.deadline);
+        record = _live(game);
+        if (record.demandOpen >> index & 1 == 0) revert Errors.NotDemanded(index);
+        _requireInTime(record.answerBy);
         bytes32 hash = keccak256(abi.encode(bytesTotal, nodes));
-        if (hash != g.demandHash) revert DisputeErrors.WrongPreimage(g.demandHash, hash);
+        if (hash != record.demandHash) revert Errors.WrongPreimage(record.demandHash, hash);
         node = nodes[index];
     }
 
     /// @dev Ticks the node off. After the last one it is the challenger's turn, with a fresh clock.
-    function _answer(Record storage g, uint8 index, bytes32 due, bytes32 given) private {
-        if (given != due) revert DisputeErrors.WrongRoot(due, given);
-        uint16 open = g.demandOpen & ~uint16(1 << index);
-        g.demandOpen = open;
+    function _answer(GameRecord storage record, uint8 index, bytes32 due, bytes32 given) private {
+        if (given != due) revert Errors.WrongRoot(due, given);
+        uint16 open = record.demandOpen & ~uint16(1 << index);
+        record.demandOpen = open;
         if (open != 0) return;
-        g.deadline = _now() + _dockets[g.task].challengerClock;
-        _dequeue(g.task);
+        _giveTurn(record);
+        _dequeue(_taskOf(record));
     }
 }

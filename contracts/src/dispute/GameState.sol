@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 import {Evidence} from "../Evidence.sol";
@@ -8,31 +9,42 @@ import {IArbiter} from "../interfaces/IArbiter.sol";
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
 import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
-import {DisputeErrors} from "../libraries/DisputeErrors.sol";
+import {Errors} from "../libraries/Errors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
 import {Parameters} from "../types/Parameters.sol";
 
 /// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
 /// @dev Records are packed: a game opens with two storage slots, the others are written when they are first needed.
 abstract contract GameState is IDisputeGame {
-    /// @notice One game. `claim` is 0 until a step is selected, `segmentRoot` unless blind; `moves` numbers the moves that take a
-    /// head; `spent` is what the challenger's moves took so far, in seconds.
-    struct Record {
+    /// @notice One game.
+    struct GameRecord {
+        // ---- slot 0
         address challenger;
         Phase phase;
         Verdict verdict;
         uint8 depth;
+        /// Moves that took a head.
         uint8 moves;
-        uint32 segment;
+        SegmentIndex segment;
+        /// Of the tree at `segmentRoot`.
         uint32 segmentSize;
-        uint64 task;
-        uint64 deadline;
+        // ---- slot 1, 8 bits are free
+        uint40 task;
         uint48 lock;
+        /// Last second of the challenger's next move, if it waits for no claim.
+        uint40 moveBy;
+        /// Last second of the solver's answer to the open demand, or of its split.
+        uint40 answerBy;
         uint24 step;
         uint8 demands;
+        /// One bit for each node of the demand that is still to be answered.
         uint16 demandOpen;
+        /// Seconds that the challenger's moves took so far.
         uint32 spent;
+        // ---- slots 2 to 5
+        /// The segment tree of a game that was opened blind, else 0.
         bytes32 segmentRoot;
+        /// Key of the frame's claim; 0 until a step is selected.
         bytes32 claim;
         bytes32 demandHash;
         bytes32 selection;
@@ -44,29 +56,37 @@ abstract contract GameState is IDisputeGame {
         Trace
     }
 
-    /// @notice One claim. `program` is 0 in a top frame: the task's; `size` of a trace is 0 until it has callees. `context` is
-    /// that of a step tree: the key of a trace names its states, or its caller and its call. A step tree names the game that is rewarded for the segment,
-    /// the block that gives it priority, and how many games in the segment go on: each holds a bond, so 24 bits count them.
+    /// @notice One claim.
     struct ClaimRecord {
+        // ---- slot 0
         uint40 task;
         uint40 deadline;
         uint40 postedAt;
+        /// Leaves of the tree; of a trace 0 until it has callees.
         uint32 size;
         Kind kind;
+        /// Of a step tree: the game that is rewarded for the segment, and the block that gives it priority.
         uint32 first;
         uint40 priority;
+        /// Of a step tree: games in the segment that go on. Each holds a bond, so 24 bits count them.
         uint24 live;
+        // ---- slots 1 to 3
         bytes32 root;
+        /// Of a callee's trace; 0 in a top frame, whose program is the task's.
         bytes32 program;
+        /// Of a step tree: hash of the checkpoints around the segment. The key of a trace names its states, or its caller and
+        /// its call.
         bytes32 context;
     }
 
-    /// @notice What all games on a task share: figures of its terms, and how many moves the solver owes.
+    /// @notice What all games on a task share, figures of its terms first.
     struct Docket {
+        // ---- slot 0, 88 bits are free
         uint32 solverClock;
         uint32 challengerClock;
         uint32 segmentSteps;
         uint32 stateTensors;
+        /// Moves that the solver owes.
         uint32 pending;
         bool convicted;
     }
@@ -91,10 +111,15 @@ abstract contract GameState is IDisputeGame {
     /// for trees of the greatest size: so a bond holds a payout for 32 clocks of its own time, and what the solver takes.
     uint64 internal constant CHALLENGER_CLOCKS = 32;
 
+    SegmentIndex internal constant NO_SEGMENT = SegmentIndex.wrap(0);
+
+    /// @notice Where the calldata of a move begins that EVIDENCE gets: behind the selector, the game and the head.
+    uint256 private constant FORWARDED = 4 + 2 * 32;
+
     uint256 internal _games;
-    mapping(uint256 game => Record) internal _records;
+    mapping(GameId game => GameRecord) internal _records;
     mapping(bytes32 key => ClaimRecord) internal _claims;
-    mapping(uint256 task => Docket) internal _dockets;
+    mapping(TaskId task => Docket) internal _dockets;
 
     constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_) {
         (MARKET, VAULT, ARBITER) = (market_, vault_, arbiter_);
@@ -108,52 +133,67 @@ abstract contract GameState is IDisputeGame {
     // ------------------------------------------------------------------ whose turn
 
     /// @dev A game that goes on.
-    function _live(uint256 id) internal view returns (Record storage g) {
-        g = _records[id];
-        if (g.phase == Phase.None) revert DisputeErrors.NoSuchGame(id);
-        if (g.phase == Phase.Closed) revert DisputeErrors.GameIsClosed(id, g.verdict);
-        _requireOpen(g.task);
+    function _live(GameId id) internal view returns (GameRecord storage record) {
+        record = _records[id];
+        if (record.phase == Phase.None) revert Errors.NoSuchGame(id);
+        if (record.phase == Phase.Closed) revert Errors.GameIsClosed(id, record.verdict);
+        _requireOpen(_taskOf(record));
     }
 
-    function _requireOpen(uint256 task) internal view {
-        if (_dockets[task].convicted) revert DisputeErrors.TaskConvicted(task);
+    function _requireOpen(TaskId task) internal view {
+        if (_dockets[task].convicted) revert Errors.TaskConvicted(task);
     }
 
     /// @dev The side to move in a game that is not closed, and its last second. The challenger's clock starts at its own
     /// last move or, when that is later, at the claim it waited for; `spent` is what it had used up by then and has used
     /// since.
-    function _turn(Record storage g) internal view returns (bool solver, uint64 deadline, uint64 spent) {
-        deadline = g.deadline;
-        if (g.demandOpen != 0 || g.phase == Phase.Split) return (true, deadline, 0);
-        uint64 clock = _dockets[g.task].challengerClock;
-        if (g.phase == Phase.Step || g.phase == Phase.Frame) {
-            ClaimRecord storage c = _claims[_claimKey(g)];
-            if (c.postedAt == 0) return (true, c.deadline, 0);
-            uint64 fromClaim = c.postedAt + clock;
+    function _turn(GameRecord storage record)
+        internal
+        view
+        returns (bool solver, uint64 deadline, uint64 spent)
+    {
+        if (record.demandOpen != 0 || record.phase == Phase.Split) return (true, record.answerBy, 0);
+        deadline = record.moveBy;
+        uint64 clock = _dockets[_taskOf(record)].challengerClock;
+        if (record.phase == Phase.Step || record.phase == Phase.Frame) {
+            ClaimRecord storage claim = _claims[_claimKey(record)];
+            if (claim.postedAt == 0) return (true, claim.deadline, 0);
+            uint64 fromClaim = claim.postedAt + clock;
             if (fromClaim > deadline) deadline = fromClaim;
         }
         uint64 since = deadline - clock;
-        uint64 most = since + CHALLENGER_CLOCKS * clock - g.spent;
+        uint64 most = since + CHALLENGER_CLOCKS * clock - record.spent;
         if (most < deadline) deadline = most;
-        spent = g.spent + _now() - since;
+        spent = record.spent + _now() - since;
     }
 
     /// @dev The claim that the game waits for or has reached.
-    function _claimKey(Record storage g) internal view returns (bytes32) {
-        if (g.step != 0) return g.claim;
-        return g.segment == 0 ? bytes32(0) : Proofs.stepsKey(g.task, g.segment);
+    function _claimKey(GameRecord storage record) internal view returns (bytes32) {
+        if (record.step != 0) return record.claim;
+        return record.segment == NO_SEGMENT ? bytes32(0) : _stepsKey(record);
+    }
+
+    /// @dev The task of a game. The market counts them, so 40 bits hold their numbers.
+    function _taskOf(GameRecord storage record) internal view returns (TaskId) {
+        return TaskId.wrap(record.task);
+    }
+
+    /// @dev The claim of the step tree of the game's segment.
+    function _stepsKey(GameRecord storage record) internal view returns (bytes32) {
+        return Proofs.stepsKey(_taskOf(record), record.segment);
     }
 
     /// @dev The states around the step of a game in a top frame.
-    function _requireStates(Record storage g, bytes32 before, bytes32 afterwards) internal view {
-        Proofs.requireContext(g.claim, Proofs.traceKey(g.task, g.segment, g.step, before, afterwards));
+    function _requireStates(GameRecord storage record, bytes32 before, bytes32 afterwards) internal view {
+        bytes32 key = Proofs.traceKey(_taskOf(record), record.segment, record.step, before, afterwards);
+        Proofs.requireContext(record.claim, key);
     }
 
     /// @dev The program of a frame; 0 for a step tree.
-    function _programOf(ClaimRecord storage c) internal view returns (bytes32 program) {
-        if (c.kind != Kind.Trace) return 0;
-        program = c.program;
-        if (program == 0) program = MARKET.programOf(c.task);
+    function _programOf(ClaimRecord storage claim) internal view returns (bytes32 program) {
+        if (claim.kind != Kind.Trace) return 0;
+        program = claim.program;
+        if (program == 0) program = MARKET.programOf(TaskId.wrap(claim.task));
     }
 
     // ------------------------------------------------------------------ what the solver owes
@@ -161,83 +201,104 @@ abstract contract GameState is IDisputeGame {
     /// @dev The last second of one more move of the solver. Claims, demands and splits on a task wait for each other: it
     /// re-executes one segment at a time, in the order of the requests. So it has one clock for each move that it owes,
     /// this one included; a game waits for one move at a time, so what it can be kept waiting is bounded by the games.
-    function _enqueue(uint64 task) internal returns (uint64) {
-        Docket storage d = _dockets[task];
-        uint32 pending = d.pending + 1;
-        d.pending = pending;
-        return _now() + uint64(pending) * d.solverClock;
+    function _enqueue(TaskId task) internal returns (uint40) {
+        Docket storage docket = _dockets[task];
+        uint32 pending = docket.pending + 1;
+        docket.pending = pending;
+        return uint40(_now() + uint64(pending) * docket.solverClock);
     }
 
     /// @dev The solver made a move that it owed. A game ends otherwise only by the solver's conviction.
-    function _dequeue(uint64 task) internal {
+    function _dequeue(TaskId task) internal {
         _dockets[task].pending -= 1;
     }
 
     // ------------------------------------------------------------------ moves
 
     /// @dev A move of the challenger that goes on.
-    function _challengerMove(uint256 id, bytes32 head, Phase phase) internal returns (Record storage g) {
+    function _challengerMove(GameId id, bytes32 head, Phase phase)
+        internal
+        returns (GameRecord storage record)
+    {
         uint64 spent;
-        (g, spent) = _takeTurn(id, head, phase);
+        (record, spent) = _takeTurn(id, head, phase);
         // In time, so within the clocks of a game: 32 times 7 days.
-        g.spent = uint32(spent);
-        g.deadline = _now() + _dockets[g.task].challengerClock;
-        ++g.moves;
+        record.spent = uint32(spent);
+        _giveTurn(record);
+        ++record.moves;
+    }
+
+    /// @dev The challenger is to move, with a fresh clock.
+    function _giveTurn(GameRecord storage record) internal {
+        record.moveBy = uint40(_now() + _dockets[_taskOf(record)].challengerClock);
     }
 
     /// @dev Its turn. A move that ends the game needs no more: it convicts or reverts.
-    function _challengerTurn(uint256 id, bytes32 head, Phase phase) internal view returns (Record storage g) {
-        (g,) = _takeTurn(id, head, phase);
+    function _challengerTurn(GameId id, bytes32 head, Phase phase)
+        internal
+        view
+        returns (GameRecord storage record)
+    {
+        (record,) = _takeTurn(id, head, phase);
     }
 
     /// @dev The challenger's turn, in time, in this phase, for this state of the game; and what it has spent with this move.
-    function _takeTurn(uint256 id, bytes32 head, Phase phase)
+    function _takeTurn(GameId id, bytes32 head, Phase phase)
         private
         view
-        returns (Record storage g, uint64 spent)
+        returns (GameRecord storage record, uint64 spent)
     {
-        g = _live(id);
-        if (msg.sender != g.challenger) revert DisputeErrors.NotAllowed(g.challenger, msg.sender);
+        record = _live(id);
+        if (msg.sender != record.challenger) revert Errors.NotAllowed(record.challenger, msg.sender);
         bool solver;
         uint64 deadline;
-        (solver, deadline, spent) = _turn(g);
-        if (solver) revert DisputeErrors.NotYourTurn(solver);
+        (solver, deadline, spent) = _turn(record);
+        if (solver) revert Errors.NotYourTurn();
         _requireInTime(deadline);
-        _requirePhase(g, phase);
-        _requireHead(id, g, head);
+        _requirePhase(record, phase);
+        _requireHead(id, record, head);
     }
 
     /// @dev The claim that a game has reached: the frame that it is in, or the step tree.
-    function _reached(Record storage g) internal view returns (ClaimRecord storage) {
-        return _claims[_claimKey(g)];
+    function _reached(GameRecord storage record) internal view returns (ClaimRecord storage) {
+        return _claims[_claimKey(record)];
     }
 
-    function _requireHead(uint256 id, Record storage g, bytes32 head) internal view {
-        bytes32 due = _headOf(id, g);
-        if (head != due) revert DisputeErrors.WrongHead(due, head);
+    function _requireHead(GameId id, GameRecord storage record, bytes32 head) internal view {
+        bytes32 due = _headOf(id, record);
+        if (head != due) revert Errors.WrongHead(due, head);
     }
 
     /// @dev encoding.md section 6. Names what the game is about, how many moves led there, and the claim that it has reached:
     /// a re-organisation may bring another one in its place, of which the challenger said nothing.
-    function _headOf(uint256 id, Record storage g) internal view returns (bytes32) {
-        bytes32 key = _claimKey(g);
-        bytes32 selection = g.phase == Phase.Split || g.phase == Phase.Block ? g.selection : bytes32(0);
+    function _headOf(GameId id, GameRecord storage record) internal view returns (bytes32) {
+        bytes32 key = _claimKey(record);
+        bytes32 selection =
+            record.phase == Phase.Split || record.phase == Phase.Block ? record.selection : bytes32(0);
         return keccak256(
-            abi.encode(id, uint256(g.task), g.challenger, uint256(g.moves), key, _claims[key].root, selection)
+            abi.encode(
+                id,
+                _taskOf(record),
+                record.challenger,
+                uint256(record.moves),
+                key,
+                _claims[key].root,
+                selection
+            )
         );
     }
 
-    function _requirePhase(Record storage g, Phase due) internal view {
-        if (g.phase != due) revert DisputeErrors.WrongPhase(due, g.phase);
+    function _requirePhase(GameRecord storage record, Phase due) internal view {
+        if (record.phase != due) revert Errors.WrongPhase(due, record.phase);
     }
 
     function _requireInTime(uint64 deadline) internal view {
-        if (block.timestamp > deadline) revert DisputeErrors.TooLate(deadline, block.timestamp);
+        if (block.timestamp > deadline) revert Errors.TooLate(deadline, block.timestamp);
     }
 
-    function _requireSolver(uint256 task) internal view {
+    function _requireSolver(TaskId task) internal view {
         address solver = MARKET.solverOf(task);
-        if (msg.sender != solver) revert DisputeErrors.NotAllowed(solver, msg.sender);
+        if (msg.sender != solver) revert Errors.NotAllowed(solver, msg.sender);
     }
 
     function _now() internal view returns (uint64) {
@@ -246,11 +307,12 @@ abstract contract GameState is IDisputeGame {
 
     // ------------------------------------------------------------------ evidence
 
-    /// @dev Passes the present call on to EVIDENCE, whose functions have the game's layout, with
-    /// (program, trace root) in the place of (game, head). What it reverts with, the move reverts with.
-    function _proved(bytes4 selector, ClaimRecord storage c) internal view returns (bytes memory) {
+    /// @dev Passes the present call on to the function of EVIDENCE that has the move's name. Its parameters are the move's,
+    /// with (program, trace root) in the place of (game, head); tests/toolchain/test_contract_interfaces.py compares them. What it
+    /// reverts with, the move reverts with.
+    function _proved(bytes4 selector, ClaimRecord storage claim) internal view returns (bytes memory) {
         return Address.functionStaticCall(
-            address(EVIDENCE), bytes.concat(selector, _programOf(c), c.root, msg.data[68:])
+            address(EVIDENCE), bytes.concat(selector, _programOf(claim), claim.root, msg.data[FORWARDED:])
         );
     }
 
@@ -260,34 +322,35 @@ abstract contract GameState is IDisputeGame {
     /// the segment that has priority, for what this one proved was its claim too: so nobody gains by repeating another's
     /// moves a little faster. If that one was dismissed, the reward is for this one: which of the others is the earliest is
     /// not kept.
-    function _convict(uint256 id, Record storage g, Verdict verdict) internal {
-        (uint256 task, address challenger) = (g.task, g.challenger);
+    function _convict(GameId id, GameRecord storage record, Verdict verdict) internal {
+        (TaskId task, address challenger) = (_taskOf(record), record.challenger);
         address rewarded = challenger;
-        if (g.segment != 0) {
-            Record storage first = _records[_claims[Proofs.stepsKey(task, g.segment)].first];
+        if (record.segment != NO_SEGMENT) {
+            GameRecord storage first = _records[GameId.wrap(_claims[_stepsKey(record)].first)];
             if (first.phase != Phase.Closed) rewarded = first.challenger;
         }
         _dockets[task].convicted = true;
-        _close(id, g, verdict, challenger);
-        VAULT.release(g.lock, type(uint256).max);
+        _close(id, record, verdict, challenger);
+        VAULT.release(record.lock, type(uint256).max);
         MARKET.convict(task, rewarded, REWARD_CAP);
     }
 
     /// @dev The challenger is silent: its bond is lost.
-    function _dismiss(uint256 id, Record storage g) internal {
-        address solver = MARKET.solverOf(g.task);
-        if (g.segment != 0) --_claims[Proofs.stepsKey(g.task, g.segment)].live;
-        _close(id, g, Verdict.ChallengerSilent, solver);
-        (,, uint256 remaining,) = VAULT.lockOf(g.lock);
-        VAULT.pay(g.lock, solver, remaining / SOLVER_SHARE);
-        VAULT.burn(g.lock, type(uint256).max);
-        MARKET.gameClosed(g.task);
+    function _dismiss(GameId id, GameRecord storage record) internal {
+        TaskId task = _taskOf(record);
+        address solver = MARKET.solverOf(task);
+        if (record.segment != NO_SEGMENT) --_claims[_stepsKey(record)].live;
+        _close(id, record, Verdict.ChallengerSilent, solver);
+        (,, uint256 remaining,) = VAULT.lockOf(record.lock);
+        VAULT.pay(record.lock, solver, remaining / SOLVER_SHARE);
+        VAULT.burn(record.lock, type(uint256).max);
+        MARKET.gameClosed(task);
     }
 
-    function _close(uint256 id, Record storage g, Verdict verdict, address winner) internal {
-        g.phase = Phase.Closed;
-        g.verdict = verdict;
-        g.demandOpen = 0;
+    function _close(GameId id, GameRecord storage record, Verdict verdict, address winner) internal {
+        record.phase = Phase.Closed;
+        record.verdict = verdict;
+        record.demandOpen = 0;
         emit Ended(id, verdict, winner);
     }
 }

@@ -3,8 +3,9 @@ pragma solidity 0.8.37;
 
 import {Evidence} from "../Evidence.sol";
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../libraries/DisputeErrors.sol";
+import {Errors} from "../libraries/Errors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
+import {GameId, TaskId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
 
@@ -14,7 +15,7 @@ import {GameState} from "./GameState.sol";
 abstract contract Judgments is GameState {
     /// @inheritdoc IDisputeGame
     function judge(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata,
         uint64 element,
@@ -23,18 +24,18 @@ abstract contract Judgments is GameState {
         Leaf calldata,
         ChunkOpening calldata
     ) external override {
-        Record storage g = _challengerTurn(game, head, Phase.Frame);
-        ClaimRecord storage c = _reached(g);
+        GameRecord storage record = _challengerTurn(game, head, Phase.Frame);
+        ClaimRecord storage claim = _reached(record);
         (uint32 n, uint64 bits, uint64 computed) =
-            abi.decode(_proved(Evidence.judge.selector, c), (uint32, uint64, uint64));
-        if (computed == bits) revert DisputeErrors.ElementAgrees(bits);
+            abi.decode(_proved(Evidence.judge.selector, claim), (uint32, uint64, uint64));
+        if (computed == bits) revert Errors.ElementAgrees(bits);
         emit Judged(game, n, element, bits, computed);
-        _convict(game, g, Verdict.SolverFalse);
+        _convict(game, record, Verdict.SolverFalse);
     }
 
     /// @inheritdoc IDisputeGame
     function judgeInput(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata,
         Leaf calldata,
@@ -48,7 +49,7 @@ abstract contract Judgments is GameState {
 
     /// @inheritdoc IDisputeGame
     function judgeOutput(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata,
         Leaf calldata,
@@ -62,32 +63,33 @@ abstract contract Judgments is GameState {
 
     /// @dev Both sides of an edge are the solver's words: unequal, it is wrong. `other` is the side outside of the frame.
     function _judgeEdge(
-        uint256 game,
+        GameId game,
         bytes32 head,
         bytes4 selector,
         Leaf calldata other,
         bytes32 before,
         bytes32 afterwards
     ) private {
-        Record storage g = _challengerTurn(game, head, Phase.Frame);
-        Evidence.Edge memory edge = abi.decode(_proved(selector, _reached(g)), (Evidence.Edge));
+        GameRecord storage record = _challengerTurn(game, head, Phase.Frame);
+        Evidence.Edge memory edge = abi.decode(_proved(selector, _reached(record)), (Evidence.Edge));
         bool input = selector == Evidence.judgeInput.selector;
-        if (g.depth != 0) {
-            _requireInCaller(g, before, edge, other);
+        if (record.depth != 0) {
+            _requireInCaller(record, before, edge, other);
         } else {
-            _requireStates(g, before, afterwards);
-            (bytes32 root, uint32 size, uint32 k) =
-                input ? _inputOf(g.task, before, edge.k) : (afterwards, _dockets[g.task].stateTensors, edge.k);
+            _requireStates(record, before, afterwards);
+            (bytes32 root, uint32 size, uint32 k) = input
+                ? _inputOf(_taskOf(record), before, edge.k)
+                : (afterwards, _dockets[_taskOf(record)].stateTensors, edge.k);
             Proofs.requireLeaf(root, size, k, other);
         }
-        if (edge.value == other.value) revert DisputeErrors.EdgeAgrees(edge.value);
+        if (edge.value == other.value) revert Errors.EdgeAgrees(edge.value);
         (bytes32 claimed, bytes32 due) = input ? (edge.value, other.value) : (other.value, edge.value);
         emit EdgeJudged(game, edge.n, claimed, due);
-        _convict(game, g, Verdict.SolverFalse);
+        _convict(game, record, Verdict.SolverFalse);
     }
 
     /// @dev Where input k of a top frame lies: in the state before the step, or behind it in the constants of the terms.
-    function _inputOf(uint256 task, bytes32 before, uint32 k)
+    function _inputOf(TaskId task, bytes32 before, uint32 k)
         private
         view
         returns (bytes32 root, uint32 size, uint32 index)
@@ -101,12 +103,12 @@ abstract contract Judgments is GameState {
     /// @dev The edge's other side in the caller's trace, whose size `selectCall` noted. Only the caller's key and the bytes of
     /// the call give the key of the frame.
     function _requireInCaller(
-        Record storage g,
+        GameRecord storage record,
         bytes32 callerKey,
         Evidence.Edge memory edge,
         Leaf calldata leaf
     ) private view {
-        Proofs.requireContext(g.claim, Proofs.calleeKey(callerKey, edge.call));
+        Proofs.requireContext(record.claim, Proofs.calleeKey(callerKey, edge.call));
         ClaimRecord storage caller = _claims[callerKey];
         Proofs.requireLeaf(caller.root, caller.size, edge.callerLeaf, leaf);
     }

@@ -3,9 +3,10 @@ pragma solidity 0.8.37;
 
 import {Evidence} from "../Evidence.sol";
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../libraries/DisputeErrors.sol";
+import {Errors} from "../libraries/Errors.sol";
 import {Instructions} from "../libraries/Instructions.sol";
 import {SplitParts} from "../libraries/SplitParts.sol";
+import {GameId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
 
@@ -15,72 +16,72 @@ import {GameState} from "./GameState.sol";
 abstract contract Splits is GameState {
     /// @inheritdoc IDisputeGame
     function selectElement(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata,
         uint64 element,
         Leaf calldata,
         ChunkOpening calldata
     ) external override {
-        Record storage g = _challengerMove(game, head, Phase.Frame);
+        GameRecord storage record = _challengerMove(game, head, Phase.Frame);
         (uint32 n, bytes32 name, uint64 bits, uint32 blocks) = abi.decode(
-            _proved(Evidence.selectElement.selector, _reached(g)), (uint32, bytes32, uint64, uint32)
+            _proved(Evidence.selectElement.selector, _reached(record)), (uint32, bytes32, uint64, uint32)
         );
-        if (blocks < 2) revert DisputeErrors.NothingToSplit();
-        _ask(g, Selection(name, element, 0, blocks, bits, true, 0));
+        if (blocks < 2) revert Errors.NothingToSplit();
+        _ask(record, Selection(name, element, 0, blocks, bits, true, 0));
         emit ElementSelected(game, n, element, bits);
     }
 
     /// @inheritdoc IDisputeGame
     function split(
-        uint256 game,
+        GameId game,
         bytes32 head,
         bytes calldata instruction,
         Selection calldata selection,
         uint64[] calldata words
     ) external override {
-        Record storage g = _live(game);
-        _requireSolver(g.task);
-        _requirePhase(g, Phase.Split);
-        _requireInTime(g.deadline);
-        _requireSelection(g, selection, keccak256(instruction));
-        _requireHead(game, g, head);
-        ++g.moves;
+        GameRecord storage record = _live(game);
+        _requireSolver(_taskOf(record));
+        _requirePhase(record, Phase.Split);
+        _requireInTime(record.answerBy);
+        _requireSelection(record, selection, keccak256(instruction));
+        _requireHead(game, record, head);
+        ++record.moves;
         uint256 due = SplitParts.count(selection.lo, selection.hi);
-        if (words.length != due) revert DisputeErrors.WrongCount(due, words.length);
+        if (words.length != due) revert Errors.WrongCount(due, words.length);
         uint16 opcode = Instructions.opcodeOf(instruction);
         uint64 folded = ARBITER.fold(opcode, words);
         if (selection.top) folded = ARBITER.finish(opcode, folded);
-        if (folded != selection.word) revert DisputeErrors.WrongFold(selection.word, folded);
+        if (folded != selection.word) revert Errors.WrongFold(selection.word, folded);
         Selection memory stated = selection;
         stated.words = _hashOf(words);
-        g.selection = keccak256(abi.encode(stated));
-        g.phase = Phase.Block;
-        g.deadline = _now() + _dockets[g.task].challengerClock;
-        _dequeue(g.task);
+        record.selection = keccak256(abi.encode(stated));
+        record.phase = Phase.Block;
+        _giveTurn(record);
+        _dequeue(_taskOf(record));
         emit Split(game, words);
     }
 
     /// @inheritdoc IDisputeGame
     function selectBlock(
-        uint256 game,
+        GameId game,
         bytes32 head,
         bytes calldata instruction,
         Selection calldata selection,
         uint64[] calldata words,
         uint8 part
     ) external override {
-        Record storage g = _challengerMove(game, head, Phase.Block);
+        GameRecord storage record = _challengerMove(game, head, Phase.Block);
         bytes32 name = keccak256(instruction);
-        (uint32 lo, uint32 hi) = _part(g, selection, name, words, part);
-        if (hi - lo == 1) revert DisputeErrors.PartSize(part, 1);
-        _ask(g, Selection(name, selection.element, lo, hi, words[part], false, 0));
+        (uint32 lo, uint32 hi) = _part(record, selection, name, words, part);
+        if (hi - lo == 1) revert Errors.PartSize(part, 1);
+        _ask(record, Selection(name, selection.element, lo, hi, words[part], false, 0));
         emit BlockSelected(game, lo, hi, words[part]);
     }
 
     /// @inheritdoc IDisputeGame
     function judgeBlock(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata,
         Selection calldata selection,
@@ -89,35 +90,35 @@ abstract contract Splits is GameState {
         Leaf[] calldata,
         ChunkOpening[] calldata
     ) external override {
-        Record storage g = _challengerTurn(game, head, Phase.Block);
+        GameRecord storage record = _challengerTurn(game, head, Phase.Block);
         (uint32 n, bytes32 name, uint64 word) =
-            abi.decode(_proved(Evidence.judgeBlock.selector, _reached(g)), (uint32, bytes32, uint64));
-        (uint32 lo, uint32 hi) = _part(g, selection, name, words, part);
-        if (hi - lo != 1) revert DisputeErrors.PartSize(part, hi - lo);
-        if (word == words[part]) revert DisputeErrors.BlockAgrees(word);
+            abi.decode(_proved(Evidence.judgeBlock.selector, _reached(record)), (uint32, bytes32, uint64));
+        (uint32 lo, uint32 hi) = _part(record, selection, name, words, part);
+        if (hi - lo != 1) revert Errors.PartSize(part, hi - lo);
+        if (word == words[part]) revert Errors.BlockAgrees(word);
         emit Judged(game, n, selection.element, words[part], word);
-        _convict(game, g, Verdict.SolverFalse);
+        _convict(game, record, Verdict.SolverFalse);
     }
 
     /// @dev The solver is to state the block results of a selection.
-    function _ask(Record storage g, Selection memory selection) private {
-        g.selection = keccak256(abi.encode(selection));
-        g.phase = Phase.Split;
-        g.deadline = _enqueue(g.task);
+    function _ask(GameRecord storage record, Selection memory selection) private {
+        record.selection = keccak256(abi.encode(selection));
+        record.phase = Phase.Split;
+        record.answerBy = _enqueue(_taskOf(record));
     }
 
     /// @dev The blocks that word number `part` covers.
     function _part(
-        Record storage g,
+        GameRecord storage record,
         Selection calldata selection,
         bytes32 instruction,
         uint64[] calldata words,
         uint8 part
     ) private view returns (uint32 lo, uint32 hi) {
-        _requireSelection(g, selection, instruction);
+        _requireSelection(record, selection, instruction);
         bytes32 stated = _hashOf(words);
-        if (stated != selection.words) revert DisputeErrors.WrongPreimage(selection.words, stated);
-        if (part >= words.length) revert DisputeErrors.WrongCount(words.length, part);
+        if (stated != selection.words) revert Errors.WrongPreimage(selection.words, stated);
+        if (part >= words.length) revert Errors.WrongCount(words.length, part);
         return SplitParts.range(selection.lo, selection.hi, part);
     }
 
@@ -134,14 +135,14 @@ abstract contract Splits is GameState {
         }
     }
 
-    function _requireSelection(Record storage g, Selection calldata selection, bytes32 instruction)
+    function _requireSelection(GameRecord storage record, Selection calldata selection, bytes32 instruction)
         private
         view
     {
         bytes32 given = keccak256(abi.encode(selection));
-        if (given != g.selection) revert DisputeErrors.WrongPreimage(g.selection, given);
+        if (given != record.selection) revert Errors.WrongPreimage(record.selection, given);
         if (instruction != selection.instruction) {
-            revert DisputeErrors.WrongPreimage(selection.instruction, instruction);
+            revert Errors.WrongPreimage(selection.instruction, instruction);
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "../types/Openings.sol";
 
 /// @title The game from a segment down to one element.
@@ -30,6 +31,7 @@ interface IDisputeGame {
         Value
     }
 
+    /// @notice How a game ended; `None` while it goes on.
     enum Verdict {
         None,
         SolverFalse,
@@ -38,16 +40,17 @@ interface IDisputeGame {
         Moot
     }
 
-    /// @notice A game. `deadline` is the last second of the side to move; when the game is closed, one that it had before.
+    /// @notice A game. `deadline` is the last second of the side to move, 0 once the game is closed. `claim` is the key of the
+    /// claim that the game waits for or has reached, `demandOpen` has a bit for each demanded node that was not answered.
     struct Game {
-        uint256 task;
+        TaskId task;
         address challenger;
         Phase phase;
         Verdict verdict;
         uint8 depth;
         uint16 demands;
         uint16 demandOpen;
-        uint32 segment;
+        SegmentIndex segment;
         uint32 step;
         uint32 segmentSize;
         uint64 deadline;
@@ -60,6 +63,8 @@ interface IDisputeGame {
         uint256 bond;
     }
 
+    /// @notice A claim of a task. The solver owes it until `deadline`; `postedAt` and `root` are 0 before it is posted. `program` is
+    /// a frame's, 0 for a step tree; `context` is a step tree's, the hash of the checkpoints around the segment.
     struct Claim {
         bytes32 root;
         bytes32 program;
@@ -67,7 +72,7 @@ interface IDisputeGame {
         uint32 size;
         uint64 deadline;
         uint64 postedAt;
-        uint256 task;
+        TaskId task;
     }
 
     /// @notice What a demand names, kept between `demand` and `reveal` as keccak256(abi.encode(bytesTotal, nodes)).
@@ -99,29 +104,41 @@ interface IDisputeGame {
         bytes32 words;
     }
 
+    /// @notice A priority commitment was made; its bond is locked.
     event Committed(bytes32 indexed commitment, address indexed challenger, uint256 bond);
-    event Challenged(uint256 indexed game, uint256 indexed task, address indexed challenger);
-    event SegmentSelected(uint256 indexed game, uint32 segment, bytes32 before, bytes32 afterwards);
-    event StepsPosted(bytes32 indexed claim, uint256 indexed task, uint32 segment, bytes32 root);
-    event StepSelected(uint256 indexed game, uint32 step, bytes32 before, bytes32 afterwards, bytes32 claim);
-    event TracePosted(bytes32 indexed claim, uint256 indexed task, bytes32 root);
-    event CallSelected(uint256 indexed game, uint32 n, bytes32 program, bytes32 claim);
+    /// @notice A game was opened.
+    event Challenged(GameId indexed game, TaskId indexed task, address indexed challenger);
+    /// @notice The game is about this segment, which leads from state `before` to state `afterwards`. Its step tree is due.
+    event SegmentSelected(GameId indexed game, SegmentIndex segment, bytes32 before, bytes32 afterwards);
+    /// @notice The solver posted the root of a segment's step tree.
+    event StepsPosted(bytes32 indexed claim, TaskId indexed task, SegmentIndex segment, bytes32 root);
+    /// @notice The game is about this step, which leads from state `before` to state `afterwards`. The trace of its top frame
+    /// is due under the key `claim`.
+    event StepSelected(GameId indexed game, uint32 step, bytes32 before, bytes32 afterwards, bytes32 claim);
+    /// @notice The solver posted the root of a frame's trace.
+    event TracePosted(bytes32 indexed claim, TaskId indexed task, bytes32 root);
+    /// @notice The game goes into call instruction `n`, which runs `program`. The trace of that frame is due under the key `claim`.
+    event CallSelected(GameId indexed game, uint32 n, bytes32 program, bytes32 claim);
+    /// @notice The solver owes an answer for each of these nodes of a tree. `bytesTotal` is the length of a value, 0 for other trees.
     event Demanded(
-        uint256 indexed game,
-        Tree tree,
-        bytes32 root,
-        uint32 treeSize,
-        uint64 bytesTotal,
-        DemandedNode[] nodes
+        GameId indexed game, Tree tree, bytes32 root, uint32 treeSize, uint64 bytesTotal, DemandedNode[] nodes
     );
-    event NodeRevealed(uint256 indexed game, uint8 index, bytes32[] descendants);
-    event LeafRevealed(uint256 indexed game, uint8 index, bytes data);
-    event ElementSelected(uint256 indexed game, uint32 n, uint64 element, uint64 claimed);
-    event Split(uint256 indexed game, uint64[] words);
-    event BlockSelected(uint256 indexed game, uint32 lo, uint32 hi, uint64 word);
-    event Judged(uint256 indexed game, uint32 n, uint64 element, uint64 claimed, uint64 computed);
-    event EdgeJudged(uint256 indexed game, uint32 n, bytes32 claimed, bytes32 due);
-    event Ended(uint256 indexed game, Verdict verdict, address winner);
+    /// @notice Demanded node number `index` was answered with its descendants, four levels down.
+    event NodeRevealed(GameId indexed game, uint8 index, bytes32[] descendants);
+    /// @notice Demanded node number `index`, a leaf, was answered with its bytes.
+    event LeafRevealed(GameId indexed game, uint8 index, bytes data);
+    /// @notice The solver is to state block results for this element of instruction `n`, whose bits it claims to be `claimed`.
+    event ElementSelected(GameId indexed game, uint32 n, uint64 element, uint64 claimed);
+    /// @notice The solver stated the block results that fold to the selected word.
+    event Split(GameId indexed game, uint64[] words);
+    /// @notice The solver is to state results for the blocks [lo, hi), which fold to `word`.
+    event BlockSelected(GameId indexed game, uint32 lo, uint32 hi, uint64 word);
+    /// @notice An element (or, in a split, one of its blocks) of instruction `n` was computed: not `claimed` but `computed`.
+    event Judged(GameId indexed game, uint32 n, uint64 element, uint64 claimed, uint64 computed);
+    /// @notice Edge instruction `n` connects two unequal values: the solver stated `claimed` where `due` belongs.
+    event EdgeJudged(GameId indexed game, uint32 n, bytes32 claimed, bytes32 due);
+    /// @notice The game is closed. `winner` is zero if it was moot.
+    event Ended(GameId indexed game, Verdict verdict, address winner);
 
     /// @notice Priority: keccak256(abi.encode(chainid, this, task, segment, challenger, salt)), with segment 2^32 - 1 for "not yet
     /// known". Locks the bond; void (and the bond reclaimable) after the opening period. Opened in a later block. Of the games
@@ -129,34 +146,43 @@ interface IDisputeGame {
     /// counts from its `selectSegment` on. Once that game was dismissed, the one that convicts is rewarded; when none is left
     /// in the segment, priority begins anew.
     function commit(bytes32 commitment) external;
+
+    /// @notice Returns the bond of a commitment that was not opened in time.
     function reclaim(bytes32 commitment) external;
 
     /// @notice Opens a game on segment i: `before` is leaf i - 1, `afterwards` leaf i of the task's current segment tree.
     function challenge(
-        uint256 task,
-        uint32 segment,
+        TaskId task,
+        SegmentIndex segment,
         bytes32 salt,
         Leaf calldata before,
         Leaf calldata afterwards
-    ) external returns (uint256 game);
+    ) external returns (GameId game);
 
     /// @notice Opens a game before the segment is known; demands then find it.
-    function challengeBlind(uint256 task, bytes32 salt) external returns (uint256 game);
+    function challengeBlind(TaskId task, bytes32 salt) external returns (GameId game);
 
+    /// @notice Challenger in a blind game: as `challenge`, in the segment tree that the game was opened on.
     function selectSegment(
-        uint256 game,
+        GameId game,
         bytes32 head,
-        uint32 segment,
+        SegmentIndex segment,
         Leaf calldata before,
         Leaf calldata afterwards
     ) external;
 
     /// @notice Solver: the step tree of a requested segment; leaf 0 and leaf C are proved to be r_{i-1} and r_i.
-    function expandSteps(uint256 task, uint32 segment, bytes32 root, Leaf calldata first, Leaf calldata last)
-        external;
+    function expandSteps(
+        TaskId task,
+        SegmentIndex segment,
+        bytes32 root,
+        Leaf calldata first,
+        Leaf calldata last
+    ) external;
 
+    /// @notice Challenger: names a step of the posted step tree; `before` is leaf step - 1, `afterwards` leaf step.
     function selectStep(
-        uint256 game,
+        GameId game,
         bytes32 head,
         uint32 step,
         Leaf calldata before,
@@ -164,18 +190,19 @@ interface IDisputeGame {
     ) external;
 
     /// @notice Solver: the trace root of a requested frame.
-    function expandTrace(bytes32 claim, bytes32 root) external;
+    function expandTrace(bytes32 key, bytes32 root) external;
 
     /// @notice Challenger: goes down into call instruction n of the current frame.
-    function selectCall(uint256 game, bytes32 head, InstructionOpening calldata call) external;
+    function selectCall(GameId game, bytes32 head, InstructionOpening calldata call) external;
 
     /// @notice Challenger: names up to 16 nodes of one tree of the game, each proved to be in it; the solver must answer each.
     /// Claims, demands and splits that are due on one task wait for each other: each has a clock of its own.
     /// Tree.Segment belongs to phase Segment, Tree.Step to Step, the others to Frame, Tree.State to a top frame alone.
-    /// @param value For Tree.Value and Tree.Trace. @param before, afterwards Only for Tree.State: the states around the step (their
-    /// hash is the frame's context); the tree is that of `afterwards`.
+    /// @param value For Tree.Value and Tree.Trace.
+    /// @param before Only for Tree.State: the state before the step.
+    /// @param afterwards Only for Tree.State: the state after the step, whose tree is meant. The frame's key names both states.
     function demand(
-        uint256 game,
+        GameId game,
         bytes32 head,
         Tree tree,
         ValueOpening calldata value,
@@ -184,17 +211,23 @@ interface IDisputeGame {
         Node[] calldata nodes
     ) external;
 
-    /// @notice Solver (or anyone who can): answers demanded node number `index` with its descendants (size > 1) or its leaf's
-    /// bytes (size 1).
+    /// @notice Solver (or anyone who can): answers demanded node number `index`, over several leaves, with its descendants.
+    /// @param bytesTotal The value's length, 0 for other trees, as in the event of the demand.
+    /// @param nodes The demanded nodes, as in the event of the demand.
+    /// @param descendants Hashes four levels down, or at the leaves, from left to right.
     function revealNode(
-        uint256 game,
+        GameId game,
         uint8 index,
         uint64 bytesTotal,
         DemandedNode[] calldata nodes,
         bytes32[] calldata descendants
     ) external;
+
+    /// @notice Solver (or anyone who can): answers demanded node number `index`, a leaf, with its bytes.
+    /// @param bytesTotal The value's length, 0 for other trees, as in the event of the demand.
+    /// @param nodes The demanded nodes, as in the event of the demand.
     function revealLeaf(
-        uint256 game,
+        GameId game,
         uint8 index,
         uint64 bytesTotal,
         DemandedNode[] calldata nodes,
@@ -202,9 +235,10 @@ interface IDisputeGame {
     ) external;
 
     /// @notice Challenger: names an element of a reduction over long rows; the solver must then state block results.
-    /// @param value Leaf `first` of the trace. @param claimed The chunk that holds the element.
+    /// @param value Leaf `first` of the trace.
+    /// @param claimed The chunk that holds the element.
     function selectElement(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         uint64 element,
@@ -214,7 +248,7 @@ interface IDisputeGame {
 
     /// @notice Solver: the block results (at most 128; each covers 128^level blocks) that fold to the selected word.
     function split(
-        uint256 game,
+        GameId game,
         bytes32 head,
         bytes calldata instruction,
         Selection calldata selection,
@@ -223,7 +257,7 @@ interface IDisputeGame {
 
     /// @notice Challenger: goes down into one part of a split that covers several blocks.
     function selectBlock(
-        uint256 game,
+        GameId game,
         bytes32 head,
         bytes calldata instruction,
         Selection calldata selection,
@@ -233,7 +267,7 @@ interface IDisputeGame {
 
     /// @notice Challenger: the part of the split that is one block is computed here; different words end the game.
     function judgeBlock(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         Selection calldata selection,
@@ -246,7 +280,7 @@ interface IDisputeGame {
     /// @notice Challenger: one element of a primitive is computed here; different bits end the game, equal bits revert.
     /// @param operands One entry for each operand; those that no chunk refers to are not looked at and may be empty.
     function judge(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         uint64 element,
@@ -259,9 +293,10 @@ interface IDisputeGame {
     /// @notice Challenger: `input` instruction whose value is not the frame's input. `source` opens the input where it comes
     /// from: the state tree of s_{j-1}, the constants tree, or the caller's trace at the call's operand.
     /// @param before In a top frame the state before the step, in a callee the key of the caller's claim.
-    /// @param afterwards In a top frame the state after the step. @param call In a callee the bytes of the call.
+    /// @param afterwards In a top frame the state after the step.
+    /// @param call In a callee the bytes of the call.
     function judgeInput(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         Leaf calldata value,
@@ -274,7 +309,7 @@ interface IDisputeGame {
     /// @notice Challenger: `output` instruction whose operand is not the frame's output: the state tree of s_j, or the caller's
     /// trace at the call's results. Parameters as in `judgeInput`.
     function judgeOutput(
-        uint256 game,
+        GameId game,
         bytes32 head,
         InstructionOpening calldata instruction,
         Leaf calldata value,
@@ -285,12 +320,17 @@ interface IDisputeGame {
     ) external;
 
     /// @notice Anyone: the side to move ran out of time.
-    function timeOut(uint256 game) external;
+    function timeOut(GameId game) external;
 
     /// @notice Anyone: the task was slashed in another game; returns the bond.
-    function closeMoot(uint256 game) external;
+    function closeMoot(GameId game) external;
 
-    function gameOf(uint256 game) external view returns (Game memory);
-    function claimOf(bytes32 claim) external view returns (Claim memory);
+    /// @notice Where the game stands; all zero for one that does not exist.
+    function gameOf(GameId game) external view returns (Game memory);
+
+    /// @notice The claim of this key (encoding.md section 5); all zero if no game asked for it.
+    function claimOf(bytes32 key) external view returns (Claim memory);
+
+    /// @notice Number of games; ids are 1 ... games().
     function games() external view returns (uint256);
 }

@@ -5,12 +5,19 @@ pragma solidity 0.8.37;
 /// @notice An account's tokens are free, or in locks. A lock belongs to an owner and to the module that made it, and can
 /// never pay more than it holds. Everything an account is owed arrives as free balance and is pulled with `withdraw`.
 interface IStakeVault {
+    /// @notice `amount` arrived and is free.
     event Deposited(address indexed account, uint256 amount);
+    /// @notice `amount` of the free tokens was sent to the account.
     event Withdrawn(address indexed account, uint256 amount);
+    /// @notice `amount` of the owner's free tokens went into a new lock, which belongs to `module`.
     event Locked(uint256 indexed lock, address indexed owner, address indexed module, uint256 amount);
+    /// @notice `amount` went from the lock back to the owner's free balance.
     event Released(uint256 indexed lock, uint256 amount);
+    /// @notice `amount` went from the lock to the free balance of `to`.
     event Paid(uint256 indexed lock, address indexed to, uint256 amount);
+    /// @notice `amount` of the lock was burned.
     event Burned(uint256 indexed lock, uint256 amount);
+    /// @notice The owner may take what remains in the lock after `until`.
     event Unbonding(uint256 indexed lock, uint64 until);
 
     /// @notice Moves tokens from the caller, credits what arrived (fee-taking tokens credit less).
@@ -18,6 +25,9 @@ interface IStakeVault {
 
     /// @notice Sends free tokens to the caller.
     function withdraw(uint256 amount) external;
+
+    /// @notice Market, audit board and dispute game, which alone may lock, pay, burn and slash; zeros before `initialise`.
+    function modules() external view returns (address[3] memory);
 
     /// @notice The ERC-20 whose units all amounts are.
     function token() external view returns (address);

@@ -4,11 +4,11 @@ pragma solidity 0.8.37;
 /// @title Big-endian numbers inside calldata: the structure integers of encoding.md.
 library BigEndian {
     /// @notice The bytes end after `length`, before byte `needed` that their own contents ask for.
-    error BytesTruncated(uint256 length, uint256 needed);
+    error BytesTruncated(uint256 needed, uint256 length);
 
     /// @notice The number in the `size` bytes (1 to 32) from `offset` on.
     function read(bytes calldata data, uint256 offset, uint256 size) internal pure returns (uint256 value) {
-        if (offset + size > data.length) revert BytesTruncated(data.length, offset + size);
+        if (offset + size > data.length) revert BytesTruncated(offset + size, data.length);
         assembly ("memory-safe") {
             value := shr(sub(256, mul(8, size)), calldataload(add(data.offset, offset)))
         }
@@ -23,12 +23,12 @@ library BigEndian {
 
     /// @notice Refuses data of fewer than `needed` bytes.
     function requireBytes(bytes calldata data, uint256 needed) internal pure {
-        if (needed > data.length) revert BytesTruncated(data.length, needed);
+        if (needed > data.length) revert BytesTruncated(needed, data.length);
     }
 
     /// @notice The bytes from `offset` on.
     function from(bytes calldata data, uint256 offset) internal pure returns (bytes calldata) {
-        if (offset > data.length) revert BytesTruncated(data.length, offset);
+        if (offset > data.length) revert BytesTruncated(offset, data.length);
         return data[offset:];
     }
 

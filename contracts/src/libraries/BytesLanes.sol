@@ -6,7 +6,7 @@ pragma solidity 0.8.37;
 /// @dev The EVM is big-endian. Swapping the bytes of all lanes of a word at once costs about as much as swapping one.
 library BytesLanes {
     /// @notice Number `index` of a packed array is outside of `length` bytes.
-    error ElementOutside(uint256 index, uint256 width, uint256 length);
+    error PlaceOutside(uint256 index, uint256 width, uint256 length);
 
     uint256 private constant ODD_BYTES = 0x00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff00ff;
     uint256 private constant ODD_PAIRS = 0x0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff0000ffff;
@@ -14,19 +14,19 @@ library BytesLanes {
 
     /// @notice Byte `index` of `data`.
     function u8At(bytes calldata data, uint256 index) internal pure returns (uint8) {
-        if (index >= data.length) revert ElementOutside(index, 1, data.length);
+        if (index >= data.length) revert PlaceOutside(index, 1, data.length);
         return uint8(data[index]);
     }
 
     /// @notice 32-bit number `index` of the packed array `data`.
     function u32At(bytes calldata data, uint256 index) internal pure returns (uint32) {
-        if (index >= data.length / 4) revert ElementOutside(index, 4, data.length);
+        if (index >= data.length / 4) revert PlaceOutside(index, 4, data.length);
         return uint32(swap32(_load(data, index * 4)) >> 224);
     }
 
     /// @notice 64-bit number `index` of the packed array `data`.
     function u64At(bytes calldata data, uint256 index) internal pure returns (uint64) {
-        if (index >= data.length / 8) revert ElementOutside(index, 8, data.length);
+        if (index >= data.length / 8) revert PlaceOutside(index, 8, data.length);
         return uint64(swap64(_load(data, index * 8)) >> 192);
     }
 

@@ -9,8 +9,8 @@ import {Words} from "./Words.sol";
 library Chunks {
     /// @notice The judgment needs chunk `index` of operand `operand` and did not bring it.
     error ChunkMissing(uint256 operand, uint256 index);
-    /// @notice Chunk `index` of operand `operand` has `given` bytes; its type says `due`.
-    error ChunkLength(uint256 operand, uint256 index, uint256 given, uint256 due);
+    /// @notice Chunk `index` of operand `operand` must have `due` bytes by its type; it has `given`.
+    error ChunkLength(uint256 operand, uint256 index, uint256 due, uint256 given);
     /// @notice The instruction reads element `index` of operand `operand`, which has fewer.
     error OperandOutside(uint256 operand, uint256 index);
     /// @notice The instruction has no operand number `operand`.
@@ -39,7 +39,7 @@ library Chunks {
             if (chunk.operand != operand || chunk.index != index) continue;
             bytes calldata data = chunk.data;
             uint256 due = Instructions.chunkLength(t, index);
-            if (data.length != due) revert ChunkLength(operand, index, data.length, due);
+            if (data.length != due) revert ChunkLength(operand, index, due, data.length);
             return data;
         }
         revert ChunkMissing(operand, index);

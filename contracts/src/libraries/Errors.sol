@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
+import {GameId, TaskId} from "../types/Ids.sol";
 
-/// @title What the vault, the market and the audit board refuse, and why: what came and what was due.
+/// @title What the contracts refuse, and why.
+/// @notice Arguments come in one order: what the error is about (a task, an index), what was due, what came. An error named
+/// `...Outside` has the index and the bound that it broke. What the arbiter and the trees refuse stands with them.
 library Errors {
     // ------------------------------------------------------------------ who
 
-    /// @notice `caller` may not call this; only `due` may.
-    error NotAllowed(address caller, address due);
+    /// @notice Only `due` may do this; `caller` tried.
+    error NotAllowed(address due, address caller);
     /// @notice `caller` is none of the vault's modules.
     error NotModule(address caller);
     /// @notice The addresses were set before; they are never changed.
@@ -18,8 +22,8 @@ library Errors {
 
     // ------------------------------------------------------------------ amounts
 
-    /// @notice `account` has `available` free tokens and needs `needed`: deposit more.
-    error NotEnoughFree(address account, uint256 available, uint256 needed);
+    /// @notice `account` needs `needed` free tokens and has `available`: deposit more.
+    error NotEnoughFree(address account, uint256 needed, uint256 available);
     /// @notice The token delivered nothing: a deposit of 0, or a token that keeps everything.
     error NothingArrived(uint256 asked);
     /// @notice No such lock.
@@ -29,30 +33,30 @@ library Errors {
 
     // ------------------------------------------------------------------ terms
 
-    /// @notice The field `field` is `value`; it must lie in [least, most].
-    error OutOfBounds(string field, uint256 value, uint256 least, uint256 most);
+    /// @notice The field `field` must lie in [least, most]; it is `value`.
+    error OutOfBounds(string field, uint256 least, uint256 most, uint256 value);
     /// @notice The field `field` must not be zero.
     error Zero(string field);
 
     // ------------------------------------------------------------------ time and order
 
     /// @notice Task ids are 1 ... tasks.
-    error UnknownTask(uint256 task);
+    error UnknownTask(TaskId task);
     /// @notice The task is in status `status`, where this cannot be done.
-    error WrongStatus(uint256 task, ITaskMarket.Status status);
+    error WrongStatus(TaskId task, ITaskMarket.Status status);
     /// @notice Too late: this was possible until `until`.
     error TooLate(uint64 until, uint256 time);
     /// @notice Too early: this is possible after `until`.
     error TooEarly(uint64 until, uint256 time);
     /// @notice `openGames` games are open on the task; this waits for their end.
-    error GamesOpen(uint256 task, uint32 openGames);
+    error GamesOpen(TaskId task, uint32 openGames);
     /// @notice A bid must be lower than the best one.
-    error BidNotLower(uint128 price, uint128 best);
+    error BidNotLower(uint128 best, uint128 price);
 
     // ------------------------------------------------------------------ commitments
 
-    /// @notice A tree of `given` leaves came; `least` to `most` are due.
-    error TreeSize(uint32 given, uint32 least, uint32 most);
+    /// @notice A tree of `least` to `most` leaves is due; one of `given` came.
+    error TreeSize(uint32 least, uint32 most, uint32 given);
     /// @notice Leaf `index` is not `leaf` in the tree of this root: the path leads to `computed`.
     error LeafNotInTree(uint32 index, bytes32 leaf, bytes32 root, bytes32 computed);
     /// @notice A proof came that this move has no use for.
@@ -65,19 +69,103 @@ library Errors {
     /// @notice The account has no live slots.
     error NotRegistered(address verifier);
     /// @notice The header's hash is not the chain's hash of this block; 0 when the chain does not know it (any more).
-    error WrongHeader(uint64 number, bytes32 given, bytes32 due);
+    error WrongHeader(uint64 number, bytes32 due, bytes32 given);
     /// @notice The draw block's hash can still be had, or is still to come: draw.
-    error DrawStillPossible(uint256 task, uint64 drawBlock);
+    error DrawStillPossible(TaskId task, uint64 drawBlock);
     /// @notice All draws of the task were missed: void it.
-    error DrawLost(uint256 task);
+    error DrawLost(TaskId task);
     /// @notice The task was drawn before.
-    error AlreadyDrawn(uint256 task);
+    error AlreadyDrawn(TaskId task);
     /// @notice The task has `duties` duties, numbered from 0.
-    error UnknownDuty(uint256 task, uint256 duty, uint256 duties);
+    error UnknownDuty(TaskId task, uint256 duty, uint256 duties);
     /// @notice The duty was attested before.
-    error AlreadyAttested(uint256 task, uint256 duty);
+    error AlreadyAttested(TaskId task, uint256 duty);
     /// @notice Attestations that the terms ask for are missing.
-    error NotSatisfied(uint256 task);
+    error NotSatisfied(TaskId task);
     /// @notice The task has what it needs to be settled, or can still get it.
-    error NotVoidable(uint256 task);
+    error NotVoidable(TaskId task);
+
+    // ------------------------------------------------------------------ whose turn
+
+    /// @notice Games are numbered 1 ... games().
+    error NoSuchGame(GameId game);
+    /// @notice The game has ended.
+    error GameIsClosed(GameId game, IDisputeGame.Verdict verdict);
+    /// @notice The task's solver was convicted in another game: `closeMoot` returns the bond.
+    error TaskConvicted(TaskId task);
+    /// @notice The task's solver was not convicted: the game goes on.
+    error NotMoot(GameId game);
+    /// @notice The game is in phase `given`; this move belongs to phase `due`.
+    error WrongPhase(IDisputeGame.Phase due, IDisputeGame.Phase given);
+    /// @notice The solver is to move: it owes a claim, a demanded node or a split.
+    error NotYourTurn();
+    /// @notice The move was made for another state of the game: read it again.
+    error WrongHead(bytes32 due, bytes32 given);
+
+    // ------------------------------------------------------------------ opening a game
+
+    /// @notice The caller has made this commitment before.
+    error AlreadyCommitted(bytes32 commitment);
+    /// @notice The caller has not made this commitment, or used it up.
+    error NotCommitted(bytes32 commitment);
+    /// @notice A commitment is opened in a later block than the one that holds it.
+    error SameBlock(uint256 number);
+    /// @notice Segments and steps are numbered from 1 to `last`.
+    error NumberOutside(uint32 given, uint32 last);
+
+    // ------------------------------------------------------------------ claims
+
+    /// @notice No game has asked for this claim, or it is of the other kind.
+    error NotRequested(bytes32 claim);
+    /// @notice The claim was posted before; claims are final.
+    error AlreadyPosted(bytes32 claim);
+    /// @notice What was opened is not what the claim is about.
+    error WrongContext(bytes32 due, bytes32 given);
+    /// @notice Calls nest at most `limit` deep.
+    error TooDeep(uint8 limit);
+
+    // ------------------------------------------------------------------ proofs
+
+    /// @notice The proof leads to another root.
+    error WrongRoot(bytes32 due, bytes32 computed);
+    /// @notice The opening is of another program.
+    error WrongProgram(bytes32 due, bytes32 given);
+    /// @notice Leaf `index` has `due` bytes (0: there is no such leaf).
+    error WrongLength(uint256 index, uint256 due, uint256 given);
+    /// @notice A list of `given` entries came.
+    error WrongCount(uint256 due, uint256 given);
+    /// @notice The instruction has opcode `given`.
+    error WrongOpcode(uint16 due, uint16 given);
+    /// @notice The instruction has no such operand, result or attribute.
+    error Malformed();
+    /// @notice The element lies in chunk `due`.
+    error WrongChunk(uint64 due, uint32 given);
+
+    // ------------------------------------------------------------------ demands and splits
+
+    /// @notice A demand names 1 to `limit` nodes, and a game has at most that many demands.
+    error LimitReached(uint256 limit, uint256 given);
+    /// @notice What came is not the demand or selection that the game keeps as a hash.
+    error WrongPreimage(bytes32 due, bytes32 given);
+    /// @notice The node was answered before, or was not demanded.
+    error NotDemanded(uint8 index);
+    /// @notice Only a top frame lies between two states.
+    error NoStates();
+    /// @notice A node is answered by its descendants, a leaf by its bytes.
+    error WrongKind(uint32 size);
+    /// @notice The stated words fold to another word than the one that was selected.
+    error WrongFold(uint64 due, uint64 folded);
+    /// @notice The row is one block: judge the element.
+    error NothingToSplit();
+    /// @notice The part is (or is not) one block: use `judgeBlock` (or `selectBlock`).
+    error PartSize(uint8 part, uint32 blocks);
+
+    // ------------------------------------------------------------------ verdicts that are none
+
+    /// @notice The claimed element is right.
+    error ElementAgrees(uint64 bits);
+    /// @notice The stated word is right.
+    error BlockAgrees(uint64 word);
+    /// @notice Both sides of the edge are the same value.
+    error EdgeAgrees(bytes32 value);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {SegmentIndex, TaskId} from "../types/Ids.sol";
 import {TensorType} from "../types/Instruction.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node, ProgramOpening} from "../types/Openings.sol";
-import {DisputeErrors} from "./DisputeErrors.sol";
+import {Errors} from "./Errors.sol";
 import {Instructions} from "./Instructions.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
@@ -12,12 +13,15 @@ import {Rfc9162} from "./Rfc9162.sol";
 library Proofs {
     // ------------------------------------------------------------------ names
 
-    function stepsKey(uint256 task, uint32 segment) internal pure returns (bytes32) {
+    /// @notice Key of the step tree of a segment.
+    function stepsKey(TaskId task, SegmentIndex segment) internal pure returns (bytes32) {
         return keccak256(abi.encode(uint8(1), task, segment));
     }
 
-    /// @param before, afterwards The states around the step, which the segment's step tree fixes.
-    function traceKey(uint256 task, uint32 segment, uint32 step, bytes32 before, bytes32 afterwards)
+    /// @notice Key of the trace of a step's top frame.
+    /// @param before The state before the step; the segment's step tree fixes both states.
+    /// @param afterwards The state after it.
+    function traceKey(TaskId task, SegmentIndex segment, uint32 step, bytes32 before, bytes32 afterwards)
         internal
         pure
         returns (bytes32)
@@ -25,6 +29,8 @@ library Proofs {
         return keccak256(abi.encode(uint8(2), task, segment, step, before, afterwards));
     }
 
+    /// @notice Key of the trace of a callee's frame.
+    /// @param caller Key of the frame that calls.
     /// @param call keccak256 of the call instruction, which names its place in the caller: no two calls of a program are equal.
     function calleeKey(bytes32 caller, bytes32 call) internal pure returns (bytes32) {
         return keccak256(abi.encode(uint8(3), caller, call));
@@ -35,8 +41,9 @@ library Proofs {
         return keccak256(abi.encode(before, afterwards));
     }
 
+    /// @notice What was opened is what the claim is about.
     function requireContext(bytes32 context, bytes32 given) internal pure {
-        if (context != given) revert DisputeErrors.WrongContext(context, given);
+        if (context != given) revert Errors.WrongContext(context, given);
     }
 
     // ------------------------------------------------------------------ trees
@@ -53,7 +60,7 @@ library Proofs {
         view
     {
         if (index == anchor) {
-            if (leaf.value != proved.value) revert DisputeErrors.WrongRoot(proved.value, leaf.value);
+            if (leaf.value != proved.value) revert Errors.WrongRoot(proved.value, leaf.value);
             return;
         }
         if (index >= size) revert Rfc9162.NotANode(size, index, 1);
@@ -71,7 +78,7 @@ library Proofs {
         bytes32[] calldata path
     ) internal view {
         bytes32 computed = Rfc9162.rootFromPath(size, lo, count, hash, path);
-        if (computed != root) revert DisputeErrors.WrongRoot(root, computed);
+        if (computed != root) revert Errors.WrongRoot(root, computed);
     }
 
     // ------------------------------------------------------------------ programs and values
@@ -83,7 +90,7 @@ library Proofs {
                 uint8(2), opening.instructionRoot, opening.instructions, opening.leaves, opening.signature
             )
         );
-        if (given != program) revert DisputeErrors.WrongProgram(program, given);
+        if (given != program) revert Errors.WrongProgram(program, given);
     }
 
     /// @notice An instruction of a program.
@@ -104,7 +111,7 @@ library Proofs {
         (index, data) = (opening.index, opening.data);
         uint256 due = Instructions.chunkLength(t, index);
         if (due == 0 || data.length != due) {
-            revert DisputeErrors.WrongLength(index, due, data.length);
+            revert Errors.WrongLength(index, due, data.length);
         }
         _requireHash(value, Instructions.chunkCount(t), index, Rfc9162.leafHash(data), opening.path);
     }
@@ -115,6 +122,6 @@ library Proofs {
         view
     {
         bytes32 computed = Rfc9162.rootFromLeaf(size, index, hash, path);
-        if (computed != root) revert DisputeErrors.WrongRoot(root, computed);
+        if (computed != root) revert Errors.WrongRoot(root, computed);
     }
 }

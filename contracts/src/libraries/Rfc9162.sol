@@ -12,7 +12,7 @@ library Rfc9162 {
     /// @notice The leaves [lo, lo + size) are no node of a tree of `treeSize` leaves.
     error NotANode(uint64 treeSize, uint64 lo, uint64 size);
     /// @notice A proof holds `given` hashes where its tree sizes ask for `expected`.
-    error ProofLength(uint256 given, uint256 expected);
+    error ProofLength(uint256 expected, uint256 given);
     /// @notice No consistency is defined from `older` to `newer` leaves: 1 <= older <= newer must hold.
     error SizesOutOfOrder(uint64 older, uint64 newer);
     /// @notice A consistency proof gives another root than the one committed for `size` leaves.
@@ -69,7 +69,7 @@ library Rfc9162 {
     {
         if (size == 1) return rootFromLeaf(treeSize, lo, node, path);
         (uint256 rights, uint256 depth) = _descend(treeSize, lo, size);
-        if (path.length != depth) revert ProofLength(path.length, depth);
+        if (path.length != depth) revert ProofLength(depth, path.length);
         // unchecked: i counts to at most 64.
         unchecked {
             for (uint256 i; i < depth; ++i) {
@@ -125,7 +125,7 @@ library Rfc9162 {
             if used { done := and(done, eq(returndatasize(), 0x20)) }
         }
         if (!done) revert Sha256Failed();
-        if (path.length != used) revert ProofLength(path.length, used);
+        if (path.length != used) revert ProofLength(used, path.length);
         return node;
     }
 
@@ -204,7 +204,7 @@ library Rfc9162 {
     ) internal view {
         if (older == 0 || older > newer) revert SizesOutOfOrder(older, newer);
         uint256 expected = consistencyLength(older, newer);
-        if (proof.length != expected) revert ProofLength(proof.length, expected);
+        if (proof.length != expected) revert ProofLength(expected, proof.length);
         if (older == newer) {
             if (olderRoot != newerRoot) revert InconsistentRoot(older, olderRoot, newerRoot);
             return;
@@ -278,7 +278,7 @@ library Rfc9162 {
         returns (bytes32)
     {
         uint256 expected = descendantCount(size, levels);
-        if (hashes.length != expected) revert ProofLength(hashes.length, expected);
+        if (hashes.length != expected) revert ProofLength(expected, hashes.length);
         (bytes32 node,) = _fold(size, levels, hashes, 0);
         return node;
     }

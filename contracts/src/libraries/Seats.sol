@@ -11,7 +11,7 @@ library Seats {
     uint256 internal constant SIZES = 8;
     uint256 internal constant MAX_COUNT = 255;
 
-    /// @notice Who sits in a seat from a version on.
+    /// @notice Who sits in a seat from a version on. One slot, 128 bits are free.
     struct Seat {
         uint64 holder;
         uint64 since;

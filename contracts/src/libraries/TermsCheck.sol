@@ -88,7 +88,7 @@ library TermsCheck {
     }
 
     function _within(string memory field, uint256 value, uint256 least, uint256 most) private pure {
-        if (value < least || value > most) revert Errors.OutOfBounds(field, value, least, most);
+        if (value < least || value > most) revert Errors.OutOfBounds(field, least, most, value);
     }
 
     function _set(string memory field, bytes32 value) private pure {

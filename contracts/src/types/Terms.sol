@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 /// @notice What a submitter asks for, fixed when the task is posted. Amounts are token units, periods are seconds.
 /// @dev Every root is kept with its size, because an RFC 9162 root does not bind the size by itself.
 struct Terms {
+    // ---- slots 0 to 3
     /// Step program (encoding.md section 4).
     bytes32 programId;
     /// Constants tree: dataset tensors, then constants.
@@ -12,6 +13,7 @@ struct Terms {
     bytes32 initialState;
     /// SHA-256 of the bundle's manifest.
     bytes32 bundleHash;
+    // ---- slot 4
     /// Leaves of the constants tree.
     uint32 constants;
     /// Leaves of a state tree.
@@ -24,14 +26,17 @@ struct Terms {
     uint64 stepOperations;
     /// Canonical bytes of one state, recomputed by every bidder.
     uint64 stateBytes;
+    // ---- slot 5
     /// Most that the solver may ask, held in escrow together with the audit fees.
     uint128 budget;
     /// Stake a bidder locks.
     uint128 stake;
+    // ---- slot 6
     /// Most that a slash returns to the submitter on top of the escrow; at most the budget.
     uint128 restitution;
     /// Paid for each attested (verifier, segment) pair.
     uint128 auditFee;
+    // ---- slot 7
     /// Burned from the stake when the deadline is missed.
     uint128 delayPenalty;
     /// Bidding ends this long after posting.
@@ -42,6 +47,7 @@ struct Terms {
     uint32 challengePeriod;
     /// Attestations are due this long after the draw.
     uint32 attestPeriod;
+    // ---- slot 8, 128 bits are free
     /// The solver's time for one move.
     uint32 solverClock;
     /// The challenger's time for one move.
@@ -54,6 +60,7 @@ struct Terms {
     uint16 matches;
     /// Version of the arithmetic; the Arbiter serves one.
     uint16 arithmetic;
+    // ---- slot 9
     /// Where the bundle can be fetched.
     string bundle;
 }

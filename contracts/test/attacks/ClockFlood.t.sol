@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "../../src/types/Openings.sol";
 import {Deployed} from "../dispute/Deployed.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
@@ -17,15 +18,15 @@ contract ManySegmentsTest is Deployed {
         for (uint256 k; k <= SEGMENTS; ++k) {
             checkpoints[k] = keccak256(abi.encode("r", k));
         }
-        uint256 task = _submitted(keccak256("program"), keccak256("constants"), checkpoints);
+        TaskId task = _submitted(keccak256("program"), keccak256("constants"), checkpoints);
         bytes32[] memory salts = new bytes32[](SEGMENTS);
         for (uint32 i; i < SEGMENTS; ++i) {
-            salts[i] = _commit(task, i + 1, challenger);
+            salts[i] = _commit(task, SegmentIndex.wrap(i + 1), challenger);
         }
         for (uint32 i; i < SEGMENTS; ++i) {
             (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, i), _leaf(checkpoints, i + 1));
             vm.prank(challenger);
-            uint256 id = game.challenge(task, i + 1, salts[i], first, last);
+            GameId id = game.challenge(task, SegmentIndex.wrap(i + 1), salts[i], first, last);
             assertEq(game.gameOf(id).deadline, block.timestamp + (i + 1) * SOLVER_CLOCK);
         }
     }
@@ -33,8 +34,8 @@ contract ManySegmentsTest is Deployed {
 
 /// @title Demands and splits in several games wait for each other as claims do.
 contract DemandFloodTest is Play {
-    uint256 private first;
-    uint256 private other;
+    GameId private first;
+    GameId private other;
 
     function setUp() public override {
         super.setUp();
@@ -73,7 +74,7 @@ contract DemandFloodTest is Play {
         assertEq(game.gameOf(first).deadline, start + SOLVER_CLOCK);
     }
 
-    function _demandTrace(address who, uint256 id) private {
+    function _demandTrace(address who, GameId id) private {
         IDisputeGame.ValueOpening memory opening = _none();
         opening.instruction.program = top.opening;
         Node[] memory nodes = _node(LeafTree.leaves(topRoots), 0, 7);
@@ -82,7 +83,7 @@ contract DemandFloodTest is Play {
         game.demand(id, head, IDisputeGame.Tree.Trace, opening, 0, 0, nodes);
     }
 
-    function _reveal(uint256 id) private {
+    function _reveal(GameId id) private {
         bytes32[] memory hashes = LeafTree.leaves(topRoots);
         IDisputeGame.DemandedNode[] memory named = _named(_node(hashes, 0, 7));
         game.revealNode(id, 0, 0, named, LeafTree.descendants(hashes, 0, 7, 4));

@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Play} from "../dispute/Play.sol";
 
@@ -18,13 +19,27 @@ contract CopycatTest is Play {
         _rewards(_challengeBy(second, SEGMENT), challenger, second);
     }
 
+    /// @dev Two commitments of one block are equally early: the game that entered the segment first keeps its priority.
+    function test_timeOut_commitmentsOfOneBlock_rewardsTheFirstToEnter_succeeds() public {
+        uint256 number = vm.getBlockNumber();
+        bytes32 salt = _commit(task, SEGMENT, challenger);
+        vm.roll(number);
+        bytes32 copied = _commit(task, SEGMENT, second);
+        (Leaf memory first, Leaf memory last) = _around(SEGMENT);
+        vm.prank(challenger);
+        game.challenge(task, SEGMENT, salt, first, last);
+        vm.prank(second);
+        GameId copy = game.challenge(task, SEGMENT, copied, first, last);
+        _rewards(copy, challenger, second);
+    }
+
     /// @dev A commitment kept in stock names no segment; it is used when the other's challenge is seen.
     function test_timeOut_blindInStock_rewardsTheEarlier_succeeds() public {
         bytes32 stock = _commit(task, UNKNOWN, second);
         bytes32 salt = _commit(task, SEGMENT, challenger);
-        (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, SEGMENT - 1), _leaf(checkpoints, SEGMENT));
+        (Leaf memory first, Leaf memory last) = _around(SEGMENT);
         vm.prank(second);
-        uint256 copy = game.challengeBlind(task, stock);
+        GameId copy = game.challengeBlind(task, stock);
         bytes32 head = _head(copy);
         vm.prank(second);
         game.selectSegment(copy, head, SEGMENT, first, last);
@@ -35,8 +50,8 @@ contract CopycatTest is Play {
 
     /// @dev Who is there first and does nothing loses its bond, and the reward is for who goes on.
     function test_timeOut_earlierOneDismissed_rewardsTheConvicting_succeeds() public {
-        uint256 idle = _challenge();
-        uint256 id = _challengeBy(second, SEGMENT);
+        GameId idle = _challenge();
+        GameId id = _challengeBy(second, SEGMENT);
         _expandSteps();
         _selectStepBy(second, id);
         vm.warp(game.gameOf(idle).deadline + 1);
@@ -48,8 +63,8 @@ contract CopycatTest is Play {
 
     /// @dev Who enters after a dismissal waits behind all that were there before, however it was with the one that is gone.
     function test_timeOut_latecomerAfterDismissal_rewardsTheConvicting_succeeds() public {
-        uint256 idle = _challenge();
-        uint256 id = _challengeBy(second, SEGMENT);
+        GameId idle = _challenge();
+        GameId id = _challengeBy(second, SEGMENT);
         _expandSteps();
         _selectStepBy(second, id);
         vm.warp(game.gameOf(idle).deadline + 1);
@@ -61,24 +76,24 @@ contract CopycatTest is Play {
 
     /// @dev When nobody is left in a segment, the next one has priority there.
     function test_timeOut_copycatAfterAllWereDismissed_rewardsTheEarlier_succeeds() public {
-        uint256 idle = _challenge();
+        GameId idle = _challenge();
         _expandSteps();
         vm.warp(game.gameOf(idle).deadline + 1);
         game.timeOut(idle);
         _challengeBy(second, SEGMENT);
         address late = _accuser("late");
-        uint256 copy = _challengeBy(late, SEGMENT);
+        GameId copy = _challengeBy(late, SEGMENT);
         _selectStepBy(late, copy);
         _rewards(copy, second, late);
     }
 
     /// @dev An earlier game about another segment says nothing about this one.
     function test_timeOut_earlierOnAnotherSegment_rewardsTheConvicting_succeeds() public {
-        _challengeBy(second, 1);
+        _challengeBy(second, SegmentIndex.wrap(1));
         _rewards(_challenge(), challenger, second);
     }
 
-    function _rewards(uint256 id, address winner, address other) private {
+    function _rewards(GameId id, address winner, address other) private {
         (uint256 winnerHad, uint256 otherHad) = (_free(winner), _free(other));
         (address owner, uint256 bond) = (game.gameOf(id).challenger, BOND);
         vm.warp(game.gameOf(id).deadline + 1);

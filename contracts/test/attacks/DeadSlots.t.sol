@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Deployment} from "../market/Deployment.sol";
 
 /// @title Registering many slots and resigning, again and again with the same stake, to make every later draw fail.
@@ -12,7 +13,7 @@ contract DeadSlotsTest is Deployment {
     /// @dev Who left before the post is not even numbered: every draw finds its verifiers with the first word.
     function testFuzz_draw_afterManyResigned_succeeds(bytes32 mixHash) public {
         _churn();
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         _draw(task, mixHash);
         _attestAll(task);
         assertTrue(board.satisfied(task));
@@ -21,7 +22,7 @@ contract DeadSlotsTest is Deployment {
 
     /// @dev The snapshot of the post decides: what comes and goes after it moves no duty.
     function testFuzz_draw_churnAfterPost_succeeds(bytes32 mixHash) public {
-        uint256 task = _post();
+        TaskId task = _post();
         uint256 start = vm.snapshotState();
         bytes memory still = _duties(task, mixHash);
         vm.revertToState(start);
@@ -33,7 +34,7 @@ contract DeadSlotsTest is Deployment {
 
     /// @dev Seats change hands after the draw block, when its mixHash is known, and before `draw`.
     function testFuzz_draw_seatsTakenOverAfterBlock_succeeds(bytes32 mixHash, uint256 leaving) public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         uint256 start = vm.snapshotState();
         _draw(task, mixHash);
         bytes memory still = abi.encode(board.dutiesOf(task));
@@ -57,7 +58,7 @@ contract DeadSlotsTest is Deployment {
         }
     }
 
-    function _duties(uint256 task, bytes32 mixHash) private returns (bytes memory) {
+    function _duties(TaskId task, bytes32 mixHash) private returns (bytes memory) {
         vm.prank(solver);
         market.bid(task, 1);
         vm.warp(market.taskOf(task).bidsUntil + 1);
@@ -67,7 +68,7 @@ contract DeadSlotsTest is Deployment {
         return abi.encode(board.dutiesOf(task));
     }
 
-    function _assertHonest(uint256 task) private view {
+    function _assertHonest(TaskId task) private view {
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         for (uint256 i; i < duties.length; ++i) {
             assertNotEq(duties[i].verifier, rival);

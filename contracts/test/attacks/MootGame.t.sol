@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
@@ -9,14 +10,14 @@ import {Play} from "../dispute/Play.sol";
 /// @title A game that becomes moot while the solver owes an answer in it: everybody reads all games, so it must be readable.
 /// @notice The solver's clock is 60 seconds and the challenger's 30, so the answer is due later than any move of the challenger.
 contract MootGameTest is Play {
-    uint256 private silent;
-    uint256 private id;
+    GameId private silent;
+    GameId private id;
 
     function setUp() public override {
         super.setUp();
         _start();
         id = _inTop();
-        silent = _challengeBy(second, 1);
+        silent = _challengeBy(second, SegmentIndex.wrap(1));
     }
 
     function test_gameOf_mootWithDemandOpen_succeeds() public {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {GameId, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
@@ -11,7 +12,7 @@ import {StepProgram} from "../dispute/StepProgram.sol";
 contract ReplaysTest is Play {
     /// @dev Forge's own; `block.chainid` would be read anew each time.
     uint256 private constant HERE = 31_337;
-    uint256 private other;
+    TaskId private other;
 
     function setUp() public override {
         super.setUp();
@@ -45,15 +46,15 @@ contract ReplaysTest is Play {
         bytes32 root = LeafTree.root(LeafTree.leaves(steps));
         (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, STEPS));
         vm.prank(solver);
-        vm.expectPartialRevert(DisputeErrors.NotRequested.selector);
+        vm.expectPartialRevert(Errors.NotRequested.selector);
         game.expandSteps(other, SEGMENT, root, first, last);
         _expandSteps();
     }
 
-    function _refused(uint256 on, address who, bytes32 salt, bytes32 due) private {
+    function _refused(TaskId on, address who, bytes32 salt, bytes32 due) private {
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
         vm.prank(who);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotCommitted.selector, due));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, due));
         game.challenge(on, SEGMENT, salt, first, last);
     }
 
@@ -61,7 +62,7 @@ contract ReplaysTest is Play {
     function _opens(bytes32 salt) private {
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
         vm.prank(challenger);
-        uint256 id = game.challenge(task, SEGMENT, salt, first, last);
+        GameId id = game.challenge(task, SEGMENT, salt, first, last);
         assertEq(game.gameOf(id).bond, BOND);
     }
 }

@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Deployment} from "../market/Deployment.sol";
 
 /// @title A verifier that splits into many small ones (attack 26): slots are drawn, not accounts.
@@ -28,7 +29,7 @@ contract SmallVerifiersTest is Deployment {
             board.register(1);
         }
         assertEq(board.liveSlots(), slots);
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         _draw(task, mixHash);
         bool piecesDrawn;
         for (uint256 k; k < SLOTS; ++k) {
@@ -38,12 +39,12 @@ contract SmallVerifiersTest is Deployment {
     }
 
     function _drawnAmong(bytes32 mixHash, address who) private returns (bool) {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         _draw(task, mixHash);
         return _has(task, who);
     }
 
-    function _has(uint256 task, address who) private view returns (bool) {
+    function _has(TaskId task, address who) private view returns (bool) {
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         for (uint256 i; i < duties.length; ++i) {
             if (duties[i].verifier == who) return true;

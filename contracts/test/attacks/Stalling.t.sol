@@ -2,7 +2,8 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
@@ -13,7 +14,7 @@ contract StallingTest is Play {
     uint256 private constant CLOCKS = 32;
     uint256 private constant ANSWER = 7;
 
-    uint256 private id;
+    GameId private id;
 
     function setUp() public override {
         super.setUp();
@@ -34,7 +35,7 @@ contract StallingTest is Play {
         vm.warp(deadline + 1);
         Node[] memory nodes = _node(LeafTree.leaves(checkpoints), 0, 4);
         bytes32 head = _head(id);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.TooLate.selector, deadline, deadline + 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1));
         vm.prank(challenger);
         game.demand(id, head, IDisputeGame.Tree.Segment, _none(), steps[STEP - 1], steps[STEP], nodes);
         vm.prank(anyone);

@@ -2,8 +2,9 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
 import {InstructionOpening, Node} from "../../src/types/Openings.sol";
 import {Play} from "../dispute/Play.sol";
@@ -34,7 +35,7 @@ contract StateOfCallTest is Play {
     }
 
     function test_demand_stateInCallee_reverts() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         bytes memory call = top.instructions[CALL_NUMBER];
         assertEq(call.length, 64);
         bytes32 head = _head(id);
@@ -49,7 +50,7 @@ contract StateOfCallTest is Play {
         nodes[0] = Node(0, 2, afterwards, new bytes32[](0));
         head = _head(id);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NoStates.selector));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoStates.selector));
         game.demand(id, head, IDisputeGame.Tree.State, _none(), before_, afterwards, nodes);
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {InstructionOpening} from "../../src/types/Openings.sol";
 import {Play} from "../dispute/Play.sol";
 
@@ -15,7 +16,7 @@ contract TraceReplacedTest is Play {
     /// @dev `selectCall` opens nothing in the trace; were it taken in a frame where the call agrees, nothing would be left to
     /// judge below, and an honest challenger would lose its bond.
     function test_selectCall_afterAnotherTrace_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         _selectStep(id);
         uint256 fork = vm.snapshotState();
@@ -26,7 +27,7 @@ contract TraceReplacedTest is Play {
         topRoots[6] = keccak256("another trace");
         _expandTop();
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongHead.selector);
+        vm.expectPartialRevert(Errors.WrongHead.selector);
         game.selectCall(id, head, call);
     }
 }

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {Play} from "../dispute/Play.sol";
 
 /// @title Twenty challengers at once against one honest solver (attack 19): it answers once and is paid twenty times.
@@ -18,7 +19,7 @@ contract TwentyChallengersTest is Play {
         address[] memory accusers = _accusers();
         uint256 burned = vault.burned();
         uint256 solverHad = _free(solver);
-        uint256[] memory ids = new uint256[](COUNT);
+        GameId[] memory ids = new GameId[](COUNT);
         for (uint256 k; k < COUNT; ++k) {
             ids[k] = _challengeBy(accusers[k], SEGMENT);
         }

@@ -5,6 +5,7 @@ import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {DrawWords} from "../../src/libraries/DrawWords.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "../market/Deployment.sol";
 import {BlockHeader} from "@openzeppelin/contracts/utils/BlockHeader.sol";
@@ -30,7 +31,7 @@ contract DrawTest is Deployment {
     }
 
     function testFuzz_draw_anyMixHash_succeeds(bytes32 mixHash) public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         _draw(task, mixHash);
         _assertDrawn(task, mixHash, 2);
         assertEq(board.drawnAt(task), block.timestamp);
@@ -39,7 +40,7 @@ contract DrawTest is Deployment {
 
     /// @dev Behind the 256 blocks of BLOCKHASH the history contract answers.
     function test_draw_fromHistory_succeeds() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         uint64 number = market.taskOf(task).drawBlock;
         vm.etch(HISTORY, HISTORY_CODE);
         vm.roll(uint256(number) + 8191);
@@ -50,22 +51,22 @@ contract DrawTest is Deployment {
     }
 
     function test_draw_otherHeader_reverts() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         uint64 number = market.taskOf(task).drawBlock;
         vm.roll(number + 1);
         vm.setBlockhash(number, HEADER_HASH);
         bytes memory forged = _header(keccak256("chosen"));
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongHeader.selector, number, keccak256(forged), HEADER_HASH)
+            abi.encodeWithSelector(Errors.WrongHeader.selector, number, HEADER_HASH, keccak256(forged))
         );
         board.draw(task, forged);
     }
 
     /// @dev Neither in nor before its block is there a hash that a header could be proved by.
     function test_draw_beforeBlock_reverts() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         uint64 number = market.taskOf(task).drawBlock;
-        bytes memory unknown = abi.encodeWithSelector(Errors.WrongHeader.selector, number, HEADER_HASH, 0);
+        bytes memory unknown = abi.encodeWithSelector(Errors.WrongHeader.selector, number, 0, HEADER_HASH);
         vm.expectRevert(unknown);
         board.draw(task, HEADER);
         vm.roll(number);
@@ -74,7 +75,7 @@ contract DrawTest is Deployment {
     }
 
     function test_draw_twice_reverts() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyDrawn.selector, task));
         board.draw(task, HEADER);
         vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyDrawn.selector, task));
@@ -82,7 +83,7 @@ contract DrawTest is Deployment {
     }
 
     function test_draw_training_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         vm.expectRevert(
             abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Training)
         );
@@ -91,7 +92,7 @@ contract DrawTest is Deployment {
 
     /// @dev The window begins again, so that attestations are due before it ends.
     function test_draw_late_succeeds() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         vm.warp(market.taskOf(task).challengeUntil + 1000);
         _draw(task, HEADER_MIX_HASH);
         assertEq(market.taskOf(task).challengeUntil, block.timestamp + _terms().challengePeriod);
@@ -103,7 +104,7 @@ contract DrawTest is Deployment {
 
     /// @dev Who registered after the post is never drawn.
     function testFuzz_draw_lateRegistration_succeeds(bytes32 mixHash) public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         _fund(challenger);
         vm.prank(challenger);
         board.register(255);
@@ -115,7 +116,7 @@ contract DrawTest is Deployment {
     }
 
     function testFuzz_draw_resigned_succeeds(bytes32 mixHash, uint256 ahead) public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         vm.roll(market.taskOf(task).drawBlock - bound(ahead, EPOCH + 1, DRAW_DELAY));
         vm.prank(verifiers[1]);
         board.resign();
@@ -130,7 +131,7 @@ contract DrawTest is Deployment {
     /// @dev Nobody can look at the draw and then change it by resigning: not even who proposes the block before its block,
     /// which fixes its mixHash (EIP-4399), or a row of blocks before it.
     function testFuzz_draw_resignedAtTheEnd_succeeds(bytes32 mixHash, uint256 ahead) public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         uint256 snapshot = vm.snapshotState();
         _draw(task, mixHash);
         bytes memory duties = abi.encode(board.dutiesOf(task));
@@ -144,7 +145,7 @@ contract DrawTest is Deployment {
 
     /// @dev With one verifier left of two that have to agree, the draw ends, and the task can only be voided.
     function test_draw_tooFewVerifiers_succeeds() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         for (uint256 i = 1; i < 3; ++i) {
             vm.prank(verifiers[i]);
             board.resign();
@@ -157,7 +158,7 @@ contract DrawTest is Deployment {
     }
 
     function test_draw_everyoneResigned_succeeds() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         for (uint256 i; i < 3; ++i) {
             vm.prank(verifiers[i]);
             board.resign();
@@ -177,7 +178,7 @@ contract DrawTest is Deployment {
         }
         Terms memory terms = _terms();
         (terms.verifiers, terms.segmentsPerVerifier, terms.matches) = (64, 1, 64);
-        uint256 task = _assigned(terms, 1);
+        TaskId task = _assigned(terms, 1);
         _submit(task);
         _draw(task, HEADER_MIX_HASH);
         uint256 used = vm.lastCallGas().gasTotalUsed;
@@ -185,7 +186,7 @@ contract DrawTest is Deployment {
         uint256 last;
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         for (uint256 i; i < duties.length; ++i) {
-            if (duties[i].segment == SEGMENTS) ++last;
+            if (SegmentIndex.unwrap(duties[i].segment) == SEGMENTS) ++last;
         }
         assertEq(last, 64);
         _attestAll(task);
@@ -198,7 +199,7 @@ contract DrawTest is Deployment {
     // ------------------------------------------------------------------ missed
 
     function test_missed_raisesSegments_succeeds() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         uint64 first = market.taskOf(task).drawBlock;
         vm.roll(uint256(first) + 8192);
         vm.expectEmit();
@@ -211,7 +212,7 @@ contract DrawTest is Deployment {
     }
 
     function test_missed_hashKnown_reverts() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         uint64 number = market.taskOf(task).drawBlock;
         bytes memory refusal = abi.encodeWithSelector(Errors.DrawStillPossible.selector, task, number);
         vm.expectRevert(refusal);
@@ -229,7 +230,7 @@ contract DrawTest is Deployment {
     function test_settle_afterMiss_succeeds() public {
         Terms memory terms = _terms();
         (terms.verifiers, terms.segmentsPerVerifier, terms.matches) = (1, 2, 1);
-        uint256 task = _assigned(terms, BUDGET);
+        TaskId task = _assigned(terms, BUDGET);
         _submit(task);
         vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
         board.missed(task);
@@ -249,7 +250,7 @@ contract DrawTest is Deployment {
     // ------------------------------------------------------------------ attest
 
     function test_attest_byOwner_succeeds() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         IAuditBoard.Duty memory duty = board.dutiesOf(task)[0];
         vm.expectEmit();
         emit IAuditBoard.Attested(task, 0, duty.verifier, keccak256("steps"));
@@ -259,15 +260,15 @@ contract DrawTest is Deployment {
     }
 
     function test_attest_byStranger_reverts() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         address verifier = board.dutiesOf(task)[0].verifier;
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, solver, verifier));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, verifier, solver));
         vm.prank(solver);
         board.attest(task, 0, 0);
     }
 
     function test_attest_twice_reverts() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         _attest(task, 0);
         address verifier = board.dutiesOf(task)[0].verifier;
         vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyAttested.selector, task, 0));
@@ -276,7 +277,7 @@ contract DrawTest is Deployment {
     }
 
     function test_attest_late_reverts() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         address verifier = board.dutiesOf(task)[0].verifier;
         uint64 until = uint64(block.timestamp) + _terms().attestPeriod;
         vm.warp(until + 1);
@@ -286,7 +287,7 @@ contract DrawTest is Deployment {
     }
 
     function test_attest_slashed_reverts() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         vm.startPrank(game);
         market.gameOpened(task);
         market.convict(task, challenger, 0);
@@ -298,7 +299,7 @@ contract DrawTest is Deployment {
     }
 
     function test_attest_unknownDuty_reverts() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         uint256 count = board.dutiesOf(task).length;
         vm.expectRevert(abi.encodeWithSelector(Errors.UnknownDuty.selector, task, count, count));
         board.attest(task, count, 0);
@@ -306,16 +307,16 @@ contract DrawTest is Deployment {
 
     /// @dev Segment K needs A attestations, another segment A or all that were drawn: against a count by hand.
     function testFuzz_satisfied_anyAttestations_succeeds(bytes32 mixHash, uint16 attested) public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         _draw(task, mixHash);
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         uint256[SEGMENTS + 1] memory drawn;
         uint256[SEGMENTS + 1] memory done;
         for (uint256 i; i < duties.length; ++i) {
-            ++drawn[duties[i].segment];
+            ++drawn[SegmentIndex.unwrap(duties[i].segment)];
             // Two bits for each duty: three of four are attested.
             if ((uint256(attested) >> (i * 2)) & 3 == 0 && i < 8) continue;
-            ++done[duties[i].segment];
+            ++done[SegmentIndex.unwrap(duties[i].segment)];
             _attest(task, i);
         }
         bool expected = done[SEGMENTS] >= 2;
@@ -328,7 +329,7 @@ contract DrawTest is Deployment {
     // ------------------------------------------------------------------ inside
 
     /// @dev Draws again by hand: slots 0-1, 2-3, 4-5 belong to the three verifiers; A is 2.
-    function _assertDrawn(uint256 task, bytes32 mixHash, uint256 q) private view {
+    function _assertDrawn(TaskId task, bytes32 mixHash, uint256 q) private view {
         ITaskMarket.Task memory entry = market.taskOf(task);
         bytes32 seed =
             keccak256(abi.encode(block.chainid, address(board), task, entry.root, entry.drawBlock, mixHash));
@@ -371,7 +372,7 @@ contract DrawTest is Deployment {
         if (has[v][segment]) return next;
         has[v][segment] = true;
         assertEq(duties[next].verifier, verifiers[v]);
-        assertEq(duties[next].segment, segment);
+        assertEq(SegmentIndex.unwrap(duties[next].segment), segment);
         return next + 1;
     }
 }

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Deployment} from "../market/Deployment.sol";
 
 /// @title Registering and resigning as a verifier.
@@ -19,13 +20,13 @@ contract RegistrationTest is Deployment {
     }
 
     function test_register_nothing_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, "count", 0, 1, 255));
+        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, "count", 1, 255, 0));
         vm.prank(rival);
         board.register(0);
     }
 
     function test_register_tooMany_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, "count", 256, 1, 255));
+        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, "count", 1, 255, 256));
         vm.prank(rival);
         board.register(256);
     }
@@ -37,7 +38,7 @@ contract RegistrationTest is Deployment {
     }
 
     function test_register_notEnough_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, 0, 50 * UNIT));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, 50 * UNIT, 0));
         vm.prank(challenger);
         board.register(1);
     }
@@ -74,8 +75,8 @@ contract RegistrationTest is Deployment {
     }
 
     function test_snapshot_byStranger_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, rival, address(market)));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(market), rival));
         vm.prank(rival);
-        board.snapshot(1);
+        board.snapshot(TaskId.wrap(1));
     }
 }

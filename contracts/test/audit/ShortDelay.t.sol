@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {Deployment} from "../market/Deployment.sol";
 
@@ -15,7 +16,7 @@ contract ShortDelayTest is Deployment {
     }
 
     function testFuzz_draw_resignedBeforeSubmission_succeeds(bytes32 mixHash) public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         vm.prank(verifiers[1]);
         board.resign();
         vm.roll(vm.getBlockNumber() + 1);
@@ -29,7 +30,7 @@ contract ShortDelayTest is Deployment {
     }
 
     function testFuzz_draw_resignedSinceSubmission_succeeds(bytes32 mixHash, uint256 ahead) public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         uint256 snapshot = vm.snapshotState();
         _draw(task, mixHash);
         bytes memory duties = abi.encode(board.dutiesOf(task));

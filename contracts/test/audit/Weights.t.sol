@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {TaskId} from "../../src/types/Ids.sol";
 import {Deployment} from "../market/Deployment.sol";
 
 /// @title Draws weigh verifiers by their stake.
@@ -20,7 +21,7 @@ contract WeightsTest is Deployment {
         }
         // The other six slots belong to the deployment's three verifiers.
         assertEq(board.liveSlots(), SLOTS);
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         uint256[2] memory drawn;
         for (uint256 k; k < DRAWS; ++k) {
             uint256 fork = vm.snapshotState();

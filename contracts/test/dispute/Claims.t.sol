@@ -2,9 +2,10 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
+import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
@@ -30,21 +31,19 @@ contract ClaimsTest is Play {
 
     function test_expandSteps_notRequested_reverts() public {
         _challenge();
+        SegmentIndex other = SegmentIndex.wrap(1);
         _stepsRevert(
             solver,
-            1,
+            other,
             steps,
-            abi.encodeWithSelector(DisputeErrors.NotRequested.selector, Proofs.stepsKey(task, 1))
+            abi.encodeWithSelector(Errors.NotRequested.selector, Proofs.stepsKey(task, other))
         );
     }
 
     function test_expandSteps_bySomeoneElse_reverts() public {
         _challenge();
         _stepsRevert(
-            challenger,
-            SEGMENT,
-            steps,
-            abi.encodeWithSelector(DisputeErrors.NotAllowed.selector, solver, challenger)
+            challenger, SEGMENT, steps, abi.encodeWithSelector(Errors.NotAllowed.selector, solver, challenger)
         );
     }
 
@@ -52,24 +51,21 @@ contract ClaimsTest is Play {
         _challenge();
         _expandSteps();
         _stepsRevert(
-            solver, SEGMENT, steps, abi.encodeWithSelector(DisputeErrors.AlreadyPosted.selector, _stepsKey())
+            solver, SEGMENT, steps, abi.encodeWithSelector(Errors.AlreadyPosted.selector, _stepsKey())
         );
     }
 
     function test_expandSteps_late_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         uint64 deadline = game.gameOf(id).deadline;
         vm.warp(deadline + 1);
         _stepsRevert(
-            solver,
-            SEGMENT,
-            steps,
-            abi.encodeWithSelector(DisputeErrors.TooLate.selector, deadline, deadline + 1)
+            solver, SEGMENT, steps, abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1)
         );
     }
 
     function test_expandSteps_lastSecond_succeeds() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         vm.warp(game.gameOf(id).deadline);
         _expandSteps();
         assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
@@ -84,11 +80,31 @@ contract ClaimsTest is Play {
             SEGMENT,
             other,
             abi.encodeWithSelector(
-                DisputeErrors.WrongContext.selector,
+                Errors.WrongContext.selector,
                 Proofs.between(steps[0], steps[4]),
                 Proofs.between(steps[0], other[4])
             )
         );
+    }
+
+    /// @dev The states around the segment come as they must, but the tree that is posted has another one at an end: a cheat
+    /// whose steps do not lead to r_i could then not be convicted.
+    function test_expandSteps_endNotInTheTree_reverts() public {
+        _challenge();
+        (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, STEPS));
+        uint256[2] memory ends = [uint256(0), STEPS];
+        for (uint256 k; k < 2; ++k) {
+            bytes32[] memory other = steps;
+            other[ends[k]] = keccak256("another state");
+            bytes32[] memory hashes = LeafTree.leaves(other);
+            bytes32 root = LeafTree.root(hashes);
+            // Each path is the one in the posted tree; only the leaf at this end is not in it.
+            (first.path, last.path) = (LeafTree.path(hashes, 0), LeafTree.path(hashes, STEPS));
+            bytes32 computed = LeafTree.root(_replaced(hashes, ends[k], LeafTree.leaves(steps)[ends[k]]));
+            vm.prank(solver);
+            vm.expectRevert(abi.encodeWithSelector(Errors.WrongRoot.selector, root, computed));
+            game.expandSteps(task, SEGMENT, root, first, last);
+        }
     }
 
     function test_expandSteps_otherSize_reverts() public {
@@ -98,7 +114,7 @@ contract ClaimsTest is Play {
         bytes32 root = LeafTree.root(LeafTree.leaves(shorter));
         (Leaf memory first, Leaf memory last) = (_leaf(shorter, 0), _leaf(shorter, 3));
         vm.prank(solver);
-        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 2, 3));
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 3, 2));
         game.expandSteps(task, SEGMENT, root, first, last);
     }
 
@@ -107,28 +123,28 @@ contract ClaimsTest is Play {
     function test_expandTrace_stepsKey_reverts() public {
         _challenge();
         vm.prank(solver);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotRequested.selector, _stepsKey()));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotRequested.selector, _stepsKey()));
         game.expandTrace(_stepsKey(), keccak256("no step tree"));
     }
 
     function test_expandTrace_twice_reverts() public {
         _inTop();
         vm.prank(solver);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.AlreadyPosted.selector, _topKey()));
+        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyPosted.selector, _topKey()));
         game.expandTrace(_topKey(), keccak256("another"));
     }
 
     function test_expandTrace_bySomeoneElse_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         _selectStep(id);
         vm.prank(anyone);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotAllowed.selector, solver, anyone));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, solver, anyone));
         game.expandTrace(_topKey(), keccak256("another"));
     }
 
     function test_claimOf_topAndCallee_succeeds() public {
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         IDisputeGame.Claim memory c = game.claimOf(_topKey());
         assertEq(c.program, top.id);
         assertEq(c.context, 0);
@@ -143,8 +159,8 @@ contract ClaimsTest is Play {
     // ------------------------------------------------------------------ shared
 
     function test_claims_areShared_succeeds() public {
-        uint256 id = _inTop();
-        uint256 other = _challengeBy(second, SEGMENT);
+        GameId id = _inTop();
+        GameId other = _challengeBy(second, SEGMENT);
         // The step tree and the trace are there: the second challenger moves at once, with its own clock.
         assertEq(game.gameOf(other).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
         _selectStepBy(second, other);
@@ -154,9 +170,9 @@ contract ClaimsTest is Play {
 
     /// @dev Claims that are due on one task wait for each other; once all are posted the clock is plain again.
     function test_claims_areQueued_succeeds() public {
-        uint256 a = _challengeBy(challenger, 2);
-        uint256 b = _challengeBy(challenger, 1);
-        uint256 c = _challengeBy(second, 3);
+        GameId a = _challengeBy(challenger, SegmentIndex.wrap(2));
+        GameId b = _challengeBy(challenger, SegmentIndex.wrap(1));
+        GameId c = _challengeBy(second, SegmentIndex.wrap(3));
         uint256 start = vm.getBlockTimestamp();
         assertEq(game.gameOf(a).deadline, start + SOLVER_CLOCK);
         assertEq(game.gameOf(b).deadline, start + 2 * SOLVER_CLOCK);
@@ -166,7 +182,18 @@ contract ClaimsTest is Play {
         assertEq(game.gameOf(a).deadline, start + 3 * SOLVER_CLOCK);
     }
 
-    function _stepsRevert(address who, uint32 segment, bytes32[] memory list, bytes memory reason) private {
+    function _replaced(bytes32[] memory list, uint256 index, bytes32 value)
+        private
+        pure
+        returns (bytes32[] memory)
+    {
+        list[index] = value;
+        return list;
+    }
+
+    function _stepsRevert(address who, SegmentIndex segment, bytes32[] memory list, bytes memory reason)
+        private
+    {
         bytes32 root = LeafTree.root(LeafTree.leaves(list));
         (Leaf memory first, Leaf memory last) = (_leaf(list, 0), _leaf(list, list.length - 1));
         vm.prank(who);

@@ -2,8 +2,9 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
+import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf, Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
@@ -19,7 +20,7 @@ contract DemandsTest is Play {
     // ------------------------------------------------------------------ what may be named
 
     function test_demand_recordsNodes_succeeds() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         bytes32[] memory hashes = LeafTree.leaves(topRoots);
         Node[] memory nodes = new Node[](2);
         (nodes[0], nodes[1]) = (_node(hashes, 4, 3)[0], _node(hashes, 3, 1)[0]);
@@ -35,21 +36,17 @@ contract DemandsTest is Play {
     }
 
     function test_demand_whileOneIsOpen_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         Node[] memory nodes = _node(LeafTree.leaves(steps), 0, 5);
         _demand(id, IDisputeGame.Tree.Step, nodes);
         _demandReverts(
-            id,
-            IDisputeGame.Tree.Step,
-            _none(),
-            nodes,
-            abi.encodeWithSelector(DisputeErrors.NotYourTurn.selector, true)
+            id, IDisputeGame.Tree.Step, _none(), nodes, abi.encodeWithSelector(Errors.NotYourTurn.selector)
         );
     }
 
     function test_demand_treeOfAnotherPhase_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         Node[] memory nodes = _node(LeafTree.leaves(steps), 0, 5);
         IDisputeGame.Tree[2] memory trees = [IDisputeGame.Tree.Segment, IDisputeGame.Tree.Trace];
@@ -60,13 +57,13 @@ contract DemandsTest is Play {
                 trees[k],
                 _none(),
                 nodes,
-                abi.encodeWithSelector(DisputeErrors.WrongPhase.selector, due[k], IDisputeGame.Phase.Step)
+                abi.encodeWithSelector(Errors.WrongPhase.selector, due[k], IDisputeGame.Phase.Step)
             );
         }
     }
 
     function test_demand_noNode_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         uint256[2] memory counts = [uint256(0), 17];
         for (uint256 k; k < 2; ++k) {
@@ -75,24 +72,24 @@ contract DemandsTest is Play {
                 IDisputeGame.Tree.Step,
                 _none(),
                 new Node[](counts[k]),
-                abi.encodeWithSelector(DisputeErrors.LimitReached.selector, 16, counts[k])
+                abi.encodeWithSelector(Errors.LimitReached.selector, 16, counts[k])
             );
         }
     }
 
     function test_demand_nodeNotInTree_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         Node[] memory nodes = _node(LeafTree.leaves(steps), 0, 4);
         nodes[0].hash = keccak256("another");
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.demand(id, head, IDisputeGame.Tree.Step, _none(), 0, 0, nodes);
     }
 
     function test_demand_leavesThatAreNoNode_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         Node[] memory nodes = _node(LeafTree.leaves(steps), 0, 4);
         (nodes[0].lo, nodes[0].size) = (1, 2);
@@ -106,28 +103,48 @@ contract DemandsTest is Play {
     }
 
     function test_demand_stateOfAnotherStep_reverts() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         Node[] memory nodes = _node(LeafTree.leaves(StepProgram.roots(afterTensors)), 0, 2);
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongContext.selector);
+        vm.expectPartialRevert(Errors.WrongContext.selector);
         game.demand(id, head, IDisputeGame.Tree.State, _none(), steps[1], steps[2], nodes);
     }
 
     function test_demand_valueOfAnotherLeaf_reverts() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         IDisputeGame.ValueOpening memory opening;
         opening.instruction = _open(top, 0);
         opening.value = _leaf(topRoots, 1);
         bytes32 head = _head(id);
         Node[] memory nodes = _node(LeafTree.chunks(topValues[0]), 0, 2);
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.demand(id, head, IDisputeGame.Tree.Value, opening, 0, 0, nodes);
     }
 
+    /// @dev A value that the solver never stated, with nodes that are in its tree: nobody could reveal them.
+    function test_demand_inventedValue_reverts() public {
+        GameId id = _inTop();
+        bytes32[] memory invented = LeafTree.chunks(StepProgram.floats(0x00002041));
+        IDisputeGame.ValueOpening memory opening;
+        opening.instruction = _open(top, 0);
+        opening.value = Leaf(LeafTree.root(invented), _leaf(topRoots, 0).path);
+        bytes32[] memory other = topRoots;
+        bytes32 root = LeafTree.root(LeafTree.leaves(other));
+        other[0] = opening.value.value;
+        bytes32 computed = LeafTree.root(LeafTree.leaves(other));
+        _demandReverts(
+            id,
+            IDisputeGame.Tree.Value,
+            opening,
+            _node(invented, 0, 2),
+            abi.encodeWithSelector(Errors.WrongRoot.selector, root, computed)
+        );
+    }
+
     function test_demand_valueOfOutput_reverts() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         IDisputeGame.ValueOpening memory opening;
         opening.instruction = _open(top, 7);
         _demandReverts(
@@ -135,12 +152,12 @@ contract DemandsTest is Play {
             IDisputeGame.Tree.Value,
             opening,
             _node(LeafTree.chunks(topValues[0]), 0, 2),
-            abi.encodeWithSelector(DisputeErrors.Malformed.selector)
+            abi.encodeWithSelector(Errors.Malformed.selector)
         );
     }
 
     function test_demand_tooMany_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         Node[] memory nodes = _node(LeafTree.leaves(steps), 0, 1);
         for (uint256 k; k < 96; ++k) {
@@ -152,7 +169,7 @@ contract DemandsTest is Play {
             IDisputeGame.Tree.Step,
             _none(),
             nodes,
-            abi.encodeWithSelector(DisputeErrors.LimitReached.selector, 96, 97)
+            abi.encodeWithSelector(Errors.LimitReached.selector, 96, 97)
         );
         _selectStep(id);
     }
@@ -160,7 +177,7 @@ contract DemandsTest is Play {
     // ------------------------------------------------------------------ answers
 
     function test_reveal_eachNodeOnce_succeeds() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         bytes32[] memory hashes = LeafTree.leaves(steps);
         Node[] memory nodes = new Node[](3);
@@ -177,7 +194,7 @@ contract DemandsTest is Play {
         emit IDisputeGame.NodeRevealed(id, 1, four);
         game.revealNode(id, 1, 0, named, four);
         assertEq(game.gameOf(id).demandOpen, 5);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotDemanded.selector, 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotDemanded.selector, 1));
         game.revealNode(id, 1, 0, named, four);
         vm.expectEmit(address(game));
         emit IDisputeGame.LeafRevealed(id, 0, abi.encodePacked(steps[4]));
@@ -191,66 +208,66 @@ contract DemandsTest is Play {
     }
 
     function test_reveal_notDemanded_reverts() public {
-        (uint256 id, Node[] memory nodes) = _demandedSteps(0, 5);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotDemanded.selector, 1));
+        (GameId id, Node[] memory nodes) = _demandedSteps(0, 5);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotDemanded.selector, 1));
         game.revealLeaf(id, 1, 0, _named(nodes), "");
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotDemanded.selector, 255));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotDemanded.selector, 255));
         game.revealLeaf(id, 255, 0, _named(nodes), "");
     }
 
     function test_reveal_otherPreimage_reverts() public {
-        (uint256 id, Node[] memory nodes) = _demandedSteps(0, 5);
+        (GameId id, Node[] memory nodes) = _demandedSteps(0, 5);
         IDisputeGame.DemandedNode[] memory named = _named(nodes);
         named[0].size = 4;
-        vm.expectPartialRevert(DisputeErrors.WrongPreimage.selector);
+        vm.expectPartialRevert(Errors.WrongPreimage.selector);
         game.revealNode(id, 0, 0, named, new bytes32[](4));
-        vm.expectPartialRevert(DisputeErrors.WrongPreimage.selector);
+        vm.expectPartialRevert(Errors.WrongPreimage.selector);
         game.revealNode(id, 0, 5000, _named(nodes), new bytes32[](5));
     }
 
     function test_reveal_late_reverts() public {
-        (uint256 id, Node[] memory nodes) = _demandedSteps(0, 5);
+        (GameId id, Node[] memory nodes) = _demandedSteps(0, 5);
         uint64 deadline = game.gameOf(id).deadline;
         bytes32[] memory answer = LeafTree.descendants(LeafTree.leaves(steps), 0, 5, 4);
         vm.warp(deadline + 1);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.TooLate.selector, deadline, deadline + 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1));
         game.revealNode(id, 0, 0, _named(nodes), answer);
     }
 
     function test_revealNode_falseDescendants_reverts() public {
-        (uint256 id, Node[] memory nodes) = _demandedSteps(0, 5);
+        (GameId id, Node[] memory nodes) = _demandedSteps(0, 5);
         bytes32[] memory answer = LeafTree.descendants(LeafTree.leaves(steps), 0, 5, 4);
         answer[3] = keccak256("another");
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.revealNode(id, 0, 0, _named(nodes), answer);
-        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 4, 5));
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 5, 4));
         game.revealNode(id, 0, 0, _named(nodes), new bytes32[](4));
     }
 
     /// @dev Attack 30: an inner node's preimage is no leaf, a leaf's data no list of descendants.
     function test_reveal_wrongKind_reverts() public {
-        (uint256 id, Node[] memory nodes) = _demandedSteps(0, 2);
+        (GameId id, Node[] memory nodes) = _demandedSteps(0, 2);
         bytes32[] memory hashes = LeafTree.leaves(steps);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongKind.selector, 2));
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongKind.selector, 2));
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(bytes1(0x01), hashes[0], hashes[1]));
         (id, nodes) = _demandedSteps(0, 1);
         bytes32[] memory itself = new bytes32[](1);
         itself[0] = hashes[0];
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongKind.selector, 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongKind.selector, 1));
         game.revealNode(id, 0, 0, _named(nodes), itself);
     }
 
     function test_revealLeaf_falseData_reverts() public {
-        (uint256 id, Node[] memory nodes) = _demandedSteps(1, 1);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        (GameId id, Node[] memory nodes) = _demandedSteps(1, 1);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(keccak256("another")));
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongLength.selector, 1, 32, 33));
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongLength.selector, 1, 32, 33));
         game.revealLeaf(id, 0, 0, _named(nodes), abi.encodePacked(steps[1], uint8(0)));
     }
 
     /// @dev A root over 31 bytes: the solver cannot answer for it with bytes of another length.
     function test_revealLeaf_rootOverShortLeaf_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         _selectStep(id);
         bytes memory short = new bytes(31);
@@ -261,12 +278,12 @@ contract DemandsTest is Play {
         game.expandTrace(_topKey(), root);
         Node[] memory nodes = _node(hashes, 0, 1);
         _demandWith(id, IDisputeGame.Tree.Trace, _ofProgram(), nodes);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongLength.selector, 0, 32, 31));
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongLength.selector, 0, 32, 31));
         game.revealLeaf(id, 0, 0, _named(nodes), short);
     }
 
     function test_reveal_valueAndState_succeeds() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         IDisputeGame.ValueOpening memory opening;
         opening.instruction = _open(top, 3);
         opening.value = _leaf(topRoots, 3);
@@ -276,7 +293,7 @@ contract DemandsTest is Play {
         _demandWith(id, IDisputeGame.Tree.Value, opening, nodes);
         game.revealNode(id, 0, 1200, _named(nodes), hashes);
         bytes memory chunk = LeafTree.chunk(topValues[3], 1);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongLength.selector, 1, 176, 1024));
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongLength.selector, 1, 176, 1024));
         game.revealLeaf(id, 1, 1200, _named(nodes), new bytes(1024));
         game.revealLeaf(id, 1, 1200, _named(nodes), chunk);
 
@@ -313,20 +330,20 @@ contract DemandsTest is Play {
         }
         task = _submitted(top.id, keccak256("constants"), checkpoints);
         steps[0] = checkpoints[0];
-        uint256 id = _blind();
+        GameId id = _blind();
         uint256 lo = _walkDown(id, LeafTree.leaves(checkpoints), LeafTree.leaves(own));
         assertEq(lo, wrong, "found");
         bytes32 head = _head(id);
         Leaf memory first = _leaf(checkpoints, lo - 1);
         Leaf memory last = _leaf(checkpoints, lo);
         vm.prank(challenger);
-        game.selectSegment(id, head, uint32(lo), first, last);
+        game.selectSegment(id, head, SegmentIndex.wrap(uint32(lo)), first, last);
         assertEq(_phase(id), uint256(IDisputeGame.Phase.Step));
         assertEq(first.value, own[lo - 1], "all before agrees");
     }
 
     /// @dev Demands the first differing node of each reveal, down to the leaf.
-    function _walkDown(uint256 id, bytes32[] memory theirs, bytes32[] memory own)
+    function _walkDown(GameId id, bytes32[] memory theirs, bytes32[] memory own)
         private
         returns (uint256 lo)
     {
@@ -349,7 +366,7 @@ contract DemandsTest is Play {
     }
 
     /// @dev A game in which one node of the step tree is demanded.
-    function _demandedSteps(uint256 lo, uint256 size) private returns (uint256 id, Node[] memory nodes) {
+    function _demandedSteps(uint256 lo, uint256 size) private returns (GameId id, Node[] memory nodes) {
         id = _challengeBy(challenger, SEGMENT);
         if (game.claimOf(_stepsKey()).postedAt == 0) _expandSteps();
         nodes = _node(LeafTree.leaves(steps), lo, size);
@@ -357,7 +374,7 @@ contract DemandsTest is Play {
     }
 
     function _demandReverts(
-        uint256 id,
+        GameId id,
         IDisputeGame.Tree tree,
         IDisputeGame.ValueOpening memory opening,
         Node[] memory nodes,

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {Terms} from "../../src/types/Terms.sol";
@@ -21,7 +22,7 @@ abstract contract Deployed is Production {
     uint32 internal constant CHALLENGER_CLOCK = 30;
     uint32 internal constant OPENING_PERIOD = 90;
     uint32 internal constant STEPS = 4;
-    uint32 internal constant UNKNOWN = type(uint32).max;
+    SegmentIndex internal constant UNKNOWN = SegmentIndex.wrap(type(uint32).max);
 
     IVault internal vault;
     IMarket internal market;
@@ -113,7 +114,7 @@ abstract contract Deployed is Production {
     /// @dev Posted, won by the solver, submitted with these checkpoints r_0 ... r_K.
     function _submitted(bytes32 program, bytes32 constantsRoot, bytes32[] memory checkpoints)
         internal
-        returns (uint256 task)
+        returns (TaskId task)
     {
         Terms memory terms = _terms(program, constantsRoot, checkpoints[0], uint32(checkpoints.length - 1));
         vm.prank(submitter);
@@ -147,7 +148,7 @@ abstract contract Deployed is Production {
     // ------------------------------------------------------------------ commitments
 
     /// @dev Commits and lets a block pass.
-    function _commit(uint256 task, uint32 segment, address who) internal returns (bytes32 salt) {
+    function _commit(TaskId task, SegmentIndex segment, address who) internal returns (bytes32 salt) {
         salt = bytes32(++_salts);
         bytes32 commitment = _commitment(task, segment, who, salt);
         vm.prank(who);
@@ -155,7 +156,7 @@ abstract contract Deployed is Production {
         vm.roll(vm.getBlockNumber() + 1);
     }
 
-    function _commitment(uint256 task, uint32 segment, address who, bytes32 salt)
+    function _commitment(TaskId task, SegmentIndex segment, address who, bytes32 salt)
         internal
         view
         returns (bytes32)
@@ -177,7 +178,7 @@ abstract contract Deployed is Production {
         return Leaf(values[index], LeafTree.beside(LeafTree.leaves(values), anchor, index));
     }
 
-    function _head(uint256 id) internal view returns (bytes32) {
+    function _head(GameId id) internal view returns (bytes32) {
         return game.gameOf(id).head;
     }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {Judging} from "./Judging.sol";
 import {StepProgram} from "./StepProgram.sol";
 
@@ -25,7 +26,7 @@ contract EdgesTest is Judging {
     function test_judgeInput_notTheCallersOperand_convicts_succeeds() public {
         calleeValues[1] = StepProgram.floats(StepProgram.THREE);
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         uint256 free = _free(challenger);
         _judgeInput(id, _calleeInput(1));
         _assertConvicted(id, free);
@@ -33,46 +34,44 @@ contract EdgesTest is Judging {
 
     function test_judgeInput_rightEdges_reverts() public {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         for (uint32 k; k < 3; ++k) {
-            _inputReverts(
-                id, _topInput(k), abi.encodeWithSelector(DisputeErrors.EdgeAgrees.selector, topRoots[k])
-            );
+            _inputReverts(id, _topInput(k), abi.encodeWithSelector(Errors.EdgeAgrees.selector, topRoots[k]));
         }
         _selectCall(id);
         _expandCallee();
         for (uint32 k; k < 2; ++k) {
             _inputReverts(
-                id, _calleeInput(k), abi.encodeWithSelector(DisputeErrors.EdgeAgrees.selector, calleeRoots[k])
+                id, _calleeInput(k), abi.encodeWithSelector(Errors.EdgeAgrees.selector, calleeRoots[k])
             );
         }
     }
 
     function test_judgeInput_anotherSource_reverts() public {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         EdgeJudgment memory e = _topInput(0);
         e.other = _topInput(1).other;
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.judgeInput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
     function test_judgeInput_anotherState_reverts() public {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         EdgeJudgment memory e = _topInput(0);
         (e.before, e.afterwards) = (e.afterwards, e.before);
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongContext.selector);
+        vm.expectPartialRevert(Errors.WrongContext.selector);
         game.judgeInput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
     function test_judgeInput_anotherCall_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         EdgeJudgment memory e = _calleeInput(0);
         bytes[2] memory calls = [bytes(""), top.instructions[6]];
         for (uint256 k; k < 2; ++k) {
@@ -81,7 +80,7 @@ contract EdgesTest is Judging {
                 id,
                 e,
                 abi.encodeWithSelector(
-                    DisputeErrors.WrongContext.selector,
+                    Errors.WrongContext.selector,
                     game.gameOf(id).claim,
                     Proofs.calleeKey(_topKey(), keccak256(calls[k]))
                 )
@@ -92,7 +91,7 @@ contract EdgesTest is Judging {
     /// @dev Another claim offered as the caller's: the step tree, whose root the challenger may like better, or the frame itself.
     function test_judgeInput_anotherCaller_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         EdgeJudgment memory e = _calleeInput(0);
         bytes32 key = game.gameOf(id).claim;
         bytes32[3] memory callers = [bytes32(0), _stepsKey(), key];
@@ -102,7 +101,7 @@ contract EdgesTest is Judging {
                 id,
                 e,
                 abi.encodeWithSelector(
-                    DisputeErrors.WrongContext.selector, key, Proofs.calleeKey(callers[k], keccak256(e.call))
+                    Errors.WrongContext.selector, key, Proofs.calleeKey(callers[k], keccak256(e.call))
                 )
             );
         }
@@ -110,10 +109,10 @@ contract EdgesTest is Judging {
 
     function test_judgeInput_noInput_reverts() public {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         EdgeJudgment memory e = _topInput(0);
         e.instruction = _open(top, 4);
-        _inputReverts(id, e, abi.encodeWithSelector(DisputeErrors.WrongOpcode.selector, 0x0001, 0x0002));
+        _inputReverts(id, e, abi.encodeWithSelector(Errors.WrongOpcode.selector, 0x0001, 0x0002));
     }
 
     // ------------------------------------------------------------------ outputs
@@ -122,7 +121,7 @@ contract EdgesTest is Judging {
         // The trace is honest, the state after the step is not: an old tensor stands in it.
         afterTensors[0] = topValues[0];
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         uint256 free = _free(challenger);
         _judgeOutput(id, _topOutput(0));
         _assertConvicted(id, free);
@@ -132,7 +131,7 @@ contract EdgesTest is Judging {
         // The callee computed rightly, the caller's trace says otherwise.
         topValues[3] = StepProgram.floats(StepProgram.TWO);
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         uint256 free = _free(challenger);
         _judgeOutput(id, _calleeOutput());
         _assertConvicted(id, free);
@@ -140,46 +139,44 @@ contract EdgesTest is Judging {
 
     function test_judgeOutput_rightEdges_reverts() public {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         uint256[2] memory leaves = [uint256(3), 6];
         for (uint32 k; k < 2; ++k) {
             _outputReverts(
-                id,
-                _topOutput(k),
-                abi.encodeWithSelector(DisputeErrors.EdgeAgrees.selector, topRoots[leaves[k]])
+                id, _topOutput(k), abi.encodeWithSelector(Errors.EdgeAgrees.selector, topRoots[leaves[k]])
             );
         }
         _selectCall(id);
         _expandCallee();
         _outputReverts(
-            id, _calleeOutput(), abi.encodeWithSelector(DisputeErrors.EdgeAgrees.selector, calleeRoots[2])
+            id, _calleeOutput(), abi.encodeWithSelector(Errors.EdgeAgrees.selector, calleeRoots[2])
         );
     }
 
     function test_judgeOutput_anotherValue_reverts() public {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         EdgeJudgment memory e = _topOutput(0);
         e.value = _leaf(topRoots, 2);
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.judgeOutput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
     function test_judgeOutput_inputInstruction_reverts() public {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         EdgeJudgment memory e = _topOutput(0);
         e.instruction = _open(top, 0);
-        _outputReverts(id, e, abi.encodeWithSelector(DisputeErrors.WrongOpcode.selector, 0x0003, 0x0001));
+        _outputReverts(id, e, abi.encodeWithSelector(Errors.WrongOpcode.selector, 0x0003, 0x0001));
     }
 
     // ------------------------------------------------------------------ parts
 
     function _inputConvicts(uint32 k) private {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         uint256 free = _free(challenger);
         _judgeInput(id, _topInput(k));
         _assertConvicted(id, free);
@@ -217,14 +214,14 @@ contract EdgesTest is Judging {
         e.call = top.instructions[3];
     }
 
-    function _inputReverts(uint256 id, EdgeJudgment memory e, bytes memory reason) private {
+    function _inputReverts(GameId id, EdgeJudgment memory e, bytes memory reason) private {
         bytes32 head = _head(id);
         vm.prank(challenger);
         vm.expectRevert(reason);
         game.judgeInput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
-    function _outputReverts(uint256 id, EdgeJudgment memory e, bytes memory reason) private {
+    function _outputReverts(GameId id, EdgeJudgment memory e, bytes memory reason) private {
         bytes32 head = _head(id);
         vm.prank(challenger);
         vm.expectRevert(reason);

@@ -4,8 +4,9 @@ pragma solidity 0.8.37;
 import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {Chunks} from "../../src/libraries/Chunks.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {ChunkOpening, Leaf} from "../../src/types/Openings.sol";
 import {Judging} from "./Judging.sol";
 
@@ -17,7 +18,7 @@ contract ElementsTest is Judging {
         // Element 299, in the second and shorter chunk, claims 0x40400001 for 3.0.
         calleeValues[2][4 * 299] = 0x01;
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         uint256 free = _free(challenger);
         vm.expectEmit(address(game));
         emit IDisputeGame.Judged(id, 2, 299, 0x40400001, 0x40400000);
@@ -28,7 +29,7 @@ contract ElementsTest is Judging {
     function test_judge_wrongConstant_convicts_succeeds() public {
         topValues[4][8 * 16_511] = 0x02;
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         uint256 free = _free(challenger);
         _judge(id, _topConstant(16_511));
         _assertConvicted(id, free);
@@ -42,7 +43,7 @@ contract ElementsTest is Judging {
             calleeValues[2][k] = bytes4(0x0100c07f)[k];
         }
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         uint256 free = _free(challenger);
         _judge(id, _calleeAdd(0));
         _assertConvicted(id, free);
@@ -51,27 +52,21 @@ contract ElementsTest is Judging {
     function test_judge_rightElement_reverts() public {
         calleeValues[2][4 * 299] = 0x01;
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         _judgeReverts(
-            id,
-            _calleeAdd(0),
-            abi.encodeWithSelector(DisputeErrors.ElementAgrees.selector, uint64(0x40400000))
+            id, _calleeAdd(0), abi.encodeWithSelector(Errors.ElementAgrees.selector, uint64(0x40400000))
         );
         _judgeReverts(
-            id,
-            _calleeAdd(298),
-            abi.encodeWithSelector(DisputeErrors.ElementAgrees.selector, uint64(0x40400000))
+            id, _calleeAdd(298), abi.encodeWithSelector(Errors.ElementAgrees.selector, uint64(0x40400000))
         );
     }
 
     function testFuzz_judge_everyRightElement_reverts(uint64 element) public {
         element = uint64(bound(element, 0, 299));
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         _judgeReverts(
-            id,
-            _calleeAdd(element),
-            abi.encodeWithSelector(DisputeErrors.ElementAgrees.selector, uint64(0x40400000))
+            id, _calleeAdd(element), abi.encodeWithSelector(Errors.ElementAgrees.selector, uint64(0x40400000))
         );
     }
 
@@ -79,94 +74,94 @@ contract ElementsTest is Judging {
 
     function test_judge_elementOutside_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(299);
         j.element = 300;
-        _judgeReverts(id, j, abi.encodeWithSelector(DisputeErrors.ElementOutside.selector, 300, 300));
+        _judgeReverts(id, j, abi.encodeWithSelector(IArbiter.ElementOutside.selector, 300, 300));
     }
 
     function test_judge_elementInAnotherChunk_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(255);
         j.element = 256;
-        _judgeReverts(id, j, abi.encodeWithSelector(DisputeErrors.WrongChunk.selector, 1, 0));
+        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongChunk.selector, 1, 0));
     }
 
     function test_judge_chunkBehindTheEnd_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(299);
         j.chunks[0].index = 2;
-        _judgeReverts(id, j, abi.encodeWithSelector(DisputeErrors.WrongLength.selector, 2, 0, 176));
+        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongLength.selector, 2, 0, 176));
     }
 
     function test_judge_shortChunk_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(299);
         j.claimed.data = new bytes(175);
-        _judgeReverts(id, j, abi.encodeWithSelector(DisputeErrors.WrongLength.selector, 1, 176, 175));
+        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongLength.selector, 1, 176, 175));
     }
 
     function test_judge_innerNodeAsChunk_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         // The preimage of the value's root: 0x01, left, right. As a chunk it has the wrong length and the wrong tag.
         j.claimed.data = abi.encodePacked(bytes1(0x01), j.claimed.path[0], j.claimed.path[0]);
-        _judgeReverts(id, j, abi.encodeWithSelector(DisputeErrors.WrongLength.selector, 0, 1024, 65));
+        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongLength.selector, 0, 1024, 65));
     }
 
     function test_judge_alteredChunk_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.chunks[1].data[5] ^= 0x01;
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 
     function test_judge_anotherOperandValue_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         (j.operands[0], j.chunks[0]) = (j.operands[1], _chunk(0, calleeValues[1], 0));
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 
     function test_judge_longPath_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.value.path = new bytes32[](4);
-        _judgeReverts(id, j, abi.encodeWithSelector(Rfc9162.ProofLength.selector, 4, 1));
+        _judgeReverts(id, j, abi.encodeWithSelector(Rfc9162.ProofLength.selector, 1, 4));
     }
 
     function test_judge_operandCount_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.operands = new Leaf[](1);
-        _judgeReverts(id, j, abi.encodeWithSelector(DisputeErrors.WrongCount.selector, 2, 1));
+        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongCount.selector, 2, 1));
     }
 
     function test_judge_chunkOfNoOperand_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.chunks[0].operand = 2;
-        _judgeReverts(id, j, abi.encodeWithSelector(DisputeErrors.Malformed.selector));
+        _judgeReverts(id, j, abi.encodeWithSelector(Errors.Malformed.selector));
     }
 
     function test_judge_missingChunk_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.chunks = new ChunkOpening[](0);
         _judgeReverts(id, j, abi.encodeWithSelector(Chunks.ChunkMissing.selector, 0, 0));
@@ -174,27 +169,27 @@ contract ElementsTest is Judging {
 
     function test_judge_anotherProgram_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         j.instruction = _open(top, 6);
-        _judgeReverts(id, j, abi.encodeWithSelector(DisputeErrors.WrongProgram.selector, callee.id, top.id));
+        _judgeReverts(id, j, abi.encodeWithSelector(Errors.WrongProgram.selector, callee.id, top.id));
     }
 
     function test_judge_alteredInstruction_reverts() public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         // `sub` in the place of `add`.
         j.instruction.data[1] = 0x02;
         bytes32 head = _head(id);
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 
     function test_judge_edge_reverts() public {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         ElementJudgment memory j = _topConstant(0);
         j.instruction = _open(top, 1);
         j.value = _leaf(topRoots, 1);
@@ -204,7 +199,7 @@ contract ElementsTest is Judging {
 
     function test_judge_longRow_reverts() public {
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         ElementJudgment memory j = _topConstant(0);
         j.instruction = _open(top, 5);
         j.operands = new Leaf[](1);
@@ -216,7 +211,7 @@ contract ElementsTest is Judging {
     /// @dev With any amount of gas below what the judgment needs the move fails as a whole; it never convicts.
     function testFuzz_judge_tooLittleGas_reverts(uint256 gas_) public {
         _start();
-        uint256 id = _inCallee();
+        GameId id = _inCallee();
         ElementJudgment memory j = _calleeAdd(0);
         bytes memory move = abi.encodeCall(
             game.judge, (id, _head(id), j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed)

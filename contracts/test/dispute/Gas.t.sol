@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
 import {ChunkOpening, Leaf, Node} from "../../src/types/Openings.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
@@ -20,7 +21,7 @@ contract GameGasTest is Judging, Snapshot {
         uint256 total;
         _commit(task, SEGMENT, challenger);
         total += _matches("commit", 150_000);
-        uint256 id = _challenge();
+        GameId id = _challenge();
         total += _matches("challenge", 200_000);
         _expandSteps();
         total += _matches("expand steps", 150_000);
@@ -46,7 +47,7 @@ contract GameGasTest is Judging, Snapshot {
         }
         steps = checkpoints;
         task = _submitted(top.id, keccak256("constants"), checkpoints);
-        uint256 id = _blind();
+        GameId id = _blind();
         _matches("challenge blind", 200_000);
         bytes32[] memory hashes = LeafTree.leaves(checkpoints);
         Node[] memory nodes = _node(hashes, 0, 16);
@@ -75,7 +76,7 @@ contract GameGasTest is Judging, Snapshot {
         top = StepProgram.program(list, 3);
         topValues = [_random(16 * 1024), _random(8 * 1024), _random(1024)];
         _start();
-        uint256 id = _inTop();
+        GameId id = _inTop();
         ElementJudgment memory j;
         j.instruction = _open(top, 2);
         j.element = 127;

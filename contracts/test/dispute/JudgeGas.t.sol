@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {Opcode, TypeCode} from "../../src/types/Instruction.sol";
 import {ChunkOpening, InstructionOpening, Leaf, ProgramOpening} from "../../src/types/Openings.sol";
 import {Builder as B} from "../harness/Builder.sol";
@@ -93,7 +94,7 @@ contract JudgeGasTest is Judging, Snapshot {
         j.instruction = _program(B.instruction(opcode, operands, result, attributes));
         top.id = _idOf(j.instruction.program);
         _start();
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         _selectStep(id);
         vm.prank(solver);

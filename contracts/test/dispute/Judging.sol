@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../../src/types/Openings.sol";
 import {Play} from "./Play.sol";
 
@@ -47,33 +48,33 @@ abstract contract Judging is Play {
         j.claimed = _chunk(0, topValues[4], uint32(element / 128));
     }
 
-    function _judge(uint256 id, ElementJudgment memory j) internal {
+    function _judge(GameId id, ElementJudgment memory j) internal {
         bytes32 head = _head(id);
         vm.prank(challenger);
         game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 
-    function _judgeReverts(uint256 id, ElementJudgment memory j, bytes memory reason) internal {
+    function _judgeReverts(GameId id, ElementJudgment memory j, bytes memory reason) internal {
         bytes32 head = _head(id);
         vm.prank(challenger);
         vm.expectRevert(reason);
         game.judge(id, head, j.instruction, j.element, j.operands, j.chunks, j.value, j.claimed);
     }
 
-    function _judgeInput(uint256 id, EdgeJudgment memory e) internal {
+    function _judgeInput(GameId id, EdgeJudgment memory e) internal {
         bytes32 head = _head(id);
         vm.prank(challenger);
         game.judgeInput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
-    function _judgeOutput(uint256 id, EdgeJudgment memory e) internal {
+    function _judgeOutput(GameId id, EdgeJudgment memory e) internal {
         bytes32 head = _head(id);
         vm.prank(challenger);
         game.judgeOutput(id, head, e.instruction, e.value, e.other, e.before, e.afterwards, e.call);
     }
 
     /// @dev The solver is convicted by this game: bond back, reward paid, task slashed.
-    function _assertConvicted(uint256 id, uint256 freeBefore) internal view {
+    function _assertConvicted(GameId id, uint256 freeBefore) internal view {
         _assertVerdict(id, IDisputeGame.Verdict.SolverFalse);
         assertEq(_free(challenger), freeBefore + BOND + REWARD, "bond and reward");
         assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Slashed), "task");

@@ -2,8 +2,9 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {InstructionOpening, Leaf, Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
@@ -20,7 +21,7 @@ contract MovesTest is Play {
 
     /// @dev The head is the state: each claim that is reached, each claim that is posted, each move.
     function test_head_namesTheState_succeeds() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         assertEq(_head(id), _due(id, 0, _stepsKey(), 0));
         _expandSteps();
         assertEq(_head(id), _due(id, 0, _stepsKey(), LeafTree.root(LeafTree.leaves(steps))));
@@ -36,25 +37,25 @@ contract MovesTest is Play {
         assertEq(_head(id), _due(id, 2, _topKey(), root));
     }
 
-    function _due(uint256 id, uint256 moves, bytes32 key, bytes32 root) private view returns (bytes32) {
+    function _due(GameId id, uint256 moves, bytes32 key, bytes32 root) private view returns (bytes32) {
         return keccak256(abi.encode(id, task, challenger, moves, key, root, bytes32(0)));
     }
 
     function test_move_wrongHead_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         bytes32 head = _head(id);
         _stepReverts(
             challenger,
             id,
             keccak256("re-organised"),
-            abi.encodeWithSelector(DisputeErrors.WrongHead.selector, head, keccak256("re-organised"))
+            abi.encodeWithSelector(Errors.WrongHead.selector, head, keccak256("re-organised"))
         );
     }
 
     /// @dev Attack 28: the same move twice.
     function test_move_twice_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         bytes32 head = _head(id);
         _selectStep(id);
@@ -64,7 +65,7 @@ contract MovesTest is Play {
             id,
             head,
             abi.encodeWithSelector(
-                DisputeErrors.WrongPhase.selector, IDisputeGame.Phase.Step, IDisputeGame.Phase.Frame
+                Errors.WrongPhase.selector, IDisputeGame.Phase.Step, IDisputeGame.Phase.Frame
             )
         );
     }
@@ -72,43 +73,35 @@ contract MovesTest is Play {
     // ------------------------------------------------------------------ who and when
 
     function test_move_bySomeoneElse_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         _stepReverts(
-            solver,
-            id,
-            _head(id),
-            abi.encodeWithSelector(DisputeErrors.NotAllowed.selector, challenger, solver)
+            solver, id, _head(id), abi.encodeWithSelector(Errors.NotAllowed.selector, challenger, solver)
         );
     }
 
     function test_move_beforeTheClaim_reverts() public {
-        uint256 id = _challenge();
-        _stepReverts(
-            challenger, id, _head(id), abi.encodeWithSelector(DisputeErrors.NotYourTurn.selector, true)
-        );
+        GameId id = _challenge();
+        _stepReverts(challenger, id, _head(id), abi.encodeWithSelector(Errors.NotYourTurn.selector));
     }
 
     function test_move_late_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         uint64 deadline = game.gameOf(id).deadline;
         vm.warp(deadline + 1);
         _stepReverts(
-            challenger,
-            id,
-            _head(id),
-            abi.encodeWithSelector(DisputeErrors.TooLate.selector, deadline, deadline + 1)
+            challenger, id, _head(id), abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1)
         );
     }
 
     function test_move_unknownGame_reverts() public {
-        _stepReverts(challenger, 1, 0, abi.encodeWithSelector(DisputeErrors.NoSuchGame.selector, 1));
+        _stepReverts(challenger, GameId.wrap(1), 0, abi.encodeWithSelector(Errors.NoSuchGame.selector, 1));
     }
 
     /// @dev Attack 27: a move after the end.
     function test_move_afterTheEnd_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
@@ -116,16 +109,14 @@ contract MovesTest is Play {
             challenger,
             id,
             _head(id),
-            abi.encodeWithSelector(
-                DisputeErrors.GameIsClosed.selector, id, IDisputeGame.Verdict.ChallengerSilent
-            )
+            abi.encodeWithSelector(Errors.GameIsClosed.selector, id, IDisputeGame.Verdict.ChallengerSilent)
         );
     }
 
     // ------------------------------------------------------------------ phases
 
     function test_selectSegment_inStep_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         bytes32 head = _head(id);
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
@@ -135,29 +126,29 @@ contract MovesTest is Play {
     }
 
     function test_selectStep_inSegment_reverts() public {
-        uint256 id = _blind();
+        GameId id = _blind();
         _stepReverts(
             challenger, id, _head(id), _wrongPhase(IDisputeGame.Phase.Step, IDisputeGame.Phase.Segment)
         );
     }
 
     function test_selectStep_outside_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         bytes32 head = _head(id);
         (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, 1));
         vm.startPrank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NumberOutside.selector, 0, STEPS));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NumberOutside.selector, 0, STEPS));
         game.selectStep(id, head, 0, first, last);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NumberOutside.selector, STEPS + 1, STEPS));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NumberOutside.selector, STEPS + 1, STEPS));
         game.selectStep(id, head, STEPS + 1, first, last);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.selectStep(id, head, 2, first, last);
         vm.stopPrank();
     }
 
     function test_selectCall_inStep_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         bytes32 head = _head(id);
         InstructionOpening memory call = _open(top, 3);
@@ -167,21 +158,21 @@ contract MovesTest is Play {
     }
 
     function test_selectCall_noCall_reverts() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         bytes32 head = _head(id);
         InstructionOpening memory add = _open(top, 6);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongOpcode.selector, 0x0004, 0x0201));
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongOpcode.selector, 0x0004, 0x0201));
         game.selectCall(id, head, add);
     }
 
     function test_selectCall_anotherNumber_reverts() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         bytes32 head = _head(id);
         InstructionOpening memory call = _open(top, 3);
         call.n = 2;
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.selectCall(id, head, call);
     }
 
@@ -199,7 +190,7 @@ contract MovesTest is Play {
             chain[k - 1] = StepProgram.program(list, 1);
         }
         task = _submitted(chain[0].id, keccak256("constants"), checkpoints);
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         _selectStep(id);
         bytes32 key = _topKey();
@@ -210,7 +201,7 @@ contract MovesTest is Play {
             bytes32 head = _head(id);
             InstructionOpening memory call = _open(chain[depth], 0);
             if (depth == 8) {
-                vm.expectRevert(abi.encodeWithSelector(DisputeErrors.TooDeep.selector, 8));
+                vm.expectRevert(abi.encodeWithSelector(Errors.TooDeep.selector, 8));
             }
             vm.prank(challenger);
             game.selectCall(id, head, call);
@@ -219,7 +210,7 @@ contract MovesTest is Play {
         assertEq(game.gameOf(id).depth, 8);
     }
 
-    function _stepReverts(address who, uint256 id, bytes32 head, bytes memory reason) private {
+    function _stepReverts(address who, GameId id, bytes32 head, bytes memory reason) private {
         (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, 1));
         vm.prank(who);
         vm.expectRevert(reason);
@@ -231,6 +222,6 @@ contract MovesTest is Play {
         pure
         returns (bytes memory)
     {
-        return abi.encodeWithSelector(DisputeErrors.WrongPhase.selector, due, given);
+        return abi.encodeWithSelector(Errors.WrongPhase.selector, due, given);
     }
 }

@@ -2,8 +2,8 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Play} from "./Play.sol";
 
@@ -29,14 +29,14 @@ contract OpeningTest is Play {
     function test_commit_twice_reverts() public {
         vm.startPrank(challenger);
         game.commit(keccak256("sealed"));
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.AlreadyCommitted.selector, keccak256("sealed")));
+        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyCommitted.selector, keccak256("sealed")));
         game.commit(keccak256("sealed"));
         vm.stopPrank();
     }
 
     function test_commit_withoutFreeTokens_reverts() public {
         vm.prank(anyone);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, anyone, 0, BOND));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, anyone, BOND, 0));
         game.commit(keccak256("sealed"));
     }
 
@@ -53,13 +53,11 @@ contract OpeningTest is Play {
             second,
             SEGMENT,
             salt,
-            abi.encodeWithSelector(
-                DisputeErrors.NotCommitted.selector, _commitment(task, SEGMENT, second, salt)
-            )
+            abi.encodeWithSelector(Errors.NotCommitted.selector, _commitment(task, SEGMENT, second, salt))
         );
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
         vm.prank(challenger);
-        assertEq(game.challenge(task, SEGMENT, salt, first, last), 1);
+        assertEq(game.challenge(task, SEGMENT, salt, first, last), GameId.wrap(1));
     }
 
     function test_reclaim_afterOpeningPeriod_succeeds() public {
@@ -77,7 +75,7 @@ contract OpeningTest is Play {
         vm.warp(vm.getBlockTimestamp() + OPENING_PERIOD + 1);
         vm.startPrank(challenger);
         game.reclaim(commitment);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotCommitted.selector, commitment));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, commitment));
         game.reclaim(commitment);
         vm.stopPrank();
     }
@@ -87,7 +85,7 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         vm.warp(until);
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.TooEarly.selector, until, until));
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
         game.reclaim(_commitment(task, SEGMENT, challenger, salt));
     }
 
@@ -97,11 +95,11 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
         vm.expectEmit(address(game));
-        emit IDisputeGame.Challenged(1, task, challenger);
+        emit IDisputeGame.Challenged(GameId.wrap(1), task, challenger);
         vm.expectEmit(address(game));
-        emit IDisputeGame.SegmentSelected(1, SEGMENT, checkpoints[1], checkpoints[2]);
+        emit IDisputeGame.SegmentSelected(GameId.wrap(1), SEGMENT, checkpoints[1], checkpoints[2]);
         vm.prank(challenger);
-        uint256 id = game.challenge(task, SEGMENT, salt, first, last);
+        GameId id = game.challenge(task, SEGMENT, salt, first, last);
 
         IDisputeGame.Game memory g = game.gameOf(id);
         assertEq(g.task, task);
@@ -128,10 +126,7 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         vm.roll(vm.getBlockNumber() - 1);
         _challengeReverts(
-            challenger,
-            SEGMENT,
-            salt,
-            abi.encodeWithSelector(DisputeErrors.SameBlock.selector, vm.getBlockNumber())
+            challenger, SEGMENT, salt, abi.encodeWithSelector(Errors.SameBlock.selector, vm.getBlockNumber())
         );
     }
 
@@ -140,10 +135,7 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         vm.warp(until + 1);
         _challengeReverts(
-            challenger,
-            SEGMENT,
-            salt,
-            abi.encodeWithSelector(DisputeErrors.TooLate.selector, until, until + 1)
+            challenger, SEGMENT, salt, abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1)
         );
     }
 
@@ -151,10 +143,10 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         _challengeReverts(
             challenger,
-            1,
+            SegmentIndex.wrap(1),
             salt,
             abi.encodeWithSelector(
-                DisputeErrors.NotCommitted.selector, _commitment(task, 1, challenger, salt)
+                Errors.NotCommitted.selector, _commitment(task, SegmentIndex.wrap(1), challenger, salt)
             )
         );
     }
@@ -168,21 +160,19 @@ contract OpeningTest is Play {
             challenger,
             SEGMENT,
             salt,
-            abi.encodeWithSelector(
-                DisputeErrors.NotCommitted.selector, _commitment(task, SEGMENT, challenger, salt)
-            )
+            abi.encodeWithSelector(Errors.NotCommitted.selector, _commitment(task, SEGMENT, challenger, salt))
         );
     }
 
     function test_challenge_segmentOutside_reverts() public {
-        uint32[2] memory outside = [0, uint32(checkpoints.length)];
+        SegmentIndex[2] memory outside = [SegmentIndex.wrap(0), SegmentIndex.wrap(uint32(checkpoints.length))];
         for (uint256 k; k < 2; ++k) {
             bytes32 salt = _commit(task, outside[k], challenger);
             _challengeReverts(
                 challenger,
                 outside[k],
                 salt,
-                abi.encodeWithSelector(DisputeErrors.NumberOutside.selector, outside[k], 3)
+                abi.encodeWithSelector(Errors.NumberOutside.selector, outside[k], 3)
             );
         }
     }
@@ -191,7 +181,7 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
         vm.prank(challenger);
-        vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+        vm.expectPartialRevert(Errors.WrongRoot.selector);
         game.challenge(task, SEGMENT, salt, last, first);
     }
 
@@ -207,7 +197,7 @@ contract OpeningTest is Play {
     // ------------------------------------------------------------------ blind
 
     function test_challengeBlind_pinsTheTree_succeeds() public {
-        uint256 id = _blind();
+        GameId id = _blind();
         IDisputeGame.Game memory g = game.gameOf(id);
         assertEq(_phase(id), uint256(IDisputeGame.Phase.Segment));
         assertEq(g.segmentRoot, market.taskOf(task).root);
@@ -222,14 +212,12 @@ contract OpeningTest is Play {
         bytes32 salt = _commit(task, SEGMENT, challenger);
         vm.prank(challenger);
         vm.expectRevert(
-            abi.encodeWithSelector(
-                DisputeErrors.NotCommitted.selector, _commitment(task, UNKNOWN, challenger, salt)
-            )
+            abi.encodeWithSelector(Errors.NotCommitted.selector, _commitment(task, UNKNOWN, challenger, salt))
         );
         game.challengeBlind(task, salt);
     }
 
-    function _challengeReverts(address who, uint32 segment, bytes32 salt, bytes memory reason) private {
+    function _challengeReverts(address who, SegmentIndex segment, bytes32 salt, bytes memory reason) private {
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
         vm.prank(who);
         vm.expectRevert(reason);

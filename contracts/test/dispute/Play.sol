@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
+import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "../../src/types/Openings.sol";
 import {Deployed} from "./Deployed.sol";
 import {LeafTree} from "./LeafTree.sol";
@@ -12,7 +13,7 @@ import {StepProgram} from "./StepProgram.sol";
 /// @notice The words are honest until a test changes one of `topValues`, `calleeValues`, `before`, `afterTensors` before
 /// `_start`. Checkpoint r_1 is the state before the step; all other checkpoints and steps are of no interest.
 abstract contract Play is Deployed {
-    uint32 internal constant SEGMENT = 2;
+    SegmentIndex internal constant SEGMENT = SegmentIndex.wrap(2);
     uint32 internal constant STEP = 1;
 
     StepProgram.Program internal top;
@@ -23,7 +24,7 @@ abstract contract Play is Deployed {
     bytes[] internal afterTensors;
     bytes[] internal constants;
 
-    uint256 internal task;
+    TaskId internal task;
     bytes32[] internal checkpoints;
     bytes32[] internal steps;
     bytes32[] internal topRoots;
@@ -59,28 +60,32 @@ abstract contract Play is Deployed {
 
     // ------------------------------------------------------------------ the way down
 
-    function _challenge() internal returns (uint256 id) {
+    function _challenge() internal returns (GameId id) {
         return _challengeBy(challenger, SEGMENT);
     }
 
-    function _challengeBy(address who, uint32 segment) internal returns (uint256 id) {
+    function _challengeBy(address who, SegmentIndex segment) internal returns (GameId id) {
         bytes32 salt = _commit(task, segment, who);
-        Leaf memory first = _leaf(checkpoints, segment - 1);
-        Leaf memory last = _leaf(checkpoints, segment);
+        (Leaf memory first, Leaf memory last) = _around(segment);
         vm.prank(who);
         return game.challenge(task, segment, salt, first, last);
     }
 
-    function _blind() internal returns (uint256 id) {
+    /// @dev The checkpoints around a segment.
+    function _around(SegmentIndex segment) internal view returns (Leaf memory first, Leaf memory last) {
+        uint32 number = SegmentIndex.unwrap(segment);
+        return (_leaf(checkpoints, number - 1), _leaf(checkpoints, number));
+    }
+
+    function _blind() internal returns (GameId id) {
         bytes32 salt = _commit(task, UNKNOWN, challenger);
         vm.prank(challenger);
         return game.challengeBlind(task, salt);
     }
 
-    function _selectSegment(uint256 id) internal {
+    function _selectSegment(GameId id) internal {
         bytes32 head = _head(id);
-        Leaf memory first = _leaf(checkpoints, SEGMENT - 1);
-        Leaf memory last = _leaf(checkpoints, SEGMENT);
+        (Leaf memory first, Leaf memory last) = _around(SEGMENT);
         vm.prank(challenger);
         game.selectSegment(id, head, SEGMENT, first, last);
     }
@@ -93,11 +98,11 @@ abstract contract Play is Deployed {
         game.expandSteps(task, SEGMENT, root, first, last);
     }
 
-    function _selectStep(uint256 id) internal {
+    function _selectStep(GameId id) internal {
         _selectStepBy(challenger, id);
     }
 
-    function _selectStepBy(address who, uint256 id) internal {
+    function _selectStepBy(address who, GameId id) internal {
         bytes32 head = _head(id);
         Leaf memory first = _leaf(steps, STEP - 1);
         Leaf memory last = _leaf(steps, STEP);
@@ -109,7 +114,7 @@ abstract contract Play is Deployed {
         _expandTrace(_topKey(), topRoots);
     }
 
-    function _selectCall(uint256 id) internal {
+    function _selectCall(GameId id) internal {
         bytes32 head = _head(id);
         InstructionOpening memory call = _open(top, 3);
         vm.prank(challenger);
@@ -127,7 +132,7 @@ abstract contract Play is Deployed {
     }
 
     /// @dev A game in the top frame, its trace posted.
-    function _inTop() internal returns (uint256 id) {
+    function _inTop() internal returns (GameId id) {
         id = _challenge();
         _expandSteps();
         _selectStep(id);
@@ -135,7 +140,7 @@ abstract contract Play is Deployed {
     }
 
     /// @dev A game in the callee's frame, its trace posted.
-    function _inCallee() internal returns (uint256 id) {
+    function _inCallee() internal returns (GameId id) {
         id = _inTop();
         _selectCall(id);
         _expandCallee();
@@ -155,12 +160,12 @@ abstract contract Play is Deployed {
             Node(uint32(lo), uint32(size), LeafTree.node(hashes, lo, size), LeafTree.path(hashes, lo, size));
     }
 
-    function _demand(uint256 id, IDisputeGame.Tree tree, Node[] memory nodes) internal {
+    function _demand(GameId id, IDisputeGame.Tree tree, Node[] memory nodes) internal {
         _demandWith(id, tree, _none(), nodes);
     }
 
     function _demandWith(
-        uint256 id,
+        GameId id,
         IDisputeGame.Tree tree,
         IDisputeGame.ValueOpening memory opening,
         Node[] memory nodes
@@ -203,11 +208,11 @@ abstract contract Play is Deployed {
         return Proofs.stepsKey(task, SEGMENT);
     }
 
-    function _phase(uint256 id) internal view returns (uint256) {
+    function _phase(GameId id) internal view returns (uint256) {
         return uint256(game.gameOf(id).phase);
     }
 
-    function _assertVerdict(uint256 id, IDisputeGame.Verdict verdict) internal view {
+    function _assertVerdict(GameId id, IDisputeGame.Verdict verdict) internal view {
         IDisputeGame.Game memory g = game.gameOf(id);
         assertEq(uint256(g.verdict), uint256(verdict), "verdict");
         assertEq(uint256(g.phase), uint256(IDisputeGame.Phase.Closed), "phase");

@@ -2,9 +2,11 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {GameId} from "../../src/types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf} from "../../src/types/Openings.sol";
 import {Judging} from "./Judging.sol";
+import {LeafTree} from "./LeafTree.sol";
 import {StepProgram} from "./StepProgram.sol";
 
 /// @title Splitting the row of 129 blocks: `sum` over 16,512 ones, 128 in each block.
@@ -22,7 +24,7 @@ contract SplitsTest is Judging {
     // ------------------------------------------------------------------ the element
 
     function test_selectElement_asksForBlocks_succeeds() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         IDisputeGame.Game memory g = game.gameOf(id);
         assertEq(_phase(id), uint256(IDisputeGame.Phase.Split));
         assertEq(g.selection, keccak256(abi.encode(selection)));
@@ -30,26 +32,50 @@ contract SplitsTest is Judging {
     }
 
     function test_selectElement_oneBlock_reverts() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         bytes32 head = _head(id);
         InstructionOpening memory add = _open(top, 6);
         (Leaf memory value, ChunkOpening memory claimed) = (_leaf(topRoots, 6), _chunk(0, topValues[6], 0));
         vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NothingToSplit.selector));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToSplit.selector));
         game.selectElement(id, head, add, 0, value, claimed);
     }
 
     function test_timeOut_noSplit_convicts_succeeds() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
         _assertVerdict(id, IDisputeGame.Verdict.SolverSilent);
     }
 
+    // ------------------------------------------------------------------ heads
+
+    /// @dev In a split the head names the selection too, and with it the stated words: a move for other words fails.
+    function test_head_namesTheSelection_succeeds() public {
+        GameId id = _selected();
+        bytes32 asked = _head(id);
+        assertEq(asked, _dueHead(id, 2));
+        _split(id, _words(CLAIMED - 128, 128));
+        assertEq(_head(id), _dueHead(id, 3));
+        // Same number of moves, same trace, other words.
+        IDisputeGame.Selection memory other = selection;
+        other.words = keccak256(abi.encode(_words(16_384, CLAIMED - 16_384)));
+        assertNotEq(_head(id), _headOf(id, 3, keccak256(abi.encode(other))));
+    }
+
+    function _dueHead(GameId id, uint256 moves) private view returns (bytes32) {
+        return _headOf(id, moves, keccak256(abi.encode(selection)));
+    }
+
+    function _headOf(GameId id, uint256 moves, bytes32 name) private view returns (bytes32) {
+        bytes32 root = LeafTree.root(LeafTree.leaves(topRoots));
+        return keccak256(abi.encode(id, task, challenger, moves, _topKey(), root, name));
+    }
+
     // ------------------------------------------------------------------ the words
 
     function test_split_foldsToTheClaim_succeeds() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         uint64[] memory words = _words(CLAIMED - 128, 128);
         vm.expectEmit(address(game));
         emit IDisputeGame.Split(id, words);
@@ -60,77 +86,75 @@ contract SplitsTest is Judging {
     }
 
     function test_split_foldsToAnotherWord_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         _splitReverts(
             solver,
             id,
             _words(16_384, 128),
-            abi.encodeWithSelector(DisputeErrors.WrongFold.selector, CLAIMED, 16_512)
+            abi.encodeWithSelector(Errors.WrongFold.selector, CLAIMED, 16_512)
         );
     }
 
     function test_split_wrongCount_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         _splitReverts(
-            solver, id, new uint64[](129), abi.encodeWithSelector(DisputeErrors.WrongCount.selector, 2, 129)
+            solver, id, new uint64[](129), abi.encodeWithSelector(Errors.WrongCount.selector, 2, 129)
         );
     }
 
     function test_split_bySomeoneElse_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         _splitReverts(
             challenger,
             id,
             _words(CLAIMED - 128, 128),
-            abi.encodeWithSelector(DisputeErrors.NotAllowed.selector, solver, challenger)
+            abi.encodeWithSelector(Errors.NotAllowed.selector, solver, challenger)
         );
     }
 
     function test_split_late_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         uint64 deadline = game.gameOf(id).deadline;
         vm.warp(deadline + 1);
         _splitReverts(
             solver,
             id,
             _words(CLAIMED - 128, 128),
-            abi.encodeWithSelector(DisputeErrors.TooLate.selector, deadline, deadline + 1)
+            abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1)
         );
     }
 
     function test_split_anotherSelection_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         IDisputeGame.Selection memory other = selection;
         other.word = 16_512;
         bytes32 head = _head(id);
         vm.prank(solver);
-        vm.expectPartialRevert(DisputeErrors.WrongPreimage.selector);
+        vm.expectPartialRevert(Errors.WrongPreimage.selector);
         game.split(id, head, top.instructions[5], other, _words(16_384, 128));
     }
 
     function test_split_anotherInstruction_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         bytes32 head = _head(id);
         vm.prank(solver);
         vm.expectRevert(
             abi.encodeWithSelector(
-                DisputeErrors.WrongPreimage.selector,
-                keccak256(top.instructions[5]),
-                keccak256(top.instructions[6])
+                Errors.WrongPreimage.selector, keccak256(top.instructions[5]), keccak256(top.instructions[6])
             )
         );
         game.split(id, head, top.instructions[6], selection, _words(CLAIMED - 128, 128));
     }
 
     function test_split_twice_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         _split(id, _words(CLAIMED - 128, 128));
         _splitReverts(
             solver,
             id,
             _words(CLAIMED - 128, 128),
             abi.encodeWithSelector(
-                DisputeErrors.WrongPhase.selector, IDisputeGame.Phase.Split, IDisputeGame.Phase.Block
+                Errors.WrongPhase.selector, IDisputeGame.Phase.Split, IDisputeGame.Phase.Block
             )
         );
     }
@@ -139,7 +163,7 @@ contract SplitsTest is Judging {
 
     /// @dev Attack 9: one wrong block among 128, two splits down.
     function test_judgeBlock_wrongBlockBelowASelectedPart_convicts_succeeds() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         uint64[] memory words = _words(CLAIMED - 128, 128);
         _split(id, words);
         _selectBlock(id, words, 0);
@@ -149,7 +173,7 @@ contract SplitsTest is Judging {
         }
         blocks[77] += CLAIMED - 16_512;
         _split(id, blocks);
-        _blockReverts(id, blocks, 76, abi.encodeWithSelector(DisputeErrors.BlockAgrees.selector, 128));
+        _blockReverts(id, blocks, 76, abi.encodeWithSelector(Errors.BlockAgrees.selector, 128));
         uint256 free = _free(challenger);
         vm.expectEmit(address(game));
         emit IDisputeGame.Judged(id, 5, 0, 128 + CLAIMED - 16_512, 128);
@@ -159,7 +183,7 @@ contract SplitsTest is Judging {
 
     /// @dev The last part of a split of 129 blocks is one block, number 128, although the first one is 128 blocks.
     function test_judgeBlock_shortLastPart_convicts_succeeds() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         uint64[] memory words = _words(16_384, CLAIMED - 16_384);
         _split(id, words);
         uint256 free = _free(challenger);
@@ -171,7 +195,7 @@ contract SplitsTest is Judging {
 
     /// @dev Attack 58: a part that does not fold to what was stated for it cannot be stated again.
     function test_split_partFoldsToAnotherWord_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         uint64[] memory words = _words(CLAIMED - 128, 128);
         _split(id, words);
         _selectBlock(id, words, 0);
@@ -180,35 +204,32 @@ contract SplitsTest is Judging {
             blocks[k] = 128;
         }
         _splitReverts(
-            solver,
-            id,
-            blocks,
-            abi.encodeWithSelector(DisputeErrors.WrongFold.selector, CLAIMED - 128, 16_384)
+            solver, id, blocks, abi.encodeWithSelector(Errors.WrongFold.selector, CLAIMED - 128, 16_384)
         );
     }
 
     function test_selectBlock_oneBlock_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         uint64[] memory words = _words(CLAIMED - 128, 128);
         _split(id, words);
         bytes32 head = _head(id);
         vm.startPrank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.PartSize.selector, 1, 1));
+        vm.expectRevert(abi.encodeWithSelector(Errors.PartSize.selector, 1, 1));
         game.selectBlock(id, head, top.instructions[5], selection, words, 1);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.WrongCount.selector, 2, 2));
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongCount.selector, 2, 2));
         game.selectBlock(id, head, top.instructions[5], selection, words, 2);
         vm.stopPrank();
     }
 
     function test_judgeBlock_severalBlocks_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         uint64[] memory words = _words(CLAIMED - 128, 128);
         _split(id, words);
-        _blockReverts(id, words, 0, abi.encodeWithSelector(DisputeErrors.PartSize.selector, 0, 128));
+        _blockReverts(id, words, 0, abi.encodeWithSelector(Errors.PartSize.selector, 0, 128));
     }
 
     function test_judgeBlock_otherWords_reverts() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         _split(id, _words(CLAIMED - 128, 128));
         uint64[] memory other = _words(16_384, CLAIMED - 16_384);
         _blockReverts(
@@ -216,13 +237,36 @@ contract SplitsTest is Judging {
             other,
             1,
             abi.encodeWithSelector(
-                DisputeErrors.WrongPreimage.selector, selection.words, keccak256(abi.encode(other))
+                Errors.WrongPreimage.selector, selection.words, keccak256(abi.encode(other))
             )
         );
     }
 
+    /// @dev The word is right for the operand that the solver stated. For one that the challenger made up it would be wrong,
+    /// and an honest solver would be slashed.
+    function test_judgeBlock_inventedOperand_reverts() public {
+        GameId id = _selected();
+        uint64[] memory words = _words(CLAIMED - 128, 128);
+        _split(id, words);
+        bytes memory twos = topValues[4];
+        for (uint256 k; k < 128; ++k) {
+            twos[8 * (128 * 128 + k)] = 0x02;
+        }
+        (InstructionOpening memory sum, Leaf[] memory operands, ChunkOpening[] memory chunks) = _evidence(1);
+        operands[0].value = LeafTree.root(LeafTree.chunks(twos));
+        chunks[0] = _chunk(0, twos, 128);
+        bytes32[] memory roots = topRoots;
+        bytes32 root = LeafTree.root(LeafTree.leaves(roots));
+        roots[4] = operands[0].value;
+        bytes32 computed = LeafTree.root(LeafTree.leaves(roots));
+        bytes32 head = _head(id);
+        vm.prank(challenger);
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongRoot.selector, root, computed));
+        game.judgeBlock(id, head, sum, selection, words, 1, operands, chunks);
+    }
+
     function test_timeOut_noBlockNamed_dismisses_succeeds() public {
-        uint256 id = _selected();
+        GameId id = _selected();
         _split(id, _words(CLAIMED - 128, 128));
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
@@ -231,7 +275,7 @@ contract SplitsTest is Judging {
 
     // ------------------------------------------------------------------ parts
 
-    function _selected() private returns (uint256 id) {
+    function _selected() private returns (GameId id) {
         id = _inTop();
         bytes32 head = _head(id);
         InstructionOpening memory sum = _open(top, 5);
@@ -246,14 +290,14 @@ contract SplitsTest is Judging {
         (words[0], words[1]) = (first, last);
     }
 
-    function _split(uint256 id, uint64[] memory words) private {
+    function _split(GameId id, uint64[] memory words) private {
         bytes32 head = _head(id);
         vm.prank(solver);
         game.split(id, head, top.instructions[5], selection, words);
         selection.words = keccak256(abi.encode(words));
     }
 
-    function _selectBlock(uint256 id, uint64[] memory words, uint8 part) private {
+    function _selectBlock(GameId id, uint64[] memory words, uint8 part) private {
         bytes32 head = _head(id);
         vm.expectEmit(address(game));
         emit IDisputeGame.BlockSelected(id, 0, 128, words[part]);
@@ -274,7 +318,7 @@ contract SplitsTest is Judging {
         chunks[0] = _chunk(0, topValues[4], selection.hi == 129 ? 128 * uint32(part) : part);
     }
 
-    function _judgeBlock(uint256 id, uint64[] memory words, uint8 part) private {
+    function _judgeBlock(GameId id, uint64[] memory words, uint8 part) private {
         bytes32 head = _head(id);
         (InstructionOpening memory sum, Leaf[] memory operands, ChunkOpening[] memory chunks) =
             _evidence(part);
@@ -282,7 +326,7 @@ contract SplitsTest is Judging {
         game.judgeBlock(id, head, sum, selection, words, part, operands, chunks);
     }
 
-    function _blockReverts(uint256 id, uint64[] memory words, uint8 part, bytes memory reason) private {
+    function _blockReverts(GameId id, uint64[] memory words, uint8 part, bytes memory reason) private {
         bytes32 head = _head(id);
         (InstructionOpening memory sum, Leaf[] memory operands, ChunkOpening[] memory chunks) =
             _evidence(part);
@@ -291,7 +335,7 @@ contract SplitsTest is Judging {
         game.judgeBlock(id, head, sum, selection, words, part, operands, chunks);
     }
 
-    function _splitReverts(address who, uint256 id, uint64[] memory words, bytes memory reason) private {
+    function _splitReverts(address who, GameId id, uint64[] memory words, bytes memory reason) private {
         bytes32 head = _head(id);
         vm.prank(who);
         vm.expectRevert(reason);

@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Play} from "./Play.sol";
@@ -23,33 +23,33 @@ contract TimeoutsTest is Play {
     }
 
     function test_timeOut_traceNotPosted_convicts_succeeds() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         _selectStep(id);
         _solverLoses(id);
     }
 
     function test_timeOut_calleeTraceNotPosted_convicts_succeeds() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         _selectCall(id);
         _solverLoses(id);
     }
 
     function test_timeOut_segmentDemandUnanswered_convicts_succeeds() public {
-        uint256 id = _blind();
+        GameId id = _blind();
         _demand(id, IDisputeGame.Tree.Segment, _node(LeafTree.leaves(checkpoints), 0, 4));
         _solverLoses(id);
     }
 
     function test_timeOut_stepDemandUnanswered_convicts_succeeds() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         _expandSteps();
         _demand(id, IDisputeGame.Tree.Step, _node(LeafTree.leaves(steps), 0, 5));
         _solverLoses(id);
     }
 
     function test_timeOut_traceDemandUnanswered_convicts_succeeds() public {
-        uint256 id = _inTop();
+        GameId id = _inTop();
         IDisputeGame.ValueOpening memory opening = _none();
         opening.instruction.program = top.opening;
         _demandWith(id, IDisputeGame.Tree.Trace, opening, _node(LeafTree.leaves(topRoots), 0, 7));
@@ -63,7 +63,7 @@ contract TimeoutsTest is Play {
     }
 
     function test_timeOut_noStepSelected_dismisses_succeeds() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         vm.warp(vm.getBlockTimestamp() + 50);
         _expandSteps();
         assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK, "from the claim on");
@@ -81,37 +81,37 @@ contract TimeoutsTest is Play {
     // ------------------------------------------------------------------ bounds and other games
 
     function test_timeOut_inTheLastSecond_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         uint64 deadline = game.gameOf(id).deadline;
         vm.warp(deadline);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.TooEarly.selector, deadline, deadline));
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, deadline, deadline));
         game.timeOut(id);
     }
 
     function test_timeOut_twice_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
         vm.expectRevert(
-            abi.encodeWithSelector(DisputeErrors.GameIsClosed.selector, id, IDisputeGame.Verdict.SolverSilent)
+            abi.encodeWithSelector(Errors.GameIsClosed.selector, id, IDisputeGame.Verdict.SolverSilent)
         );
         game.timeOut(id);
     }
 
     function test_closeMoot_returnsBond_succeeds() public {
         uint256 free = _free(second);
-        uint256 id = _challenge();
-        uint256 other = _challengeBy(second, 1);
+        GameId id = _challenge();
+        GameId other = _challengeBy(second, SegmentIndex.wrap(1));
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
         assertEq(market.taskOf(task).openGames, 1);
         // Nothing else can happen in the other game: no claim, no clock.
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.TaskConvicted.selector, task));
+        vm.expectRevert(abi.encodeWithSelector(Errors.TaskConvicted.selector, task));
         game.timeOut(other);
         (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 0), _leaf(checkpoints, 1));
         vm.prank(solver);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.TaskConvicted.selector, task));
-        game.expandSteps(task, 1, keccak256("steps"), first, last);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TaskConvicted.selector, task));
+        game.expandSteps(task, SegmentIndex.wrap(1), keccak256("steps"), first, last);
 
         vm.prank(anyone);
         game.closeMoot(other);
@@ -119,21 +119,21 @@ contract TimeoutsTest is Play {
         assertEq(_free(second), free);
         assertEq(market.taskOf(task).openGames, 0);
         vm.expectRevert(
-            abi.encodeWithSelector(DisputeErrors.GameIsClosed.selector, other, IDisputeGame.Verdict.Moot)
+            abi.encodeWithSelector(Errors.GameIsClosed.selector, other, IDisputeGame.Verdict.Moot)
         );
         game.closeMoot(other);
     }
 
     function test_closeMoot_notConvicted_reverts() public {
-        uint256 id = _challenge();
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NotMoot.selector, id));
+        GameId id = _challenge();
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotMoot.selector, id));
         game.closeMoot(id);
-        vm.expectRevert(abi.encodeWithSelector(DisputeErrors.NoSuchGame.selector, id + 1));
-        game.closeMoot(id + 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoSuchGame.selector, 2));
+        game.closeMoot(GameId.wrap(2));
     }
 
     function test_challenge_afterConviction_reverts() public {
-        uint256 id = _challenge();
+        GameId id = _challenge();
         vm.warp(game.gameOf(id).deadline + 1);
         game.timeOut(id);
         bytes32 salt = _commit(task, UNKNOWN, second);
@@ -142,7 +142,7 @@ contract TimeoutsTest is Play {
         game.challengeBlind(task, salt);
     }
 
-    function _solverLoses(uint256 id) private {
+    function _solverLoses(GameId id) private {
         uint256 free = _free(challenger);
         (,, uint256 stake,) = vault.lockOf(market.taskOf(task).stake);
         assertEq(stake, STAKE);
@@ -159,7 +159,7 @@ contract TimeoutsTest is Play {
         assertEq(stake, 0, "fraud takes all that remains");
     }
 
-    function _challengerLoses(uint256 id) private {
+    function _challengerLoses(GameId id) private {
         (uint256 freeChallenger, uint256 freeSolver) = (_free(challenger), _free(solver));
         uint256 burned = vault.burned();
         vm.warp(game.gameOf(id).deadline + 1);

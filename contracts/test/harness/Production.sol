@@ -6,6 +6,7 @@ import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {Test} from "forge-std/Test.sol";
@@ -32,8 +33,20 @@ interface IMarket is ITaskMarket {
 
 /// @title Deploys the contracts from their artifacts: the very bytes that a chain gets.
 /// @dev Tests know contracts by their interfaces only. A test that imports one of them is compiled as it is, through the IR
-/// pipeline, and that takes minutes over all tests.
+/// pipeline, and that takes minutes over all tests. The test contract is the deployer.
 abstract contract Production is Test {
+    function assertEq(TaskId left, TaskId right) internal pure {
+        assertEq(TaskId.unwrap(left), TaskId.unwrap(right));
+    }
+
+    function assertEq(GameId left, GameId right) internal pure {
+        assertEq(GameId.unwrap(left), GameId.unwrap(right));
+    }
+
+    function assertEq(SegmentIndex left, SegmentIndex right) internal pure {
+        assertEq(SegmentIndex.unwrap(left), SegmentIndex.unwrap(right));
+    }
+
     function _newToken() internal returns (IToken) {
         return IToken(deployCode("TestToken.sol:TestToken"));
     }
@@ -43,15 +56,15 @@ abstract contract Production is Test {
     }
 
     function _newVault(IERC20 token) internal returns (IVault) {
-        return IVault(deployCode("StakeVault.sol:StakeVault", abi.encode(token)));
+        return IVault(deployCode("StakeVault.sol:StakeVault", abi.encode(token, address(this))));
     }
 
     function _newMarket(IStakeVault vault, IArbiter arbiter, address pauser, Parameters memory parameters)
         internal
         returns (IMarket)
     {
-        return
-            IMarket(deployCode("TaskMarket.sol:TaskMarket", abi.encode(vault, arbiter, pauser, parameters)));
+        bytes memory arguments = abi.encode(vault, arbiter, address(this), pauser, parameters);
+        return IMarket(deployCode("TaskMarket.sol:TaskMarket", arguments));
     }
 
     function _newBoard(IStakeVault vault, ITaskMarket market) internal returns (IAuditBoard) {

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IVault} from "../harness/Production.sol";
 import {MarketHandler} from "./MarketHandler.sol";
@@ -44,7 +45,8 @@ contract MarketInvariants is Test {
 
     /// @dev Before it is over a task's escrow holds the price (at most the budget), all fees and the drawer's fee.
     function invariant_escrowCoversEveryClaim() public view {
-        for (uint256 task = 1; task <= market.tasks(); ++task) {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
             if (handler.ended(task) != ITaskMarket.Status.None) continue;
             ITaskMarket.Task memory entry = market.taskOf(task);
             Terms memory terms = market.termsOf(task);
@@ -53,7 +55,7 @@ contract MarketInvariants is Test {
             uint256 drawFee = board.drawnAt(task) == 0 ? market.parameters().drawFee : 0;
             assertEq(_remaining(entry.escrow), terms.budget + fees + drawFee);
             assertLe(entry.price, terms.budget);
-            if (entry.solver != address(0)) assertEq(_remaining(entry.stake), terms.stake);
+            if (entry.bidder != address(0)) assertEq(_remaining(entry.stake), terms.stake);
         }
     }
 
@@ -65,7 +67,8 @@ contract MarketInvariants is Test {
     }
 
     function invariant_aFinishedTaskStaysFinished() public view {
-        for (uint256 task = 1; task <= market.tasks(); ++task) {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
             ITaskMarket.Status ended = handler.ended(task);
             if (ended == ITaskMarket.Status.None) continue;
             ITaskMarket.Task memory entry = market.taskOf(task);
@@ -95,7 +98,8 @@ contract MarketInvariants is Test {
         uint256 causes =
             handler.endings(ITaskMarket.Status.Slashed) + handler.endings(ITaskMarket.Status.Refunded);
         uint256 lost;
-        for (uint256 task = 1; task <= market.tasks(); ++task) {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
             if (handler.ended(task) != ITaskMarket.Status.Void || board.drawnAt(task) != 0) continue;
             lost += market.termsOf(task).stake;
         }
@@ -115,7 +119,8 @@ contract MarketInvariants is Test {
             for (uint8 s = 4; s <= 7; ++s) {
                 reached[s - 4] += handler.endings(ITaskMarket.Status(s));
             }
-            for (uint256 task = 1; task <= market.tasks(); ++task) {
+            for (uint256 k = 1; k <= market.tasks(); ++k) {
+                TaskId task = TaskId.wrap(k);
                 if (handler.ended(task) == ITaskMarket.Status.Void && board.drawnAt(task) == 0) ++lost;
             }
             vm.revertToState(start);

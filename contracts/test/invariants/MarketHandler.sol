@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IVault} from "../harness/Production.sol";
 import {Deployment} from "../market/Deployment.sol";
@@ -19,7 +20,7 @@ contract MarketHandler is Deployment {
     mapping(uint256 lock => uint256) public lockedIn;
     mapping(uint256 lock => uint256) public takenOut;
     /// @dev The first final status that was seen of a task.
-    mapping(uint256 task => ITaskMarket.Status) public ended;
+    mapping(TaskId task => ITaskMarket.Status) public ended;
     mapping(ITaskMarket.Status => uint256) public endings;
     uint256 public deposited;
     uint256 public withdrawn;
@@ -54,10 +55,10 @@ contract MarketHandler is Deployment {
         vm.roll(_block);
         uint256 count = market.tasks();
         if (count == 0) return post(uint128(seed), 0, 0, uint16(seed));
-        uint256 task = seed % count + 1;
+        TaskId task = TaskId.wrap(seed % count + 1);
         ITaskMarket.Task memory entry = market.taskOf(task);
         if (entry.status == ITaskMarket.Status.Bidding) {
-            if (entry.solver == address(0)) bid(seed, BUDGET, false);
+            if (entry.bidder == address(0)) bid(seed, BUDGET, false);
             else assign(seed);
         } else if (entry.status == ITaskMarket.Status.Training) {
             submit(seed);
@@ -89,52 +90,52 @@ contract MarketHandler is Deployment {
     }
 
     function bid(uint256 seed, uint128 price, bool byRival) public action {
-        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
-        if (task == 0 || _time > entry.bidsUntil) return;
-        uint256 most = entry.solver == address(0) ? uint256(market.termsOf(task).budget) + 1 : entry.price;
+        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
+        if (TaskId.unwrap(task) == 0 || _time > entry.bidsUntil) return;
+        uint256 most = entry.bidder == address(0) ? uint256(market.termsOf(task).budget) + 1 : entry.price;
         if (most == 0) return;
         vm.prank(byRival ? rival : solver);
         market.bid(task, uint128(bound(price, most / 2, most - 1)));
     }
 
     function assign(uint256 seed) public action {
-        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
-        if (task == 0) return;
+        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
+        if (TaskId.unwrap(task) == 0) return;
         _reach(entry.bidsUntil);
         market.assign(task);
     }
 
     function progress(uint256 seed, uint32 size) external action {
-        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
-        if (task == 0 || _time > entry.trainUntil || entry.size == SEGMENTS) return;
-        solver = entry.solver;
+        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
+        if (TaskId.unwrap(task) == 0 || _time > entry.trainUntil || entry.size == SEGMENTS) return;
+        solver = entry.bidder;
         _progress(task, uint32(bound(size, entry.size + 1, SEGMENTS)));
     }
 
     function submit(uint256 seed) public action {
-        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
-        if (task == 0 || _time > entry.trainUntil) return;
-        solver = entry.solver;
+        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
+        if (TaskId.unwrap(task) == 0 || _time > entry.trainUntil) return;
+        solver = entry.bidder;
         _submit(task);
     }
 
     function expire(uint256 seed) external action {
-        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
-        if (task == 0 || entry.openGames != 0 || seed % 4 != 0) return;
+        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
+        if (TaskId.unwrap(task) == 0 || entry.openGames != 0 || seed % 4 != 0) return;
         _reach(entry.trainUntil);
         market.expire(task);
     }
 
     function draw(uint256 seed, bytes32 mixHash) public action {
-        (uint256 task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (task == 0 || board.drawnAt(task) != 0 || board.drawLost(task)) return;
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
+        if (TaskId.unwrap(task) == 0 || board.drawnAt(task) != 0 || board.drawLost(task)) return;
         _draw(task, mixHash);
     }
 
     /// @notice One draw, or in one case of three the task's every draw.
     function miss(uint256 seed) external action {
-        (uint256 task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (task == 0 || board.drawnAt(task) != 0) return;
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
+        if (TaskId.unwrap(task) == 0 || board.drawnAt(task) != 0) return;
         uint256 draws = (seed >> 8) % 3 == 0 ? 3 : 1;
         for (uint256 i; i < draws; ++i) {
             vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
@@ -143,8 +144,8 @@ contract MarketHandler is Deployment {
     }
 
     function attest(uint256 seed, bool all) public action {
-        (uint256 task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (task == 0 || _time > board.drawnAt(task) + _terms().attestPeriod) return;
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
+        if (TaskId.unwrap(task) == 0 || _time > board.drawnAt(task) + _terms().attestPeriod) return;
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         for (uint256 i; i < duties.length; ++i) {
             if (!duties[i].attested && (all || i % 2 == seed % 2)) _attest(task, i);
@@ -152,16 +153,16 @@ contract MarketHandler is Deployment {
     }
 
     function finish(uint256 seed) public action {
-        (uint256 task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
-        if (task == 0 || entry.openGames != 0) return;
+        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
+        if (TaskId.unwrap(task) == 0 || entry.openGames != 0) return;
         _reach(entry.challengeUntil);
         if (board.satisfied(task)) market.settle(task);
         else if (board.drawnAt(task) != 0 || board.drawLost(task)) market.voidTask(task);
     }
 
     function openGame(uint256 seed) external action {
-        uint256 task = _challengeable(seed);
-        if (task == 0) return;
+        TaskId task = _challengeable(seed);
+        if (TaskId.unwrap(task) == 0) return;
         vm.prank(game);
         market.gameOpened(task);
     }
@@ -169,7 +170,7 @@ contract MarketHandler is Deployment {
     function closeGame(uint256 seed) public action {
         uint256 count = market.tasks();
         for (uint256 i; i < count; ++i) {
-            uint256 task = (seed % count + i) % count + 1;
+            TaskId task = TaskId.wrap((seed % count + i) % count + 1);
             if (market.taskOf(task).openGames == 0) continue;
             vm.prank(game);
             market.gameClosed(task);
@@ -178,8 +179,8 @@ contract MarketHandler is Deployment {
     }
 
     function convict(uint256 seed, uint256 reward) external action {
-        uint256 task = _challengeable(seed);
-        if (task == 0 || seed % 3 != 0) return;
+        TaskId task = _challengeable(seed);
+        if (TaskId.unwrap(task) == 0 || seed % 3 != 0) return;
         vm.startPrank(game);
         if (market.taskOf(task).openGames == 0) market.gameOpened(task);
         market.convict(task, challenger, reward);
@@ -219,23 +220,23 @@ contract MarketHandler is Deployment {
     function _find(uint256 seed, ITaskMarket.Status status)
         private
         view
-        returns (uint256 task, ITaskMarket.Task memory entry)
+        returns (TaskId task, ITaskMarket.Task memory entry)
     {
         uint256 count = market.tasks();
         for (uint256 i; i < count; ++i) {
-            task = (seed % count + i) % count + 1;
+            task = TaskId.wrap((seed % count + i) % count + 1);
             entry = market.taskOf(task);
             if (entry.status == status) return (task, entry);
         }
-        return (0, entry);
+        return (TaskId.wrap(0), entry);
     }
 
-    function _challengeable(uint256 seed) private view returns (uint256 task) {
+    function _challengeable(uint256 seed) private view returns (TaskId task) {
         ITaskMarket.Task memory entry;
         (task, entry) = _find(seed, ITaskMarket.Status.Submitted);
-        if (task != 0) return _time <= entry.challengeUntil ? task : 0;
+        if (TaskId.unwrap(task) != 0) return _time <= entry.challengeUntil ? task : TaskId.wrap(0);
         (task, entry) = _find(seed, ITaskMarket.Status.Training);
-        if (entry.size == 0 || _time > entry.trainUntil) return 0;
+        if (entry.size == 0 || _time > entry.trainUntil) return TaskId.wrap(0);
     }
 
     /// @dev Waits until just after `until`.
@@ -258,7 +259,8 @@ contract MarketHandler is Deployment {
                 takenOut[uint256(logs[i].topics[1])] += abi.decode(logs[i].data, (uint256));
             }
         }
-        for (uint256 task = 1; task <= market.tasks(); ++task) {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
             ITaskMarket.Status status = market.taskOf(task).status;
             if (status > ITaskMarket.Status.Submitted && ended[task] == ITaskMarket.Status.None) {
                 ended[task] = status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {DisputeErrors} from "../../src/libraries/DisputeErrors.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {Proofs} from "../../src/libraries/Proofs.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {Leaf} from "../../src/types/Openings.sol";
@@ -51,7 +51,7 @@ contract BesideTest is Test {
             Leaf memory proved = Leaf(values[anchor], LeafTree.path(hashes, anchor));
             for (uint64 index; index < 13; ++index) {
                 Leaf memory leaf = Leaf(values[(index + 1) % 13], LeafTree.beside(hashes, anchor, index));
-                vm.expectPartialRevert(DisputeErrors.WrongRoot.selector);
+                vm.expectPartialRevert(Errors.WrongRoot.selector);
                 harness.beside(13, anchor, proved, index, leaf);
             }
         }
@@ -61,7 +61,7 @@ contract BesideTest is Test {
         bytes32[] memory hashes = _hashes(13);
         Leaf memory proved = Leaf(values[9], LeafTree.path(hashes, 9));
         Leaf memory leaf = Leaf(values[8], LeafTree.path(hashes, 8));
-        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, leaf.path.length, 0));
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 0, leaf.path.length));
         harness.beside(13, 9, proved, 8, leaf);
     }
 

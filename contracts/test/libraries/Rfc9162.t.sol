@@ -83,12 +83,12 @@ contract Rfc9162Test is Test {
     }
 
     function test_rootFromPath_pathTooLong_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 4, 3));
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 3, 4));
         trees.rootFromPath(7, 0, 1, bytes32(0), new bytes32[](4));
     }
 
     function test_rootFromPath_pathTooShort_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 1, 2));
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 2, 1));
         trees.rootFromPath(7, 6, 1, bytes32(0), new bytes32[](1));
     }
 
@@ -129,7 +129,7 @@ contract Rfc9162Test is Test {
     }
 
     function test_verifyConsistency_wrongLength_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 0, 1));
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 1, 0));
         trees.verifyConsistency(4, 7, bytes32(0), bytes32(0), new bytes32[](0));
     }
 
@@ -151,9 +151,9 @@ contract Rfc9162Test is Test {
     }
 
     function test_foldDescendants_wrongCount_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 15, 16));
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 16, 15));
         trees.foldDescendants(32, 4, new bytes32[](15));
-        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 16, 9));
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 9, 16));
         trees.foldDescendants(17, 4, new bytes32[](16));
     }
 

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
 import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
@@ -28,10 +29,10 @@ contract BiddingTest is Deployment {
     function test_post_locksEscrow_succeeds() public {
         Terms memory terms = _terms();
         vm.expectEmit();
-        emit ITaskMarket.Posted(1, submitter, terms.programId, terms.bundle);
-        uint256 task = _post(terms);
+        emit ITaskMarket.Posted(TaskId.wrap(1), submitter, terms.programId, terms.bundle);
+        TaskId task = _post(terms);
         ITaskMarket.Task memory entry = market.taskOf(task);
-        assertEq(task, 1);
+        assertEq(task, TaskId.wrap(1));
         assertEq(market.tasks(), 1);
         assertEq(uint8(entry.status), uint8(ITaskMarket.Status.Bidding));
         assertEq(entry.submitter, submitter);
@@ -48,17 +49,17 @@ contract BiddingTest is Deployment {
         _post();
         vm.prank(pauser);
         market.unpause();
-        assertEq(_post(), 1);
+        assertEq(_post(), TaskId.wrap(1));
     }
 
     function test_pause_byStranger_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), pauser));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, pauser, address(this)));
         market.pause();
     }
 
     /// @dev A pause stops new tasks only.
     function test_pause_runningTask_succeeds() public {
-        uint256 task = _audited(BUDGET);
+        TaskId task = _audited(BUDGET);
         vm.prank(pauser);
         market.pause();
         market.settle(task);
@@ -76,7 +77,7 @@ contract BiddingTest is Deployment {
 
     function test_post_notEnoughFree_reverts() public {
         uint256 needed = _escrowOf(_terms());
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, 0, needed));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, needed, 0));
         vm.prank(challenger);
         market.post(_terms());
     }
@@ -187,7 +188,7 @@ contract BiddingTest is Deployment {
     function testFuzz_bid_lowerReplaces_succeeds(uint128 first, uint128 second) public {
         first = uint128(bound(first, 1, BUDGET));
         second = uint128(bound(second, 0, first - 1));
-        uint256 task = _post();
+        TaskId task = _post();
         vm.prank(rival);
         market.bid(task, first);
         assertEq(vault.free(rival), FUNDS - STAKE);
@@ -197,7 +198,7 @@ contract BiddingTest is Deployment {
         market.bid(task, second);
         assertEq(vault.free(rival), FUNDS);
         assertEq(vault.free(solver), FUNDS - STAKE);
-        assertEq(market.taskOf(task).solver, solver);
+        assertEq(market.taskOf(task).bidder, solver);
         assertEq(market.taskOf(task).price, second);
         assertEq(_remaining(market.taskOf(task).stake), STAKE);
     }
@@ -205,23 +206,23 @@ contract BiddingTest is Deployment {
     function testFuzz_bid_notLower_reverts(uint128 first, uint128 second) public {
         first = uint128(bound(first, 0, BUDGET));
         second = uint128(bound(second, first, BUDGET));
-        uint256 task = _post();
+        TaskId task = _post();
         vm.prank(rival);
         market.bid(task, first);
-        vm.expectRevert(abi.encodeWithSelector(Errors.BidNotLower.selector, second, first));
+        vm.expectRevert(abi.encodeWithSelector(Errors.BidNotLower.selector, first, second));
         vm.prank(solver);
         market.bid(task, second);
     }
 
     function test_bid_aboveBudget_reverts() public {
-        uint256 task = _post();
+        TaskId task = _post();
         _expectBounds("price", BUDGET + 1, 0, BUDGET);
         vm.prank(solver);
         market.bid(task, BUDGET + 1);
     }
 
     function test_bid_late_reverts() public {
-        uint256 task = _post();
+        TaskId task = _post();
         uint64 until = market.taskOf(task).bidsUntil;
         vm.warp(until + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
@@ -230,15 +231,15 @@ contract BiddingTest is Deployment {
     }
 
     function test_bid_withoutStake_reverts() public {
-        uint256 task = _post();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, 0, STAKE));
+        TaskId task = _post();
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, STAKE, 0));
         vm.prank(challenger);
         market.bid(task, 1);
     }
 
     /// @dev Who underbids itself needs its stake only once.
     function test_bid_ownAgain_succeeds() public {
-        uint256 task = _post();
+        TaskId task = _post();
         vm.startPrank(solver);
         vault.withdraw(FUNDS - STAKE);
         market.bid(task, 2);
@@ -248,21 +249,21 @@ contract BiddingTest is Deployment {
 
     function test_bid_unknownTask_reverts() public {
         vm.expectRevert(abi.encodeWithSelector(Errors.UnknownTask.selector, 1));
-        market.bid(1, 1);
+        market.bid(TaskId.wrap(1), 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.UnknownTask.selector, 0));
-        market.bid(0, 1);
+        market.bid(TaskId.wrap(0), 1);
     }
 
     function test_assign_bestBid_succeeds() public {
-        uint256 task = _assigned(70 * UNIT);
+        TaskId task = _assigned(70 * UNIT);
         ITaskMarket.Task memory entry = market.taskOf(task);
         assertEq(uint8(entry.status), uint8(ITaskMarket.Status.Training));
-        assertEq(entry.solver, solver);
+        assertEq(entry.bidder, solver);
         assertEq(entry.trainUntil, entry.bidsUntil + _terms().trainingPeriod);
     }
 
     function test_assign_withoutBid_succeeds() public {
-        uint256 task = _post();
+        TaskId task = _post();
         vm.warp(market.taskOf(task).bidsUntil + 1);
         vm.expectEmit();
         emit ITaskMarket.Refunded(task, _escrowOf(_terms()), 0);
@@ -272,7 +273,7 @@ contract BiddingTest is Deployment {
     }
 
     function test_assign_early_reverts() public {
-        uint256 task = _post();
+        TaskId task = _post();
         uint64 until = market.taskOf(task).bidsUntil;
         vm.warp(until);
         vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
@@ -280,7 +281,7 @@ contract BiddingTest is Deployment {
     }
 
     function test_assign_twice_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         vm.expectRevert(
             abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Training)
         );

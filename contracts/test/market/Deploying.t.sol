@@ -20,7 +20,7 @@ contract DeployingTest is Deployment {
     }
 
     function test_initialise_byStranger_reverts() public {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, solver, address(this)));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), solver));
         vm.prank(solver);
         market.initialise(board, game);
     }

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IMarket, IToken, IVault, Production} from "../harness/Production.sol";
@@ -125,20 +126,20 @@ abstract contract Deployment is Production {
 
     // ------------------------------------------------------------------ a task's way
 
-    function _post() internal returns (uint256 task) {
+    function _post() internal returns (TaskId task) {
         return _post(_terms());
     }
 
-    function _post(Terms memory terms) internal returns (uint256 task) {
+    function _post(Terms memory terms) internal returns (TaskId task) {
         vm.prank(submitter);
         return market.post(terms);
     }
 
-    function _assigned(uint128 price) internal returns (uint256 task) {
+    function _assigned(uint128 price) internal returns (TaskId task) {
         return _assigned(_terms(), price);
     }
 
-    function _assigned(Terms memory terms, uint128 price) internal returns (uint256 task) {
+    function _assigned(Terms memory terms, uint128 price) internal returns (TaskId task) {
         task = _post(terms);
         vm.prank(solver);
         market.bid(task, price);
@@ -147,7 +148,7 @@ abstract contract Deployment is Production {
     }
 
     /// @dev Trees are hashed before the caller is set: a call of the SHA-256 precompile would take the prank.
-    function _progress(uint256 task, uint32 size) internal {
+    function _progress(TaskId task, uint32 size) internal {
         uint32 before = market.taskOf(task).size;
         bytes32[] memory none;
         bytes32 root = _root(size);
@@ -158,7 +159,7 @@ abstract contract Deployment is Production {
         else market.progress(task, root, size, none, proof);
     }
 
-    function _submit(uint256 task) internal {
+    function _submit(TaskId task) internal {
         uint32 size = SEGMENTS + 1;
         uint32 before = market.taskOf(task).size;
         bytes32[] memory none;
@@ -172,23 +173,23 @@ abstract contract Deployment is Production {
         else market.submit(task, root, none, proof, result, last);
     }
 
-    function _submitted(uint128 price) internal returns (uint256 task) {
+    function _submitted(uint128 price) internal returns (TaskId task) {
         task = _assigned(price);
         _submit(task);
     }
 
-    function _drawn(uint128 price) internal returns (uint256 task) {
+    function _drawn(uint128 price) internal returns (TaskId task) {
         task = _submitted(price);
         _draw(task, HEADER_MIX_HASH);
     }
 
-    function _audited(uint128 price) internal returns (uint256 task) {
+    function _audited(uint128 price) internal returns (TaskId task) {
         task = _drawn(price);
         _attestAll(task);
         vm.warp(market.taskOf(task).challengeUntil + 1);
     }
 
-    function _draw(uint256 task, bytes32 mixHash) internal {
+    function _draw(TaskId task, bytes32 mixHash) internal {
         bytes memory header = _header(mixHash);
         uint64 number = market.taskOf(task).drawBlock;
         vm.roll(uint256(number) + 1);
@@ -197,14 +198,14 @@ abstract contract Deployment is Production {
         board.draw(task, header);
     }
 
-    function _attestAll(uint256 task) internal {
+    function _attestAll(TaskId task) internal {
         uint256 count = board.dutiesOf(task).length;
         for (uint256 i; i < count; ++i) {
             _attest(task, i);
         }
     }
 
-    function _attest(uint256 task, uint256 duty) internal {
+    function _attest(TaskId task, uint256 duty) internal {
         address verifier = board.dutiesOf(task)[duty].verifier;
         vm.prank(verifier);
         board.attest(task, duty, keccak256("steps"));
@@ -234,6 +235,6 @@ abstract contract Deployment is Production {
     }
 
     function _expectBounds(string memory field, uint256 value, uint256 least, uint256 most) internal {
-        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, field, value, least, most));
+        vm.expectRevert(abi.encodeWithSelector(Errors.OutOfBounds.selector, field, least, most, value));
     }
 }

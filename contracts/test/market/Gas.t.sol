@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {TaskId} from "../../src/types/Ids.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Deployment} from "./Deployment.sol";
@@ -16,7 +17,7 @@ contract GasTest is Deployment, Snapshot {
 
     /// forge-config: default.isolate = true
     function test_gas_honestWay_belowTargets_succeeds() public {
-        uint256 task = _post();
+        TaskId task = _post();
         _matches("post", 600_000);
         vm.prank(solver);
         market.bid(task, BUDGET);

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
 
@@ -13,7 +14,7 @@ contract SettlementTest is Deployment {
 
     function testFuzz_settle_paysEverybody_succeeds(uint128 price) public {
         price = uint128(bound(price, 0, BUDGET));
-        uint256 task = _audited(price);
+        TaskId task = _audited(price);
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         vm.expectEmit();
         emit ITaskMarket.Settled(task, solver, price);
@@ -35,15 +36,15 @@ contract SettlementTest is Deployment {
     function test_settle_onlyAttestedDuties_succeeds() public {
         Terms memory terms = _terms();
         (terms.verifiers, terms.segmentsPerVerifier, terms.matches) = (6, 3, 1);
-        uint256 task = _assigned(terms, 1);
+        TaskId task = _assigned(terms, 1);
         _submit(task);
         _draw(task, HEADER_MIX_HASH);
         IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         bool[] memory seen = new bool[](SEGMENTS + 1);
         uint256[3] memory due;
         for (uint256 i; i < duties.length; ++i) {
-            if (seen[duties[i].segment]) continue;
-            seen[duties[i].segment] = true;
+            if (seen[SegmentIndex.unwrap(duties[i].segment)]) continue;
+            seen[SegmentIndex.unwrap(duties[i].segment)] = true;
             _attest(task, i);
             for (uint256 v; v < 3; ++v) {
                 if (duties[i].verifier == verifiers[v]) due[v] += FEE;
@@ -57,7 +58,7 @@ contract SettlementTest is Deployment {
     }
 
     function test_settle_early_reverts() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         _attestAll(task);
         uint64 until = market.taskOf(task).challengeUntil;
         vm.warp(until);
@@ -66,14 +67,14 @@ contract SettlementTest is Deployment {
     }
 
     function test_settle_undrawn_reverts() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         vm.warp(market.taskOf(task).challengeUntil + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotSatisfied.selector, task));
         market.settle(task);
     }
 
     function test_settle_openGame_reverts() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         _attestAll(task);
         vm.prank(game);
         market.gameOpened(task);
@@ -86,7 +87,7 @@ contract SettlementTest is Deployment {
     }
 
     function test_settle_twice_reverts() public {
-        uint256 task = _audited(1);
+        TaskId task = _audited(1);
         market.settle(task);
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Settled));
         market.settle(task);
@@ -95,10 +96,10 @@ contract SettlementTest is Deployment {
     // ------------------------------------------------------------------ void
 
     function test_voidTask_missingAttestation_succeeds() public {
-        uint256 task = _drawn(5);
+        TaskId task = _drawn(5);
         uint256 count = board.dutiesOf(task).length;
         for (uint256 i = 1; i < count; ++i) {
-            if (board.dutiesOf(task)[i].segment != SEGMENTS) _attest(task, i);
+            if (SegmentIndex.unwrap(board.dutiesOf(task)[i].segment) != SEGMENTS) _attest(task, i);
         }
         vm.warp(market.taskOf(task).challengeUntil + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotSatisfied.selector, task));
@@ -112,28 +113,28 @@ contract SettlementTest is Deployment {
     }
 
     function test_voidTask_satisfied_reverts() public {
-        uint256 task = _audited(5);
+        TaskId task = _audited(5);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
         market.voidTask(task);
     }
 
     /// @dev As long as the draw can happen, the solver is not deprived of its pay.
     function test_voidTask_drawPossible_reverts() public {
-        uint256 task = _submitted(5);
+        TaskId task = _submitted(5);
         vm.warp(market.taskOf(task).challengeUntil + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
         market.voidTask(task);
     }
 
     function test_voidTask_early_reverts() public {
-        uint256 task = _drawn(5);
+        TaskId task = _drawn(5);
         uint64 until = market.taskOf(task).challengeUntil;
         vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, block.timestamp));
         market.voidTask(task);
     }
 
     function test_voidTask_openGame_reverts() public {
-        uint256 task = _drawn(5);
+        TaskId task = _drawn(5);
         vm.prank(game);
         market.gameOpened(task);
         vm.warp(market.taskOf(task).challengeUntil + 1);
@@ -143,7 +144,7 @@ contract SettlementTest is Deployment {
 
     /// @dev Whoever has kept everybody from drawing was never audited: its stake is lost. The escrow returns whole.
     function test_voidTask_everyDrawMissed_burnsStake_succeeds() public {
-        uint256 task = _submittedAndMissed();
+        TaskId task = _submittedAndMissed();
         vm.warp(market.taskOf(task).challengeUntil + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
         market.voidTask(task);
@@ -161,7 +162,7 @@ contract SettlementTest is Deployment {
 
     /// @dev Until the last block is out of reach the solver itself can draw, and then nothing burns.
     function test_voidTask_drawnAtTheLastTry_succeeds() public {
-        uint256 task = _submittedAndMissed();
+        TaskId task = _submittedAndMissed();
         _draw(task, HEADER_MIX_HASH);
         vm.warp(market.taskOf(task).challengeUntil + 1);
         market.voidTask(task);
@@ -171,7 +172,7 @@ contract SettlementTest is Deployment {
 
     /// @dev A game decides about the stake first: it cannot be burned under a challenger that may win it.
     function test_voidTask_everyDrawMissedOpenGame_reverts() public {
-        uint256 task = _submittedAndMissed();
+        TaskId task = _submittedAndMissed();
         vm.prank(game);
         market.gameOpened(task);
         vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
@@ -188,7 +189,7 @@ contract SettlementTest is Deployment {
     // ------------------------------------------------------------------ hooks of the game
 
     function test_gameOpened_training_succeeds() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         _progress(task, 2);
         vm.prank(game);
         market.gameOpened(task);
@@ -196,7 +197,7 @@ contract SettlementTest is Deployment {
     }
 
     function test_gameOpened_withoutProgress_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         vm.expectRevert(
             abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Training)
         );
@@ -205,7 +206,7 @@ contract SettlementTest is Deployment {
     }
 
     function test_gameOpened_deadlineMissed_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         _progress(task, 2);
         uint64 until = market.taskOf(task).trainUntil;
         vm.warp(until + 1);
@@ -215,7 +216,7 @@ contract SettlementTest is Deployment {
     }
 
     function test_gameOpened_windowOver_reverts() public {
-        uint256 task = _drawn(1);
+        TaskId task = _drawn(1);
         uint64 until = market.taskOf(task).challengeUntil;
         vm.warp(until + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
@@ -224,8 +225,8 @@ contract SettlementTest is Deployment {
     }
 
     function test_hooks_byStranger_reverts() public {
-        uint256 task = _submitted(1);
-        bytes memory notGame = abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), game);
+        TaskId task = _submitted(1);
+        bytes memory notGame = abi.encodeWithSelector(Errors.NotAllowed.selector, game, address(this));
         vm.expectRevert(notGame);
         market.gameOpened(task);
         vm.expectRevert(notGame);
@@ -233,7 +234,7 @@ contract SettlementTest is Deployment {
         vm.expectRevert(notGame);
         market.convict(task, challenger, 1);
         bytes memory notBoard =
-            abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), address(board));
+            abi.encodeWithSelector(Errors.NotAllowed.selector, address(board), address(this));
         vm.expectRevert(notBoard);
         market.fixDrawBlock(task);
         vm.expectRevert(notBoard);
@@ -242,7 +243,7 @@ contract SettlementTest is Deployment {
 
     /// @dev 1000 staked: 250 burn first, 30 reward, 60 restitution, 660 burn; the whole escrow goes back.
     function test_convict_distributesStake_succeeds() public {
-        uint256 task = _submitted(5);
+        TaskId task = _submitted(5);
         vm.startPrank(game);
         market.gameOpened(task);
         vm.expectEmit();
@@ -260,7 +261,7 @@ contract SettlementTest is Deployment {
         terms.stake = uint128(bound(stake, 40 * UNIT, FUNDS));
         terms.delayPenalty = 0;
         terms.restitution = uint128(bound(restitution, 0, BUDGET));
-        uint256 task = _assigned(terms, 5);
+        TaskId task = _assigned(terms, 5);
         _progress(task, 2);
         _convict(task, reward);
         uint256 restored = vault.free(submitter) - FUNDS;
@@ -271,7 +272,7 @@ contract SettlementTest is Deployment {
     }
 
     function test_convict_twice_reverts() public {
-        uint256 task = _submitted(5);
+        TaskId task = _submitted(5);
         _convict(task, 1);
         vm.prank(game);
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
@@ -279,7 +280,7 @@ contract SettlementTest is Deployment {
     }
 
     function test_convict_settled_reverts() public {
-        uint256 task = _audited(5);
+        TaskId task = _audited(5);
         market.settle(task);
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Settled));
         vm.prank(game);
@@ -287,7 +288,7 @@ contract SettlementTest is Deployment {
     }
 
     function test_settle_slashed_reverts() public {
-        uint256 task = _audited(5);
+        TaskId task = _audited(5);
         uint64 until = market.taskOf(task).challengeUntil;
         vm.warp(until);
         _convict(task, 1);
@@ -299,7 +300,7 @@ contract SettlementTest is Deployment {
     }
 
     /// @dev A submitted task on its last draw block: every draw before it was missed.
-    function _submittedAndMissed() private returns (uint256 task) {
+    function _submittedAndMissed() private returns (TaskId task) {
         task = _submitted(5);
         for (uint256 i; i < _parameters().maxMisses; ++i) {
             vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
@@ -308,7 +309,7 @@ contract SettlementTest is Deployment {
     }
 
     /// @dev A game on the task, won.
-    function _convict(uint256 task, uint256 reward) private {
+    function _convict(TaskId task, uint256 reward) private {
         vm.startPrank(game);
         market.gameOpened(task);
         market.convict(task, challenger, reward);

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
 import {Trees} from "./Trees.sol";
@@ -18,7 +19,7 @@ contract TrainingTest is Deployment {
     function testFuzz_progress_growing_succeeds(uint32 first, uint32 second) public {
         first = uint32(bound(first, 1, SEGMENTS - 1));
         second = uint32(bound(second, first + 1, SEGMENTS));
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         _progress(task, first);
         _progress(task, second);
         assertEq(market.taskOf(task).root, _root(second));
@@ -29,7 +30,7 @@ contract TrainingTest is Deployment {
     /// @dev A run that is honest from another initial state cannot even begin.
     /// @dev A run that is honest from another initial state cannot even begin.
     function test_progress_otherInitialState_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         bytes32 initial = states[0];
         states[0] = keccak256("another initial state");
         bytes32[] memory path = Trees.path(states, 0, 2);
@@ -43,7 +44,7 @@ contract TrainingTest is Deployment {
 
     /// @dev A checkpoint that was committed cannot be replaced later.
     function test_progress_rewritingHistory_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         _progress(task, 3);
         states[2] = keccak256("another checkpoint");
         bytes32[] memory proof = Trees.consistency(states, 3, 4);
@@ -54,24 +55,24 @@ contract TrainingTest is Deployment {
     }
 
     function test_progress_notGrowing_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         _progress(task, 3);
         bytes32 root = _root(3);
         vm.startPrank(solver);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TreeSize.selector, 3, 4, SEGMENTS));
+        vm.expectRevert(abi.encodeWithSelector(Errors.TreeSize.selector, 4, SEGMENTS, 3));
         market.progress(task, root, 3, _none, _none);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TreeSize.selector, SEGMENTS + 1, 4, SEGMENTS));
+        vm.expectRevert(abi.encodeWithSelector(Errors.TreeSize.selector, 4, SEGMENTS, SEGMENTS + 1));
         market.progress(task, root, SEGMENTS + 1, _none, _none);
     }
 
     function test_progress_wrongProofs_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         bytes32[] memory path = Trees.path(states, 0, 2);
         (bytes32 two, bytes32 three) = (_root(2), _root(3));
         vm.startPrank(solver);
         vm.expectRevert(Errors.UnexpectedProof.selector);
         market.progress(task, two, 2, path, path);
-        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 0, 1));
+        vm.expectRevert(abi.encodeWithSelector(Rfc9162.ProofLength.selector, 1, 0));
         market.progress(task, two, 2, _none, _none);
         market.progress(task, two, 2, path, _none);
         vm.expectRevert(Errors.UnexpectedProof.selector);
@@ -79,14 +80,14 @@ contract TrainingTest is Deployment {
     }
 
     function test_progress_byStranger_reverts() public {
-        uint256 task = _assigned(1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, rival, solver));
+        TaskId task = _assigned(1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, solver, rival));
         vm.prank(rival);
         market.progress(task, 0, 1, _none, _none);
     }
 
     function test_progress_late_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         uint64 until = market.taskOf(task).trainUntil;
         vm.warp(until + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
@@ -95,7 +96,7 @@ contract TrainingTest is Deployment {
     }
 
     function test_progress_beforeAssignment_reverts() public {
-        uint256 task = _post();
+        TaskId task = _post();
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Bidding));
         vm.prank(solver);
         market.progress(task, 0, 1, _none, _none);
@@ -104,7 +105,7 @@ contract TrainingTest is Deployment {
     // ------------------------------------------------------------------ submit
 
     function test_submit_withoutProgress_succeeds() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         _submit(task);
         ITaskMarket.Task memory entry = market.taskOf(task);
         assertEq(uint8(entry.status), uint8(ITaskMarket.Status.Submitted));
@@ -133,7 +134,7 @@ contract TrainingTest is Deployment {
     }
 
     function test_submit_twice_reverts() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         vm.expectRevert(
             abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
         );
@@ -144,7 +145,7 @@ contract TrainingTest is Deployment {
     // ------------------------------------------------------------------ expire
 
     function test_expire_missedDeadline_succeeds() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         _progress(task, 2);
         vm.warp(market.taskOf(task).trainUntil + 1);
         vm.expectEmit();
@@ -156,7 +157,7 @@ contract TrainingTest is Deployment {
     }
 
     function test_expire_early_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         uint64 until = market.taskOf(task).trainUntil;
         vm.warp(until);
         vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
@@ -164,7 +165,7 @@ contract TrainingTest is Deployment {
     }
 
     function test_expire_openGame_reverts() public {
-        uint256 task = _assigned(1);
+        TaskId task = _assigned(1);
         _progress(task, 2);
         vm.prank(game);
         market.gameOpened(task);
@@ -177,7 +178,7 @@ contract TrainingTest is Deployment {
     }
 
     function test_expire_submitted_reverts() public {
-        uint256 task = _submitted(1);
+        TaskId task = _submitted(1);
         vm.warp(market.taskOf(task).trainUntil + 1);
         vm.expectRevert(
             abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
@@ -191,7 +192,7 @@ contract TrainingTest is Deployment {
     function _expectSubmitRefused(bytes32 initial, uint32 result, uint32 size, bytes4 why) private {
         Terms memory terms = _terms();
         terms.initialState = initial;
-        uint256 task = _assigned(terms, 1);
+        TaskId task = _assigned(terms, 1);
         bytes32 root = _root(size);
         bytes32[] memory first = Trees.path(states, 0, size);
         bytes32[] memory last = Trees.path(states, size - 1, size);

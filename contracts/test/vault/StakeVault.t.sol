@@ -37,7 +37,7 @@ contract StakeVaultTest is Production {
 
     function test_initialise_byStranger_reverts() public {
         IVault fresh = _newVault(token);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, owner, address(this)));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), owner));
         vm.prank(owner);
         fresh.initialise(market, board, game);
     }
@@ -82,7 +82,7 @@ contract StakeVaultTest is Production {
         amount = bound(amount, 1, type(uint256).max - 1);
         more = bound(more, amount + 1, type(uint256).max);
         _deposit(amount);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, owner, amount, more));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, owner, more, amount));
         vm.prank(owner);
         vault.withdraw(more);
     }
@@ -140,7 +140,7 @@ contract StakeVaultTest is Production {
 
     function test_lock_notEnough_reverts() public {
         _deposit(10);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, owner, 10, 11));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, owner, 11, 10));
         vm.prank(market);
         vault.lock(owner, 11);
     }
@@ -149,7 +149,7 @@ contract StakeVaultTest is Production {
         _deposit(MAX_LOCK + 1);
         vm.startPrank(board);
         vm.expectRevert(
-            abi.encodeWithSelector(Errors.OutOfBounds.selector, "lock", MAX_LOCK + 1, 0, MAX_LOCK)
+            abi.encodeWithSelector(Errors.OutOfBounds.selector, "lock", 0, MAX_LOCK, MAX_LOCK + 1)
         );
         vault.lock(owner, MAX_LOCK + 1);
         uint256 id = vault.lock(owner, MAX_LOCK);
@@ -193,7 +193,7 @@ contract StakeVaultTest is Production {
         vm.prank(game);
         uint256 escrow = vault.lock(owner, 6);
         vm.prank(market);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, market, game));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, game, market));
         vault.slash(id, other, 1, submitter, 1, escrow);
     }
 
@@ -203,7 +203,7 @@ contract StakeVaultTest is Production {
         uint256 id = vault.lock(owner, 10);
         address[3] memory callers = [board, game, owner];
         for (uint256 i; i < 3; ++i) {
-            bytes memory refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, callers[i], market);
+            bytes memory refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, market, callers[i]);
             vm.startPrank(callers[i]);
             vm.expectRevert(refusal);
             vault.release(id, 1);

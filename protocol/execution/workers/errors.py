@@ -1,17 +1,11 @@
-"""Errors of worker processes.
-
-WorkersError (an OperatorError)
-├── TooLittleMemory   free memory does not hold so many; none was started
-├── WorkerLost        one ended, or could not go on; starting them again may help
-└── WorkerFailed      one found that this machine computes wrong bits; nothing that it made may be committed
-"""
+"""Errors of worker processes. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
-from protocol.node.exits import OperatorError, Retryable
+from protocol.errors import AssayError, Retryable
 
 
-class WorkersError(OperatorError):
+class WorkersError(AssayError):
     """The workers cannot go on. They are all stopped."""
 
 

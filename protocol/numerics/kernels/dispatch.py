@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 
 import torch
 
+from protocol.errors import AssayError
 from protocol.numerics.cuda.fused import CudaFused
 from protocol.numerics.cuda.product import CudaIntMM, TritonInt8
 from protocol.numerics.kernels.base import ProductKernel
@@ -48,7 +49,7 @@ FUNCTIONS = (*(fused.name for fused in FUSED), CudaFused.name)
 _log = logging.getLogger("assay.numerics")
 
 
-class NoKernel(RuntimeError):
+class NoKernel(AssayError, RuntimeError):
     """No kernel that is allowed on this machine gives the right bits; nothing may be computed here."""
 
 
@@ -80,8 +81,9 @@ def first_usable(
             return kernel
         reasons.append(f"{kernel.name}: {wrong}")
     raise NoKernel(
-        f"expected one product kernel with exact bits on {device}, got none ({'; '.join(reasons)}); "
-        f"widen {VARIABLE}, use another torch build or another machine"
+        expected=f"one product kernel with exact bits on {device}",
+        got=f"none ({'; '.join(reasons)})",
+        remedy=f"widen {VARIABLE}, use another torch build or another machine",
     )
 
 

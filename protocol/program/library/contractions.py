@@ -1,4 +1,4 @@
-"""Matrix products: arithmetic.md section 4, one body for all. Bits follow from the product's role (`capture.roles`).
+"""Matrix products: arithmetic.md section 4, one body for all. Bits follow from the role (`capture.analysis.roles`).
 
 | function | operands | result |
 |---|---|---|

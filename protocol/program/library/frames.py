@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from protocol.errors import InternalError
 from protocol.numerics.kernels.attention import Change
 from protocol.numerics.kernels.attention_shape_classes import Kind
 from protocol.numerics.types import DType
@@ -27,7 +28,7 @@ Pair = tuple[int, int]
 Values = Mapping[int, Tensor]
 
 
-class NoMatch(Exception):
+class NoMatch(InternalError):
     """The instructions here are not attention as the chain computes it."""
 
 

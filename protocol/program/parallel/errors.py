@@ -1,10 +1,4 @@
-"""What can go wrong between processes that run one step.
-
-ParallelError (a ProgramError)
-├── TooManyProcesses   more processes than units: some would have nothing to do
-├── PartnerLost        a process of the group does not answer any more
-└── RanksDisagree      processes that must hold one state hold several
-"""
+"""What can go wrong between processes that run one step. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
@@ -23,7 +17,7 @@ class TooManyProcesses(ParallelError):
     def __init__(self, units: int, processes: int) -> None:
         remedy = f"start at most {units}, or capture the step with more micro_batches"
         super().__init__(
-            f"at most {units} processes, one for each unit of the step", f"{processes}; {remedy}"
+            f"at most {units} processes, one for each unit of the step", str(processes), remedy=remedy
         )
 
 
@@ -34,7 +28,8 @@ class PartnerLost(ParallelError):
         got = " ".join(str(reason).split())
         super().__init__(
             f"an answer from all {size} processes at process {rank}",
-            f"{got}; look for the one that ended, then go on from the last checkpoint",
+            got,
+            remedy="look for the one that ended, then go on from the last checkpoint",
         )
 
 
@@ -46,5 +41,6 @@ class RanksDisagree(ParallelError):
         found = ", ".join(f"{rank}: {root.hex()[:16]}…" for rank, root in enumerate(roots))
         super().__init__(
             "one state root in all processes",
-            f"{found}; commit none of them, run `make test` on each device, and go on from the last checkpoint",
+            found,
+            remedy="commit none of them, run `make test` on each device, and go on from the last checkpoint",
         )

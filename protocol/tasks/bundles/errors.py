@@ -1,25 +1,12 @@
-"""Errors of bundles: whatever a stranger sends, one of these says what was expected, what came and what to
-do.
-
-    BundleError
-    ├── BundleRefused       an address that the operator does not allow
-    ├── BundleUnavailable   nothing, or not in time, at the address
-    ├── BundleTooLarge      more bytes, tensors, programs or operations than the limits
-    ├── BundleMalformed     a manifest or program that breaks the format, or `check`
-    └── BundleMismatch      data that are not what the manifest, or the terms, say
-"""
+"""Errors of bundles, whatever a stranger sends. `protocol.errors` draws the tree of all errors."""
 
 from __future__ import annotations
 
+from protocol.errors import AssayError
 
-class BundleError(Exception):
-    """Base of the errors of a bundle. `expected`, `got` and `remedy` are for display."""
 
-    def __init__(self, what: str, *, expected: object, got: object, remedy: str) -> None:
-        super().__init__(f"{what}: expected {expected}, got {got}; {remedy}")
-        self.expected = expected
-        self.got = got
-        self.remedy = remedy
+class BundleError(AssayError):
+    """Base of the errors of a bundle."""
 
 
 class BundleRefused(BundleError):

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from protocol.capture import Objective, capture
-from protocol.capture.roles import Bits
+from protocol.capture.analysis.roles import Bits
 from protocol.program.library import CATALOGUE
 from tests.unit.capture.steps import cross_entropy
 

@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from examples import gpt
-from protocol.capture import CaptureError
-from protocol.capture.graph import Objective, trace_step
-from protocol.capture.roles import BITS, OPERANDS, Bits, Role, roles_of, table_of
+from protocol.capture import CaptureError, Objective
+from protocol.capture.analysis.roles import BITS, OPERANDS, Bits, Role, roles_of, table_of
+from protocol.capture.tracing.tracer import trace_step
 from tests.unit.capture.steps import captured, cross_entropy
 
 Found = list[tuple[Role, Bits]]

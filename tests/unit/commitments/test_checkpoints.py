@@ -22,12 +22,12 @@ from protocol.commitments import (
     tensor_root,
 )
 from protocol.commitments.checkpoints import (
-    Checkpoint,
     Piece,
     load_checkpoint,
     save_checkpoint,
     write_state,
 )
+from protocol.commitments.states import Checkpoint
 from protocol.commitments.tensors import DTYPES, Tensor, tensor_bytes
 
 RNG = np.random.default_rng(7)

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from protocol.node.exits import ExitCode, OperatorError, Retryable, StakeSlashed, reported
+from protocol.errors import AssayError, InternalError, Retryable
+from protocol.node.exits import reported
+from solver.errors import StakeSlashed
 
 
 @pytest.mark.parametrize(
     ("error", "code", "line"),
     [
-        (OperatorError("wrong chain id:\n expected 1"), 2, "error: wrong chain id: expected 1\n"),
+        (AssayError("wrong chain id:\n expected 1"), 2, "error: wrong chain id: expected 1\n"),
         (Retryable("port in use"), 1, "error: port in use\n"),
         (StakeSlashed("task 3: slashed"), 3, "error: task 3: slashed\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
@@ -29,22 +31,13 @@ def test_an_operators_error_is_one_line_and_a_code(
     assert capsys.readouterr().err == line
 
 
-def test_an_error_of_a_library_is_told_by_the_one_who_knows(capsys: pytest.CaptureFixture[str]) -> None:
-    def known(error: BaseException) -> ExitCode | None:
-        return ExitCode.HOPELESS if isinstance(error, LookupError) else None
-
-    with pytest.raises(SystemExit) as ended, reported(known):
-        raise LookupError("no such file")
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == "error: no such file\n"
-
-
-def test_a_defect_keeps_its_traceback_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("error", [ZeroDivisionError("a defect"), InternalError("a defect")])
+def test_a_defect_keeps_its_traceback_in_a_file(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended, reported():
-        raise ZeroDivisionError("a defect")
+        raise error
     line = capsys.readouterr().err
     assert ended.value.code == 1
-    assert line.startswith("error: internal error: ZeroDivisionError: a defect; details in ")
+    assert line.startswith(f"error: internal error: {type(error).__name__}: a defect; details in ")
     kept = Path(line.split()[-1])
     assert "Traceback" in kept.read_text()
     assert kept.stat().st_mode & 0o077 == 0

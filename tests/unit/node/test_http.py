@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from protocol.errors import ExitCode
 from protocol.node import http_timeouts
-from protocol.node.exits import ExitCode
 from protocol.node.http import MAX_CONNECTIONS, NotPublic, bind, require_public, server, url_of
 
 Message = MutableMapping[str, Any]

@@ -78,19 +78,6 @@ def test_fast_equals_traced(seed: int) -> None:
         assert frame.tree.root == Tree.from_leaves(frame.roots).root
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-@given(st.integers(0, 2**32))
-@settings(max_examples=60)
-def test_cuda_equals_the_cpu(seed: int) -> None:
-    r = random.Random(seed)
-    program = random_program(r, [random_program(r, [])])
-    inputs = random_inputs(program, r)
-    cuda = torch.device("cuda")
-    there = trace(program, [x.to(cuda) for x in inputs], Interpreter(device=cuda))
-    assert there.roots == trace(program, inputs).roots
-
-
 def _bits(xs: Sequence[Tensor], ys: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
     """Pairs that can be viewed as bytes: of rank 1 at least, contiguous."""
     return [(torch.atleast_1d(x).contiguous(), torch.atleast_1d(y)) for x, y in zip(xs, ys, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from sim.agents.submitters import Insider
 from sim.errors import Disagreement, StudyError
 from sim.parameters import Setting

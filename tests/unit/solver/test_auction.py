@@ -63,7 +63,7 @@ class Market:
     def bid(self, task: int, price: int) -> None:
         """Mine is the best bid now."""
         self.bids.append(price)
-        self.change(task, solver=ME, price=price)
+        self.change(task, bidder=ME, price=price)
 
 
 class Stand:
@@ -173,8 +173,8 @@ def test_a_bundle_goes_when_no_task_wants_it_and_nothing_writes_to_it(stand: Sta
     stand.tick()
     while stand.weighed != [bundle]:
         sleep(0.001)
-    stand.market.change(1, status=TaskStatus.TRAINING, solver=RIVAL)
-    stand.market.change(2, status=TaskStatus.TRAINING, solver=RIVAL)
+    stand.market.change(1, status=TaskStatus.TRAINING, bidder=RIVAL)
+    stand.market.change(2, status=TaskStatus.TRAINING, bidder=RIVAL)
     stand.tick()
     assert stand.stage(1) is None
     assert stand.weighed == [bundle]  # it is still being fetched
@@ -199,7 +199,7 @@ def test_what_an_earlier_process_weighed_is_deleted(stand: Stand, bundle: str) -
         (stand.candidates / name).mkdir()
     stand.market.post(1)
     stand.database.put(1, Stage.BID)
-    stand.market.change(1, solver=ME)
+    stand.market.change(1, bidder=ME)
     stand.tick()
     assert stand.weighed == [bundle]
 
@@ -209,7 +209,7 @@ def beaten(stand: Stand) -> Stand:
     """A bid was made, and a rival asked for less than the costs."""
     stand.market.post(1)
     stand.tick(2)
-    stand.market.change(1, solver=RIVAL, price=1)
+    stand.market.change(1, bidder=RIVAL, price=1)
     stand.tick()
     found = stand.stage(1)
     assert found is not None
@@ -218,7 +218,7 @@ def beaten(stand: Stand) -> Stand:
 
 
 def test_when_the_better_bid_is_gone_its_own_stands_again(beaten: Stand, bundle: str) -> None:
-    beaten.market.change(1, solver=ME, price=90 * TOKEN)
+    beaten.market.change(1, bidder=ME, price=90 * TOKEN)
     beaten.tick()
     assert beaten.stage(1) == (Stage.BID, "")
     assert beaten.weighed == [bundle]
@@ -229,7 +229,7 @@ def test_when_the_assignment_to_another_is_gone_it_trains(beaten: Stand, bundle:
     beaten.tick()
     beaten.block += REORG_DEPTH - 1
     beaten.tick()
-    beaten.market.change(1, solver=ME)
+    beaten.market.change(1, bidder=ME)
     beaten.tick()
     assert beaten.stage(1) == (Stage.TRAINING, "")
     assert beaten.weighed == [bundle]

@@ -14,7 +14,7 @@ from protocol.chain.client import Client
 from protocol.chain.errors import ChainError, Reverted, RpcRefused, RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.node.exits import ExitCode
+from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import NotPublic
 from solver.assignment import Assignment
@@ -47,7 +47,7 @@ class Stand:
             market=SimpleNamespace(
                 address="0xmarket",
                 tasks=lambda: 0,
-                task=lambda _task: view(status=self.status, stake=1, solver=ME),
+                task=lambda _task: view(status=self.status, stake=1, bidder=ME),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
             token=SimpleNamespace(balance_of=lambda _who: self.tokens),

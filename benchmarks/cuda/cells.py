@@ -1,0 +1,60 @@
+"""A cell: one value with the seconds it took, or the error that came instead. Cells are lines of JSON in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+Cells = Iterator[tuple[str, Callable[[], object]]]
+"""Names of cells, and what gives their values: anything that JSON holds."""
+
+FILE = "ASSAY_CELLS"
+"""The environment's variable that names the file."""
+TRACEBACK_LINES = 12
+
+
+def write(name: str, line: Mapping[str, object]) -> None:
+    """Add a cell to the file."""
+    with Path(os.environ[FILE]).open("a") as file:
+        file.write(json.dumps({"cell": name, **line}) + "\n")
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """The cells of a file; a last line that its writer did not finish is left out."""
+    text = file.read_text() if file.is_file() else ""
+    return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+
+def is_well(line: Mapping[str, Any]) -> bool:
+    """Whether a cell says nothing wrong: a value, whose bits are the same where it has any, or a test that passed."""
+    if "outcome" in line:
+        return line["outcome"] in ("passed", "skipped")
+    if "value" not in line:
+        return False
+    value = line["value"]
+    return bool(value.get("same_bits", True) and not value.get("wrong")) if isinstance(value, dict) else True
+
+
+def cell(action: Callable[[], object]) -> dict[str, object]:
+    """The value of a cell and the seconds it took, or its error."""
+    start = time.monotonic()
+    try:
+        value = action()
+    except Exception as problem:
+        return {"error": error(problem), "seconds": round(time.monotonic() - start, 3)}
+    return {"value": value, "seconds": round(time.monotonic() - start, 3)}
+
+
+def error(problem: Exception) -> dict[str, object]:
+    """Type, message and the last lines of the traceback."""
+    lines = "".join(traceback.format_exception(problem)).splitlines()
+    return {
+        "type": type(problem).__name__,
+        "message": str(problem)[:2000],
+        "traceback": lines[-TRACEBACK_LINES:],
+    }

@@ -1,0 +1,31 @@
+"""A pytest plugin, `-p benchmarks.cuda.outcomes`: a cell for each test.
+
+Written as each test ends, so that what has run is known where the time runs out.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.cuda.cells import write
+
+LINES = 30
+"""Of the report of a test that failed."""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write the outcome of a test, or of a part around it that did not pass."""
+    if report.when == "call" or not report.passed:
+        line: dict[str, object] = {"outcome": report.outcome}
+        line["seconds"] = round(report.duration, 3)
+        if report.failed:
+            line["report"] = report.longreprtext.splitlines()[-LINES:]
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            line["reason"] = report.longrepr[2]
+        write(report.nodeid, line)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Write down a file that cannot be collected."""
+    if report.failed:
+        write(report.nodeid, {"outcome": "error", "report": report.longreprtext.splitlines()[-LINES:]})

@@ -1,0 +1,251 @@
+"""On a CUDA device: exact products beside float32's three ways, and a GPT's step beside plain torch's.
+
+Ratios like everywhere, and the speed itself in TFLOP/s of the float product, 2 M N K. No rows where there is no device.
+A round ends when the device is done, so nothing that merely queues work looks fast. Never run so far. On the CPU the
+sizes are the least there are: that tests the code and measures nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+
+from benchmarks.cuda.cells import Cells
+from benchmarks.gpt import SHAPES as SIZES
+from benchmarks.gpt import TOKENS, captured_of
+from benchmarks.measure import Action, Row, middle, ratio_row, seconds, side_by_side
+from examples import gpt
+from protocol.execution.device import DeviceExecutor
+from protocol.execution.replay import Work
+from protocol.numerics.kernels.base import ProductKernel
+from protocol.numerics.kernels.dispatch import KERNELS
+from protocol.program.library import kernels
+from protocol.program.step import State
+
+Shape = tuple[str, int, int, int, int]
+Measurements = Iterable[tuple[str, Callable[[], list[Row]]]]
+SHAPES: tuple[Shape, ...] = (
+    ("11M GPT, hidden layer", 1, 2048, 1536, 384),
+    ("11M GPT, weight gradient", 1, 1536, 384, 2048),
+    ("11M GPT, scores", 48, 256, 256, 64),
+    ("square", 1, 4096, 4096, 4096),
+    ("square", 1, 8192, 8192, 8192),
+)
+"""(name, batch, M, N, K)."""
+PAIRS = ((13, 13), (20, 13), (20, 20))
+TINY: tuple[Shape, ...] = (("tiny", 2, 20, 10, 70),)
+TINY_GPT = gpt.Shape(1, 2, 16, 256, dropout=0.0)
+ROUNDS, STEP_ROUNDS = 7, 21
+QUEUED = 10
+WARM = 4
+PROFILED, LONGEST = 3, 40
+"""Steps that a profile is the mean of, and kernels that it names."""
+PRECISIONS = {"highest": "float32 (highest)", "high": "TF32", "bf16": "bf16 autocast"}
+SIZE, GOAL = "11M", "0.35x"
+"""Exact step / plain float32 (`highest`) step on an H200."""
+
+
+def rows() -> list[Row]:
+    """Steps with and without a CUDA graph, then products, each kernel beside float32."""
+    if not torch.cuda.is_available():
+        return []
+    device = torch.device("cuda")
+    return [row for _, action in (*_step_rows(device), *_product_rows(device)) for row in action()]
+
+
+def step_cells(device: torch.device) -> Cells:
+    """A GPT's step: milliseconds of each way, then ratios."""
+    for name in PRECISIONS:
+        yield f"plain {PRECISIONS[name]}, ms", partial(_step_ms, device, partial(_plain_step, device, name))
+    for graph in (True, False):
+        how = "in a CUDA graph" if graph else "kernel by kernel"
+        yield f"exact {how}, ms", partial(_step_ms, device, partial(_exact_step, device, graph))
+    yield from _as_json(_step_rows(device))
+
+
+def product_cells(device: torch.device) -> Cells:
+    """Products of every kernel, shape and pair of widths."""
+    yield from _as_json(_product_rows(device))
+
+
+def profile_cells(device: torch.device) -> Cells:
+    """Which kernels a step spends its time in."""
+    yield "exact, kernel by kernel", partial(_profile, device, partial(_exact_step, device, False))
+    yield "exact, in a CUDA graph", partial(_profile, device, partial(_exact_step, device, True))
+    yield "plain float32 (highest)", partial(_profile, device, partial(_plain_step, device, "highest"))
+
+
+def _as_json(found: Measurements) -> Cells:
+    for name, action in found:
+        yield name, (lambda action=action: [asdict(row) for row in action()])  # type: ignore[misc]
+
+
+def _product_rows(device: torch.device) -> Measurements:
+    for shape in SHAPES if device.type == "cuda" else TINY:
+        for px, py in PAIRS:
+            for kernel in KERNELS:
+                if kernel.available(device):
+                    name = f"{kernel.name}: {px} x {py} bits, {shape[0]}, {'x'.join(map(str, shape[1:]))}"
+                    yield name, partial(_product_row, device, kernel, shape, px, py)
+
+
+def _product_row(device: torch.device, kernel: ProductKernel, shape: Shape, px: int, py: int) -> list[Row]:
+    name, batch, m, n, k = shape
+    x, y = _operands(device, batch, m, n, k)
+    plain = {
+        "float32 highest": partial(_product, x, y, "highest"),
+        "TF32": partial(_product, x, y, "high"),
+        "bf16": partial(torch.matmul, x.bfloat16(), y.mT.bfloat16()),
+    }
+    exact = partial(kernel.contract, x, y, px, py)
+    what = f"{name}, {batch} x {m} x {n} x {k}"
+    ours = f"{px} x {py} bits ({kernel.name})"
+    actions = {key: _done(device, action) for key, action in plain.items()}
+    ratios = side_by_side(_done(device, exact), actions, ROUNDS)
+    found = [ratio_row(f"{ours} / {key}: {what}", r) for key, r in ratios.items()]
+    return [*found, _speed(device, f"{ours}: {what}", exact, 2 * batch * m * n * k)]
+
+
+def _step_rows(device: torch.device) -> Measurements:
+    for graph in (True, False):
+        how = "in a CUDA graph" if graph else "kernel by kernel"
+        yield f"exact {how}, ratios", partial(_step_ratios, device, graph, how)
+
+
+def _step_ratios(device: torch.device, graph: bool, how: str) -> list[Row]:
+    run = _exact_step(device, graph)
+    plain = {name: _done(device, _plain_step(device, name)) for name in PRECISIONS}
+    found = []
+    for name, ratios in side_by_side(_done(device, run), plain, _rounds(device)).items():
+        what = f"exact step {how} / plain {PRECISIONS[name]} step, {_where(device)}"
+        found.append(ratio_row(what, ratios, GOAL if graph and name == "highest" else ""))
+    return found
+
+
+def _step_ms(device: torch.device, make: Callable[[], Action]) -> dict[str, object]:
+    """Median milliseconds of a step that is waited for, and its middle half."""
+    run = _done(device, make())
+    for _ in range(WARM):
+        run()
+    found, spread = middle([1e3 * seconds(run) for _ in range(_rounds(device))])
+    return {"what": _where(device), "ms": round(found, 3), "middle half": spread}
+
+
+def _profile(device: torch.device, make: Callable[[], Action]) -> list[dict[str, object]]:
+    """Microseconds per step of the kernels that take longest."""
+    run = _done(device, make())
+    for _ in range(WARM):
+        run()
+    activity = ProfilerActivity.CUDA if device.type == "cuda" else ProfilerActivity.CPU
+    with profile(activities=[activity]) as found:
+        for _ in range(PROFILED):
+            run()
+    time = "self_device_time_total" if device.type == "cuda" else "self_cpu_time_total"
+    events = sorted(found.key_averages(), key=lambda event: getattr(event, time), reverse=True)
+    return [
+        {
+            "kernel": event.key,
+            "us": round(getattr(event, time) / PROFILED, 1),
+            "count": event.count / PROFILED,
+        }
+        for event in events[:LONGEST]
+    ]
+
+
+def _exact_step(device: torch.device, graph: bool) -> _Exact:
+    step = captured_of(_shape(device))
+    work = Work(1, step.step_program, step.fixed, kernels(step.step_program.program, step.hints))
+    run = _Exact(DeviceExecutor(work, device, graph=graph), step.initial_state(seed=1))
+    for _ in range(WARM):  # kernels are tried and compiled, the step is recorded
+        run()
+    return run
+
+
+def _shape(device: torch.device) -> gpt.Shape:
+    return SIZES[SIZE] if device.type == "cuda" else TINY_GPT
+
+
+def _where(device: torch.device) -> str:
+    return f"GPT of {SIZE if device.type == 'cuda' else 'no size'}, {TOKENS} tokens, {device}"
+
+
+def _rounds(device: torch.device) -> int:
+    return STEP_ROUNDS if device.type == "cuda" else 1
+
+
+class _Exact:
+    """One exact step after another; the state stays on the device."""
+
+    def __init__(self, executor: DeviceExecutor, state: State) -> None:
+        self._executor, self._state, self._number = executor, state, 0
+
+    def __call__(self) -> None:
+        self._number += 1
+        self._state = self._executor.step(self._state, self._number)
+
+
+def _plain_step(device: torch.device, precision: str) -> Callable[[], None]:
+    """The same model's step in eager torch with fused AdamW, data on the device."""
+    shape = _shape(device)
+    data, batch = gpt.corpus(shape.context)["bytes"].to(device), TOKENS // shape.context
+    model = gpt.make_model(shape).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, fused=True)
+    generator = torch.Generator(device).manual_seed(1)
+
+    def plain() -> None:
+        chosen = torch.randint(len(data), (batch,), generator=generator, device=device)
+        with _precision(precision), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+            loss = gpt.objective(model, {"bytes": data[chosen]})
+        with _precision(precision):
+            optimizer.zero_grad()
+            loss.backward()
+        optimizer.step()
+
+    return plain
+
+
+def _speed(device: torch.device, what: str, action: Action, operations: int) -> Row:
+    """TFLOP/s, of the float product whose place it takes; several are queued before they are waited for."""
+    run = _done(device, lambda: [action() for _ in range(QUEUED)])
+    run()
+    found, spread = middle([QUEUED * operations / seconds(run) / 1e12 for _ in range(ROUNDS)])
+    return Row(what, f"{found:.1f} TFLOP/s", "", spread)
+
+
+def _operands(device: torch.device, batch: int, m: int, n: int, k: int) -> tuple[Tensor, Tensor]:
+    g = torch.Generator().manual_seed(0)
+    x, y = torch.randn(batch, m, k, generator=g), torch.randn(batch, n, k, generator=g)
+    return x.to(device), y.to(device)
+
+
+def _product(x: Tensor, y: Tensor, precision: str) -> Tensor:
+    with _precision(precision):
+        return torch.matmul(x, y.mT)
+
+
+@contextmanager
+def _precision(name: str) -> Iterator[None]:
+    """float32 products as `torch.set_float32_matmul_precision` has them; bf16 leaves them as they are."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest" if name == "bf16" else name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def _done(device: torch.device, action: Action) -> Action:
+    """The action, and the wait until the device has done it."""
+
+    def run() -> None:
+        action()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    return run

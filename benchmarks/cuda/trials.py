@@ -1,0 +1,128 @@
+"""What each kernel's self-test finds on the device; dry, Triton interprets the kernels on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+
+from benchmarks.cuda.cells import Cells
+from protocol.commitments import tensor_root
+from protocol.numerics.cuda import hashing, launch
+from protocol.numerics.cuda.fused import CudaFused
+from protocol.numerics.cuda.product import CudaIntMM, TritonInt8
+from protocol.numerics.kernels import fused_self_test
+from protocol.numerics.kernels.base import ProductKernel
+from protocol.numerics.kernels.float64 import Float64
+from protocol.numerics.kernels.fused_digests import DIGESTS
+from protocol.numerics.kernels.int8 import Int8
+from protocol.numerics.kernels.self_test import failure_of_class, failure_of_widths
+from protocol.numerics.kernels.shape_classes import Layout, Order, ProductCall, ShapeClass
+from protocol.numerics.self_check import self_check
+from protocol.numerics.types import DType, to_bytes
+
+PRODUCTS = ("int8-triton", "int8-mm", "float64")
+KERNELS: dict[str, ProductKernel] = {
+    "int8-triton": TritonInt8(),
+    "int8-mm": CudaIntMM(),
+    "float64": Float64(),
+}
+DRY: dict[str, ProductKernel] = {
+    "int8-triton": TritonInt8((16, 16), 128),
+    "int8-mm": Int8(),
+    "float64": Float64(),
+}
+WIDTHS = ((13, 13), (20, 13), (13, 20), (20, 20))
+COUNTS = (1, 255, 256, 257, 100_003)
+FEW = ProductCall(
+    *(5, 3, 200, 2),
+    Layout(Order.APART, False, True),
+    Layout(Order.TERMS, True, False),
+    *(False, (True, False), False, 1),
+)
+"""One call of each kind of operand for the interpreter, which takes seconds for each tile."""
+MODULES = ("elements", "product", "rows", "sha256")
+
+
+def products(name: str) -> Callable[[torch.device], Cells]:
+    """Cells of a product kernel: what is wrong for each pair of widths, null for nothing."""
+
+    def cells(device: torch.device) -> Cells:
+        dry = device.type == "cpu"
+        kernel = (DRY if dry else KERNELS)[name]
+        yield "available", partial(kernel.available, device)
+        for px, py in WIDTHS:
+            if dry and name == "int8-triton":
+                yield (
+                    f"{px} x {py}",
+                    partial(_wrong, partial(failure_of_class, kernel, device, ShapeClass(FEW, px, py))),
+                )
+            else:
+                yield f"{px} x {py}", partial(_wrong, partial(failure_of_widths, kernel, device, px, py))
+        if not dry:
+            yield "registers", registers
+
+    return cells
+
+
+def functions(device: torch.device) -> Cells:
+    """Whether the device checks itself, and whether each function has its digest."""
+    yield "self-check", partial(self_check, device)
+    placed = _Placed(CudaFused(), device)
+    for name, run in fused_self_test.TESTS.items():
+        yield name, partial(_wrong, partial(_digest_wrong, name, run, placed))
+    if device.type == "cuda":
+        yield "registers", registers
+
+
+def _digest_wrong(name: str, run: Callable[[Any], Tensor | tuple[Tensor, ...]], placed: object) -> str | None:
+    found = fused_self_test.digest(run(placed))
+    return None if found == DIGESTS[name] else f"expected digest {DIGESTS[name]}, got {found}"
+
+
+def roots(device: torch.device) -> Cells:
+    """Whether tensor roots made on the device are those of the commitments."""
+    for count in COUNTS[: 2 if device.type == "cpu" else None]:
+        yield f"{count} elements", partial(_wrong, partial(_root_wrong, device, count))
+
+
+def _root_wrong(device: torch.device, count: int) -> str | None:
+    x = torch.sin(torch.arange(count, dtype=torch.float32))
+    found = hashing.root_words(x.to(device), DType.F32).cpu().numpy().astype(">i4").tobytes()
+    expected = tensor_root(to_bytes(x, DType.F32))
+    return None if found == expected else f"expected root {expected.hex()}, got {found.hex()}"
+
+
+def _wrong(find: Callable[[], str | None]) -> dict[str, str | None]:
+    return {"wrong": find()}
+
+
+def registers() -> list[dict[str, object]]:
+    """Registers, spills and shared memory of every kernel that this process has compiled, by Triton's own caches."""
+    found: list[dict[str, object]] = []
+    for module in MODULES:
+        for name, function in vars(launch.code(module)).items():
+            for cache in getattr(function, "device_caches", {}).values():
+                for kernel in cache[0].values():
+                    sizes = {"registers": kernel.n_regs, "spills": kernel.n_spills}
+                    shared = kernel.metadata.shared
+                    found.append({"kernel": f"{module}.{name}", **sizes, "shared": shared})
+    return found
+
+
+class _Placed:
+    """Functions whose operands are moved to the device first: self-tests make them on the CPU."""
+
+    def __init__(self, functions: CudaFused, device: torch.device) -> None:
+        self._functions, self._device = functions, device
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def run(*operands: Any) -> Any:
+            moved = tree_map_only(Tensor, lambda x: x.to(self._device), operands)
+            return getattr(self._functions, name)(*moved)
+
+        return run

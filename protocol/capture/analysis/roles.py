@@ -1,0 +1,190 @@
+"""Which bits every contraction takes: the table of arithmetic.md section 4, by where operands come from in the graph.
+
+Rounding to 13 bits biases sums whose terms differ widely in size. Which sums do follows from the origin of their
+terms: attention probabilities and the gradients of their scores, gradients summed over tokens, gradients of a
+vocabulary's logits. The contractions themselves are written in `lowering.ops.contractions`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from protocol.capture.analysis.checks import require_bits
+
+aten = torch.ops.aten
+Bits = tuple[int, int]
+
+
+class Role(StrEnum):
+    """What a contraction does in a training step."""
+
+    PRODUCT = "product"
+    """A forward product, q k^T, dP = dO V^T, dX = G W."""
+    ATTENTION = "attention"
+    """With probabilities P or with dS, the gradient of what they were made of: P V, dV, dQ, dK."""
+    WEIGHT_GRADIENT = "weight_gradient"
+    """G^T X: the contracted axis is that of tokens or positions."""
+    VOCABULARY = "vocabulary"
+    """dX = G W where G is the gradient of a `log_softmax`'s operand, such as an LM head's logits."""
+
+
+BITS: Mapping[Role, Bits] = {
+    Role.PRODUCT: (13, 13),
+    Role.ATTENTION: (20, 20),
+    Role.WEIGHT_GRADIENT: (20, 13),
+    Role.VOCABULARY: (20, 13),
+}
+"""Bits of the operand that gives the role (P, dS or G), then of the other one; of a product, left and right."""
+
+OPERANDS = {
+    aten.mm.default: (0, 1),
+    aten.bmm.default: (0, 1),
+    aten.mv.default: (0, 1),
+    aten.dot.default: (0, 1),
+    aten.addmm.default: (1, 2),
+    aten.addmv.default: (1, 2),
+    aten.baddbmm.default: (1, 2),
+}
+"""The contractions, and which of their arguments are contracted."""
+
+PROBABILITIES = {aten._softmax.default, aten._safe_softmax.default}
+SCORE_GRADIENTS = {aten._softmax_backward_data.default}
+LOGIT_GRADIENTS = {aten._log_softmax_backward_data.default}
+MOVING = {
+    operator.getitem,
+    *(aten.t.default, aten.transpose.int, aten.permute.default, aten.expand.default),
+    *(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default),
+    *(aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.select.int, aten.slice.Tensor),
+    *(aten.alias.default, aten.detach.default, aten.clone.default, aten._to_copy.default, aten.neg.default),
+    *(aten.cat.default, aten.split.Tensor, aten.split_with_sizes.default, aten.constant_pad_nd.default),
+    *(aten.unsafe_split.Tensor, aten.unbind.int, aten.stack.default),
+    *(aten.slice_backward.default, aten.select_backward.default),
+    *(aten.native_dropout.default, aten.native_dropout_backward.default),
+}
+"""Operations that move elements, or put others beside them."""
+SCALING = {
+    *(aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.mul.Scalar, aten.div.Tensor, aten.div.Scalar),
+    *(aten.where.self, aten.masked_fill.Scalar, aten.masked_fill.Tensor),
+}
+"""Operations that scale elements, drop some of them, or add others."""
+SUMMING = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The role of every contraction of a graph, and which nodes are gradients. `table` says what the roles take."""
+
+    table: Mapping[Role, Bits]
+    gradients: frozenset[Node]
+    _found: Mapping[Node, Role]
+    _given_by_right: frozenset[Node]
+
+    def of(self, contraction: Node) -> Role:
+        """The role of a node."""
+        return self._found[contraction]
+
+    def bits(self, contraction: Node) -> Bits:
+        """Bits of the left and of the right operand of a node."""
+        first, second = self.table[self._found[contraction]]
+        return (second, first) if contraction in self._given_by_right else (first, second)
+
+
+def table_of(overrides: Mapping[str, Bits]) -> dict[Role, Bits]:
+    """The table with some rows replaced, by role name. Raises `CaptureError` for what is no role or no bits."""
+    require_bits(overrides, list(Role))
+    return {**BITS, **{Role(name): (value[0], value[1]) for name, value in overrides.items()}}
+
+
+def roles_of(graph: Graph, trained: int, fixed: int, table: Mapping[Role, Bits] = BITS) -> Roles:
+    """Find the roles in the graph of a step (`tracing.tracer.TracedStep`).
+
+    Its first `trained` placeholders are parameters, the next `fixed` buffers, the others the batch; its first
+    `trained` outputs are the parameters' gradients, the next one is the loss.
+    """
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    outputs: Any = graph.output_node().args[0]
+    of_weights = _linear_in(outputs[:trained])
+    of_batch = _reached(graph, placeholders[trained + fixed :])
+    gradients = _reached(graph, _seeds(graph, outputs[trained]))
+    attention = _carrying(graph, PROBABILITIES | SCORE_GRADIENTS)
+    logits = _carrying(graph, LOGIT_GRADIENTS)
+    found: dict[Node, Role] = {}
+    by_right = set()
+    for node in graph.nodes:
+        if node.target not in OPERANDS:
+            continue
+        left, right = (node.args[k] for k in OPERANDS[node.target])
+        role, givers = Role.PRODUCT, gradients
+        if left in attention or right in attention:
+            role, givers = Role.ATTENTION, attention
+        elif (left in gradients) != (right in gradients):
+            other = right if left in gradients else left
+            if node in of_weights and other in of_batch:
+                role = Role.WEIGHT_GRADIENT
+            elif other not in of_batch and (left in logits or right in logits):
+                role = Role.VOCABULARY
+        found[node] = role
+        if right in givers and left not in givers:
+            by_right.add(node)
+    return Roles(table, frozenset(gradients), found, frozenset(by_right))
+
+
+def _reached(graph: Graph, sources: Iterable[Node]) -> set[Node]:
+    """`sources`, and all nodes that depend on one of them."""
+    found = set(sources)
+    for node in graph.nodes:
+        if any(operand in found for operand in node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+def _seeds(graph: Graph, loss: Any) -> list[Node]:
+    """The gradient of the loss with respect to itself, where the backward pass starts."""
+    ones = [node for node in graph.nodes if node.target is aten.ones_like.default]
+    return [node for node in ones if _origin(node.args[0]) is _origin(loss)]
+
+
+def _origin(node: Any) -> Any:
+    while node.target in (aten.alias.default, aten.detach.default):
+        node = node.args[0]
+    return node
+
+
+def _carrying(graph: Graph, sources: set[Any]) -> set[Node]:
+    """Nodes that hold the results of operations `sources`, moved or scaled element by element.
+
+    A scaling that repeats elements does not count: an expert's output times its gate's probability is no probability.
+    """
+    found: set[Node] = set()
+    for node in graph.nodes:
+        held = [operand for operand in node.all_input_nodes if operand in found]
+        moved = node.target in MOVING and held
+        scaled = node.target in SCALING and any(_elements(operand) == _elements(node) for operand in held)
+        if node.target in sources or moved or scaled:
+            found.add(node)
+    return found
+
+
+def _linear_in(results: Iterable[Any]) -> set[Node]:
+    """`results`, and the nodes that they were made of by moving, scaling and summing alone."""
+    found: set[Node] = set()
+    pending = list(results)
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, Node) or node in found:
+            continue
+        found.add(node)
+        if node.target in MOVING | SCALING | SUMMING:
+            pending.extend(node.all_input_nodes)
+    return found
+
+
+def _elements(node: Node) -> int:
+    return int(node.meta["val"].numel())

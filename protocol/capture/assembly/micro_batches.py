@@ -1,0 +1,119 @@
+"""Micro-batches: forward and backward pass of a part of the batch as one program, called once for each part.
+
+A part is a unit (arithmetic.md section 5): each call rounds its own gradients, and the exact sum over all units,
+divided by their number, is the gradient of the step. No call depends on another, so workers can make them in any order;
+made one after the other, they take the activations of one. Loss, metrics and the f32 buffers that the model writes are
+means over the units in the same way. Buffers of other types are as the first unit leaves them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from protocol.capture.lowering.concatenation import concatenated
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.library.units import MOST, sum_units
+from protocol.program.types import TensorType, contiguous_strides
+
+Evaluate = Callable[[Builder, Sequence[Value], Sequence[Value], Value, Value], Sequence[Value]]
+"""Writes a step's results on its parameters and buffers, a batch, a key, and the counter that keys random numbers."""
+
+SMALL = 1 << 16
+"""Bytes: copying a tensor that is smaller takes less time than an instruction for it alone."""
+ROOM = 1_600
+"""Bytes of a call's types for tensors that pass by themselves, for operands and for results: both, the batch and the
+concatenated rest must stay below an instruction's 4,096 bytes and 255 operands."""
+
+
+def mean_over_units(
+    b: Builder,
+    evaluate: Evaluate,
+    given: Sequence[Value],
+    dataset: Sequence[Value],
+    index: Value,
+    key: Value,
+    step: Value,
+    units: int,
+) -> list[Value]:
+    """The results of `evaluate`, averaged over `units` equal parts of the rows `index`, i32 [B].
+
+    The random numbers of a unit are keyed by step * units + unit, which differs for all units while it is below 2^32.
+    """
+    rows = index.shape[0] // units
+    outer = CallLayout([value.type for value in given])
+    passed = outer.pack(b, given)
+    batch = [TensorType(t.dtype, (rows, *t.shape[1:])) for t in dataset]
+    body = Builder("micro_batch")
+    shared = outer.unpack(body, [body.input(value.type) for value in passed])
+    rest = [body.input(type_) for type_ in (*batch, key.type, step.type)]
+    found = evaluate(body, shared, rest[:-2], rest[-2], rest[-1])
+    inner = CallLayout([value.type for value in found])
+    for value in inner.pack(body, found):
+        body.output(value)
+    program = body.build()
+    first = b.mul(step, b.u32(units))
+
+    def run(unit: int) -> tuple[Value, ...]:
+        mine = b.slice(index, 0, unit * rows, (unit + 1) * rows)
+        return b.call(program, *passed, *(b.gather(t, mine) for t in dataset), key, b.add(first, b.u32(unit)))
+
+    return inner.unpack(b, _sums(b, run, 0, units, units))
+
+
+def _sums(
+    b: Builder, run: Callable[[int], Sequence[Value]], first: int, count: int, divisor: int
+) -> list[Value]:
+    """Sums over units first … first + count - 1, divided by `divisor`; at most `MOST` results are held per level."""
+    size = 1
+    while size * MOST < count:
+        size *= MOST
+    parts = []
+    for at in range(first, first + count, size):
+        inside = min(size, first + count - at)
+        parts.append(run(at) if inside == 1 else _sums(b, run, at, inside, 1))
+    return [
+        sum_units.call(b, *column, divisor=divisor) if column[0].dtype is DType.F32 else column[0]
+        for column in zip(*parts, strict=True)
+    ]
+
+
+class CallLayout:
+    """How tensors of some types pass through a call: the largest by themselves, as far as there is room (`ROOM`), the
+    others concatenated to one vector per element type."""
+
+    def __init__(self, types: Sequence[TensorType]) -> None:
+        self._types = tuple(types)
+        together: dict[DType, list[int]] = defaultdict(list)
+        alone, room = [], ROOM
+        for k in sorted(range(len(types)), key=lambda k: -types[k].nbytes):
+            size = len(types[k].encode()) + 4  # an operand names its leaf too
+            if types[k].nbytes >= SMALL and size <= room:
+                alone.append(k)
+                room -= size
+            else:
+                together[types[k].dtype].append(k)
+        self._groups = [[k] for k in sorted(alone)] + [sorted(group) for group in together.values()]
+
+    def pack(self, b: Builder, values: Sequence[Value]) -> list[Value]:
+        """The operands or results of the call that hold `values`, which have the layout's types."""
+        return [
+            values[group[0]]
+            if len(group) == 1
+            else concatenated(b, [b.reshape(values[k], (values[k].type.elements,)) for k in group])
+            for group in self._groups
+        ]
+
+    def unpack(self, b: Builder, passed: Sequence[Value]) -> list[Value]:
+        """The values of the layout's types, from what `pack` made of them."""
+        found: dict[int, Value] = {}
+        for group, value in zip(self._groups, passed, strict=True):
+            at = 0
+            for k in group:
+                shape = self._types[k].shape
+                found[k] = (
+                    value if len(group) == 1 else b.strided(value, shape, contiguous_strides(shape), at)
+                )
+                at += self._types[k].elements
+        return [found[k] for k in range(len(self._types))]

@@ -1,0 +1,53 @@
+"""The state that a step turns into the next one: its tensors' names, types, order and first contents.
+
+The state is, in this order (encoding.md section 4): parameters, the optimiser's own tensors, the buffers that the model
+writes (int64 counters as i32), `step` (u32), `key` (u32 [2]), then `metric.loss` and the other metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import torch
+from torch import Tensor
+
+from protocol.capture.assembly.checks import require_distinct
+from protocol.capture.optimisers.update import Update
+from protocol.capture.tracing.tracer import TracedStep
+from protocol.capture.types import tensor_type
+from protocol.numerics.types import DType
+from protocol.program.step import METRIC
+from protocol.program.types import TensorType
+
+STEP = "step"
+KEY = "key"
+
+
+def state_types(
+    traced: TracedStep, update: Update, parameters: Mapping[str, Tensor], constants: Collection[str]
+) -> dict[str, TensorType]:
+    """Types of the state's tensors by name, in order. Raises `CaptureError` unless all names are distinct, those of
+    `constants` included."""
+    trained = {name: tensor_type(p) for name, p in parameters.items()}
+    scalar = TensorType(DType.F32, ())
+    types = [
+        *trained.items(),
+        *update.state(trained),
+        *((name, tensor_type(traced.buffers[name])) for name in traced.written),
+        (STEP, TensorType(DType.U32, ())),
+        (KEY, TensorType(DType.U32, (2,))),
+        *((name, scalar) for name in (*metric_names(traced), *update.metrics)),
+    ]
+    require_distinct([*(name for name, _ in types), *constants])
+    return dict(types)
+
+
+def metric_names(traced: TracedStep) -> list[str]:
+    """Names in the state of the loss and of the objective's metrics."""
+    return [METRIC + name for name in ("loss", *traced.metrics)]
+
+
+def initial_tensors(types: Mapping[str, TensorType], of_model: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The state before the first step: copies of `of_model`, the parameters and written buffers; otherwise zeros."""
+    zeros = {name: torch.zeros(type_.shape, dtype=type_.dtype.storage) for name, type_ in types.items()}
+    return zeros | {name: t.clone() for name, t in of_model.items()}

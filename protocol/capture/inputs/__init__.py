@@ -1,0 +1,1 @@
+"""Stage 1: what the submitter passes to `capture`, examined and never changed."""

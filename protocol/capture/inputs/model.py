@@ -1,0 +1,25 @@
+"""The tensors of a model by name, and where its modules keep them."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+def tensors_of(model: nn.Module) -> list[tuple[str, Tensor]]:
+    """Parameters, then buffers; each once, under its first name."""
+    return [*model.named_parameters(), *model.named_buffers()]
+
+
+def places(model: nn.Module) -> dict[str, str]:
+    """From the dotted path of every place where a module keeps a tensor to that tensor's name in `tensors_of`.
+
+    A tied tensor has several places. A module that is used twice in the model has its places once, so that a tensor
+    put there for a while can be taken away again.
+    """
+    names = {id(t): name for name, t in tensors_of(model)}
+    return {
+        f"{path}.{slot}" if path else slot: names[id(t)]
+        for path, module in model.named_modules()
+        for slot, t in (*module._parameters.items(), *module._buffers.items())
+        if t is not None
+    }

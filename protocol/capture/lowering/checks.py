@@ -1,0 +1,52 @@
+"""What `capture` refuses of a traced graph: operations without a rule, uses that a rule has no exact form for.
+
+A rule raises `Unsupported` beside the arithmetic that it guards, as only the rule knows its limits. `lowering.lower`
+turns each into a `Problem` with the node's source line and raises all of them together.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from protocol.capture.errors import Problem
+from protocol.capture.tracing.sources import source_of
+from protocol.errors import InternalError
+from protocol.numerics.types import DType
+
+DEFAULT_REMEDY = (
+    "rewrite it with supported operations, or add a rule for it under protocol/capture/lowering/ops"
+)
+CONSTANT = "make it of float32, int64 or bool, or register it as a buffer of the model in one of these types"
+RANDOM = (
+    "draw noise when the data are made: the random numbers of a step are the batch draw and dropout's masks"
+)
+REMEDIES = dict.fromkeys(
+    ("bernoulli", "multinomial", "rand", "rand_like", "randn", "randn_like", "randint"), RANDOM
+)
+"""The remedy for operations without a rule, by name; `DEFAULT_REMEDY` for those that are not listed."""
+
+
+class Unsupported(InternalError):
+    """Raised by a rule: this use of the operation has no exact form. `remedy` says what the submitter can do."""
+
+    remedy: str
+
+    def __init__(self, what: str, remedy: str = DEFAULT_REMEDY) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+
+
+def wrong_type(dtype: DType) -> Unsupported:
+    """The operation is not computed on operands of this type; its rule raises the error."""
+    return Unsupported(f"on {dtype.name.lower()}", "convert with .float() first")
+
+
+def unsupported(node: torch.fx.Node, error: Exception) -> Problem:
+    """A node has no rule, its rule refuses it, or the program refuses what the rule wrote."""
+    remedy = error.remedy if isinstance(error, Unsupported) else DEFAULT_REMEDY
+    return Problem(f"{node.target}: {error}", remedy, source_of(node))
+
+
+def made_inside(user: torch.fx.Node) -> Problem:
+    """The node `user` takes a tensor that the code spells out in a type that no program has."""
+    return Problem("a tensor made inside the step", CONSTANT, source_of(user))

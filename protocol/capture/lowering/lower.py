@@ -1,0 +1,105 @@
+"""From a graph of ATen operations to instructions: every node by the rule for its operation, nothing by default.
+
+Importing this module registers all rules. A node that has no rule, or whose rule refuses it, is a `Problem`; all of
+them are collected and raised together.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.fx.node import map_arg
+
+from protocol.capture.errors import Problem, raise_any
+from protocol.capture.lowering import ops  # noqa: F401 - registers the rules
+from protocol.capture.lowering.checks import Unsupported, made_inside, unsupported
+from protocol.capture.lowering.context import Lowering, dtype_of
+from protocol.capture.lowering.rules import Lowered, Rule, rule_of
+from protocol.capture.lowering.views import View
+from protocol.program.errors import ProgramError
+
+
+def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> list[View]:
+    """Lower every node of `graph` that its outputs need; its placeholders are `inputs`, in order.
+
+    Returns the outputs. Raises one `CaptureError` with all unsupported nodes.
+    """
+    graph.eliminate_dead_code()
+    known: dict[torch.fx.Node, Lowered] = {}
+    problems: dict[Problem, None] = {}
+    remaining = iter(inputs)
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            known[node] = next(remaining)
+        elif node.op == "call_function":
+            try:
+                rule = rule_of(node)
+                # Where an operand is missing, a problem found before explains it.
+                if all(operand in known for operand in node.all_input_nodes):
+                    known[node] = _apply(lowering, node, rule, known)
+            except (Unsupported, ProgramError) as error:
+                problems[unsupported(node, error)] = None
+        elif node.op == "get_attr" and not node.meta["val"].numel():
+            known[node] = None  # a tensor without elements, which `torch.cat` ignores
+        elif node.op == "get_attr":
+            problems.update(dict.fromkeys(map(made_inside, node.users)))
+    raise_any(problems)
+    (outputs,) = graph.output_node().args
+    return [_single(known[node]) for node in outputs]  # type: ignore[union-attr, index]
+
+
+def without_rule(graph: torch.fx.Graph) -> list[Problem]:
+    """The operations of a graph that have no rule; of an unfinished graph, those whose results other operations use."""
+    if any(node.op == "output" for node in graph.nodes):
+        graph.eliminate_dead_code()
+    found: list[Problem] = []
+    for node in graph.nodes:
+        try:
+            if node.op == "call_function" and node.users:
+                rule_of(node)
+        except Unsupported as error:
+            found.append(unsupported(node, error))
+    return found
+
+
+def _apply(
+    lowering: Lowering, node: torch.fx.Node, rule: Rule, known: Mapping[torch.fx.Node, Lowered]
+) -> Lowered:
+    with_values: Any = map_arg((node.args, node.kwargs), known.__getitem__)  # type: ignore[arg-type]
+    args, kwargs = with_values
+    if not isinstance(node.target, OpOverload):
+        return rule(lowering, node, *args, **kwargs)
+    try:
+        inspect.signature(rule).bind(lowering, node, *args, **kwargs)
+    except TypeError:
+        raise Unsupported("with these arguments") from None
+    lowering.dtype_of(node)
+    lowering.called.clear()
+    result = _in_traced_type(lowering, node.meta["val"], rule(lowering, node, *args, **kwargs))
+    became = ", ".join(lowering.called) or rule.__name__.strip("_")
+    lowering.coverage[str(node.target), became] += 1
+    return result
+
+
+def _in_traced_type(lowering: Lowering, traced: Any, result: Lowered) -> Lowered:
+    """A rule's result, cast to the type of the traced one. Raises `Unsupported` if the shapes differ, so that a rule
+    which leaves something out does not pass in silence."""
+    if isinstance(result, tuple) and isinstance(traced, tuple | list):
+        return tuple(_in_traced_type(lowering, *pair) for pair in zip(traced, result))
+    if not isinstance(result, View) or not isinstance(traced, Tensor):
+        return result
+    if result.shape != tuple(traced.shape):
+        raise Unsupported(f"on these operands, with a result of shape {tuple(traced.shape)}")
+    dtype = dtype_of(traced)
+    return result if result.dtype is dtype else View.of(lowering.elements(result, dtype))
+
+
+def _single(lowered: Lowered) -> View:
+    if not isinstance(lowered, View):
+        raise TypeError(f"expected one tensor as a result of the step, got {type(lowered).__name__}")
+    return lowered

@@ -1,0 +1,242 @@
+"""Elements chosen by integers that are data: gathers, and sums by index as their gradients (arithmetic.md section 5).
+
+Writing without adding up is refused where two writes could meet: which one wins is not defined (section 9, trap 8).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from protocol.capture.lowering.checks import Unsupported
+from protocol.capture.lowering.context import Lowering, Scalar
+from protocol.capture.lowering.ops.operands import binary, require_f32, shaped
+from protocol.capture.lowering.rules import lowers
+from protocol.capture.lowering.views import View
+from protocol.numerics.types import DType
+from protocol.program.builder import Value
+from protocol.program.library import embedding
+from protocol.program.library.rows import count_up
+from protocol.program.types import Shape, broadcast_shape, contiguous_strides
+
+aten = torch.ops.aten
+Indices = Sequence[View | None]
+DUPLICATES = "add up with index_add, scatter_add or index_put(accumulate=True), or choose with torch.where"
+LARGEST = 2**31
+"""Flat indices are i32, so an indexed tensor has fewer elements than this."""
+
+
+@lowers(aten.index.Tensor)
+def index(lowering: Lowering, _: torch.fx.Node, x: View, indices: Indices) -> View:
+    """x[i, :, j, …] for integer tensors i, j, …, which broadcast; negative ones count from the end."""
+    chosen = _Chosen(lowering, x.shape, indices)
+    b = lowering.builder
+    table = x.apply(b, aten.permute.default, chosen.axes + chosen.rest)
+    rows = b.reshape(table.elements(b), (chosen.rows, *chosen.kept))
+    return View.of(b.gather(rows, chosen.row)).apply(b, aten.permute.default, chosen.to_result)
+
+
+@lowers(aten.index_select.default)
+def index_select(lowering: Lowering, node: torch.fx.Node, x: View, axis: int, chosen: View) -> View:
+    """The slices of x at some indices along an axis."""
+    return index(lowering, node, x, _along(x, axis, chosen))
+
+
+@lowers(aten.index_put.default)
+def index_put(
+    lowering: Lowering, node: torch.fx.Node, x: View, indices: Indices, values: View, accumulate: bool = False
+) -> View:
+    """x with `values` added at x[i, :, j, …]; or, where a mask holds, with one value in place of its elements."""
+    if not accumulate and len(indices) == 1 and indices[0] is not None and indices[0].dtype is DType.BOOL:
+        return _masked(lowering, node, x, indices[0], values)
+    if not accumulate:
+        raise Unsupported("without adding up", DUPLICATES)
+    b = lowering.builder
+    chosen = _Chosen(lowering, x.shape, indices)
+    shape = [(chosen.row.shape + chosen.kept)[axis] for axis in chosen.to_result]
+    back = [chosen.to_result.index(axis) for axis in range(len(shape))]
+    given = values.apply(b, aten.expand.default, shape).apply(b, aten.permute.default, back)
+    width = math.prod(chosen.kept)
+    table = b.reshape(given.elements(b), (chosen.row.type.elements, width))
+    total = _added(lowering, table, b.reshape(chosen.row, table.shape[:1]), chosen.rows)
+    permuted = View.of(b.reshape(total, [x.shape[axis] for axis in chosen.axes + chosen.rest]))
+    order = chosen.axes + chosen.rest
+    total_view = permuted.apply(b, aten.permute.default, [order.index(axis) for axis in range(len(order))])
+    return binary(lowering, node, x, total_view, b.add)
+
+
+@lowers(aten.index_add.default)
+def index_add(
+    lowering: Lowering,
+    node: torch.fx.Node,
+    x: View,
+    axis: int,
+    chosen: View,
+    values: View,
+    *,
+    alpha: Scalar = 1,
+) -> View:
+    """x with slices of `values` added at some indices along an axis."""
+    if alpha != 1:
+        raise Unsupported("with a factor", "multiply the values first")
+    return index_put(lowering, node, x, _along(x, axis, chosen), values, True)
+
+
+@lowers(aten.gather.default)
+def gather(
+    lowering: Lowering,
+    _: torch.fx.Node,
+    x: View,
+    axis: int,
+    chosen: View,
+    *,
+    sparse_grad: bool = False,  # noqa: ARG001
+) -> View:
+    """x[…, chosen[…, k, …], …] with the index in place of one axis."""
+    b = lowering.builder
+    flat = b.reshape(x.elements(b), (math.prod(x.shape),))
+    return View.of(b.gather(flat, _flat_index(lowering, x.shape, axis, chosen)))
+
+
+@lowers(aten.scatter_add.default)
+def scatter_add(
+    lowering: Lowering, node: torch.fx.Node, x: View, axis: int, chosen: View, values: View
+) -> View:
+    """x with each value added where `gather` would have read it."""
+    b = lowering.builder
+    part = values
+    for k, size in enumerate(chosen.shape):
+        part = part.apply(b, aten.slice.Tensor, k, 0, size)
+    row = _flat_index(lowering, x.shape, axis, chosen)
+    count, elements = row.type.elements, math.prod(x.shape)
+    table = b.reshape(part.elements(b), (count, 1))
+    total = b.reshape(_added(lowering, table, b.reshape(row, (count,)), elements), x.shape)
+    return binary(lowering, node, x, View.of(total), b.add)
+
+
+@lowers(aten.scatter.src, aten.scatter.value)
+def scatter(
+    lowering: Lowering, node: torch.fx.Node, x: View, axis: int, chosen: View, value: View | Scalar
+) -> View:
+    """x with one element of every row along an axis replaced, as the gradient of a maximum needs it."""
+    b = lowering.builder
+    if not x.shape:
+        raise Unsupported("of a single number", "unsqueeze it first")
+    axis %= len(x.shape)
+    one = (*x.shape[:axis], 1, *x.shape[axis + 1 :])
+    if chosen.shape != one:
+        raise Unsupported("of more than one element of a row", DUPLICATES)
+    place = b.reshape(count_up(b, x.shape[axis]), (x.shape[axis], *(1 for _ in x.shape[axis + 1 :])))
+    dtype = x.dtype
+    hit = b.eq(place, lowering.operand(chosen, DType.I32))
+    if isinstance(value, View):
+        for k, size in enumerate(one):
+            value = value.apply(b, aten.slice.Tensor, k, 0, size)
+    result = b.select(hit, lowering.operand(value, dtype), lowering.operand(x, dtype))
+    return shaped(lowering, node, View.of(result))
+
+
+@lowers(aten.unfold_backward.default)
+def unfold_grad(
+    lowering: Lowering, _: torch.fx.Node, g: View, shape: Sequence[int], axis: int, size: int, step: int
+) -> View:
+    """The gradients of windows added up where the windows overlap."""
+    b = lowering.builder
+    axis %= len(shape)
+    rest = [k for k in range(len(shape)) if k != axis]
+    windows = g.shape[axis]
+    permuted = g.apply(b, aten.permute.default, [axis, len(shape), *rest])
+    table = b.reshape(permuted.elements(b), (windows * size, math.prod(shape[k] for k in rest)))
+    start = b.reshape(b.mul(count_up(b, windows), b.i32(step)), (windows, 1))
+    row = b.reshape(b.add(start, count_up(b, size)), (windows * size,))
+    total = _added(lowering, table, row, shape[axis])
+    moved = View.of(b.reshape(total, [shape[k] for k in (axis, *rest)]))
+    return moved.apply(b, aten.movedim.int, 0, axis)
+
+
+def _masked(lowering: Lowering, node: torch.fx.Node, x: View, mask: View, value: View) -> View:
+    """x with one value where a mask of its first axes holds."""
+    if math.prod(value.shape) != 1:
+        raise Unsupported("of several values by a mask", "choose with torch.where")
+    b = lowering.builder
+    whole = mask.apply(b, aten.view.default, (*mask.shape, *(1 for _ in x.shape[len(mask.shape) :])))
+    one = value.apply(b, aten.view.default, ())
+    result = b.select(whole.broadcast(b), lowering.operand(one, x.dtype), x.broadcast(b))
+    return shaped(lowering, node, View.of(result))
+
+
+class _Chosen:
+    """What `x[i, :, j]` selects: rows of x with the indexed `axes` in front and `rest` behind.
+
+    `row` is i32 of the indices' broadcast shape; `to_result` permutes [row's axes, rest] to torch's order: the indices'
+    axes stand where the first of them stood if they are neighbours, else in front.
+    """
+
+    def __init__(self, lowering: Lowering, shape: Shape, indices: Indices) -> None:
+        b = lowering.builder
+        given = {axis: view for axis, view in enumerate(indices) if view is not None}
+        if any(view.dtype is not DType.I32 for view in given.values()):
+            raise Unsupported("by a mask", "use torch.where in place of boolean indexing")
+        self.axes = list(given)
+        self.rest = [axis for axis in range(len(shape)) if axis not in given]
+        sizes = tuple(shape[axis] for axis in self.axes)
+        self.rows = math.prod(sizes)
+        self.kept = tuple(shape[axis] for axis in self.rest)
+        self.row = _row(lowering, sizes, [view.elements(b) for view in given.values()])
+        rank = self.row.type.rank
+        neighbours = self.axes == list(range(self.axes[0], self.axes[0] + len(self.axes)))
+        before = self.axes[0] if neighbours else 0
+        behind = list(range(rank, rank + len(self.rest)))
+        self.to_result = behind[:before] + list(range(rank)) + behind[before:]
+
+
+def _row(lowering: Lowering, sizes: Shape, indices: list[Value]) -> Value:
+    """The flat number of [i, j, …] in a table of `sizes`; an index outside gives -1, which reads zeros."""
+    b = lowering.builder
+    _require_small(math.prod(sizes))
+    shape = broadcast_shape(value.shape for value in indices)
+    total = inside = None
+    for value, size, stride in zip(indices, sizes, contiguous_strides(sizes)):
+        place = b.select(b.lt(value, b.i32(0)), b.add(value, b.i32(size)), value)
+        fits = b.and_(b.le(b.i32(0), place), b.lt(place, b.i32(size)))
+        term = place if stride == 1 else b.mul(place, b.i32(stride))
+        total = term if total is None else b.add(total, term)
+        inside = fits if inside is None else b.and_(inside, fits)
+    if total is None or inside is None:
+        raise Unsupported("without an index", "index with at least one tensor")
+    return b.expand(b.select(inside, total, b.i32(embedding.NOWHERE)), shape)
+
+
+def _flat_index(lowering: Lowering, shape: Shape, axis: int, chosen: View) -> Value:
+    """The flat index in x of every element that `chosen` names along an axis; outside -1."""
+    b = lowering.builder
+    _require_small(math.prod(shape))
+    if not shape:
+        raise Unsupported("of a single number", "unsqueeze it first")
+    axis %= len(shape)
+    strides = contiguous_strides(shape)
+    given = lowering.elements(chosen, DType.I32)
+    inside = b.and_(b.le(b.i32(0), given), b.lt(given, b.i32(shape[axis])))
+    total = b.mul(given, b.i32(strides[axis]))
+    for k, size in enumerate(chosen.shape):
+        if k != axis and size > 1:
+            place = b.mul(count_up(b, size), b.i32(strides[k]))
+            total = b.add(total, b.reshape(place, (size, *(1 for _ in chosen.shape[k + 1 :]))))
+    return b.select(inside, total, b.i32(embedding.NOWHERE))
+
+
+def _added(lowering: Lowering, table: Value, row: Value, rows: int) -> Value:
+    """Rows of an f32 table added up by index."""
+    require_f32(View.of(table))
+    return lowering.call(embedding.embedding_grad, table, row, rows=rows)
+
+
+def _along(x: View, axis: int, chosen: View) -> Indices:
+    return [None] * (axis % len(x.shape)) + [chosen]
+
+
+def _require_small(elements: int) -> None:
+    if elements >= LARGEST:
+        raise Unsupported(f"of {elements} elements", "index tensors of less than 2^31 elements")

@@ -1,0 +1,107 @@
+"""Negative log-likelihood and mean squared error, forward and backward.
+
+Losses that torch itself writes as smaller operations (l1, binary cross-entropy, Kullback-Leibler) need no rule here.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from protocol.capture.lowering.context import Lowering
+from protocol.capture.lowering.rules import lowers
+from protocol.capture.lowering.views import View
+from protocol.numerics.types import DType
+from protocol.program.builder import Value
+from protocol.program.library import loss
+
+aten = torch.ops.aten
+
+
+@lowers(aten.nll_loss_forward.default, aten.nll_loss2d_forward.default)
+def nll_loss(
+    lowering: Lowering,
+    _: torch.fx.Node,
+    log_probabilities: View,
+    labels: View,
+    weight: View | None,
+    reduction: int,
+    ignore: int,
+) -> tuple[View, View]:
+    """The loss over rows [B, C], [C] or places of [B, C, H, W], and the total weight of the rows that count."""
+    b = lowering.builder
+    rows = _by_class(lowering, log_probabilities).elements(b)
+    weights = () if weight is None else (weight.elements(b),)
+    value, total = lowering.call_several(
+        loss.nll_loss, rows, _flat(lowering, labels), *weights, ignore=ignore, reduction=reduction
+    )
+    if reduction == loss.NONE:
+        return View.of(b.reshape(value, labels.shape)), View.of(
+            b.constant(DType.F32, (), 0.0)
+        )  # as torch has it
+    return View.of(value), View.of(total)
+
+
+@lowers(aten.nll_loss_backward.default, aten.nll_loss2d_backward.default)
+def nll_loss_grad(
+    lowering: Lowering,
+    _: torch.fx.Node,
+    g: View,
+    log_probabilities: View,
+    labels: View,
+    weight: View | None,
+    reduction: int,
+    ignore: int,
+    total: View,
+) -> View:
+    """-g weight / total at every label that counts."""
+    b = lowering.builder
+    by_class = _by_class(lowering, log_probabilities)
+    above = g.elements(b)
+    if reduction == loss.NONE:
+        above = b.reshape(above, by_class.shape[:1])
+    operands = [above, _flat(lowering, labels), total.elements(b)]
+    operands += [] if weight is None else [weight.elements(b)]
+    result = lowering.call(
+        loss.nll_loss_grad, *operands, classes=by_class.shape[1], ignore=ignore, reduction=reduction
+    )
+    if len(log_probabilities.shape) < 4:
+        return View.of(b.reshape(result, log_probabilities.shape))
+    batch, classes, height, width = log_probabilities.shape
+    return View.of(b.reshape(result, (batch, height, width, classes))).apply(
+        b, aten.permute.default, (0, 3, 1, 2)
+    )
+
+
+@lowers(aten.mse_loss.default)
+def mse_loss(lowering: Lowering, node: torch.fx.Node, x: View, y: View, reduction: int = loss.MEAN) -> View:
+    """(x - y)^2 of every element, its mean or its sum."""
+    b = lowering.builder
+    result = lowering.call(loss.mse_loss, *_pair(lowering, x, y), reduction=reduction)
+    return View.of(b.reshape(result, tuple(node.meta["val"].shape)))
+
+
+@lowers(aten.mse_loss_backward.default)
+def mse_loss_grad(lowering: Lowering, node: torch.fx.Node, g: View, x: View, y: View, reduction: int) -> View:
+    """2 (x - y) g, divided by the number of elements for the mean."""
+    b = lowering.builder
+    above = _flat(lowering, g) if reduction == loss.NONE else g.elements(b)
+    result = lowering.call(loss.mse_loss_grad, above, *_pair(lowering, x, y), reduction=reduction)
+    return View.of(b.reshape(result, tuple(node.meta["val"].shape)))
+
+
+def _by_class(lowering: Lowering, x: View) -> View:
+    """[rows, classes]; classes are the last axis of rank 1 and 2, and the second of rank 4."""
+    b = lowering.builder
+    if len(x.shape) == 4:
+        x = x.apply(b, aten.permute.default, (0, 2, 3, 1))
+    return x.apply(b, aten.view.default, (-1, x.shape[-1]))
+
+
+def _flat(lowering: Lowering, x: View) -> Value:
+    return x.apply(lowering.builder, aten.view.default, (-1,)).elements(lowering.builder)
+
+
+def _pair(lowering: Lowering, x: View, y: View) -> tuple[Value, Value]:
+    """Both operands as vectors, in f32 where one holds integers."""
+    left, right = (View.of(_flat(lowering, each)) for each in (x, y))
+    return lowering.elements(left, DType.F32), lowering.elements(right, DType.F32)

@@ -1,0 +1,80 @@
+"""What rules of several modules share: operands of one type, results in torch's shape, tensors of one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from protocol.capture.lowering.checks import wrong_type
+from protocol.capture.lowering.context import Lowering, Scalar
+from protocol.capture.lowering.rules import lowers
+from protocol.capture.lowering.views import View
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+
+aten = torch.ops.aten
+Operand = View | Scalar
+
+
+def require_f32(x: View) -> View:
+    """The view itself. Raises `Unsupported` for another type than f32."""
+    if x.dtype is not DType.F32:
+        raise wrong_type(x.dtype)
+    return x
+
+
+def shaped(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
+    """A result in the shape that torch gave it; its operands had no repeated axes (`Lowering.operand`)."""
+    shape = tuple(node.meta["val"].shape)
+    return x if x.shape == shape else x.apply(lowering.builder, aten.expand.default, shape)
+
+
+def reshaped(lowering: Lowering, node: torch.fx.Node, x: Value) -> View:
+    """The same elements in the shape that torch gave the result."""
+    return View.of(x).apply(lowering.builder, aten.view.default, tuple(node.meta["val"].shape))
+
+
+def filled(lowering: Lowering, node: torch.fx.Node, value: Scalar) -> View:
+    """One value everywhere, in the shape and type that torch gave the result."""
+    shape = tuple(node.meta["val"].shape)
+    one = lowering.constant(value, lowering.dtype_of(node))
+    return View(one.value, shape, (0,) * len(shape))
+
+
+def binary(
+    lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, make: Callable[[Value, Value], Value]
+) -> View:
+    """A primitive of two numbers, in the result's type."""
+    dtype = lowering.dtype_of(node)
+    if dtype in (DType.BOOL, DType.U8):
+        raise wrong_type(dtype)
+    result = make(lowering.operand(x, dtype), lowering.operand(y, dtype))
+    return shaped(lowering, node, View.of(result))
+
+
+def unary(overload: Any, name: str, make: Callable[[Builder, Value], Value]) -> None:
+    """Register a function of one f32; integers are cast to f32 where torch's result is f32."""
+
+    def rule(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
+        if lowering.dtype_of(node) is not DType.F32:
+            require_f32(x)
+        return shaped(lowering, node, View.of(make(lowering.builder, lowering.operand(x, DType.F32))))
+
+    rule.__name__ = name
+    lowers(overload)(rule)
+
+
+def f32(lowering: Lowering, value: float) -> Value:
+    """One f32."""
+    return lowering.builder.constant(DType.F32, (), value)
+
+
+def chosen(
+    lowering: Lowering, node: torch.fx.Node, condition: Value, x: View | Value, y: View | Value
+) -> View:
+    """x where the condition holds, else y, in the shape that torch gave the result."""
+    b = lowering.builder
+    left, right = (value.broadcast(b) if isinstance(value, View) else value for value in (x, y))
+    return shaped(lowering, node, View.of(b.select(condition, left, right)))

@@ -1,0 +1,240 @@
+"""Arithmetic on single elements: each rule is one or a few primitives of arithmetic.md section 2."""
+
+from __future__ import annotations
+
+import torch
+
+from protocol.capture.lowering.checks import Unsupported
+from protocol.capture.lowering.context import Lowering, Scalar
+from protocol.capture.lowering.ops.operands import Operand, binary, require_f32, shaped, unary
+from protocol.capture.lowering.rules import lowers
+from protocol.capture.lowering.views import View
+from protocol.numerics.types import DType
+from protocol.program.builder import Builder, Value
+from protocol.program.library import elementary
+
+aten = torch.ops.aten
+LARGEST_POWER = 16
+"""Exponents up to here become products."""
+
+
+@lowers(aten.add.Tensor, aten.add.Scalar)
+def add(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha: Scalar = 1) -> View:
+    """x + alpha y: a product and a sum, each rounded. On bool: either."""
+    if lowering.dtype_of(node) is DType.BOOL and alpha == 1:
+        either = lowering.builder.or_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
+        return shaped(lowering, node, View.of(either))
+    return binary(lowering, node, x, _times(lowering, node, y, alpha), lowering.builder.add)
+
+
+@lowers(aten.sub.Tensor, aten.sub.Scalar)
+def sub(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha: Scalar = 1) -> View:
+    """x - alpha y: a product and a difference, each rounded."""
+    return binary(lowering, node, x, _times(lowering, node, y, alpha), lowering.builder.sub)
+
+
+@lowers(aten.rsub.Scalar, aten.rsub.Tensor)
+def rsub(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand, alpha: Scalar = 1) -> View:
+    """y - alpha x."""
+    return binary(lowering, node, y, _times(lowering, node, x, alpha), lowering.builder.sub)
+
+
+@lowers(aten.mul.Tensor, aten.mul.Scalar)
+def mul(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View:
+    """x y. On bool: both."""
+    if lowering.dtype_of(node) is DType.BOOL:
+        both = lowering.builder.and_(lowering.operand(x, DType.BOOL), lowering.operand(y, DType.BOOL))
+        return shaped(lowering, node, View.of(both))
+    return binary(lowering, node, x, y, lowering.builder.mul)
+
+
+@lowers(aten.div.Tensor, aten.div.Scalar)
+def div(lowering: Lowering, node: torch.fx.Node, x: Operand, y: Operand) -> View:
+    """x / y, rounded once; never a product with the reciprocal."""
+    return binary(lowering, node, x, y, lowering.builder.div)
+
+
+@lowers(aten.addcmul.default)
+def add_product(
+    lowering: Lowering, node: torch.fx.Node, x: View, y: View, z: View, *, value: Scalar = 1
+) -> View:
+    """x + (value y) z, every step rounded."""
+    b = lowering.builder
+    return binary(
+        lowering, node, x, binary(lowering, node, _times(lowering, node, y, value), z, b.mul), b.add
+    )
+
+
+@lowers(aten.addcdiv.default)
+def add_quotient(
+    lowering: Lowering, node: torch.fx.Node, x: View, y: View, z: View, *, value: Scalar = 1
+) -> View:
+    """x + (value y) / z, every step rounded."""
+    b = lowering.builder
+    return binary(
+        lowering, node, x, binary(lowering, node, _times(lowering, node, y, value), z, b.div), b.add
+    )
+
+
+@lowers(aten.lerp.Scalar, aten.lerp.Tensor)
+def lerp(lowering: Lowering, node: torch.fx.Node, x: View, y: View, weight: Operand) -> View:
+    """x + weight (y - x), every step rounded."""
+    b = lowering.builder
+    way = binary(lowering, node, weight, binary(lowering, node, y, x, b.sub), b.mul)
+    return binary(lowering, node, x, way, b.add)
+
+
+@lowers(aten.pow.Tensor_Scalar)
+def power(lowering: Lowering, node: torch.fx.Node, x: View, exponent: Scalar) -> View:
+    """Products from the left, times a square root for a half; a negative exponent divides 1 by its positive."""
+    b = lowering.builder
+    size = abs(float(exponent))
+    if not (2 * size).is_integer() or size > LARGEST_POWER:
+        raise Unsupported(
+            f"with exponent {exponent}",
+            f"use multiples of one half up to {LARGEST_POWER}, or exp and log",
+        )
+    factors = [x] * int(size)
+    if not size.is_integer():
+        factors.append(View.of(b.sqrt(require_f32(x).broadcast(b))))
+    result = factors[0] if factors else lowering.constant(1, lowering.dtype_of(node))
+    for factor in factors[1:]:
+        result = binary(lowering, node, result, factor, b.mul)
+    return shaped(lowering, node, result if exponent >= 0 else binary(lowering, node, 1.0, result, b.div))
+
+
+@lowers(aten.maximum.default)
+def maximum(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
+    """The larger; of f32 NaN if either is."""
+    b = lowering.builder
+    if lowering.dtype_of(node) is DType.F32:
+        return binary(lowering, node, x, y, b.maximum)
+    return binary(lowering, node, x, y, lambda x, y: b.select(b.lt(x, y), y, x))
+
+
+@lowers(aten.minimum.default)
+def minimum(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
+    """The smaller; of f32 NaN if either is."""
+    b = lowering.builder
+    if lowering.dtype_of(node) is DType.F32:
+        return binary(lowering, node, x, y, b.minimum)
+    return binary(lowering, node, x, y, lambda x, y: b.select(b.lt(x, y), x, y))
+
+
+@lowers(aten.clamp.default, aten.clamp.Tensor, aten.hardtanh.default)
+def clamp(
+    lowering: Lowering,
+    node: torch.fx.Node,
+    x: View,
+    low: Operand | None = None,
+    high: Operand | None = None,
+) -> View:
+    """min(max(x, low), high)."""
+    if node.target is aten.hardtanh.default:
+        low, high = -1.0 if low is None else low, 1.0 if high is None else high
+    for bound, rule in ((low, maximum), (high, minimum)):
+        if bound is not None:
+            given = bound if isinstance(bound, View) else lowering.constant(bound, lowering.dtype_of(node))
+            x = rule(lowering, node, x, given)
+    return x
+
+
+@lowers(aten.clamp_min.default, aten.clamp_min.Tensor)
+def clamp_min(lowering: Lowering, node: torch.fx.Node, x: View, low: Operand) -> View:
+    """max(x, low)."""
+    return clamp(lowering, node, x, low)
+
+
+@lowers(aten.clamp_max.default, aten.clamp_max.Tensor)
+def clamp_max(lowering: Lowering, node: torch.fx.Node, x: View, high: Operand) -> View:
+    """min(x, high)."""
+    return clamp(lowering, node, x, None, high)
+
+
+@lowers(aten.floor_divide.default, aten.div.Tensor_mode, aten.div.Scalar_mode, aten.floor_divide.Scalar)
+def floor_divide(
+    lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, *, rounding_mode: str = "floor"
+) -> View:
+    """floor(x / y) of integers, for a divisor that the code spells out."""
+    return shaped(lowering, node, View.of(_quotient(lowering, node, x, y, rounding_mode)[0]))
+
+
+@lowers(aten.remainder.Scalar, aten.remainder.Tensor)
+def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> View:
+    """x - y floor(x / y) of integers, for a divisor that the code spells out."""
+    b = lowering.builder
+    quotient, divisor = _quotient(lowering, node, x, y, "floor")
+    rest = b.sub(lowering.operand(x, DType.I32), b.mul(quotient, b.i32(divisor)))
+    return shaped(lowering, node, View.of(rest))
+
+
+def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode: str) -> tuple[Value, int]:
+    """floor(x / y) and y. No primitive divides integers: a product with m = floor(2^(31+s) / y) + 1 does.
+
+    With 2^(s-1) < y <= 2^s and 0 <= x < 2^31, m exceeds 2^(31+s) / y < 2^32 by at most 1, so x m / 2^(31+s) exceeds
+    x / y by less than 2^-s <= 1 / y: too little to reach the next integer. A negative x is -1 - (its complement).
+    """
+    b = lowering.builder
+    if isinstance(y, View) or y < 1 or mode != "floor" or lowering.dtype_of(node) is not DType.I32:
+        raise Unsupported(
+            "but for the floor of an integer over a positive integer constant",
+            "divide integers by a Python number, or floats by `/`",
+        )
+    divisor = int(y)
+    s = (divisor - 1).bit_length()
+    values = lowering.operand(x, DType.I32)
+    if divisor == 1:
+        return values, divisor
+    below = b.shr(values, b.i32(31))
+    factor = b.constant(DType.U32, (), (1 << (31 + s)) // divisor + 1)
+    high = b.mulhi(b.cast(b.xor(values, below), DType.U32), factor)
+    return b.xor(b.cast(b.shr(high, b.constant(DType.U32, (), s - 1)), DType.I32), below), divisor
+
+
+@lowers(aten.xlogy.Tensor)
+def x_log_y(lowering: Lowering, node: torch.fx.Node, x: View, y: View) -> View:
+    """x log y, and 0 where x is, unless y is NaN."""
+    b = lowering.builder
+    zero = lowering.constant(0.0, DType.F32).value
+    factor, power_ = lowering.operand(x, DType.F32), lowering.operand(y, DType.F32)
+    nothing = b.and_(b.eq(factor, zero), b.eq(power_, power_))
+    product = b.mul(factor, elementary.log.call(b, power_))
+    return shaped(lowering, node, View.of(b.select(nothing, zero, product)))
+
+
+def _sign(b: Builder, x: Value) -> Value:
+    """1, -1 or 0, as in torch 0 for NaN: the gradient of |x|."""
+    zero = b.constant(DType.F32, (), 0.0)
+    below = b.select(b.lt(x, zero), b.constant(DType.F32, (), -1.0), zero)
+    return b.select(b.lt(zero, x), b.constant(DType.F32, (), 1.0), below)
+
+
+unary(aten.sqrt.default, "sqrt", lambda b, x: b.sqrt(x))
+unary(aten.floor.default, "floor", lambda b, x: b.floor(x))
+unary(aten.ceil.default, "ceil", lambda b, x: b.neg(b.floor(b.neg(x))))
+unary(aten.round.default, "rint", lambda b, x: b.rint(x))
+unary(aten.reciprocal.default, "reciprocal", lambda b, x: b.div(b.constant(DType.F32, (), 1.0), x))
+unary(aten.sgn.default, "sign", _sign)
+unary(aten.sign.default, "sign", _sign)
+
+
+@lowers(aten.abs.default)
+def magnitude(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
+    """|x|."""
+    b = lowering.builder
+    if x.dtype is DType.F32:
+        return shaped(lowering, node, View.of(b.abs(x.broadcast(b))))
+    return maximum(lowering, node, x, neg(lowering, node, x))
+
+
+@lowers(aten.neg.default)
+def neg(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
+    """-x."""
+    b = lowering.builder
+    if x.dtype is DType.F32:
+        return shaped(lowering, node, View.of(b.neg(x.broadcast(b))))
+    return binary(lowering, node, 0, x, b.sub)
+
+
+def _times(lowering: Lowering, node: torch.fx.Node, x: Operand, factor: Scalar) -> Operand:
+    return x if factor == 1 else binary(lowering, node, x, factor, lowering.builder.mul)

@@ -1,0 +1,84 @@
+"""Dropout: masks from Philox, keyed by the state's key and step, with a stream of its own for every mask in the graph.
+
+Forward and backward pass read the same mask, which is one node of the graph. Other random numbers are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from protocol.capture.lowering.checks import Unsupported
+from protocol.capture.lowering.context import Lowering
+from protocol.capture.lowering.ops.operands import f32, require_f32
+from protocol.capture.lowering.rules import lowers
+from protocol.capture.lowering.views import View
+from protocol.capture.tracing.sources import BACKWARD_KEY
+from protocol.numerics.types import DType
+from protocol.program.builder import Value
+from protocol.program.library import dropout as library
+
+aten = torch.ops.aten
+WORDS = 2**32
+
+
+@lowers(aten.bernoulli.p)
+def bernoulli(
+    lowering: Lowering, node: torch.fx.Node, _: View | None, p: float, *, generator: Any = None
+) -> View:
+    """1 with probability floor(p 2^32) / 2^32, else 0; the operand only gives the shape."""
+    if generator is not None:
+        raise Unsupported("with a generator", "leave it out: masks are drawn with the state's key")
+    return _mask(lowering, node, p)
+
+
+@lowers(aten.native_dropout.default)
+def dropout(
+    lowering: Lowering, node: torch.fx.Node, x: View, p: float, train: bool | None
+) -> tuple[View, View]:
+    """x mask / (1 - p) and the mask; without `train` x itself."""
+    b = lowering.builder
+    mask = _mask(lowering, node, 1.0 - p if train is None or train else 1.0)
+    kept = View.of(b.cast(lowering.elements(mask), DType.BOOL))
+    if train is False or p == 0:
+        return x, kept
+    return View.of(_scaled(lowering, x, mask, 0.0 if p == 1 else 1.0 / (1.0 - p))), kept
+
+
+@lowers(aten.native_dropout_backward.default)
+def dropout_grad(lowering: Lowering, _: torch.fx.Node, g: View, mask: View, scale: float) -> View:
+    """g mask scale."""
+    return View.of(_scaled(lowering, g, mask, scale))
+
+
+def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
+    """f32 in the shape of the node's (first) result."""
+    if not 0.0 <= p <= 1.0:
+        raise Unsupported(f"with probability {p}", "use one from 0 to 1")
+    value = node.meta["val"]
+    shape = tuple((value if isinstance(value, torch.Tensor) else value[0]).shape)
+    below = math.floor(p * WORDS)
+    if below in (0, WORDS):
+        return View(f32(lowering, 1.0 if below else 0.0), shape, (0,) * len(shape))
+    if node.meta.get(BACKWARD_KEY):
+        raise Unsupported(
+            "drawn again in the backward pass, as torch.utils.checkpoint does",
+            "turn checkpointing off, or dropout: the second mask would not be the first",
+        )
+    mask = lowering.call(
+        library.keep_mask,
+        lowering.key,
+        lowering.step,
+        below=below,
+        stream=lowering.next_stream(),
+        **library.axes(shape),
+    )
+    return View.of(mask)
+
+
+def _scaled(lowering: Lowering, x: View, mask: View, scale: float) -> Value:
+    b = lowering.builder
+    kept = b.mul(lowering.elements(require_f32(x)), lowering.elements(mask, DType.F32))
+    return b.mul(kept, f32(lowering, scale))

@@ -1,0 +1,90 @@
+"""Writes into parts of tensors, as functionalisation writes them: the whole tensor with the part replaced.
+
+`h[:, 0] = y` arrives here as `select_scatter(h, y, 1, 0)`. Only a movement of elements; nothing is computed.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from protocol.capture.lowering.checks import Unsupported
+from protocol.capture.lowering.context import Lowering, Scalar
+from protocol.capture.lowering.ops.operands import filled
+from protocol.capture.lowering.rules import lowers
+from protocol.capture.lowering.views import View
+
+aten = torch.ops.aten
+OVERWRITING = {
+    *(aten.bernoulli.p, aten.copy.default, aten.zero.default),
+    *(aten.fill.Scalar, aten.fill.Tensor),
+}
+"""Operations whose result does not depend on what their first operand held."""
+
+
+@lowers(aten.copy.default)
+def copy(lowering: Lowering, node: torch.fx.Node, _: View, source: View, non_blocking: bool = False) -> View:  # noqa: ARG001
+    """`source`, cast and repeated to the type and shape of what it overwrites."""
+    b = lowering.builder
+    whole = View.of(lowering.elements(source, lowering.dtype_of(node)))
+    return whole.apply(b, aten.expand.default, tuple(node.meta["val"].shape))
+
+
+@lowers(aten.fill.Scalar, aten.fill.Tensor)
+def fill(lowering: Lowering, node: torch.fx.Node, x: View, value: View | Scalar) -> View:
+    """One value everywhere."""
+    dtype = lowering.dtype_of(node)
+    return copy(lowering, node, x, value if isinstance(value, View) else lowering.constant(value, dtype))
+
+
+@lowers(aten.zero.default, aten.new_empty.default, aten.new_empty_strided.default)
+def zero(lowering: Lowering, node: torch.fx.Node, *_: object, **__: object) -> View:
+    """Zeros; the contents of torch's empty tensors, which code writes into piece by piece, are undefined."""
+    return filled(lowering, node, 0)
+
+
+@lowers(aten.empty_like.default, aten.empty.memory_format)
+def empty(_: Lowering, node: torch.fx.Node, *__: object, **___: object) -> None:
+    """An empty tensor that the next operation overwrites completely; any other use is refused."""
+    if any(user.target not in OVERWRITING for user in node.users):
+        raise Unsupported("with elements that nobody has written", "use zeros")
+
+
+@lowers(aten.slice_scatter.default)
+def slice_scatter(
+    lowering: Lowering,
+    _: torch.fx.Node,
+    x: View,
+    part: View,
+    axis: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> View:
+    """x with `part` in place of x[start:end] along an axis: what is before, the part, what is after."""
+    if step != 1:
+        raise Unsupported(f"a write with step {step}", "write into slices without gaps, or use torch.where")
+    axis %= len(x.shape)
+    low, high, _step = slice(start, end).indices(x.shape[axis])
+    return _replaced(lowering, x, part, axis, low, max(low, high))
+
+
+@lowers(aten.select_scatter.default)
+def select_scatter(lowering: Lowering, _: torch.fx.Node, x: View, part: View, axis: int, index: int) -> View:
+    """x with `part` in place of x[index] along an axis."""
+    axis %= len(x.shape)
+    index %= x.shape[axis]
+    one = part.apply(lowering.builder, aten.unsqueeze.default, axis)
+    return _replaced(lowering, x, one, axis, index, index + 1)
+
+
+def _replaced(lowering: Lowering, x: View, part: View, axis: int, low: int, high: int) -> View:
+    b = lowering.builder
+    if low == high:
+        return x
+    pieces = [part]
+    if low > 0:
+        pieces.insert(0, x.apply(b, aten.slice.Tensor, axis, 0, low))
+    if high < x.shape[axis]:
+        pieces.append(x.apply(b, aten.slice.Tensor, axis, high, x.shape[axis]))
+    values = [lowering.elements(piece, x.dtype) for piece in pieces]
+    return View.of(values[0] if len(values) == 1 else b.concat(values, axis))

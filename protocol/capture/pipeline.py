@@ -1,0 +1,119 @@
+"""The stages of `capture` in order, and the one error with everything that any of them refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from protocol.capture.analysis.roles import Bits, roles_of, table_of
+from protocol.capture.assembly.state import initial_tensors
+from protocol.capture.assembly.step import assemble
+from protocol.capture.errors import Problems
+from protocol.capture.inputs.checks import (
+    require_counts,
+    require_equal_parts,
+    require_separate_memory_and_no_hooks,
+    require_types,
+)
+from protocol.capture.inputs.dataset import committed, example_batch
+from protocol.capture.lowering.lower import without_rule
+from protocol.capture.optimisers.schedules import learning_rates
+from protocol.capture.optimisers.update import update_of
+from protocol.capture.result import CapturedStep
+from protocol.capture.tracing.checks import TraceError
+from protocol.capture.tracing.step import Objective
+from protocol.capture.tracing.tracer import TracedStep, trace_step
+from protocol.capture.types import as_committed
+from protocol.program.step import StepProgram
+
+
+def capture(
+    model: nn.Module,
+    objective: Objective,
+    optimizer: Optimizer,
+    dataset: Mapping[str, Tensor],
+    *,
+    batch_size: int,
+    steps: int,
+    scheduler: LRScheduler | None = None,
+    clip_norm: float | None = None,
+    clip_value: float | None = None,
+    bits: Mapping[str, Bits] | None = None,
+    micro_batches: int = 1,
+) -> CapturedStep:
+    """Capture one training step of `model`.
+
+    `objective(model, batch)` returns the f32 scalar loss, or the loss and a dict of f32 scalar metrics. `batch` holds
+    `batch_size` rows of every tensor of `dataset`, drawn with replacement inside the program; integers arrive as int64.
+    `optimizer` is a `torch.optim.SGD`, `Adam` or `AdamW` over the model's parameters; its rates, or those of
+    `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
+    `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with the former, the norm before it is
+    the metric `grad_norm`. `bits` replaces rows of the contraction table by role, as in {"vocabulary": (13, 13)}
+    (`analysis.roles`). Buffers that the step writes are part of the state; frozen parameters and other buffers become
+    constants.
+
+    With `micro_batches` the batch is divided into so many equal parts, each a unit with a forward and backward pass of
+    its own; gradients, loss, metrics and written f32 buffers are means over the units (`assembly.micro_batches`). It
+    takes the activations of one unit, and up to so many processes can share a step. Raises one `CaptureError` with
+    every reason.
+    """
+    problems = Problems()
+    with problems.collected():
+        require_counts(batch_size=batch_size, steps=steps, micro_batches=micro_batches)
+        require_equal_parts(batch_size, micro_batches)
+    batch = None
+    counts_refused = bool(problems)
+    with problems.collected():
+        data = committed(dataset)
+        if not counts_refused:
+            batch = example_batch(data, batch_size // micro_batches)
+    model_problems = Problems()
+    for require in (require_types, require_separate_memory_and_no_hooks):
+        with model_problems.collected():
+            require(model)
+    problems.add(model_problems)
+    traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), problems)
+    trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    with problems.collected():
+        update = update_of(optimizer, trainable, clip_norm, clip_value)
+    with problems.collected():
+        tables = learning_rates(optimizer, scheduler, max(steps, 1))
+    with problems.collected():
+        table = table_of(bits or {})
+    if problems and traced is not None:
+        problems.add(without_rule(traced.graph))
+    problems.raise_any()
+    assert traced is not None
+
+    rates = {f"learning_rate.{k}": t for k, t in enumerate(tables)}
+    parameters = {name: as_committed(p) for name, p in trainable.items()}
+    written = {name: traced.buffers[name] for name in traced.written}
+    constants = {name: t for name, t in traced.buffers.items() if name not in written} | rates
+    roles = roles_of(traced.graph, len(traced.parameters), len(traced.buffers), table)
+    assembled = assemble(
+        traced, roles, update, parameters, data, constants, tuple(rates), batch_size, micro_batches
+    )
+    program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
+    program.check()
+    initial = initial_tensors(assembled.state, parameters | written)
+    return CapturedStep(program, data, constants, initial, assembled.coverage)
+
+
+def _traced(
+    model: nn.Module,
+    objective: Objective,
+    batch: Mapping[str, Tensor],
+    model_refused: bool,
+    problems: Problems,
+) -> TracedStep | None:
+    """The traced step. If tracing fails, add to `problems` why, and which operations met until then have no rule."""
+    try:
+        return trace_step(model, objective, batch, model_refused=model_refused)
+    except TraceError as error:
+        problems.add(error.problems)
+        if error.graph is not None:
+            problems.add(without_rule(error.graph))
+        return None

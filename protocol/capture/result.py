@@ -1,0 +1,79 @@
+"""What `capture` returns: a step program with all the tensors that it runs on, ready to run, price and commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from protocol.capture.assembly.state import KEY
+from protocol.program.cost import Cost, cost
+from protocol.program.execute import Interpreter
+from protocol.program.library import Hint, fusions, hints, kernels
+from protocol.program.step import State, StepProgram
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """One ATen operation of the submitter's step: what it became, and how often."""
+
+    operation: str
+    became: str
+    count: int
+
+
+@dataclass(frozen=True)
+class CapturedStep:
+    """A training step as data. `dataset` and `constants` are the committed tensors, in the program's order.
+
+    `initial` is the state before the first step, except for its key, which `initial_state` sets.
+    """
+
+    step_program: StepProgram
+    dataset: Mapping[str, Tensor]
+    constants: Mapping[str, Tensor]
+    initial: Mapping[str, Tensor]
+    coverage_counts: Mapping[tuple[str, str], int]
+
+    @property
+    def root(self) -> bytes:
+        """The program id, 32 bytes: what a task commits to."""
+        return self.step_program.program.id
+
+    @property
+    def fixed(self) -> tuple[Tensor, ...]:
+        """The dataset's tensors, then the constants: the inputs that no step changes."""
+        return (*self.dataset.values(), *self.constants.values())
+
+    @cached_property
+    def hints(self) -> dict[bytes, Hint]:
+        """Which library functions the program calls; part of the bundle, so that others find the kernels too."""
+        return hints(self.step_program.program)
+
+    @cached_property
+    def _interpreter(self) -> Interpreter:
+        return Interpreter(kernels(self.step_program.program, self.hints), fuse=fusions)
+
+    def initial_state(self, seed: int) -> dict[str, Tensor]:
+        """The state before the first step: the captured model's weights, an optimiser's state of zeros, and `seed`, 64
+        bits, as the key of all random numbers. Raises `ValueError` for a seed of more bits."""
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"expected a seed of 64 bits, got {seed}")
+        words = torch.tensor([seed & 0xFFFFFFFF, seed >> 32], dtype=torch.int64)
+        return {name: t.clone() for name, t in self.initial.items()} | {KEY: words.to(torch.int32)}
+
+    def step(self, state: State) -> dict[str, Tensor]:
+        """The state after a step from `state`, computed by fused kernels: the same bits on every device and for every
+        number of threads."""
+        return self.step_program.step(state, self.fixed, self._interpreter)
+
+    def coverage(self) -> tuple[Coverage, ...]:
+        """Every ATen operation of the step, and the library function or rule that it became."""
+        return tuple(Coverage(*pair, count) for pair, count in sorted(self.coverage_counts.items()))
+
+    def cost(self) -> Cost:
+        """Operations and peak bytes of one step."""
+        return cost(self.step_program.program)

@@ -1,0 +1,8 @@
+"""Which Philox stream every use of random numbers inside a step draws from, so that no two draw the same numbers."""
+
+from __future__ import annotations
+
+BATCH_STREAM = 0
+"""The rows of the batch."""
+FIRST_OPERATION_STREAM = 1
+"""The first random operation of the traced graph; the others follow in the graph's order."""

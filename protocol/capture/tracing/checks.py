@@ -1,0 +1,146 @@
+"""What `capture` refuses of a step while it is traced: the objective's results, writes, and all that one trace misses.
+
+Functions named `require_…` raise `CaptureError`; the others return the `Problem` for their caller to collect.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from protocol.capture.errors import CaptureError, Problem, Problems, raise_any
+from protocol.capture.types import type_name
+
+
+class TraceError(CaptureError):
+    """The step cannot be traced. `graph` holds the operations that were met until then, None if there are none."""
+
+    def __init__(self, problems: Problems, graph: torch.fx.Graph | None) -> None:
+        super().__init__(problems)
+        self.graph = graph
+
+
+def data_dependent(source: str) -> Problem:
+    """The line `source` decides something, or makes a shape, by what the batch holds."""
+    return Problem(
+        "a decision or a shape depends on the data",
+        "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`",
+        source,
+    )
+
+
+def outside_torch(error: Exception, source: str) -> Problem | None:
+    """The problem behind an error that torch raises with no type of its own: data that leave torch, and checkpoints
+    that trace nothing. None for any other error."""
+    text = str(error)
+    if ".numpy()" in text or "tolist()" in text:
+        return data_dependent(source)
+    if "use_reentrant=True" in text:
+        return Problem("torch.utils.checkpoint with use_reentrant=True", "pass use_reentrant=False", source)
+    return None
+
+
+def unused_parameter(name: str) -> Problem:
+    """A trainable parameter has no gradient."""
+    return Problem(
+        f"parameter {name} does not reach the loss", "freeze it (requires_grad_(False)) or remove it"
+    )
+
+
+def require_traced(operands: Any, source: str) -> None:
+    """Refuse an operand that is neither of the model nor of the batch, and so is a real tensor, not a fake one."""
+    if any(type(x) in (torch.Tensor, nn.Parameter, nn.Buffer) for x in tree_leaves(operands)):
+        what = "a tensor from outside the model and the batch"
+        raise CaptureError(
+            [Problem(what, "register it as a buffer of the model or put it into the dataset", source)]
+        )
+
+
+def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
+    """The loss and the metrics by name that an objective returned. Refuse all but f32 scalars."""
+    loss, metrics = result if isinstance(result, tuple) and len(result) == 2 else (result, {})
+    if not isinstance(loss, Tensor) or not isinstance(metrics, Mapping):
+        inside = f" of {', '.join(type(x).__name__ for x in result)}" if isinstance(result, tuple) else ""
+        what = f"the objective returns a {type(result).__name__}{inside}"
+        remedy = "return the loss, a tensor, or the loss and a dict of metrics by name"
+        raise CaptureError([Problem(what, remedy)])
+    if "loss" in metrics:
+        remedy = "give it another name; the loss is one already"
+        raise CaptureError([Problem("a metric is called loss", remedy)])
+    if not loss.requires_grad:
+        what = "the loss does not depend on a trainable parameter"
+        raise CaptureError([Problem(what, "compute it with the model")])
+    remedy = "reduce it with .mean(), or convert it with .float()"
+    wrong = {name: what for name, v in {"loss": loss, **metrics}.items() if (what := _not_scalar(v))}
+    raise_any(Problem(f"{name} is {what}, not one float32", remedy) for name, what in wrong.items())
+    return loss, dict(metrics)
+
+
+def require_one_replacement(name: str, new: Tensor, others: list[Tensor]) -> None:
+    """Refuse a tied buffer that holds `new` at one of its places and another tensor at one of the others."""
+    if any(other is not new for other in others):
+        what = f"buffer {name} is tied, and the step replaces it in one place only"
+        remedy = "write into it with .copy_(), or give the places buffers of their own"
+        raise CaptureError([Problem(what, remedy)])
+
+
+def require_same_type(name: str, old: Tensor, new: Tensor, traced: bool) -> None:
+    """Refuse a buffer whose type or shape changes, or that is replaced by what is not `traced`."""
+    if not traced or new.shape != old.shape or new.dtype != old.dtype:
+        what = f"buffer {name} changes from {old.dtype} {tuple(old.shape)} to {new.dtype} {tuple(new.shape)}"
+        raise CaptureError([Problem(what, "keep its type and shape, computed from the batch and the model")])
+
+
+def written_input(name: str, is_parameter: bool, source: str) -> Problem:
+    """The step writes into a parameter or into the batch."""
+    return Problem(
+        f"the step writes into {'parameter' if is_parameter else 'batch tensor'} {name}",
+        "leave parameters to the optimiser and make new tensors of the batch; only buffers can be written",
+        source,
+    )
+
+
+@contextmanager
+def require_repeatable(model: nn.Module) -> Iterator[None]:
+    """Refuse what runs inside if it draws from Python's `random` or changes a number that a module keeps: the next
+    step would differ from the traced one."""
+    numbers, generator = _numbers(model), random.getstate()
+    yield
+    problems = [
+        Problem(
+            f"{name} changes from {numbers[name]} to {now} in a step",
+            "keep it as a buffer of the model, written by tensor operations; if this only prepares the model, run it "
+            "on a batch before capturing",
+        )
+        for name, now in _numbers(model).items()
+        if name in numbers and now != numbers[name]
+    ]
+    if random.getstate() != generator:
+        remedy = "draw them when the data are made; of random numbers a step has the batch draw and dropout's masks"
+        problems.append(Problem("the step draws from Python's random numbers", remedy))
+    raise_any(problems)
+
+
+def _not_scalar(value: Any) -> str:
+    """What a value is instead of one f32; empty if it is one."""
+    if not isinstance(value, Tensor):
+        return f"a Python {type(value).__name__}"
+    if value.dtype == torch.float32 and value.numel() == 1:
+        return ""
+    return f"{type_name(value.dtype)} of shape {tuple(value.shape)}"
+
+
+def _numbers(model: nn.Module) -> dict[str, int | float]:
+    """Attributes of modules that are Python numbers, by dotted path."""
+    return {
+        f"{path}.{key}" if path else key: value
+        for path, module in model.named_modules()
+        for key, value in vars(module).items()
+        if type(value) in (int, float)
+    }

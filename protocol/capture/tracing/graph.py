@@ -1,0 +1,72 @@
+"""Two edits of a traced graph: its outputs keep only the writes that matter, and literals become inputs."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from protocol.capture.errors import raise_any
+from protocol.capture.tracing.checks import written_input
+from protocol.capture.tracing.sources import source_of
+from protocol.capture.types import PROGRAM_TYPES, fits
+
+
+def keep_written_buffers(
+    graph: torch.fx.Graph, parameters: list[str], buffers: list[str], batch: list[str], frozen: set[str]
+) -> tuple[str, ...]:
+    """Reduce the last outputs of `graph`, the final contents of all inputs, to those of the buffers that it writes.
+
+    Returns the names of these buffers. `frozen` are those among `buffers` that are frozen parameters. Raises
+    `CaptureError` where the step writes into a parameter or the batch.
+    """
+    placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+    outputs: Any = graph.output_node().args[0]
+    results, contents = outputs[: -len(placeholders)], outputs[-len(placeholders) :]
+    names = [*parameters, *buffers, *batch]
+    after = {
+        name: new for name, old, new in zip(names, placeholders, contents, strict=True) if new is not old
+    }
+    raise_any(
+        written_input(name, name in (*parameters, *frozen), _source_of_write(node))
+        for name, node in after.items()
+        if name not in buffers or name in frozen
+    )
+    graph.output_node().args = ((*results, *after.values()),)
+    return tuple(after)
+
+
+def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict[str, Tensor]:
+    """Turn tensors that the code spells out, as `torch.tensor([1, 2])`, into placeholders behind the first `after`.
+
+    Returns them by name (`literal.0`, …; no name in `taken`). A literal stays where it is if no program type holds it,
+    for lowering to refuse, or if it has no elements, for lowering to ignore.
+    """
+    graph = traced.graph
+    last = [node for node in graph.nodes if node.op == "placeholder"][after - 1]
+    numbers = (k for k in count() if f"literal.{k}" not in taken)
+    found: dict[str, Tensor] = {}
+    for node in list(graph.nodes):
+        if node.op != "get_attr":
+            continue
+        tensor = getattr(traced, node.target)
+        if tensor.dtype in PROGRAM_TYPES and tensor.numel() and fits(tensor):
+            with graph.inserting_after(last):
+                last = graph.placeholder(node.name)
+            last.meta = dict(node.meta)
+            node.replace_all_uses_with(last)
+            graph.erase_node(node)
+            found[f"literal.{next(numbers)}"] = tensor
+    return found
+
+
+def _source_of_write(node: torch.fx.Node) -> str:
+    """The line of the node, or of the nearest one before it that has a line; functionalisation adds some without."""
+    seen = [node]
+    for candidate in seen:
+        if source_of(candidate):
+            return source_of(candidate)
+        seen.extend(operand for operand in candidate.all_input_nodes if operand not in seen)
+    return ""

@@ -1,0 +1,140 @@
+"""Which line of the submitter's code, in which module, caused a node of the traced graph.
+
+A forward operation is dispatched while the Python stack shows its line. The autograd engine runs a backward operation
+without that stack; its line is looked up by the sequence number that it shares with its forward operation.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from protocol.capture.errors import CaptureError, Problem
+from protocol.capture.tracing.checks import data_dependent, require_traced
+
+HIDDEN = (os.path.dirname(torch.__file__) + os.sep, str(Path(__file__).parents[1]) + os.sep)
+"""Frames of torch and of `protocol.capture`; the first frame in none of these is the submitter's."""
+SOURCE_KEY = "source"
+"""Where `node.meta` keeps the line."""
+BACKWARD_KEY = "backward"
+"""Whether the autograd engine made the node."""
+
+
+class SourceRecorder(TorchDispatchMode):
+    """Writes its source line into every node that is made while the recorder is active inside `make_fx`."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._by_sequence: dict[int, str] = {}
+        self._modules: list[str] = []
+        self.graph: torch.fx.Graph | None = None
+        """The graph that is being traced, None before its first operation."""
+        self.problems: list[Problem] = []
+        """Lines that ask for a number of the batch. Each gets a made-up number, so that one trace finds them all."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        proxy_mode = get_proxy_mode()
+        nodes = None if proxy_mode is None else proxy_mode.tracer.graph.nodes
+        before = 0 if nodes is None else len(nodes)
+        source = self._source()
+        if func is not torch.ops.aten.lift_fresh.default:  # which takes what `torch.tensor` spells out
+            require_traced((args, kwargs), source)
+        result = func(*args, **(kwargs or {}))
+        if nodes is not None:
+            self.graph = proxy_mode.tracer.graph  # type: ignore[union-attr]
+            made = list(islice(reversed(nodes), len(nodes) - before))
+            for node in made:
+                node.meta[SOURCE_KEY] = source
+                node.meta[BACKWARD_KEY] = torch._C._current_autograd_node() is not None
+            number = isinstance(result, torch.SymInt | torch.SymFloat | torch.SymBool)
+            if number or _sized_by_data(result):
+                for node in made:
+                    self.graph.erase_node(node)
+            if number:
+                return self._made_up(args[0], source)
+        if _sized_by_data(result):
+            raise CaptureError([data_dependent(source)])
+        return result
+
+    def _made_up(self, x: torch.Tensor, source: str) -> bool | float:
+        """One or True, for a line that asks what `x` holds. Raises `CaptureError` when it asks again, as in a loop."""
+        problem = data_dependent(source)
+        if problem in self.problems:
+            raise CaptureError([problem])
+        self.problems.append(problem)
+        return True if x.dtype is torch.bool else 1.0 if x.is_floating_point() else 1
+
+    def _source(self) -> str:
+        backward: Any = torch._C._current_autograd_node()
+        if backward is not None:
+            return self._by_sequence.get(backward._sequence_nr(), "")
+        source = _line(traceback.walk_stack(sys._getframe(1)))
+        if self._modules and self._modules[-1]:
+            source += f" (module {self._modules[-1]})"
+        # Several operations may have one number; the first of them is the differentiable one.
+        self._by_sequence.setdefault(torch._C._autograd._get_sequence_nr() - 1, source)
+        return source
+
+    @contextmanager
+    def names_of(self, model: nn.Module) -> Iterator[None]:
+        """Follow which submodule is running, by its name in `model`."""
+        handles = []
+
+        def entering(name: str) -> Any:
+            return lambda *_: self._modules.append(name)
+
+        def leaving(*_: Any) -> None:
+            self._modules.pop()
+
+        for name, module in model.named_modules():
+            handles.append(module.register_forward_pre_hook(entering(name)))
+            handles.append(module.register_forward_hook(leaving, always_call=True))
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+
+def _sized_by_data(result: Any) -> bool:
+    shapes = (x.shape for x in tree_leaves(result) if isinstance(x, torch.Tensor))
+    return any(isinstance(size, torch.SymInt) for shape in shapes for size in shape)
+
+
+def source_of(node: torch.fx.Node) -> str:
+    """`file:line: text (module name)`, empty where torch made the node by itself."""
+    return str(node.meta.get(SOURCE_KEY, ""))
+
+
+def source_of_error(error: BaseException) -> str:
+    """The innermost line of the submitter's code that an exception came through."""
+    return _line(reversed(list(traceback.walk_tb(error.__traceback__))))
+
+
+def _line(frames: Iterable[tuple[FrameType, int]]) -> str:
+    """The first line of the submitter's code in `frames`, which are in order from the innermost; empty if none is."""
+    for frame, number in frames:
+        path = frame.f_code.co_filename
+        if not path.startswith(HIDDEN):
+            return f"{os.path.relpath(path)}:{number}: {linecache.getline(path, number).strip()}"
+    return ""

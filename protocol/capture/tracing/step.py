@@ -1,0 +1,69 @@
+"""The step that is traced, model and objective as one module, and the settings of torch under which it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from protocol.capture.tracing.checks import require_loss_and_metrics
+
+Batch = Mapping[str, Tensor]
+Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Tensor]]"]
+"""From the model and a batch to the scalar loss, or to the loss and named scalar metrics."""
+
+
+@dataclass(frozen=True)
+class StepResults:
+    """What a step computes; a gradient is None where the parameter does not reach the loss. `buffers` holds what the
+    model has after the step, by place in the model (`inputs.model.places`)."""
+
+    loss: Tensor
+    metrics: Mapping[str, Tensor]
+    gradients: Sequence[Tensor | None]
+    buffers: Mapping[str, Tensor]
+
+
+class StepModule(nn.Module):
+    """Model and objective as one module, so that `functional_call` can put traced tensors into the model."""
+
+    def __init__(self, model: nn.Module, objective: Objective) -> None:
+        super().__init__()
+        self.model = model
+        self._objective = objective
+
+    def forward(self, batch: Batch, trained: list[Tensor]) -> StepResults:
+        """One step without its update. The gradients are taken here, where the traced tensors still are in the model:
+        `torch.utils.checkpoint` may run a part of it again in the backward pass."""
+        loss, metrics = require_loss_and_metrics(self._objective(self.model, batch))
+        gradients = torch.autograd.grad(loss, trained, allow_unused=True)
+        buffers = dict(self.model.named_buffers(remove_duplicate=False))
+        return StepResults(loss, metrics, gradients, buffers)
+
+
+@contextmanager
+def decomposed_kernels() -> Iterator[None]:
+    """Make torch decompose its fused kernels, whose bits no program has: attention into products, a softmax and masks;
+    recurrent layers into products and gates."""
+    before = torch.backends.mkldnn.set_flags(_enabled=False)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.mkldnn.set_flags(_enabled=before[0])
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Make `torch.compiler.is_compiling()` true, as `torch.export` does: models then skip shortcuts that look at the
+    data, such as whether a padding mask hides anything."""
+    before = torch.compiler._is_compiling_flag
+    torch.compiler._is_compiling_flag = True
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag = before

@@ -1,0 +1,155 @@
+"""Run the submitter's torch code once and keep what it did as a graph of ATen operations.
+
+`make_fx` on fake tensors traces forward pass, backward pass and metrics; nothing is computed. The optimiser's update is
+not part of the graph (see `optimisers`). torch's functionalisation turns every write in place into a new tensor, so the
+graph has no side effects: what the step writes into buffers is among its outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
+from torch.func import functional_call
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+from protocol.capture.errors import Problems
+from protocol.capture.inputs.model import places
+from protocol.capture.tracing.checks import (
+    TraceError,
+    data_dependent,
+    outside_torch,
+    require_one_replacement,
+    require_repeatable,
+    require_same_type,
+    unused_parameter,
+)
+from protocol.capture.tracing.graph import keep_written_buffers, literals_as_inputs
+from protocol.capture.tracing.sources import SourceRecorder, source_of_error
+from protocol.capture.tracing.step import (
+    Batch,
+    Objective,
+    StepModule,
+    StepResults,
+    compiling,
+    decomposed_kernels,
+)
+from protocol.capture.types import as_committed
+
+DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
+"""What torch raises when a fake tensor is asked for its contents."""
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """One training step as ATen operations.
+
+    The placeholders of `graph` are the trainable parameters, `buffers`, and the batch's tensors, each in order.
+    `buffers` holds what the step does not train: frozen parameters, buffers, and tensors that the code spells out
+    (`literal.0`, …). `written` names those that the step writes, as batch norm writes its running statistics. The
+    outputs are the gradients in the parameters' order, the loss, `metrics`, and the new contents of `written`, each in
+    order.
+    """
+
+    graph: torch.fx.Graph
+    parameters: tuple[str, ...]
+    buffers: Mapping[str, Tensor]
+    metrics: tuple[str, ...]
+    written: tuple[str, ...]
+
+
+def trace_step(
+    model: nn.Module, objective: Objective, batch: Batch, *, model_refused: bool = False
+) -> TracedStep:
+    """Trace loss, metrics and gradients of `model` on a batch like `batch`, of which only types and shapes matter.
+
+    Raises `TraceError` for control flow or shapes that depend on data, results that are no f32 scalars, parameters
+    without a gradient, and writes that no program can make. With `model_refused`, when the checks of `inputs` refused
+    the model already, a `TraceError` is raised in any case, and it explains every other error: a model of another type
+    than f32 may well trip over the f32 that it is given here.
+    """
+    problems = Problems()
+    step = StepModule(model, objective)
+    where = places(model)
+    parameters = {name: _in_f32(p) for name, p in model.named_parameters() if p.requires_grad}
+    frozen = {name: _in_f32(p) for name, p in model.named_parameters() if not p.requires_grad}
+    buffers = frozen | {name: _in_f32(b) for name, b in model.named_buffers()}
+    metric_names: list[str] = []
+    recorder = SourceRecorder()
+
+    def run(p: list[Tensor], b: list[Tensor], x: list[Tensor]) -> list[Tensor]:
+        with FunctionalTensorMode():
+            p, b, x = (_functional(group) for group in (p, b, x))
+            results, after = forward_and_backward(p, b, x)
+            return [_contents(t) for t in (*results, *p, *after, *x)]
+
+    def forward_and_backward(
+        p: list[Tensor], b: list[Tensor], x: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        leaves = [value.detach().requires_grad_() for value in p]
+        with recorder, recorder.names_of(model), decomposed_kernels(), compiling():
+            tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
+            named = {f"model.{place}": tensors[name] for place, name in where.items()}
+            batch_and_leaves = dict(zip(batch, x)), leaves
+            results: StepResults = functional_call(step, named, batch_and_leaves, tie_weights=False)
+            metric_names.extend(results.metrics)
+        unused = [name for name, gradient in zip(parameters, results.gradients) if gradient is None]
+        problems.add(map(unused_parameter, unused))
+        gradients = [g for g in results.gradients if g is not None]
+        after = [_after(name, old, where, results.buffers) for name, old in zip(buffers, b)]
+        return [*gradients, results.loss, *results.metrics.values()], after
+
+    def refused() -> bool:
+        return model_refused or bool(problems) or bool(recorder.problems)
+
+    written: tuple[str, ...] = ()
+    try:
+        with problems.collected(), require_repeatable(model):
+            traced = make_fx(run, tracing_mode="fake")(
+                list(parameters.values()), list(buffers.values()), list(batch.values())
+            )
+            if not refused():
+                names = list(parameters), list(buffers), list(batch)
+                written = keep_written_buffers(traced.graph, *names, set(frozen))
+    except DATA_DEPENDENT as error:
+        problems.add([data_dependent(source_of_error(error))])
+    except Exception as error:
+        if (known := outside_torch(error, source_of_error(error))) is not None:
+            problems.add([known])
+        # A refused model explains the error (see above), and so does the made-up number that code was given which
+        # looks at the data.
+        if not refused():
+            raise
+    if refused():
+        problems.add(recorder.problems)
+        raise TraceError(problems, recorder.graph)
+    buffers |= literals_as_inputs(traced, len(parameters) + len(buffers), {*parameters, *buffers})
+    fixed = {name: as_committed(b) for name, b in buffers.items()}
+    return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names), written)
+
+
+def _in_f32(t: Tensor) -> Tensor:
+    return t.detach().float() if t.is_floating_point() else t.detach()
+
+
+def _functional(tensors: list[Tensor]) -> list[Tensor]:
+    return [FunctionalTensor.to_functional(t) for t in tensors]
+
+
+def _contents(x: Tensor) -> Tensor:
+    """What a functional tensor holds after all writes in place."""
+    torch._sync(x)  # type: ignore[attr-defined, no-untyped-call]
+    return torch._from_functional_tensor(x.elem)  # type: ignore[attr-defined]
+
+
+def _after(name: str, old: Tensor, where: Mapping[str, str], after: Mapping[str, Tensor]) -> Tensor:
+    """The tensor of a buffer after the step, which the model may have replaced; `after` is by place."""
+    new, *others = [after.get(place, old) for place, of in where.items() if of == name]
+    require_one_replacement(name, new, others)
+    require_same_type(name, old, new, isinstance(new, FunctionalTensor))
+    return new

@@ -1,0 +1,58 @@
+"""Which program type holds a torch type: the one table, the limits that follow from it, and conversions by it.
+
+A program has five of the types below (`protocol.numerics.types`). torch insists on int64 for labels and indices; a
+program holds them as i32, and `fits` tells whether it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from protocol.numerics.types import DType, canonical
+from protocol.program.types import TensorType
+
+PROGRAM_TYPES = {
+    torch.float32: DType.F32,
+    torch.uint8: DType.U8,
+    torch.int32: DType.I32,
+    torch.int64: DType.I32,
+    torch.bool: DType.BOOL,
+}
+"""What holds the elements of a torch tensor; a type that is not listed has no form in a program."""
+
+DATASET_TYPES = tuple(dtype for dtype in PROGRAM_TYPES if dtype is not torch.bool)
+"""The torch types that a dataset may have."""
+
+
+def type_name(dtype: torch.dtype) -> str:
+    """`float32` for `torch.float32`."""
+    return str(dtype).removeprefix("torch.")
+
+
+def type_names(dtypes: Iterable[torch.dtype]) -> str:
+    """The names of some types, separated by commas."""
+    return ", ".join(map(type_name, dtypes))
+
+
+def fits(t: Tensor) -> bool:
+    """Whether every element of an int64 tensor lies in i32; True for tensors of other types."""
+    return t.dtype is not torch.int64 or not t.numel() or -(2**31) <= int(t.min()) <= int(t.max()) < 2**31
+
+
+def as_committed(t: Tensor) -> Tensor:
+    """A contiguous copy on the CPU in the storage type of its program type: int64 as i32, every NaN canonical."""
+    stored = t.to(torch.int32) if t.dtype is torch.int64 else t
+    return canonical(stored.detach().cpu()).clone(memory_format=torch.contiguous_format)
+
+
+def as_seen_by_torch(dtype: torch.dtype) -> torch.dtype:
+    """The type in which committed elements reach the objective: int64 for int32, which torch wants for labels."""
+    return torch.int64 if dtype is torch.int32 else dtype
+
+
+def tensor_type(t: Tensor) -> TensorType:
+    """Type and shape of a tensor in a program. Raises `KeyError` for a type that has no form there."""
+    return TensorType(PROGRAM_TYPES[t.dtype], tuple(t.shape))

@@ -1,0 +1,100 @@
+"""Whether the contracts that a deployment file names are this package's: code, constructor arguments, neighbours.
+
+An address that follows from the package's creation code, the arguments and the salt cannot hold anything else. The
+runtime code is compared as well, but for the immutables, so that the answer says what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protocol.chain.abi import Contract, contract
+from protocol.chain.connection import Connection
+from protocol.chain.create2 import first_made_by
+from protocol.chain.deploy import neighbours_of_market, neighbours_of_vault
+from protocol.chain.deployment import Deployment
+from protocol.chain.errors import DeploymentError
+from protocol.chain.parameters import Parameters
+from protocol.chain.plan import Plan, plan
+
+
+def require_package_code(connection: Connection, deployment: Deployment) -> None:
+    """Raises WrongChain, or DeploymentError with every difference between the chain and what the file says."""
+    connection.require_chain(deployment.chain_id)
+    found = list(differences(connection, deployment))
+    if found:
+        raise DeploymentError(
+            f"contracts on chain {deployment.chain_id}",
+            expected="those of this package, as the deployment file says",
+            got="; ".join(found),
+            remedy="lock no tokens there, unless you know the version that deployed them",
+        )
+
+
+def differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
+    """What differs, a sentence each; nothing where the deployment is this package's."""
+    if connection.genesis != deployment.genesis:
+        yield f"the chain's genesis is {connection.genesis}, the file's {deployment.genesis}"
+    due = expected(deployment)
+    at = deployment.addresses
+    if not connection.code(at.token):
+        yield f"token: no contract at {at.token}"
+    complete = True
+    for made in due.creations:
+        address = getattr(at, made.key)
+        wrong = code_difference(connection, made.contract, address)
+        complete = complete and (wrong is None or made.key not in ("market", "vault"))
+        if wrong is not None:
+            yield f"{made.key}: {wrong}"
+        elif address != made.address:
+            yield f"{made.key}: the package's code at {address}, but other arguments or another salt than the file says"
+    wrong = code_difference(connection, contract("Evidence"), first_made_by(at.game))
+    if wrong is not None:
+        yield f"evidence of the game: {wrong}"
+    if complete:
+        yield from _state_differences(connection, deployment)
+
+
+def expected(deployment: Deployment) -> Plan:
+    """What the package would deploy with the file's arguments: with the test token if the file's token is that."""
+    arguments = (deployment.deployer, deployment.parameters)
+    token = deployment.addresses.token
+    with_test_token = plan(*arguments, salt=deployment.salt)
+    return (
+        with_test_token
+        if with_test_token.addresses.token == token
+        else plan(*arguments, token, deployment.salt)
+    )
+
+
+def code_difference(connection: Connection, made: Contract, address: str) -> str | None:
+    """How the code at an address differs from a contract's, immutables apart; None where it does not."""
+    found = connection.code(address)
+    if not found:
+        return f"no contract at {address}"
+    if len(found) != len(made.runtime):
+        return f"{len(found)} bytes of code at {address}, the package's {made.name} has {len(made.runtime)}"
+    if (bare := without_immutables(made, found)) != made.runtime:
+        first = next(i for i, (a, b) in enumerate(zip(bare, made.runtime, strict=True)) if a != b)
+        return f"code at {address} differs from the package's {made.name} from byte {first} on"
+    return None
+
+
+def without_immutables(made: Contract, code: bytes) -> bytes:
+    """Runtime code with zeros where the constructor wrote immutables, as the compiler leaves it."""
+    bare = bytearray(code)
+    for places in made.immutables:
+        for start, length in places:
+            bare[start : start + length] = bytes(length)
+    return bytes(bare)
+
+
+def _state_differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
+    at = deployment.addresses
+    if (found := neighbours_of_market(connection, at)) != [at.audit, at.game]:
+        yield f"market: initialised with {', '.join(found)}"
+    if (found := neighbours_of_vault(connection, at)) != [at.market, at.audit, at.game]:
+        yield f"vault: initialised with {', '.join(found)}"
+    (values,) = connection.call(contract("TaskMarket"), at.market, "parameters")
+    if Parameters.from_abi(values) != deployment.parameters:
+        yield f"market: its parameters are {Parameters.from_abi(values)}"

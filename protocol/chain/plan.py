@@ -1,0 +1,67 @@
+"""What a deployment consists of: each contract's creation code and address, known before anything is sent.
+
+Order: the token (a test token unless one is given), vault, arbiter, market, audit board, game. Each later one names the
+earlier ones in its constructor, so all addresses follow from the deployer, the parameters, the token and the salt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+
+from protocol.chain.abi import Contract, contract
+from protocol.chain.connection import Connection
+from protocol.chain.create2 import address_of
+from protocol.chain.deployment import Addresses
+from protocol.chain.parameters import Parameters
+
+_SALT = b"assay deployment 1"
+
+
+@dataclass(frozen=True)
+class Creation:
+    """One contract: `key` is its field in `Addresses`, `code` its creation code with the arguments."""
+
+    key: str
+    contract: Contract
+    code: bytes
+    address: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is created, in order, with the salt of 32 bytes. A token of others is not among the creations."""
+
+    salt: bytes
+    creations: tuple[Creation, ...]
+    addresses: Addresses
+
+    def missing(self, connection: Connection) -> list[Creation]:
+        """The contracts that the chain does not have yet."""
+        return [made for made in self.creations if not connection.code(made.address)]
+
+
+def plan(deployer: str, parameters: Parameters, token: str | None = None, salt: str = "") -> Plan:
+    """The deployment of `deployer`, who alone may initialise the contracts and becomes the pauser of new tasks.
+
+    Another `salt` gives other contracts of the same arguments. Raises ArtifactMissing.
+    """
+    seed = keccak(_SALT + salt.encode())
+    made: list[Creation] = []
+
+    def create(key: str, name: str, *arguments: Any) -> str:
+        code = contract(name).creation(arguments)
+        made.append(Creation(key, contract(name), code, address_of(seed, code)))
+        return made[-1].address
+
+    token = create("token", "TestToken") if token is None else to_checksum_address(token)
+    vault = create("vault", "StakeVault", token, deployer)
+    arbiter = create("arbiter", "Arbiter")
+    market = create("market", "TaskMarket", vault, arbiter, deployer, deployer, parameters.abi())
+    audit = create("audit", "AuditBoard", vault, market)
+    game = create("game", "DisputeGame", market, vault, arbiter)
+    addresses = Addresses(token=token, vault=vault, market=market, audit=audit, game=game, arbiter=arbiter)
+    return Plan(seed, tuple(made), addresses)

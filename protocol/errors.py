@@ -1,0 +1,173 @@
+"""The base of every error that this project raises, and the exit code that each ends a command with.
+
+An error says what is concerned, what was expected, what came instead and what to do about it: each a field, all of them
+rendered into one line by one rule. Its class says the exit code.
+
+Exit code 2 unless a line says another; a defect (InternalError) ends a command with 1 and keeps its traceback.
+
+AssayError
+├── Retryable                    the same command may work later
+│   ├── PortTaken                protocol.node: another server listens on the port
+│   ├── ClusterLost              sim: the Ray cluster does not answer
+│   └── WorkerLost               sim: a process of the pool was ended from outside
+├── InternalError                one part of the project raises it for another to handle
+│   ├── NumericsError            a value without the type, shape or bytes that an operation needs
+│   ├── NoMatch                  protocol.program: instructions that are not attention
+│   ├── Unsupported              protocol.capture: a use of an operation that has no exact form
+│   ├── DisputeError             protocol.dispute
+│   │   ├── NothingToChallenge   no difference where the game stands
+│   │   └── NothingToReveal      a demanded node that is in none of one's own trees
+│   ├── Busy                     solver: too many clients wait
+│   ├── _NotWorth                solver: no price suits both sides
+│   └── Refused                  verifier: an answer that no honest solver gives
+│       └── NotServed            "not here" or "ask later"
+├── NoKernel                     protocol.numerics: no kernel gives the right bits on this machine
+├── SelfCheckError               protocol.numerics: this machine computes other bits
+├── CommitmentError              protocol.commitments
+│   ├── ProofError               a proof, or a question about a tree, that does not fit its size or root
+│   ├── BlobError                a stored blob
+│   │   ├── MissingBlob          no blob of that id
+│   │   ├── CorruptBlob          bytes that do not hash to the id
+│   │   └── BlobTooLarge         more bytes than the limit
+│   └── CheckpointError          a manifest or tensor that is not a well-formed checkpoint
+├── ProgramError                 protocol.program
+│   ├── EncodingError            bytes that are no program, instruction or type
+│   ├── RuleError                operands, results or attributes that a primitive does not take
+│   ├── CheckError               a program that `check` refuses
+│   ├── ValueMismatch            tensors that do not fit the program they were given to
+│   └── ParallelError            several processes that run one step
+│       ├── TooManyProcesses     more processes than units: some would have nothing to do
+│       ├── PartnerLost          a process of the group does not answer any more
+│       └── RanksDisagree        processes that must hold one state hold several
+├── CaptureError                 a training step that cannot become a program
+│   └── TraceError               the submitter's code cannot be traced
+├── TermsError                   protocol.tasks: terms that no market takes
+├── StakeError                   protocol.tasks: no stake makes cheating unprofitable
+├── BundleError                  protocol.tasks
+│   ├── BundleRefused            an address that the operator does not allow
+│   ├── BundleUnavailable        nothing, or not in time, at the address
+│   ├── BundleTooLarge           more bytes, tensors, programs or operations than the limits
+│   ├── BundleMalformed          a manifest or program that breaks the format, or `check`
+│   └── BundleMismatch           data that are not what the manifest, or the terms, say
+├── DeviceError                  protocol.execution: the device asked for cannot be used
+├── WorkersError                 protocol.execution: worker processes
+│   ├── TooLittleMemory          free memory does not hold so many; none was started
+│   ├── WorkerLost               one ended, or could not go on (Retryable)
+│   └── WorkerFailed             one found that this machine computes wrong bits
+├── ChainError                   protocol.chain
+│   ├── RpcError                 the node did not answer the question (exit code 1)
+│   │   ├── RpcUnavailable       nobody answers at the URL
+│   │   └── RpcRefused           the node answered with an error of its own
+│   ├── WrongChain               another chain id than the deployment's
+│   ├── UnsuitableChain          the chain lacks something that the contracts need
+│   ├── DeploymentError          no, an unreadable or a stale deployment file
+│   ├── ArtifactMissing          a contract was not compiled
+│   ├── AccountError             no such account, wrong password, a development key on a real chain
+│   │   └── AccountInUse         another process sends from this account (exit code 1)
+│   ├── TransactionError         a transaction that was not sent, or did not do what it was sent for
+│   │   ├── InsufficientFunds    the account cannot pay for the gas
+│   │   ├── Reverted             a contract refused; `name` and `arguments` of its error
+│   │   ├── NotMined             no receipt in time; the transaction stays in the journal (exit code 1)
+│   │   └── NonceTaken           another transaction used the nonce
+│   ├── JournalError             the journal file is damaged or of another version
+│   ├── HeaderError              a block header that does not hash to its block's hash
+│   ├── UnstableChain            re-organisations faster than they can be read (exit code 1)
+│   └── DevnetError              the development chain could not be started
+│       ├── AnvilMissing         no anvil program
+│       └── PortInUse            another server listens there (exit code 1)
+├── NoRecommendation             protocol.chain: no terms suit the deployment
+├── ParametersError              protocol.chain: parameters of a deployment that do not fit
+├── SettingsError                protocol.node: a setting that is unknown, or whose value does not fit
+├── DatabaseError                protocol.node: a damaged database, or one of another version, chain or account
+├── NotPublic                    protocol.node: an address that leads nobody on another machine here
+├── SolverError                  solver
+│   ├── StakeSlashed             the chain has slashed the solver's stake (exit code 3)
+│   ├── RunStoreError            a task's kept run has a hole that replay cannot close
+│   └── KeepingError             a checkpoint cannot be written (exit code 1)
+├── VerifierError                verifier
+│   ├── StateLost                a state that a challenge needs is gone
+│   ├── TwoRoots                 a second, different root for a duty that was attested already
+│   └── NotEnoughTokens          the stake or a bond cannot be locked
+├── SubmitterError               assay
+│   ├── DescriptionError         the file that describes a task
+│   ├── SourceError              the Python file that builds it, or what that returned
+│   ├── NotServed                the bundle is not where the terms would say (exit code 1)
+│   ├── NobodyAudits             no verifier is registered yet (exit code 1)
+│   ├── NotEnoughTokens          the escrow cannot be paid
+│   └── ResultError              no result yet, or one that is not the committed one
+├── SimError                     sim
+│   ├── SettingError             a parameter that does not exist, or a value that is impossible
+│   ├── SweepError               a sweep without points, or one that cannot be read
+│   ├── ExtraMissing             a package that only studies need is not installed
+│   ├── StudyError               a study or scenario that does not exist
+│   ├── ResultsError             results that belong to another question, or are damaged
+│   ├── Disagreement             the engine's ledger and the contracts differ (exit code 3)
+│   ├── Unbalanced               the engine's ledger does not add up
+│   └── EndlessGame              a replayed game that does not end
+├── TheoryError                  sim: an argument that no task, verifier or bidder can have
+└── StageError                   examples.demo: a process did not start, or ended too early
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """What a command's end means to the script or supervisor that started it."""
+
+    FINE = 0
+    RETRY = 1
+    """A restart may help."""
+    HOPELESS = 2
+    """A restart does not help: wrong input, wrong chain, missing balance."""
+    FRAUD = 3
+    """Fraud was found, one's own stake was slashed, or a replay differs from the contracts."""
+    INTERRUPTED = 130
+
+
+class AssayError(Exception):
+    """An error that the operator can act on. A field that does not apply is None.
+
+    The message is "what: expected E, got G; remedy" without the parts that are not given.
+    """
+
+    exit_code: ClassVar[ExitCode | None] = ExitCode.HOPELESS
+    """What a command ends with when this error reaches it. None: it is a defect, reported with its traceback."""
+
+    def __init__(
+        self,
+        what: object = "",
+        *,
+        expected: object | None = None,
+        got: object | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.expected = None if expected is None else str(expected)
+        self.got = None if got is None else str(got)
+        self.remedy = remedy
+        super().__init__(_message(str(what), self.expected, self.got, remedy))
+
+
+def exit_code_of(error: BaseException) -> ExitCode | None:
+    """What a command ends with when this error reaches it; None for a defect."""
+    return error.exit_code if isinstance(error, AssayError) else None
+
+
+def _message(what: str, expected: str | None, got: str | None, remedy: str | None) -> str:
+    found = [f"{verb} {value}" for verb, value in (("expected", expected), ("got", got)) if value is not None]
+    head = ": ".join(part for part in (what, ", ".join(found)) if part)
+    return "; ".join(part for part in (head, remedy) if part)
+
+
+class Retryable(AssayError):
+    """The same command may work later: a node that does not answer, a port still in use."""
+
+    exit_code = ExitCode.RETRY
+
+
+class InternalError(AssayError):
+    """Raised by one part of the project for another one to handle. At a command line it is a defect."""
+
+    exit_code = None

@@ -1,0 +1,1 @@
+"""Running a program's steps for a party: replay, devices, worker processes."""

@@ -1,0 +1,1 @@
+"""Programs that make runs: what the package and a release hold besides the sources."""

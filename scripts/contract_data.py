@@ -1,0 +1,115 @@
+"""Writes the package's contract data, protocol/chain/contracts/*.json, from what forge has compiled.
+
+`make contracts` runs this after forge. The package reads these files and nothing else, in a checkout and where it is
+installed: one file per contract (`format`), and `errors.json` with every Solidity error that one of them can raise.
+Only the standard library is used, so any Python runs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+COMPILED = REPOSITORY / "build" / "contracts" / "out"
+DATA = REPOSITORY / "protocol" / "chain" / "contracts"
+
+DEPLOYED = ("Arbiter", "AuditBoard", "DisputeGame", "Evidence", "StakeVault", "TaskMarket", "TestToken")
+"""Contracts that a chain gets. The game creates Evidence; TestToken is for development chains."""
+INTERFACES = ("IERC20",)
+"""Contracts of others that the package calls: their ABI alone."""
+
+Artifact = Mapping[str, Any]
+
+
+def write(compiled: Path = COMPILED, folder: Path = DATA) -> list[Path]:
+    """Write every file whose content has changed, and remove what no longer belongs; the files written.
+
+    Raises OSError or KeyError for artifacts that are missing or of another form.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = {f"{name}.json": document for name, document in documents(compiled).items()}
+    for path in folder.glob("*.json"):
+        if path.name not in wanted:
+            path.unlink()
+    written = []
+    for name, document in wanted.items():
+        path = folder / name
+        text = json.dumps(document, separators=(",", ":"), sort_keys=True) + "\n"
+        if not path.is_file() or path.read_text() != text:
+            scratch = path.with_suffix(f".{os.getpid()}.new")
+            scratch.write_text(text)
+            scratch.replace(path)
+            written.append(path)
+    return written
+
+
+def documents(compiled: Path) -> dict[str, Any]:
+    """The content of each file by its name without suffix."""
+    deployed = {name: artifact(compiled, name) for name in DEPLOYED}
+    sources = {path for made in deployed.values() for path in made["metadata"]["sources"]}
+    interfaces = {name: {"abi": artifact(compiled, name)["abi"]} for name in INTERFACES}
+    return {
+        **{name: format(made) for name, made in deployed.items()},
+        **interfaces,
+        "errors": errors(compiled, sources),
+    }
+
+
+def artifact(compiled: Path, name: str) -> Artifact:
+    """Forge's artifact of a contract. An interface that two profiles compile has two, of the same ABI."""
+    folder = compiled / f"{name}.sol"
+    whole = folder / f"{name}.json"
+    path = whole if whole.is_file() else min(folder.glob(f"{name}.*.json"), default=whole)
+    found: Artifact = json.loads(path.read_bytes())
+    return found
+
+
+def format(made: Artifact) -> dict[str, Any]:
+    """The ABI, the creation code and the runtime code in hexadecimal digits; and where the constructor writes
+    immutables into the runtime code: per immutable, in the order of its first place, [start, length] in bytes.
+    """
+    runtime = made["deployedBytecode"]
+    places = [
+        sorted([place["start"], place["length"]] for place in found)
+        for found in runtime.get("immutableReferences", {}).values()
+    ]
+    return {
+        "abi": made["abi"],
+        "creation": made["bytecode"]["object"].removeprefix("0x"),
+        "runtime": runtime["object"].removeprefix("0x"),
+        "immutables": sorted(places),
+    }
+
+
+def errors(compiled: Path, sources: set[str]) -> list[Any]:
+    """Each error that a file of these sources declares or uses, once, in the order of names."""
+    found = {}
+    for made in artifacts(compiled):
+        (target,) = made["metadata"]["settings"]["compilationTarget"]
+        if target in sources:
+            for entry in made["abi"]:
+                if entry["type"] == "error":
+                    found[json.dumps(entry, sort_keys=True)] = entry
+    return [entry for _, entry in sorted(found.items(), key=lambda pair: (pair[1]["name"], pair[0]))]
+
+
+def artifacts(compiled: Path) -> Iterator[Artifact]:
+    """Every artifact of forge that names its source."""
+    for path in sorted(compiled.glob("*.sol/*.json")):
+        made: Artifact = json.loads(path.read_bytes())
+        if "metadata" in made:
+            yield made
+
+
+if __name__ == "__main__":
+    try:
+        write()
+    except (OSError, KeyError, ValueError) as error:
+        sys.exit(
+            f"contract data: expected forge's artifacts under {COMPILED}, got {error!r}; run `make contracts`"
+        )

@@ -1,0 +1,132 @@
+"""What stands in the ABI is documented, each error has one form, and Evidence gets what the game was called with."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eth_utils.abi import collapse_if_tuple
+from eth_utils.crypto import keccak
+
+from tests.toolchain.project import REPOSITORY
+
+COMPILED = REPOSITORY / "build" / "contracts" / "out"
+SOURCES = sorted((REPOSITORY / "contracts" / "src").rglob("*.sol"))
+DOCUMENTED = {"function": "methods", "event": "events", "error": "errors"}
+"""Kinds of ABI entries, and where solc's documentation has them."""
+
+
+def compiled(source: Path) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
+    """Name, ABI and documentation of each contract that is declared in a source, compiled from its present text."""
+    name = source.relative_to(REPOSITORY).as_posix()
+    digest = "0x" + keccak(source.read_bytes()).hex()
+    for path in sorted((COMPILED / source.name).glob("*.json")):
+        artifact = json.loads(path.read_bytes())
+        metadata = json.loads(artifact["rawMetadata"])
+        target = metadata["settings"]["compilationTarget"]
+        if name in target and metadata["sources"][name]["keccak256"] == digest:
+            yield target[name], artifact["abi"], metadata["output"]
+
+
+def signature(entry: dict[str, Any]) -> str:
+    """As solc's documentation names an entry of the ABI."""
+    return f"{entry['name']}({','.join(collapse_if_tuple(item) for item in entry['inputs'])})"
+
+
+def is_documented(entry: dict[str, Any], output: dict[str, Any]) -> bool:
+    """Whether an entry has a notice; what comes from OpenZeppelin has at least details for developers."""
+    for kind in ("userdoc", "devdoc"):
+        found = output[kind].get(DOCUMENTED[entry["type"]], {}).get(signature(entry), {})
+        found = found[0] if isinstance(found, list) else found  # errors: one for each declaration
+        if found.get("notice") or found.get("details"):
+            return True
+    return False
+
+
+def test_everything_in_the_abi_has_natspec() -> None:
+    bare, seen = set(), 0
+    for source in SOURCES:
+        declared = set(
+            re.findall(r"(?m)^(?:abstract )?(?:contract|library|interface) (\w+)", source.read_text())
+        )
+        found = set()
+        for name, abi, output in compiled(source):
+            found.add(name)
+            for entry in abi:
+                if entry["type"] in DOCUMENTED:
+                    seen += 1
+                    if not is_documented(entry, output):
+                        bare.add(f"{entry['type']} {name}.{signature(entry)}")
+        assert found == declared, f"{source.name} was not compiled as it is now: run `make contracts`"
+    assert seen > 300
+    assert not bare
+
+
+def test_each_error_has_one_form() -> None:
+    """Python names arguments, an operator reads them in order: the same name never means two orders."""
+    forms: dict[str, set[str]] = {}
+    for source in SOURCES:
+        for _, abi, _ in compiled(source):
+            for entry in abi:
+                if entry["type"] == "error":
+                    form = ", ".join(f"{item['type']} {item['name']}" for item in entry["inputs"])
+                    forms.setdefault(entry["name"], set()).add(form)
+    assert len(forms) > 60
+    assert {name: found for name, found in forms.items() if len(found) > 1} == {}
+
+
+# ---------------------------------------------------------------------------------------------- forwarding
+
+
+def is_static(item: dict[str, Any]) -> bool:
+    """Whether an ABI value stands in its place in the calldata, without an offset that its sender chooses."""
+    if item["type"] in ("bytes", "string") or item["type"].endswith("]"):
+        return False
+    return all(is_static(part) for part in item.get("components", []))
+
+
+def functions(name: str) -> dict[str, list[dict[str, Any]]]:
+    """Parameters of each function of a contract."""
+    (abi,) = [found for _, found, _ in compiled(REPOSITORY / "contracts" / "src" / f"{name}.sol")]
+    return {entry["name"]: entry["inputs"] for entry in abi if entry["type"] == "function"}
+
+
+def test_evidence_takes_what_the_game_takes() -> None:
+    """The game passes its calldata on from byte 68. So behind the two words that differ all types are equal; and what
+    both of them read has no offset, which could point to those two words.
+    """
+    game, evidence = functions("DisputeGame"), functions("Evidence")
+    assert len(evidence) == 7
+    for name, inputs in evidence.items():
+        moves = game[name]
+        assert [item["type"] for item in inputs[:2]] == ["bytes32", "bytes32"], name
+        assert [item["type"] for item in moves[:2]] == ["uint256", "bytes32"], name
+        rest, given = inputs[2:], moves[2:]
+        assert [collapse_if_tuple(item) for item in rest] == [collapse_if_tuple(item) for item in given], name
+        for mine, theirs in zip(rest, given, strict=True):
+            if mine["name"] and theirs["name"]:
+                assert is_static(mine), f"{name}: both read {mine['name']}"
+
+
+def written(source: Path) -> dict[str, str]:
+    """The text of each function of a source, by its name."""
+    texts = re.split(r"(?m)^    (?=function )", source.read_text())[1:]
+    return {text.split("(")[0].removeprefix("function "): text for text in texts}
+
+
+def test_each_move_is_forwarded_to_the_function_of_its_name() -> None:
+    """The calldata is that of the move, which is external: so it is never called with other calldata than its own."""
+    forwarded = []
+    for source in SOURCES:
+        texts = written(source)
+        for name, text in texts.items():
+            # Not what a selector is compared with.
+            for target in re.findall(r"(?<!== )\bEvidence\.(\w+)\.selector", text):
+                move = texts[target]
+                assert re.match(r"[^{]*\bexternal\b", move), target
+                if name != target:  # a step of this move alone
+                    assert re.match(r"[^{]*\bprivate\b", text), name
+                    assert {who for who, body in texts.items() if f"{name}(" in body} == {name, target}
+                forwarded.append(target)
+    assert sorted(forwarded) == sorted(functions("Evidence"))

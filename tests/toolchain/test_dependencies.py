@@ -1,0 +1,156 @@
+"""What the packages of the wheel import is declared, and what is declared is imported: the base, and each extra."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.toolchain.project import REPOSITORY
+
+PACKAGES = ("protocol", "solver", "verifier", "assay", "sim")
+CHECKOUT = {*PACKAGES, "benchmarks", "examples", "scripts", "tests"}
+ABSENT = {"ray": "ray", "triton": "triton"}
+"""Import name and distribution of what the development environment does without."""
+EXTRAS_OF = {
+    "protocol/numerics/cuda/device": {"cuda"},
+    "protocol/numerics/cuda/launch.py": {"cuda"},
+    "sim": {"sim"},
+    "sim/sweeping/cluster.py": {"ray"},
+}
+"""Where the wheel's packages may import more than the base: each file must do without where the extra is missing."""
+TOOLS = {"mypy", "pycryptodome", "pytest-timeout", "pytest-xdist", "ruff"}
+"""Of the extra `dev`, used by name and not imported: linters, pytest's plugins, what merkly computes with."""
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+
+
+def normal(name: str) -> str:
+    """A distribution's name as package indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def names(requirements: list[str]) -> set[str]:
+    """The distributions that requirements name, but for this project's own extras."""
+    found = (re.match(r"[A-Za-z0-9._-]+", line) for line in requirements)
+    return {normal(match[0]) for match in found if match is not None} - {"assay"}
+
+
+BASE = names(PROJECT["dependencies"])
+EXTRAS = {extra: names(lines) for extra, lines in PROJECT["optional-dependencies"].items()}
+
+
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """The distributions that a file imports, inside functions and for type checkers too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module)
+    tops = {name.split(".")[0] for name in found} - CHECKOUT - sys.stdlib_module_names
+    return frozenset(normal(provider(top)) for top in tops)
+
+
+def provider(module: str) -> str:
+    """The distribution that a top-level module belongs to."""
+    return ABSENT.get(module) or min(providers().get(module, [module]))
+
+
+@cache
+def providers() -> Mapping[str, list[str]]:
+    """`packages_distributions`, which reads every installed package's list of files: once."""
+    return packages_distributions()
+
+
+def files(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((REPOSITORY / folder).rglob("*.py"))
+
+
+def allowed(path: Path) -> set[str]:
+    """What a file of the wheel may import."""
+    place = path.relative_to(REPOSITORY).as_posix()
+    extras = [names for start, names in EXTRAS_OF.items() if place == start or place.startswith(start + "/")]
+    return BASE.union(*(EXTRAS[extra] for names in extras for extra in names))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_the_wheel_imports_is_declared(package: str) -> None:
+    undeclared = {
+        str(path.relative_to(REPOSITORY)): sorted(imported(path) - allowed(path)) for path in files(package)
+    }
+    assert not {path: missing for path, missing in undeclared.items() if missing}
+
+
+def test_what_is_declared_is_imported() -> None:
+    used = frozenset[str]().union(*map(imported, files(*PACKAGES)))
+    assert not BASE - used
+    for extra in ("cuda", "sim", "ray"):
+        assert not EXTRAS[extra] - used, extra
+    around = frozenset[str]().union(*map(imported, files("tests", "examples", "benchmarks")))
+    assert not EXTRAS["examples"] - around
+    assert not EXTRAS["dev"] - TOOLS - around
+
+
+def test_an_operator_installs_no_tool_of_development() -> None:
+    development = {
+        "scipy",
+        "scikit-learn",
+        "transformers",
+        "matplotlib",
+        "pyarrow",
+        "salib",
+        "pytest",
+        "ruff",
+        "mypy",
+    }
+    assert not BASE & development
+    assert not closure(BASE) & development
+
+
+def test_the_lock_holds_what_is_declared_and_nothing_else() -> None:
+    locked = set(versions())
+    due = closure(BASE | EXTRAS["sim"] | EXTRAS["dev"] | EXTRAS["examples"])
+    assert not due - locked, "declared, not locked"
+    assert not locked - due, "locked, and nobody asks for it"
+
+
+def versions() -> dict[str, str]:
+    """The lock: distribution and exact version."""
+    lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
+    pairs = (line.split("==") for line in lines if "==" in line)
+    return {normal(name): version for name, version in pairs}
+
+
+def closure(wanted: set[str]) -> set[str]:
+    """These distributions and all that they need on this machine, read from what is installed."""
+    found: set[tuple[str, str]] = set()
+    queue = [(name, "") for name in wanted]
+    while queue:
+        name, extra = queue.pop()
+        if (name, extra) in found:
+            continue
+        found.add((name, extra))
+        try:
+            lines = distribution(name).requires or []
+        except PackageNotFoundError:
+            continue
+        for line in lines:
+            needed = Requirement(line)
+            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                queue += [(normal(needed.name), asked) for asked in ("", *needed.extras)]
+    return {name for name, _ in found}
+
+
+def test_every_folder_with_python_is_a_package() -> None:
+    """setuptools is told to look for packages only: a folder without `__init__.py` would be missing in the wheel."""
+    assert not {path.parent for path in files(*PACKAGES) if not (path.parent / "__init__.py").is_file()}
