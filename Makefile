@@ -6,13 +6,14 @@
 #   make bench       the performance table                       make lint         only the linters
 #   make studies     every study and its report, in build/sim, and docs/economics.md; goes on where it stopped
 #   make contracts   compile contracts/ to build/contracts/out   make clean        remove all that make made
+#   make release     sdist, wheel, contracts, SHA-256 sums       make licences     write docs/licences.md
 #
 # Needed: Python 3.11, Node 20 with npm. The npm packages of forge, anvil and cast are for x86-64 Linux;
 # elsewhere have those three on PATH (version 1.7.1), or name them: make test FORGE=/path/to/forge ANVIL=...
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# Test processes side by side. Each may start an anvil and runs torch.
-JOBS ?= 2
+# Test processes side by side, each with an anvil at times and with torch. More than two cores are: they wait for blocks.
+JOBS ?= 4
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
@@ -36,10 +37,10 @@ CONTRACTS_CONFIGURED := build/contracts/.configured
 CONTRACT_DATA := $(PYTHON) scripts/contract_data.py
 
 .DELETE_ON_ERROR:
-.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench studies clean
+.PHONY: help setup contracts demo test test-heavy lint lint-python lint-contracts test-contracts test-python test-gpu bench studies release licences clean
 
 help:
-	@sed -n '2,13s/^# \{0,1\}//p' Makefile
+	@sed -n '2,14s/^# \{0,1\}//p' Makefile
 
 setup: $(PYTHON_READY) $(NODE_READY)
 
@@ -90,7 +91,7 @@ test-contracts: $(NODE_READY) $(CONTRACTS_CONFIGURED)
 
 test-python: setup
 	$(CONTRACT_DATA)
-	$(BIN)/pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # In this order, one after the other: the Python tests deploy what forge has compiled.
 test:
@@ -120,6 +121,13 @@ bench: setup
 studies: $(PYTHON_READY)
 	$(BIN)/sim run all --fresh --strict
 	$(BIN)/python -m sim.economics_page
+
+# Of what is committed; the same bytes each time.
+release: setup
+	$(BIN)/python scripts/release.py
+
+licences: setup
+	$(BIN)/python scripts/licences.py
 
 clean:
 	rm -rf build .venv node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import housekeeping
-from assay.options import DryRunOption, PortOption, desk_of
-from protocol.node.exits import reported
-from protocol.node.options import (
-    AccountOption,
-    DeploymentOption,
-    DevAccountOption,
-    HomeOption,
-    JsonOption,
-    PasswordOption,
-    RpcOption,
-    chosen_account,
-)
+from assay import accounts
+from assay.options import DryRunOption, PortOption, context_of
+from protocol.node.commands import READS, SENDS, Flags, add_config, app_of, command
+from protocol.node.options import HomeOption, JsonOption
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # rich takes half of the time of --help
-    pretty_exceptions_enable=False,
-    help="Have models trained by strangers, and know that they were: chain, contracts, tasks, results.",
-)
-app.add_typer(housekeeping.account, name="account")
-app.add_typer(housekeeping.config, name="config")
+if TYPE_CHECKING:
+    from assay.settings import AssaySettings
+
+app = app_of("Have models trained by strangers, and know that they were: chain, contracts, tasks, results.")
+app.add_typer(accounts.account, name="account")
 
 
 def main() -> None:
@@ -37,7 +24,16 @@ def main() -> None:
     app()
 
 
-@app.command()
+def _model() -> type[AssaySettings]:
+    from assay.settings import AssaySettings
+
+    return AssaySettings
+
+
+add_config(app, _model, "assay", "config show")
+
+
+@command(app)
 def devnet(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0: any.")] = 8545,
     block_time: Annotated[int, typer.Option(min=0, help="Seconds; 0: a block per transaction.")] = 1,
@@ -48,23 +44,18 @@ def devnet(
     """Run a development chain (anvil) until Ctrl-C."""
     from assay import commands
 
-    with reported():
-        commands.devnet(desk_of("devnet", home, as_json), port, block_time, log)
+    commands.devnet(context_of("devnet", home, as_json), port, block_time, log)
 
 
-@app.command()
+@command(app, connection=SENDS)
 def deploy(
+    connection: Flags,
     token: Annotated[str | None, typer.Option(help="ERC-20 to use, else a test token is made.")] = None,
     parameters: Annotated[
         str | None, typer.Option(help="devnet, recommended or a TOML file; else as fits the chain.")
     ] = None,
     salt: Annotated[str, typer.Option(help="Any text: other contracts of the same arguments.")] = "",
     check: Annotated[bool, typer.Option("--check", help="Only compare a deployment's code.")] = False,
-    rpc: RpcOption = None,
-    account: AccountOption = None,
-    dev_account: DevAccountOption = None,
-    password_file: PasswordOption = None,
-    deployment: DeploymentOption = None,
     home: HomeOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -75,47 +66,29 @@ def deploy(
     """
     from assay import commands
 
-    with reported():
-        name = chosen_account(account, dev_account)
-        context = desk_of(
-            "deploy",
-            home,
-            as_json,
-            rpc=rpc,
-            account=name,
-            password_file=password_file,
-            deployment=deployment,
-        )
-        if check:
-            commands.check_contracts(context)
-        else:
-            commands.deploy_contracts(context, token, parameters, dry_run, salt)
+    context = context_of("deploy", home, as_json, **connection)
+    if check:
+        commands.check_contracts(context)
+    else:
+        commands.deploy_contracts(context, token, parameters, dry_run, salt)
 
 
-@app.command()
+@command(app, connection=SENDS)
 def mint(
+    connection: Flags,
     to: Annotated[str, typer.Argument(help="An address, or dev:<index>.")],
     amount: Annotated[int, typer.Argument(min=1, max=10**12, help="Whole tokens.")],
-    rpc: RpcOption = None,
-    account: AccountOption = None,
-    dev_account: DevAccountOption = None,
-    password_file: PasswordOption = None,
-    deployment: DeploymentOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make test tokens; the test token of a development chain lets anyone."""
     from assay import commands
 
-    with reported():
-        name = chosen_account(account, dev_account)
-        context = desk_of(
-            "mint", home, as_json, rpc=rpc, account=name, password_file=password_file, deployment=deployment
-        )
-        commands.mint(context, to, amount)
+    context = context_of("mint", home, as_json, **connection)
+    commands.mint(context, to, amount)
 
 
-@app.command()
+@command(app)
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to serve on.")] = None,
     port: PortOption = None,
@@ -124,19 +97,14 @@ def serve(
     """Serve the bundles under the home folder, read-only, until Ctrl-C."""
     from assay import commands
 
-    with reported():
-        commands.serve(desk_of("serve", home, False, host=host, port=port))
+    commands.serve(context_of("serve", home, False, host=host, port=port))
 
 
-@app.command()
+@command(app, connection=SENDS)
 def submit(
+    connection: Flags,
     file: Annotated[Path, typer.Argument(help="A task file, such as examples/digits.toml.")],
     bundles_url: Annotated[str | None, typer.Option(help="Where `assay serve` is reached.")] = None,
-    rpc: RpcOption = None,
-    account: AccountOption = None,
-    dev_account: DevAccountOption = None,
-    password_file: PasswordOption = None,
-    deployment: DeploymentOption = None,
     home: HomeOption = None,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
@@ -144,49 +112,40 @@ def submit(
     """Capture a training step as data, write its bundle, and post it as a task. Runs the file's own Python source."""
     from assay import commands
 
-    with reported():
-        name = chosen_account(account, dev_account)
-        context = desk_of(
-            "submit",
-            home,
-            as_json,
-            rpc=rpc,
-            account=name,
-            password_file=password_file,
-            deployment=deployment,
-            bundles_url=bundles_url,
-        )
-        commands.submit(context, file, dry_run)
+    context = context_of(
+        "submit",
+        home,
+        as_json,
+        **connection,
+        bundles_url=bundles_url,
+    )
+    commands.submit(context, file, dry_run)
 
 
-@app.command()
+@command(app, connection=READS)
 def status(
+    connection: Flags,
     task: Annotated[int | None, typer.Argument(min=1, help="A task's id; without one, all.")] = None,
-    rpc: RpcOption = None,
-    deployment: DeploymentOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say where tasks stand: parties, deadlines, duties, games and the way they went."""
     from assay import commands
 
-    with reported():
-        commands.status(desk_of("status", home, as_json, rpc=rpc, deployment=deployment), task)
+    commands.status(context_of("status", home, as_json, **connection), task)
 
 
-@app.command()
+@command(app, connection=READS)
 def result(
+    connection: Flags,
     task: Annotated[int, typer.Argument(min=1, help="A task's id.")],
     output: Annotated[Path, typer.Option(help="Folder for state.safetensors.")],
     evaluate: Annotated[bool, typer.Option(help="Run the task file's own evaluation.")] = True,
-    rpc: RpcOption = None,
-    deployment: DeploymentOption = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Fetch a task's final state from its solver, check it against the chain, write it."""
     from assay import commands
 
-    with reported():
-        context = desk_of("result", home, as_json, rpc=rpc, deployment=deployment)
-        commands.result(context, task, output, evaluate)
+    context = context_of("result", home, as_json, **connection)
+    commands.result(context, task, output, evaluate)

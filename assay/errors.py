@@ -29,9 +29,5 @@ class NobodyAudits(SubmitterError):
     exit_code = ExitCode.RETRY
 
 
-class NotEnoughTokens(SubmitterError):
-    """The account holds fewer tokens than the task locks."""
-
-
 class ResultError(SubmitterError):
     """The task has no result, or its solver does not serve the committed one."""

@@ -16,8 +16,8 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Do all but send t
 PortOption = Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")]
 
 
-def desk_of(command: str, home: Path | None, as_json: bool, **flags: object | None) -> Context:
-    """What a command works with. Raises SettingsError."""
+def context_of(command: str, home: Path | None, as_json: bool, **flags: object | None) -> Context:
+    """The context of a command. `flags` are settings given as options. Raises SettingsError."""
     from assay.commands import Context
     from protocol.node.output import Output
 

@@ -16,13 +16,11 @@ from protocol.chain.views import TaskStatus
 from protocol.commitments import state_root, tensor_root
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
+from protocol.node.http_client import LEAST_RATE
 from protocol.numerics.types import DType
 from protocol.program.step import StepProgram, metrics
-from protocol.tasks.bundles import BundleError, BundleRefused, Limits, hold_bundle
+from protocol.tasks.bundles import BundleError, BundleRefused, Limits, cached_bundle
 from protocol.tasks.bundles.sources import open_source
-
-LEAST_RATE = 1 << 20
-"""Bytes a second that a solver must manage to send."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
             f"look at `assay status {task}`"
         )
     terms = client.market.terms(task)
-    program = hold_bundle(home.bundles, terms, limits or Limits()).step
+    program = cached_bundle(home.bundles, terms, limits or Limits()).step
     url = client.market.endpoint_of(view.solver)
     data = _tensors(url, task, terms.segments, program)
     found = state_root([tensor_root(item) for item in data])

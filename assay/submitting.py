@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from assay.description import AMOUNTS, Description
-from assay.errors import NobodyAudits, NotEnoughTokens, NotServed
+from assay.errors import NobodyAudits, NotServed
 from assay.source import build
 from protocol.chain.client import Client
 from protocol.chain.parameters import RECOMMENDED, TOKEN
 from protocol.chain.recommendation import Recommended
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
+from protocol.node.party.funds import require_free
 from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
 from protocol.tasks.bundles.sources import open_source
 from protocol.tasks.bundles.write import MANIFEST
@@ -133,14 +134,7 @@ def _fund(client: Client, terms: Terms) -> None:
         raise NobodyAudits(
             "verifiers: expected at least one registered, got none; wait until `verifier watch` runs on this chain"
         )
-    amount = terms.escrow(client.deployment.parameters.draw_fee)
-    have = client.vault.free(client.address) + client.token.balance_of(client.address)
-    if have < amount:
-        raise NotEnoughTokens(
-            f"account {client.address}: expected {amount / TOKEN:g} tokens for the escrow, got {have / TOKEN:g}; "
-            "send tokens to it, on a development chain by `assay mint`"
-        )
-    client.fund(amount)
+    require_free(client, terms.escrow(client.deployment.parameters.draw_fee), "for the escrow")
 
 
 def remember(home: Home, client: Client, task: int, file: Path) -> None:

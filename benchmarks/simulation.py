@@ -26,7 +26,7 @@ from sim.agents.population import population
 from sim.agents.solvers import Lazy
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, simulate
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 HERE = Path(__file__).parent
 ENVIRONMENT = HERE.parent / "build" / "rivals"
@@ -50,18 +50,18 @@ HONEST, FALSE_SHARE = 140, 0.1
 
 def case() -> Case:
     """The baseline market."""
-    setting = Setting()
+    parameters = MarketParameters()
     people = population(
-        [(Lazy(FALSE_SHARE), setting.solver_count)],
-        [(Verifier(), HONEST), (Trusting(), setting.verifier_count - HONEST)],
+        [(Lazy(FALSE_SHARE), parameters.solver_count)],
+        [(Verifier(), HONEST), (Trusting(), parameters.verifier_count - HONEST)],
     )
-    return Case(setting, people)
+    return Case(parameters, people)
 
 
 def terms() -> dict[str, float]:
     """The same market, as the plain model takes it."""
-    setting = case().setting
-    return {**asdict(setting), "honest_verifiers": HONEST, "false": Lazy(FALSE_SHARE).false(setting)}
+    parameters = case().parameters
+    return {**asdict(parameters), "honest_verifiers": HONEST, "false": Lazy(FALSE_SHARE).false(parameters)}
 
 
 def rows() -> list[Row]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Terms = Mapping[str, Any]
-"""Fields of `sim.parameters.Setting`, `honest_verifiers`, and `false`: segments that every solver invents."""
+"""Fields of `sim.parameters.MarketParameters`, `honest_verifiers`, and `false`: segments that every solver invents."""
 FIRST_SOLVER = 2
 """After the submitter and the drawer."""
 

@@ -19,8 +19,10 @@ AssayError
 │   │   └── NothingToReveal      a demanded node that is in none of one's own trees
 │   ├── Busy                     solver: too many clients wait
 │   ├── _NotWorth                solver: no price suits both sides
-│   └── Refused                  verifier: an answer that no honest solver gives
-│       └── NotServed            "not here" or "ask later"
+│   └── BadAnswer                protocol.node: an HTTP answer that is not the bytes that were asked for
+│       ├── NotServed            "not here" or "ask later"
+│       ├── Encoded              a content encoding that was not asked for
+│       └── TooLong              more bytes than are due
 ├── NoKernel                     protocol.numerics: no kernel gives the right bits on this machine
 ├── SelfCheckError               protocol.numerics: this machine computes other bits
 ├── CommitmentError              protocol.commitments
@@ -79,6 +81,7 @@ AssayError
 ├── ParametersError              protocol.chain: parameters of a deployment that do not fit
 ├── SettingsError                protocol.node: a setting that is unknown, or whose value does not fit
 ├── DatabaseError                protocol.node: a damaged database, or one of another version, chain or account
+├── NotEnoughTokens              protocol.node: the stake, a bond or the escrow cannot be locked
 ├── NotPublic                    protocol.node: an address that leads nobody on another machine here
 ├── SolverError                  solver
 │   ├── StakeSlashed             the chain has slashed the solver's stake (exit code 3)
@@ -86,17 +89,15 @@ AssayError
 │   └── KeepingError             a checkpoint cannot be written (exit code 1)
 ├── VerifierError                verifier
 │   ├── StateLost                a state that a challenge needs is gone
-│   ├── TwoRoots                 a second, different root for a duty that was attested already
-│   └── NotEnoughTokens          the stake or a bond cannot be locked
+│   └── TwoRoots                 a second, different root for a duty that was attested already
 ├── SubmitterError               assay
 │   ├── DescriptionError         the file that describes a task
 │   ├── SourceError              the Python file that builds it, or what that returned
 │   ├── NotServed                the bundle is not where the terms would say (exit code 1)
 │   ├── NobodyAudits             no verifier is registered yet (exit code 1)
-│   ├── NotEnoughTokens          the escrow cannot be paid
 │   └── ResultError              no result yet, or one that is not the committed one
 ├── SimError                     sim
-│   ├── SettingError             a parameter that does not exist, or a value that is impossible
+│   ├── ParameterError           a parameter that does not exist, or a value that is impossible
 │   ├── SweepError               a sweep without points, or one that cannot be read
 │   ├── ExtraMissing             a package that only studies need is not installed
 │   ├── StudyError               a study or scenario that does not exist

@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protocol.errors import ExitCode
-from protocol.node.exits import reported
+from protocol.node.commands import app_of, command
 
 if TYPE_CHECKING:
     from protocol.node.output import Output
     from sim.commands import Asked
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # rich takes half of the time of --help
-    pretty_exceptions_enable=False,
-    help="Does cheating pay, does checking stop, do honest parties lose? Studies of the protocol's economics.",
+app = app_of(
+    "Does cheating pay, does checking stop, do honest parties lose? Studies of the protocol's economics."
 )
 
 EXTRA = ("matplotlib", "pyarrow", "SALib")
@@ -46,7 +42,7 @@ def main() -> None:
     app()
 
 
-@app.command("list")
+@command(app, "list")
 def list_studies(
     parameters: Annotated[
         bool, typer.Option("--parameters", help="What --param can name, with units.")
@@ -64,7 +60,7 @@ def list_studies(
             commands.show_studies(output)
 
 
-@app.command()
+@command(app)
 def run(
     study: Annotated[
         str, typer.Argument(help="A study that `sim list` shows, a Python file with one, or 'all'.")
@@ -81,17 +77,16 @@ def run(
     ray: RayOption = None,
     strict: StrictOption = False,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Play a study over its own grid and write its report. Goes on where an interrupted run stopped."""
     with _studying():
         from sim.commands import Asked
 
         asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
-        code = _play(asked, _output("run", as_json), strict, sweeping=False)
-    raise typer.Exit(int(code))
+        return _play(asked, _output("run", as_json), strict, sweeping=False)
 
 
-@app.command()
+@command(app)
 def sweep(
     study: StudyArgument,
     param: Annotated[
@@ -109,17 +104,16 @@ def sweep(
     ray: RayOption = None,
     strict: StrictOption = False,
     as_json: JsonOption = False,
-) -> None:
+) -> ExitCode:
     """Play a study over every combination of the given values and its own grid. Resumes as `sim run` does."""
     with _studying():
         from sim.commands import Asked
 
         asked = Asked(study, tuple(param or ()), runs, rounds, seed, out, fresh, jobs, ray)
-        code = _play(asked, _output("sweep", as_json), strict, sweeping=True)
-    raise typer.Exit(int(code))
+        return _play(asked, _output("sweep", as_json), strict, sweeping=True)
 
 
-@app.command()
+@command(app)
 def report(
     folder: Annotated[Path, typer.Argument(help="A folder of results, or one that holds such.")] = Path(
         "build/sim"
@@ -133,7 +127,7 @@ def report(
         commands.write_reports(folder, _output("report", as_json))
 
 
-@app.command()
+@command(app)
 def replay(
     scenario: Annotated[str | None, typer.Argument(help="A scenario; without one, all are shown.")] = None,
     tasks: Annotated[int | None, typer.Option(min=1, max=1_000, help="Tasks in a row, of `market`.")] = None,
@@ -144,30 +138,28 @@ def replay(
 
     Ends with 3 when the engine and the contracts differ.
     """
-    from sim.replay import command
+    from sim.replay import command as replaying
 
-    with reported():
-        output = _output("replay", as_json)
-        if scenario is None:
-            command.show_scenarios(output)
-        else:
-            command.run(scenario, tasks, seed, output)
+    output = _output("replay", as_json)
+    if scenario is None:
+        replaying.show_scenarios(output)
+    else:
+        replaying.run(scenario, tasks, seed, output)
 
 
 @contextmanager
 def _studying() -> Iterator[None]:
-    """`reported` for what needs the packages of the extra `sim`, which an operator does without."""
-    with reported():
-        try:
-            yield
-        except ModuleNotFoundError as error:
-            from sim.errors import ExtraMissing
+    """For what needs the packages of the extra `sim`, which an operator does without. Raises ExtraMissing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        from sim.errors import ExtraMissing
 
-            if error.name is None or error.name.split(".")[0] not in EXTRA:
-                raise
-            raise ExtraMissing(
-                "studies", expected=f"the package {error.name}", got="none", remedy="pip install 'assay[sim]'"
-            ) from error
+        if error.name is None or error.name.split(".")[0] not in EXTRA:
+            raise
+        raise ExtraMissing(
+            "studies", expected=f"the package {error.name}", got="none", remedy="pip install 'assay[sim]'"
+        ) from error
 
 
 def _play(asked: Asked, output: Output, strict: bool, *, sweeping: bool) -> ExitCode:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from protocol.node.output import Output
 from protocol.node.process import keep_memory
+from protocol.node.progress_bar import progress_bar
 from sim.errors import ResultsError, SweepError
 from sim.parameters import ALIASES, KNOWN
 from sim.results.folder import Folder
@@ -67,7 +68,7 @@ def show_studies(output: Output) -> None:
 
 
 def show_parameters(output: Output) -> None:
-    """All that --param can name: the setting's, then each study's own."""
+    """All that --param can name: the market's parameters, then each study's own."""
     other = {name: alias for alias, name in ALIASES.items()}
     rows: list[dict[str, Any]] = [
         {
@@ -215,24 +216,6 @@ def _plain(claim: Claim) -> dict[str, Any]:
 
 @contextmanager
 def _bar(title: str) -> Iterator[Progress]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as Bar
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("points"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=Console(stderr=True)) as bar:
+    with progress_bar("{task.description}", "points", elapsed=True) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

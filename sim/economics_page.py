@@ -16,12 +16,12 @@ from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import RULES, most_segments, recommended_terms
 from protocol.commitments.atomic import write_atomically
 from protocol.tasks.task import MAX_DRAWS
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.results.report import svg
 from sim.results.results import Results
 from sim.studies.catalogue import STUDIES
 from sim.studies.margins import FORCED_MARGIN, Challenges, challenges, forced_lock, forced_rate, spans
-from sim.studies.recommended import setting_for
+from sim.studies.recommended import parameters_for
 from sim.theory import stake_multiple
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
@@ -179,11 +179,11 @@ def _by_segments() -> Iterator[str]:
     yield "| K | V | q | duties | stake | audit fee | all fees, budgets | forced errors e | slot's stake for e = 5 % |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for segments in (*_SIZES, most):
-        terms = recommended_terms(segments, BUDGET)
+        terms, parameters = recommended_terms(segments, BUDGET), parameters_for(segments)
         yield (
             f"| {segments} | {terms.verifiers} | {terms.segments_per_verifier} | {_duties(segments)} "
             f"| {_tokens(terms.stake)} | {_tokens(terms.audit_fee)} | {_fees(segments):.2f} "
-            f"| {forced_rate(setting_for(segments)):.1%} | {forced_lock(setting_for(segments), 0.05):,.0f} tokens |"
+            f"| {forced_rate(parameters):.1%} | {forced_lock(parameters, 0.05):,.0f} tokens |"
         )
     yield ""
     yield "A rate of forced errors far above 5 % is no use: tasks of few segments need slots with more at stake."
@@ -215,7 +215,7 @@ def _dearer(proof: Challenges) -> str:
 
 
 def _long() -> Iterator[str]:
-    most, thin = most_segments(), Setting()
+    most, thin = most_segments(), MarketParameters()
     many, one = (
         stake_multiple(
             segments=thin.segments,

@@ -9,7 +9,7 @@ class SimError(AssayError):
     """Base of the errors of `sim`."""
 
 
-class SettingError(SimError):
+class ParameterError(SimError):
     """A parameter that does not exist, or a value outside of its bounds."""
 
 

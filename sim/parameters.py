@@ -16,7 +16,7 @@ from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import recommended_terms
 from protocol.tasks.economics import ONE, Audit
 from protocol.tasks.task import MAX_DRAWS, MAX_SEGMENTS
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.units import TOKEN, Unit
 
 _MOST_TOKENS: Final = 10**9 * TOKEN
@@ -58,8 +58,8 @@ def _factor(default: float, text: str, most: float = 1e6) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """One market. Amounts are units of 10^-6 token. Raises SettingError when a value is out of its bounds."""
+class MarketParameters:
+    """One market. Amounts are units of 10^-6 token. Raises ParameterError when a value is out of its bounds."""
 
     # ---- terms of every task
     budget: int = _tokens(_BUDGET, "most that a solver may ask")
@@ -125,7 +125,7 @@ class Setting:
             value = getattr(self, name)
             kind = int if unit.whole else (int, float)
             if not isinstance(value, kind) or isinstance(value, bool) or not least <= value <= most:
-                raise SettingError(
+                raise ParameterError(
                     f"{name}: expected {unit.format(least)} to {unit.format(most)} {unit.value}, got {value!r}; "
                     f"correct this parameter"
                 )
@@ -137,13 +137,13 @@ class Setting:
     def _fits(self, name: str, most: int, reason: str) -> None:
         unit, value = KNOWN[name].metadata["unit"], getattr(self, name)
         if value > most:
-            raise SettingError(
+            raise ParameterError(
                 f"{name}: expected at most {unit.format(most)} ({reason}), got {unit.format(value)}; "
                 f"correct one of them"
             )
 
-    def with_values(self, values: Mapping[str, float]) -> Setting:
-        """A copy with other values, in the engine's units. Raises SettingError for an unknown name."""
+    def with_values(self, values: Mapping[str, float]) -> MarketParameters:
+        """A copy with other values, in the engine's units. Raises ParameterError for an unknown name."""
         given: dict[str, Any] = {canonical(name): value for name, value in values.items()}
         return replace(self, **given)
 
@@ -157,19 +157,19 @@ class Setting:
         return Audit(self.segments, self.segments_per_verifier, self.verifiers, round(honest * ONE))
 
 
-KNOWN: Final[Mapping[str, Field[Any]]] = {known.name: known for known in fields(Setting)}
+KNOWN: Final[Mapping[str, Field[Any]]] = {known.name: known for known in fields(MarketParameters)}
 """All parameters by name."""
 
 ALIASES: Final = {"audits": "segments_per_verifier"}
 
 
 def canonical(name: str) -> str:
-    """The name of a parameter. Raises SettingError that names the nearest ones."""
+    """The name of a parameter. Raises ParameterError that names the nearest ones."""
     name = ALIASES.get(name, name)
     if name not in KNOWN:
         near = get_close_matches(name, [*KNOWN, *ALIASES], n=3, cutoff=0.4) or sorted(KNOWN)
-        raise SettingError(
-            f"parameter {name!r}: expected one of the setting's, got none of them; "
+        raise ParameterError(
+            f"parameter {name!r}: expected one of the market's, got none of them; "
             f"did you mean {', '.join(near)}? `sim list --parameters` shows all"
         )
     return name

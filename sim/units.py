@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum
 from typing import Final
 
-from sim.errors import SettingError
+from sim.errors import ParameterError
 
 DECIMALS: Final = 6
 TOKEN: Final = 10**DECIMALS
@@ -36,7 +36,7 @@ class Unit(Enum):
     def parse(self, text: str) -> int | float:
         """What an operator wrote, as the engine keeps it: tokens become token units.
 
-        Raises SettingError for what is no number of this unit.
+        Raises ParameterError for what is no number of this unit.
         """
         try:
             value = Decimal(text)
@@ -44,14 +44,14 @@ class Unit(Enum):
             value = Decimal("NaN")
         # Beyond 10^20 nothing has bounds, and integers of a billion digits take the machine.
         if not value.is_finite() or abs(value.adjusted()) > 20:
-            raise SettingError(f"expected a number of {self.value}, got {text!r}; write digits")
+            raise ParameterError(f"expected a number of {self.value}, got {text!r}; write digits")
         if self is Unit.TOKENS:
             value = value * TOKEN
         if not self.whole:
             return float(value)
         if value != value.to_integral_value():
             least = f"10^-{DECIMALS} tokens" if self is Unit.TOKENS else "1"
-            raise SettingError(f"expected a multiple of {least}, got {text!r}; round it")
+            raise ParameterError(f"expected a multiple of {least}, got {text!r}; round it")
         return int(value)
 
     def format(self, value: float) -> str:

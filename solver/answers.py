@@ -13,16 +13,14 @@ from fastapi import HTTPException, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from protocol.commitments import CHUNK
+from protocol.node.http_client import LEAST_RATE
 from solver.admission import Budget
 from solver.limits import Message, Receive, Send
 from solver.run_store import RunStore
 
 PIECE = 1 << 20  # bytes sent at a time
-LEAST_RATE = 1 << 20
-"""Bytes a second that a client must read over a whole answer, START_SECONDS apart: as many as the verifier and `assay
-result` wait for. Whoever is slower keeps memory from the others.
-"""
 START_SECONDS = 60.0
+"""Beside what LEAST_RATE allows for an answer's bytes."""
 
 TaskId = Annotated[int, Path(ge=1, lt=1 << 63)]
 Number = Annotated[int, Path(ge=0, lt=1 << 32)]
@@ -38,7 +36,7 @@ def missing(what: str) -> HTTPException:
     return HTTPException(404, f"{what}: not here")
 
 
-class Held(StreamingResponse):
+class BudgetedResponse(StreamingResponse):
     """Bytes that count against a budget until they are sent, or their client is gone or too slow. Raises Busy."""
 
     def __init__(self, data: bytes, budget: Budget) -> None:
@@ -66,12 +64,12 @@ def binary(data: bytes, budget: Budget, chunks: str = "") -> Response:
         if not lo < hi <= count:
             raise HTTPException(416, f"expected chunks inside 0:{count}, got {chunks}")
         data = data[lo * CHUNK : hi * CHUNK]
-    return Held(data, budget)
+    return BudgetedResponse(data, budget)
 
 
 def hashes(roots: Sequence[bytes], budget: Budget) -> Response:
     """32-byte roots side by side."""
-    return Held(b"".join(roots), budget)
+    return BudgetedResponse(b"".join(roots), budget)
 
 
 def manifest(run_store: RunStore, number: int) -> dict[str, Any]:

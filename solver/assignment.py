@@ -1,4 +1,4 @@
-"""One task that this solver has won: trained segment by segment, committed, submitted, tended until it is over.
+"""One task that this solver has won: trained segment by segment, committed, submitted, settled once it is over.
 
 Where it stands is read from the chain and the run store each time, so that a restart at any point goes on from there.
 """
@@ -15,7 +15,7 @@ from protocol.program.step import State
 from protocol.tasks.bundles import BundleError
 from protocol.tasks.task import Terms
 from solver import settlement
-from solver.bundle_cache import hold
+from solver.bundle_cache import task_bundle
 from solver.committing import Committer
 from solver.context import Context
 from solver.database import Stage
@@ -39,7 +39,7 @@ class Assignment:
         self._progress = progress
         self.task = task
         self.terms = context.client.market.terms(task)
-        bundle = hold(context, self.terms)
+        bundle = task_bundle(context, self.terms)
         self._work = Work.of(task, bundle)
         self._initial = bundle.initial_state
         self._hints = bundle.hints
@@ -70,7 +70,7 @@ class Assignment:
         if view.status is TaskStatus.SUBMITTED:
             self._end_training()
             self._stage(Stage.SUBMITTED)
-            return settlement.tend(self._context, view)
+            return settlement.advance(self._context, view)
         return False
 
     @property
@@ -103,7 +103,7 @@ class Assignment:
                 return True
             self._training.segment(self._on_step)
             if self._training.segments_done % -(-self.terms.segments // 4) == 0:
-                self._tell_scales(self._training.state)
+                self._log_scales(self._training.state)
             if not self._training.done:
                 self._offer()
         except Reverted as error:
@@ -136,7 +136,7 @@ class Assignment:
         self._context.metrics.steps.inc()
         self._progress.step(self.task, number, state)
 
-    def _tell_scales(self, state: State) -> None:
+    def _log_scales(self, state: State) -> None:
         """Where rows are closest to being ruled by one value; costs one step."""
         found = scales(self._work.program, state, self._work.fixed, self._work.kernels, self._hints)
         if not found:
@@ -170,7 +170,7 @@ class Assignment:
 def _materials(context: Context, task: int, terms: Terms) -> Materials:
     """What replays a task that is over, from its bundle. Raises RunStoreError if that is lost."""
     try:
-        work = Work.of(task, hold(context, terms))
+        work = Work.of(task, task_bundle(context, terms))
     except BundleError as error:
         raise RunStoreError(f"task {task}: its bundle is lost: {error}") from error
     return work.fixed, context.strategy.executor(work)

@@ -1,4 +1,4 @@
-"""Looking for work: every new task is weighed once, bid on if it pays, and bid on again when somebody asks for less.
+"""Looking for work: every new task is looked at once, bid on if it pays, and bid on again when somebody asks for less.
 
 One task at a time: a solver that trains one task does not bid on the next, whose deadline would run meanwhile. A bundle
 is fetched and checked beside the loop, for a submitter's server may be as slow as it likes.
@@ -20,7 +20,7 @@ from protocol.errors import InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
 from solver.bidding import Refusal, decide
-from solver.bundle_cache import Candidates, weigh
+from solver.bundle_cache import Candidates, fetch_candidate
 from solver.context import Context
 from solver.database import Stage
 
@@ -67,7 +67,7 @@ class Auction:
         return [row.task for row in self._context.database.tasks() if row.stage is stage]
 
     def _sweep(self) -> None:
-        """Delete the bundles of tasks that an earlier process weighed and did not bid on."""
+        """Delete the bundles of tasks that an earlier process considered and did not bid on."""
         for task in [*self._standing(), *self._staged(Stage.OUTBID)]:
             self._bundles.want(task, self._context.client.market.terms(task).bundle_hash)
         self._bundles.sweep()
@@ -87,7 +87,7 @@ class Auction:
         try:
             terms = context.client.market.terms(task)
             self._price(terms, view)  # before anything is fetched, the terms alone must promise a profit
-            if not self._is_held(task, terms, left):
+            if not self._is_fetched(task, terms, left):
                 return True
             self._bid(task, terms, view)
         except BundleUnavailable as error:
@@ -97,13 +97,15 @@ class Auction:
             self._refuse(task, str(error))
         return False
 
-    def _is_held(self, task: int, terms: Terms, left: int) -> bool:
+    def _is_fetched(self, task: int, terms: Terms, left: int) -> bool:
         """Whether the bundle is here and as the terms say; begins to fetch it if need be. Raises BundleError."""
         fetch = self._fetches.get(task)
         if fetch is None:
             if len(self._fetches) < FETCHES:
                 self._bundles.want(task, terms.bundle_hash)
-                self._fetches[task] = _beside(lambda: weigh(self._context, terms, max(1.0, left)))
+                self._fetches[task] = _in_thread(
+                    lambda: fetch_candidate(self._context, terms, max(1.0, left))
+                )
             return False
         if not fetch.done():
             return False
@@ -116,7 +118,7 @@ class Auction:
 
     def _price(self, terms: Terms, view: TaskView) -> int:
         client = self._context.client
-        figures = self._context.settings.figures(client.vault.free(client.address), self._context.room())
+        figures = self._context.settings.figures(client.vault.free(client.address), self._context.free_disk())
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         decision = decide(terms, figures, client.audit.live_verifiers(), view.price if others else None)
         if isinstance(decision, Refusal):
@@ -202,7 +204,7 @@ class _NotWorth(InternalError):
     """No price that suits both sides."""
 
 
-def _beside(work: Callable[[], None]) -> Future[None]:
+def _in_thread(work: Callable[[], None]) -> Future[None]:
     """Run in a thread that does not keep the process alive: its end is the fetch's own time limit."""
     future: Future[None] = Future()
 

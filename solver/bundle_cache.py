@@ -1,4 +1,4 @@
-"""Bundles that the solver holds: fetched once, verified against the terms, kept under ASSAY_HOME and served on.
+"""The solver's bundles: fetched once, verified against the terms, kept under ASSAY_HOME and served on.
 
 A submitter may take its own bundle down once a solver has the task; the solver then answers for every root in the terms
 (dispute.md section 7). Before a task is won, its bundle lies among the candidates, which are nobody else's: there it
@@ -13,43 +13,43 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from protocol.tasks.bundles import Bundle, BundleError, hold_bundle
+from protocol.tasks.bundles import Bundle, BundleError, cached_bundle
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from solver.context import Context
 
 REFETCH_SECONDS = 60.0
-"""For a bundle that was held and is damaged now; meanwhile nothing else is done."""
+"""For a bundle that was kept and is damaged now; meanwhile nothing else is done."""
 
 
-def hold(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
+def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS) -> Bundle:
     """The task's bundle, from disk or, within some seconds, from the submitter. Raises BundleError."""
-    held, weighed = _folders(context, terms)
-    if (weighed / MANIFEST).is_file() and not (held / MANIFEST).is_file():
-        _take_over(weighed, held)
-    return hold_bundle(context.home.bundles, terms, context.limits(seconds))
+    kept, candidate = _folders(context, terms)
+    if (candidate / MANIFEST).is_file() and not (kept / MANIFEST).is_file():
+        _take_over(candidate, kept)
+    return cached_bundle(context.home.bundles, terms, context.limits(seconds))
 
 
-def weigh(context: Context, terms: Terms, seconds: float) -> None:
+def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     """Fetch the bundle of a task that may be bid on, and check it. Raises BundleError, then there is nothing to bid on,
     also for a bundle that does not fit on the disk; and OSError, MemoryError.
     """
     limits = context.limits(seconds)
-    held, _ = _folders(context, terms)
-    if not (held / MANIFEST).is_file():
-        room = min(limits.total_bytes, context.room())
+    kept, _ = _folders(context, terms)
+    if not (kept / MANIFEST).is_file():
+        room = min(limits.total_bytes, context.free_disk())
         try:
-            hold_bundle(context.candidates, terms, replace(limits, total_bytes=room))
+            cached_bundle(context.candidates, terms, replace(limits, total_bytes=room))
             return
         except (BundleError, OSError):
-            # Another task of the same bundle may have been won meanwhile: then its files are held now.
-            if not (held / MANIFEST).is_file():
+            # Another task of the same bundle may have been won meanwhile: then its files are kept now.
+            if not (kept / MANIFEST).is_file():
                 raise
-    hold_bundle(context.home.bundles, terms, limits)
+    cached_bundle(context.home.bundles, terms, limits)
 
 
 class Candidates:
-    """Which tasks want which of the weighed bundles. What no task wants any more is deleted."""
+    """Which tasks want which of the candidates. What no task wants any more is deleted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -77,22 +77,22 @@ class Candidates:
 
 
 def _folders(context: Context, terms: Terms) -> tuple[Path, Path]:
-    """Where a bundle is held, and where it is weighed."""
+    """Where a bundle is kept, and where it lies as a candidate."""
     name = terms.bundle_hash.hex()
     return context.home.bundles / name, context.candidates / name
 
 
-def _take_over(weighed: Path, held: Path) -> None:
-    """Move a weighed bundle at once: whoever misses a file at the one place finds all at the other. Where another party
-    is fetching the same, file by file, the manifest last, so that what is named is complete.
+def _take_over(candidate: Path, kept: Path) -> None:
+    """Move a candidate at once: whoever misses a file at the one place finds all at the other. Where another party is
+    fetching the same, file by file, the manifest last, so that what is named is complete.
     """
     with suppress(OSError):  # where there are files already
-        held.parent.mkdir(parents=True, exist_ok=True)
-        weighed.rename(held)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        candidate.rename(kept)
         return
-    for path in sorted(weighed.rglob("*"), key=lambda path: path.name == MANIFEST):
+    for path in sorted(candidate.rglob("*"), key=lambda path: path.name == MANIFEST):
         if path.is_file():
-            place = held / path.relative_to(weighed)
+            place = kept / path.relative_to(candidate)
             place.parent.mkdir(parents=True, exist_ok=True)
             path.replace(place)
-    shutil.rmtree(weighed, ignore_errors=True)
+    shutil.rmtree(candidate, ignore_errors=True)

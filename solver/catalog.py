@@ -59,7 +59,7 @@ class Catalog:
         self._replay = None
 
     def bundle_file(self, bundle: str, name: str) -> Path | None:
-        """A file of a held bundle. `bundle` and `name` may come from anybody; nothing outside is ever named."""
+        """A file of a kept bundle. `bundle` and `name` may come from anybody; nothing outside is ever named."""
         folder = (self._bundles / bundle).resolve()
         path = (folder / name).resolve()
         inside = folder.parent == self._bundles.resolve() and path.is_relative_to(folder)

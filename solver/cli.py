@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from protocol.errors import ExitCode
-from protocol.node.exits import reported
-from protocol.node.home import Home
+from protocol.node.commands import SENDS, Flags, add_config, app_of, command
 from protocol.node.options import (
-    AccountOption,
-    DeploymentOption,
-    DevAccountOption,
     DeviceOption,
     HomeOption,
     JsonOption,
     LogJsonOption,
-    PasswordOption,
-    RpcOption,
     TasksOption,
     VerboseOption,
     at_home,
-    chosen_account,
 )
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,  # rich takes half of the time of --help
-    pretty_exceptions_enable=False,
-    help="Train other people's models for pay: bid, stake, train, commit checkpoints, defend them.",
-)
-config = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Settings and where they come from.")
-app.add_typer(config, name="config")
+if TYPE_CHECKING:
+    from solver.settings import SolverSettings
+
+app = app_of("Train other people's models for pay: bid, stake, train, commit checkpoints, defend them.")
 
 
 def main() -> None:
@@ -43,14 +30,21 @@ def main() -> None:
     app()
 
 
-@app.command()
+def _model() -> type[SolverSettings]:
+    from solver.settings import SolverSettings
+
+    return SolverSettings
+
+
+add_config(app, _model, "solver", "solver config show")
+
+
+@command(app, connection=SENDS)
 def run(
-    stake: Annotated[str | None, typer.Option(help="Tokens to put behind one's work.")] = None,
-    rpc: RpcOption = None,
-    account: AccountOption = None,
-    dev_account: DevAccountOption = None,
-    password_file: PasswordOption = None,
-    deployment: DeploymentOption = None,
+    connection: Flags,
+    stake: Annotated[
+        str | None, typer.Option(help="Tokens to bring into the vault for stakes, of all tasks together.")
+    ] = None,
     host: Annotated[str | None, typer.Option(help="Address to serve on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
     url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
@@ -63,78 +57,16 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Stop after one task.")] = False,
     log_json: LogJsonOption = False,
     verbose: VerboseOption = False,
-) -> None:
+) -> ExitCode:
     """Find a task, bid, train it, serve and defend it, collect; then the next. Ctrl-C once to stop, twice at once."""
-    with reported():
-        flags = _connection_flags(rpc, account, dev_account, password_file, deployment) | {
-            "stake": stake,
-            "host": host,
-            "port": port,
-            "url": url,
-            "tasks": tuple(task) if task else None,
-            "device": device,
-            "processes": processes,
-        }
-        code = _run(at_home(home), flags, once, log_json, verbose)
-    raise typer.Exit(int(code))
-
-
-@app.command()
-def withdraw(
-    rpc: RpcOption = None,
-    account: AccountOption = None,
-    dev_account: DevAccountOption = None,
-    password_file: PasswordOption = None,
-    deployment: DeploymentOption = None,
-    home: HomeOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Take all free tokens, the stake of finished tasks among them, out of the vault. Not while `solver run` runs."""
-    with reported():
-        flags = _connection_flags(rpc, account, dev_account, password_file, deployment)
-        _withdraw(at_home(home), flags, dry_run, as_json)
-
-
-@config.command("show")
-def config_show(
-    home: HomeOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Every setting of `solver run`, its value and its source."""
-    from protocol.node.output import Output
-    from protocol.node.settings import load
-    from solver.settings import SolverSettings
-
-    with reported():
-        place = at_home(home)
-        rows = load(SolverSettings, "solver", place.config, {}).rows()
-        output = Output("solver config show", as_json)
-        for name, value, source in rows:
-            output.say(f"{name:15} {value:30} {source}")
-        output.result([{"name": name, "value": value, "source": source} for name, value, source in rows])
-
-
-def _connection_flags(
-    rpc: str | None,
-    account: str | None,
-    dev_account: int | None,
-    password_file: Path | None,
-    deployment: Path | None,
-) -> dict[str, object | None]:
-    """The settings that say whom to talk to, and as whom."""
-    name = chosen_account(account, dev_account)
-    return {"rpc": rpc, "account": name, "password_file": password_file, "deployment": deployment}
-
-
-def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool, verbose: bool) -> ExitCode:
     from protocol.node.process import importing, keep_memory
 
+    place = at_home(home)
     keep_memory()
     with importing():
-        from protocol.chain.client import connect
         from protocol.execution.device import checked, executor_on
         from protocol.node import logs
+        from protocol.node.party.connection import connect_by
         from protocol.node.settings import load
         from protocol.node.stopping import Stop
         from protocol.numerics.self_check import self_check
@@ -143,35 +75,49 @@ def _run(home: Home, flags: dict[str, object | None], once: bool, log_json: bool
         from solver.settings import SolverSettings
         from solver.strategy import Strategy
 
-    settings = load(SolverSettings, "solver", home.config, flags).values
+    flags = connection | {
+        "stake": stake,
+        "host": host,
+        "port": port,
+        "url": url,
+        "tasks": tuple(task) if task else None,
+        "device": device,
+        "processes": processes,
+    }
+    settings = load(SolverSettings, "solver", place.config, flags).values
     logs.configure(log_json, verbose)
     self_check()
     strategy = Strategy(executor=executor_on(checked(settings.device)))
     stop = Stop()
     stop.on_signals()
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
-    with connect(
-        settings.rpc, settings.deployment, settings.account, password_file=settings.password_file
-    ) as client:
-        return SolverNode(client, settings, home, strategy, stop=stop, progress=progress).run(once)
+    with connect_by(settings) as client:
+        return SolverNode(client, settings, place, strategy, stop=stop, progress=progress).run(once)
 
 
-def _withdraw(home: Home, flags: dict[str, object | None], dry_run: bool, as_json: bool) -> None:
-    from protocol.chain.client import connect
+@command(app, connection=SENDS)
+def withdraw(
+    connection: Flags,
+    home: HomeOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take all free tokens, the stake of finished tasks among them, out of the vault. Not while `solver run` runs."""
     from protocol.chain.parameters import TOKEN
     from protocol.node.output import Output
+    from protocol.node.party.connection import connect_by
+    from protocol.node.party.funds import withdraw_above
     from protocol.node.settings import load
     from solver.settings import SolverSettings
 
-    settings = load(SolverSettings, "solver", home.config, flags).values
+    settings = load(SolverSettings, "solver", at_home(home).config, connection).values
     output = Output("solver withdraw", as_json)
-    with connect(
-        settings.rpc, settings.deployment, settings.account, password_file=settings.password_file
-    ) as client:
-        amount = client.vault.free(client.address)
-        transaction = None
-        if amount and not dry_run:
-            transaction = client.vault.withdraw(amount).transaction
+    with connect_by(settings) as client:
+        if dry_run:
+            amount, receipt = client.vault.free(client.address), None
+        else:
+            amount, receipt = withdraw_above(client, 0)
         done = "would withdraw" if dry_run else "withdrew"
         output.say(f"{done} {amount / TOKEN:g} tokens to {client.address}")
+        transaction = None if receipt is None else receipt.transaction
         output.result({"account": client.address, "units": str(amount), "transaction": transaction})

@@ -1,4 +1,4 @@
-"""What all rooms of a running solver share: the chain client, the settings, the disk, the catalog, the strategy."""
+"""What all modules of a running solver share: the chain client, the settings, the disk, the catalog, the strategy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Context:
         """What is taken from submitters, and how long they may take to give it."""
         return Limits(allowed=self.settings.bundles, seconds=seconds)
 
-    def room(self) -> int:
+    def free_disk(self) -> int:
         """Bytes of disk that one more task may take."""
         return int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
 

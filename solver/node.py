@@ -1,4 +1,4 @@
-"""The running solver: one loop that defends first, then tends what is submitted, looks for work, and trains.
+"""The running solver: one loop that defends first, then works on what it has won, looks for work, and trains.
 
 Nothing here decides a move, a price or a number: that is `Strategy`, `bidding` and the program. The main thread sends
 and trains; the HTTP service has threads of its own.
@@ -6,18 +6,17 @@ and trains; the HTTP service has threads of its own.
 
 from __future__ import annotations
 
-import time
-
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
-from protocol.chain.errors import NotMined, Reverted, RpcError, UnstableChain
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import BlobStore
 from protocol.errors import ExitCode
-from protocol.node.database import Identity
 from protocol.node.home import Home
 from protocol.node.http import require_public
+from protocol.node.party.data import data_folder, open_database
+from protocol.node.party.node import AWAY, Node
 from protocol.node.stopping import Stop
 from protocol.tasks.bundles import BundleError
 from solver import gpu, settlement
@@ -35,8 +34,11 @@ from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
 
 
-class SolverNode:
+class SolverNode(Node):
     """A solver on one chain from one account. `run` returns the process's exit code."""
+
+    WAITS_FOR = (*AWAY, Reverted)
+    """A node a block behind the last one does not have what that one showed: a block, or a task (it reverts)."""
 
     def __init__(
         self,
@@ -48,21 +50,20 @@ class SolverNode:
         stop: Stop | None = None,
         progress: Progress | None = None,
     ) -> None:
-        genesis, market = client.connection.genesis, client.market.address
-        folder = home.folder("solver", f"{client.connection.chain_id}-{genesis[2:10]}-{client.address[2:10]}")
+        folder = data_folder(home, "solver", client)
         metrics = Metrics()
         self.context = Context(
             client,
             settings,
             strategy,
             home,
-            Database(folder / "solver.sqlite", Identity(genesis, market, client.address)),
+            open_database(Database, home, client),
             BlobStore(folder / "blobs"),
             Catalog(home.bundles, metrics),
             metrics,
             home.folder("solver", folder.name, "candidates"),
         )
-        self._stop = stop or Stop()
+        super().__init__(settings, self.context.log, stop)
         self._progress = progress or Progress(bar=False)
         self._auction = Auction(self.context)
         self._defence = Defence(self.context)
@@ -97,46 +98,24 @@ class SolverNode:
         over = [row.task for row in rows if row.stage is Stage.OVER][-KEPT_RESULTS:]
         for row in rows:
             if row.stage in (Stage.TRAINING, Stage.SUBMITTED):
-                self._engage(row.task)
+                self._take_up(row.task)
             elif row.task in over:
-                self._show(row.task)
+                self._serve_result(row.task)
         self._fund()
         if context.client.market.endpoint_of(context.client.address) != url:
             context.count("announce", context.client.market.announce(url), url=url)
         context.catalog.ready = True
         context.log.info("ready", account=context.client.address, url=url)
 
-    def _loop(self, once: bool) -> ExitCode:
-        context = self.context
-        failing: float | None = None
-        while True:
-            try:
-                worked = self._tick()
-                failing = None
-            # A node a block behind the last one does not have what that one showed: a block, or a task (it reverts).
-            except (RpcError, Reverted, NotMined, UnstableChain) as error:
-                now = time.monotonic()
-                # Counted from the first failure and not from the last success: a segment may take hours.
-                failing = now if failing is None else failing
-                if now - failing > context.settings.patience:
-                    raise
-                context.log.warning("waiting for the chain", error=str(error))
-                worked = False
-            done = self._outcome(once)
-            if done is not None:
-                return done
-            if self._stop.asked and not worked:
-                context.log.warning("stopped", tasks_at_stake=sorted(self._assignments))
-                return ExitCode.INTERRUPTED
-            if not worked:
-                self._stop.wait(context.settings.poll)
+    def _at_stake(self) -> dict[str, object]:
+        return {"tasks_at_stake": sorted(self._assignments)}
 
     def _tick(self) -> bool:
         """One round; True if there is more to do at once. Once asked to stop, only what cannot wait is done."""
         context = self.context
         worked = self._defence.tick()
         for task in list(self._assignments):
-            worked = self._tend(task) or worked
+            worked = self._work_on(task) or worked
         if not self._stop.asked:
             training = any(self._stage(task) is Stage.TRAINING for task in self._assignments)
             self._auction.tick(take=not training and self._is_sound())
@@ -144,11 +123,11 @@ class SolverNode:
         context.metrics.count_tasks([row.stage for row in rows])
         for row in rows:
             if row.stage is Stage.TRAINING and row.task not in {*self._assignments, *self._refused}:
-                self._engage(row.task)
+                self._take_up(row.task)
                 worked = True
         return worked
 
-    def _tend(self, task: int) -> bool:
+    def _work_on(self, task: int) -> bool:
         """The next piece of work on a task that was won; True if there was one."""
         assignment = self._assignments[task]
         view = self.context.client.market.task(task)
@@ -171,13 +150,13 @@ class SolverNode:
         row = self.context.database.task(task)
         return None if row is None else row.stage
 
-    def _engage(self, task: int) -> None:
+    def _take_up(self, task: int) -> None:
         try:
             self._assignments[task] = Assignment(self.context, task, self._progress)
         except BundleError as error:
             raise SolverError(f"task {task}: its bundle is lost: {error}") from error
 
-    def _show(self, task: int) -> None:
+    def _serve_result(self, task: int) -> None:
         """Serve the result of a task that was over when this process began."""
         try:
             Assignment(self.context, task, self._progress).retire()

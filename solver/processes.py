@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from protocol.execution.replay import Executor, HonestExecutor, Work
+from protocol.execution.replay import Executor, HonestExecutor, OnStep, Work
 from protocol.execution.workers import TooLittleMemory, WorkerLost, Workers
 from protocol.execution.workers.memory import available, fitting, needed
 from protocol.node.logs import get
@@ -18,7 +18,7 @@ from protocol.program.parallel.units import units
 from protocol.program.step import State
 from protocol.tasks.task import Terms
 from solver.context import Context
-from solver.training import Alone, OnStep, Runner
+from solver.training import LocalRunner, Runner
 
 ATTEMPTS = 2
 """To train one segment with workers."""
@@ -29,7 +29,7 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
 
     Workers compute as `HonestExecutor` does, on the CPU; any other executor keeps to this process.
     """
-    alone = Alone(executor)
+    alone = LocalRunner(executor)
     wanted, there = context.settings.processes, len(units(work.program.program))
     if wanted == 1 or type(executor) is not HonestExecutor:
         return alone
@@ -51,13 +51,15 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
     if fit == 1:
         return alone
     folder = context.home.bundles / terms.bundle_hash.hex()
-    return Together(work, folder, terms.bundle_hash, fit, alone)
+    return WorkerRunner(work, folder, terms.bundle_hash, fit, alone)
 
 
-class Together:
+class WorkerRunner:
     """Workers that are started for the first segment, and started again when one of them was lost."""
 
-    def __init__(self, work: Work, folder: Path, bundle_hash: bytes, processes: int, alone: Alone) -> None:
+    def __init__(
+        self, work: Work, folder: Path, bundle_hash: bytes, processes: int, alone: LocalRunner
+    ) -> None:
         self.processes = processes
         self._start: Callable[[], Workers] = lambda: Workers(folder, bundle_hash, work.program, processes)
         self._alone = alone

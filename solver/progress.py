@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from protocol.node.logs import get
+from protocol.node.progress_bar import progress_bar
 from protocol.program.step import State, metrics
 
 
@@ -19,13 +20,7 @@ class Progress:
         self._rows: dict[int, Any] = {}
         self._totals: dict[int, int] = {}
         if bar:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as RichProgress
-
-            text = TextColumn("task {task.fields[number]}")
-            columns = (text, BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[metrics]}"))
-            self._bar = RichProgress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+            self._bar = progress_bar("task {task.fields[number]}", "{task.fields[metrics]}")
 
     def begin(self, task: int, steps: int, done: int) -> None:
         """A training of `steps` steps, of which `done` are behind it."""

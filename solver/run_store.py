@@ -24,7 +24,7 @@ from protocol.commitments.checkpoints import (
     write_state,
 )
 from protocol.commitments.states import Checkpoint
-from protocol.execution.replay import Executor, Replay
+from protocol.execution.replay import Executor, Replay, run_segment
 from protocol.numerics.types import canonical_buffer
 from protocol.program.step import State, StepProgram
 from solver.database import CheckpointRow, Database
@@ -181,11 +181,7 @@ class RunStore:
         if number == 0:
             raise self._lost(number, str(error)) from error
         with self._mending:
-            executor = self.executor
-            state: State = self.state(number - 1)
-            first = (number - 1) * self.segment_steps
-            for step in range(first + 1, first + self.segment_steps + 1):
-                state = executor.step(state, step)
+            state = run_segment(self.executor, self.state(number - 1), number, self.segment_steps)
             checkpoint = self.program.checkpoint(state)
             if checkpoint.state_root != row.root:
                 raise self._lost(number, "another state when computed again") from error

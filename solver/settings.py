@@ -7,52 +7,37 @@ command line does it only when it runs.
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from protocol.chain.parameters import TOKEN
+from protocol.node.party.settings import NodeSettings
 from protocol.tasks.task import Terms
 from solver.bidding import Figures
 
 Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
-class SolverSettings(BaseModel):
+class SolverSettings(NodeSettings):
     """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    rpc: str = "http://127.0.0.1:8545"
     account: str = "dev:1"
-    password_file: Path | None = None
-    deployment: Path | None = None
     stake: Tokens = Decimal(1000)
+    """Tokens that are brought into the vault for stakes."""
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
     url: str | None = None
-    poll: Annotated[float, Field(gt=0, le=60)] = 0.5
-    patience: Annotated[float, Field(gt=0)] = 300.0
-    """Seconds that the node may be out of reach before the solver gives up."""
     progress_every: Annotated[int, Field(ge=0)] = 0
     """Segments between two progress transactions; 0: a quarter of the task's."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """Processes that train a task together, if it has micro-batches to share: at most one for each of them."""
-    speed: Annotated[float, Field(gt=0)] = 2e9
-    """Scalar operations a second that this machine manages, for the price and to refuse what cannot be done in time."""
     cost_per_hour: Tokens = Decimal(1)
     fixed_cost: Tokens = Decimal("0.1")
     """Gas and trouble of one task."""
     margin: Annotated[float, Field(ge=0, le=100)] = 0.2
     opening: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Share of the budget that a first bid asks for."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where steps run; auto: on a CUDA device if torch has one. The bits are the same."""
-    tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Tasks to bid on; empty: all."""
-    bundles: tuple[str, ...] = ()
-    """Addresses below which bundles may be read besides http(s), such as file:///srv/bundles/."""
 
     @property
     def stake_units(self) -> int:

@@ -7,14 +7,13 @@ its stake.
 from __future__ import annotations
 
 from protocol.chain.errors import HeaderError, RpcRefused
+from protocol.chain.header import HISTORY
 from protocol.chain.views import TaskView
+from protocol.node.party.funds import withdraw_above
 from solver.context import Context
 
-REACH = 8_191
-"""Blocks whose hash a contract can still learn (EIP-2935)."""
 
-
-def tend(context: Context, view: TaskView) -> bool:
+def advance(context: Context, view: TaskView) -> bool:
     """Do what is due on a submitted task now; True if something was sent."""
     market, audit, task = context.client.market, context.client.audit, view.task
     undrawn = audit.drawn_at(task) == 0
@@ -31,11 +30,9 @@ def tend(context: Context, view: TaskView) -> bool:
 
 def withdraw(context: Context, keep: int) -> int:
     """Take free tokens above `keep` out of the vault; how many (token units)."""
-    vault = context.client.vault
-    amount = vault.free(context.client.address) - keep
-    if amount <= 0:
-        return 0
-    context.count("withdraw", vault.withdraw(amount), amount=str(amount))
+    amount, receipt = withdraw_above(context.client, keep)
+    if receipt is not None:
+        context.count("withdraw", receipt, amount=str(amount))
     return amount
 
 
@@ -44,12 +41,12 @@ def _draw(context: Context, view: TaskView) -> bool:
     newest = context.client.connection.block().number
     if newest <= block:
         return False
-    if newest - block > REACH:
+    if newest - block > HISTORY:
         return context.send("missed", lambda: audit.missed(task), task=task) is not None
     try:
         return context.send("draw", lambda: audit.draw(task, block), task=task) is not None
     except (RpcRefused, HeaderError) as error:  # a node that serves no such header; others may draw
-        left = REACH - (newest - block)
+        left = HISTORY - (newest - block)
         context.log.error(
             "no header for the draw", task=task, block=block, blocks_left=left, error=str(error)
         )

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from protocol.execution.replay import Executor
+from protocol.execution.replay import Executor, OnStep, run_steps
 from protocol.program.step import State
 from solver.pipeline import Pipeline
 from solver.run_store import RunStore
-
-OnStep = Callable[[int, State], None]
-"""Called after every step with its number, counted from 1, and the state, or what of it are metrics."""
 
 
 class Runner(Protocol):
@@ -28,7 +25,7 @@ class Runner(Protocol):
         """Give back what it holds."""
 
 
-class Alone:
+class LocalRunner:
     """This process computes every step."""
 
     def __init__(self, executor: Executor) -> None:
@@ -36,10 +33,7 @@ class Alone:
 
     def run(self, state: State, first: int, steps: int, on_step: OnStep, /) -> State:
         """The state after `steps` steps."""
-        for number in range(first, first + steps):
-            state = self._executor.step(state, number)
-            on_step(number, state)
-        return state
+        return run_steps(self._executor, state, first, steps, on_step)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -61,7 +55,7 @@ class Training:
         runner: Runner | None = None,
     ) -> None:
         self.run_store = run_store
-        self._runner = runner or Alone(run_store.executor)
+        self._runner = runner or LocalRunner(run_store.executor)
         if run_store.size == 0:
             run_store.append(initial())
         self._trained = run_store.size - 1

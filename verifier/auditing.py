@@ -15,7 +15,7 @@ from itertools import zip_longest
 from protocol.chain.views import TaskView
 from verifier.context import Context
 from verifier.database import Accusation
-from verifier.duties import Sight, open_segments, own_duties
+from verifier.duties import Observation, open_segments, own_duties
 from verifier.replaying import Committed, Different, Equal
 
 SLICE_SECONDS = 3.0
@@ -23,29 +23,29 @@ SLICE_SECONDS = 3.0
 Job = tuple[str, Callable[[], None]]
 
 
-def attestations(context: Context, sight: Sight) -> Iterator[Job]:
+def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     """Attest the duties whose segment was found equal."""
-    task = sight.view.task
+    task = seen.view.task
     if context.database.accusation(task) is not None:
         return  # a solver that stands accused is not attested
-    for duty in own_duties(sight, context.client.address):
-        steps = context.database.steps_of(task, duty.segment, sight.view.root)
+    for duty in own_duties(seen, context.client.address):
+        steps = context.database.steps_of(task, duty.segment, seen.view.root)
         if steps is not None:
             yield f"attest {task} {duty.number}", partial(_attest, context, task, duty.number, steps)
 
 
-def replays(context: Context, sights: Sequence[Sight]) -> Iterator[Job]:
+def replays(context: Context, observed: Sequence[Observation]) -> Iterator[Job]:
     """Replay the segments of own duties in all tasks, then, for a whistleblower, all other segments.
 
     Tasks that have to be run from their start come after the others, the one that has come least far first; then by
     the time that is left.
     """
-    live = [sight for sight in sights if context.database.accusation(sight.view.task) is None]
+    live = [seen for seen in observed if context.database.accusation(seen.view.task) is None]
     live.sort(key=lambda seen: (context.database.own_segments(seen.view.task), seen.view.challenge_until))
-    due = [(sight.view, duty.segment) for sight in live for duty in own_duties(sight, context.client.address)]
+    due = [(seen.view, duty.segment) for seen in live for duty in own_duties(seen, context.client.address)]
     if context.settings.whistleblow:
         # Round by round over the tasks: one large task does not keep the others waiting.
-        rounds = zip_longest(*(_others(context, sight) for sight in live))
+        rounds = zip_longest(*(_others(context, seen) for seen in live))
         due += [item for turn in rounds for item in turn if item is not None]
     running: set[int] = set()
     for view, segment in due:
@@ -75,10 +75,10 @@ def audit(context: Context, view: TaskView, segment: int) -> None:
         context.database.accuse(Accusation(view.task, finding.segment, salt, b"".join(finding.roots)))
 
 
-def _others(context: Context, sight: Sight) -> Iterator[tuple[TaskView, int]]:
+def _others(context: Context, seen: Observation) -> Iterator[tuple[TaskView, int]]:
     """All segments that were not yet found equal."""
-    checked = context.database.checked(sight.view.task, sight.view.root)
-    return ((sight.view, segment) for segment in open_segments(sight) if segment not in checked)
+    checked = context.database.checked(seen.view.task, seen.view.root)
+    return ((seen.view, segment) for segment in open_segments(seen) if segment not in checked)
 
 
 def _attest(context: Context, task: int, duty: int, steps: bytes) -> None:

@@ -18,9 +18,9 @@ from protocol.dispute.openings import open_leaf
 from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView, Phase
 from protocol.node import logs
+from protocol.node.party.funds import require_free
 from protocol.tasks.task import least_clock
 from verifier.database import COMMITTING, Accusation, Database
-from verifier.funds import require_free
 from verifier.material import Material
 from verifier.strategy import Challenger
 
@@ -148,7 +148,7 @@ class Challenge:
             program = self._material.work.program.program
             self._reader = GameReader(self._client.game, game, program, self._first)
         view = self._reader.view()
-        self._reader.tell(self._revealed)
+        self._reader.reveal_to(self._revealed)
         if view.phase is Phase.CLOSED:
             self._end(view)
         elif self._client.market.task(self._task).status.is_over:

@@ -1,4 +1,4 @@
-"""What all modules of a running verifier share: the chain client, the settings, the strategy, the tasks held."""
+"""What all modules of a running verifier share: the chain client, the settings, the strategy, the tasks in memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from protocol.chain.client import Client
 from protocol.chain.views import TaskView
 from protocol.node import logs
-from protocol.node.database import Identity
 from protocol.node.home import Home
+from protocol.node.party.data import data_folder, open_database
 from protocol.tasks.bundles import Limits
 from verifier.database import Database
 from verifier.material import Material, Materials
@@ -34,12 +34,9 @@ class Context:
     @classmethod
     def at(cls, home: Home, client: Client, settings: VerifierSettings, strategy: Strategy) -> Context:
         """The context of this account on this chain, below the home folder. Raises DatabaseError."""
-        genesis, market = client.connection.genesis, client.market.address
-        name = f"{client.connection.chain_id}-{genesis[2:10]}-{client.address[2:10]}"
-        folder = home.folder("verifier", name)
-        database = Database(folder / "verifier.sqlite", Identity(genesis, market, client.address))
+        database = open_database(Database, home, client)
         limits = Limits(allowed=settings.bundles)
-        materials = Materials(folder, home.bundles, database, strategy, limits)
+        materials = Materials(data_folder(home, "verifier", client), home.bundles, database, strategy, limits)
         return cls(client, settings, strategy, database, materials, logs.get("verifier"))
 
     def material(self, view: TaskView) -> Material:

@@ -1,6 +1,6 @@
 """What a verifier owes and is owed, decided from what the chain says. Pure: no clock, no chain, no database in here.
 
-A action is a call that anyone may make. The verifier makes the ones that move a task on, and leaves those that are the
+An action is a call that anyone may make. The verifier makes the ones that move a task on, and leaves those that are the
 solver's own interest to the solver for `GRACE` seconds.
 """
 
@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from protocol.chain.header import HISTORY
 from protocol.chain.views import Duty, TaskStatus, TaskView
 from protocol.tasks.task import Terms
 
 GRACE = 5
 """Seconds in which somebody with more interest in it may make a call first: a reverted call costs gas."""
-HISTORY = 8_191
-"""Blocks whose hash the chain still proves (EIP-2935)."""
 
 
 class Action(StrEnum):
@@ -31,9 +30,9 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Observation:
     """A task as the chain shows it at one moment. `now` is the chain's time, `block` its height; `drawn_at` is 0 before
-    the draw. `satisfied` and `lost` are the audit board's words; they matter only once the window is over.
+    the draw. `satisfied` and `lost` are what the audit board says; they matter only once the window is over.
     """
 
     view: TaskView
@@ -46,41 +45,41 @@ class Sight:
     lost: bool = False
 
 
-def action(sight: Sight) -> Action | None:
+def action(seen: Observation) -> Action | None:
     """The call that is due, if any."""
-    view, now = sight.view, sight.now
+    view, now = seen.view, seen.now
     if view.status is TaskStatus.BIDDING:
         return Action.ASSIGN if now > view.bids_until + GRACE else None
     if view.status is TaskStatus.TRAINING:
         return Action.EXPIRE if now > view.train_until + GRACE and not view.open_games else None
     if view.status is not TaskStatus.SUBMITTED:
         return None
-    if not sight.drawn_at and not sight.lost:
-        return _draw(sight)
+    if not seen.drawn_at and not seen.lost:
+        return _draw(seen)
     if now <= view.challenge_until or view.open_games:
         return None
-    if sight.drawn_at and sight.satisfied:
+    if seen.drawn_at and seen.satisfied:
         return Action.SETTLE
     return Action.VOID if now > view.challenge_until + GRACE else None
 
 
-def own_duties(sight: Sight, account: str) -> list[Duty]:
+def own_duties(seen: Observation, account: str) -> list[Duty]:
     """The account's duties that can still be attested."""
-    in_time = sight.now <= sight.drawn_at + sight.terms.attest_period
-    if sight.view.status is not TaskStatus.SUBMITTED or not sight.drawn_at or not in_time:
+    in_time = seen.now <= seen.drawn_at + seen.terms.attest_period
+    if seen.view.status is not TaskStatus.SUBMITTED or not seen.drawn_at or not in_time:
         return []
-    return [duty for duty in sight.duties if duty.verifier == account and not duty.attested]
+    return [duty for duty in seen.duties if duty.verifier == account and not duty.attested]
 
 
-def open_segments(sight: Sight) -> range:
+def open_segments(seen: Observation) -> range:
     """The segments of a submitted task while they may be challenged: what a whistleblower replays."""
-    view = sight.view
-    submitted = view.status is TaskStatus.SUBMITTED and sight.now <= view.challenge_until
+    view = seen.view
+    submitted = view.status is TaskStatus.SUBMITTED and seen.now <= view.challenge_until
     return range(1, view.size) if submitted else range(0)
 
 
-def _draw(sight: Sight) -> Action | None:
+def _draw(seen: Observation) -> Action | None:
     """The draw needs its block's hash, which the next block knows."""
-    if sight.block < sight.view.draw_block:
+    if seen.block < seen.view.draw_block:
         return None
-    return Action.DRAW if sight.block < sight.view.draw_block + HISTORY else Action.MISSED
+    return Action.DRAW if seen.block < seen.view.draw_block + HISTORY else Action.MISSED

@@ -15,7 +15,3 @@ class StateLost(VerifierError):
 
 class TwoRoots(VerifierError):
     """This verifier has stated one root for a duty and would now state another: its own replay is not reproducible."""
-
-
-class NotEnoughTokens(VerifierError):
-    """The account holds fewer tokens than have to be locked."""

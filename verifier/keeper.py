@@ -8,18 +8,18 @@ from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
 from protocol.chain.views import TaskStatus, TaskView
 from verifier.context import Context
-from verifier.duties import Action, Sight
+from verifier.duties import Action, Observation
 
 
-def see(context: Context, view: TaskView, now: int, block: int) -> Sight:
+def observe(context: Context, view: TaskView, now: int, block: int) -> Observation:
     """A task as the chain shows it now, with no more questions than its status needs."""
     audit, task = context.client.audit, view.task
     terms = context.client.market.terms(task)
     if view.status is not TaskStatus.SUBMITTED:
-        return Sight(view, terms, now, block)
+        return Observation(view, terms, now, block)
     drawn_at = audit.drawn_at(task)
     over = now > view.challenge_until and not view.open_games
-    return Sight(
+    return Observation(
         view,
         terms,
         now,
@@ -31,7 +31,7 @@ def see(context: Context, view: TaskView, now: int, block: int) -> Sight:
     )
 
 
-def do(context: Context, view: TaskView, what: Action) -> None:
+def perform(context: Context, view: TaskView, what: Action) -> None:
     """Make the call. Raises ChainError, but not for a contract's refusal."""
     market, audit, task = context.client.market, context.client.audit, view.task
     calls: dict[Action, Callable[[], Receipt]] = {

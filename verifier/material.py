@@ -1,7 +1,7 @@
 """What is needed to replay and to challenge one task: its verified bundle, an executor, states, the solver's provider.
 
 Bundles come from the address in the terms, else from the solver, and are kept in the node's folder; nothing in one is
-believed or run before it is checked (`protocol.tasks.bundles`). A few tasks are held in memory at a time.
+believed or run before it is checked (`protocol.tasks.bundles`). A few tasks are in memory at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from protocol.commitments import BlobStore
 from protocol.execution.replay import Executor, Replay, Work
 from protocol.program.step import State
-from protocol.tasks.bundles import Bundle, Limits, hold_bundle
+from protocol.tasks.bundles import Bundle, Limits, cached_bundle
 from protocol.tasks.task import Terms
 from verifier.database import Accusation, Database
 from verifier.errors import StateLost
@@ -25,7 +25,7 @@ from verifier.solver_client import CheckpointProvider, is_address
 from verifier.states import States
 from verifier.strategy import Strategy
 
-HELD = 4
+IN_MEMORY = 4
 """Tasks in memory besides those under challenge; each holds its dataset and constants."""
 
 
@@ -79,7 +79,7 @@ class Materials:
         self._database = database
         self._strategy = strategy
         self._limits = limits
-        self._held: OrderedDict[int, Material] = OrderedDict()
+        self._loaded: OrderedDict[int, Material] = OrderedDict()
         self._lock = threading.Lock()
         self._loading: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
 
@@ -88,20 +88,20 @@ class Materials:
         with self._lock:
             loading = self._loading[task]
         with loading:
-            found = self._held.get(task)
+            found = self._loaded.get(task)
             if found is None:
                 found = self._load(task, terms, endpoint)
         with self._lock:
-            self._held[task] = found
-            self._held.move_to_end(task)
-            while len(self._held) > HELD:
-                self._held.popitem(last=False)
+            self._loaded[task] = found
+            self._loaded.move_to_end(task)
+            while len(self._loaded) > IN_MEMORY:
+                self._loaded.popitem(last=False)
         return found
 
     def drop(self, task: int) -> None:
         """Forget a task that is over, and delete what was kept for it on disk."""
         with self._lock:
-            self._held.pop(task, None)
+            self._loaded.pop(task, None)
             self._loading.pop(task, None)
         shutil.rmtree(self._task_folder(task), ignore_errors=True)
 
@@ -125,4 +125,4 @@ class Materials:
         others = [f"{endpoint.rstrip('/')}/bundles/{terms.bundle_hash.hex()}"] if is_address(endpoint) else []
         # A server that trickles must not use up the time in which the duty is to be attested.
         limits = replace(self._limits, seconds=min(self._limits.seconds, terms.attest_period / 3))
-        return hold_bundle(self._bundles, terms, limits, others)
+        return cached_bundle(self._bundles, terms, limits, others)

@@ -7,21 +7,20 @@ receipt or a replay; `Jobs` does, so that games and duties go on side by side.
 from __future__ import annotations
 
 import threading
-import time
 from functools import partial
 
 from protocol.chain.client import Client
-from protocol.chain.errors import NotMined, RpcError, UnstableChain
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskView
 from protocol.errors import ExitCode, exit_code_of
 from protocol.node.home import Home
+from protocol.node.party.funds import withdraw_above
+from protocol.node.party.node import Node
 from protocol.node.stopping import Stop
 from verifier import auditing, keeper
 from verifier.challenging import Challenge
 from verifier.context import Context
-from verifier.duties import Sight, action
-from verifier.funds import withdraw_above
+from verifier.duties import Observation, action
 from verifier.jobs import Jobs
 from verifier.registration import ensure_registered
 from verifier.settings import VerifierSettings
@@ -33,7 +32,7 @@ WON = ("solver_false", "solver_silent")
 LOST = "challenger_silent"
 
 
-class VerifierNode:
+class VerifierNode(Node):
     """A verifier on one chain from one account. `run` returns the process's exit code."""
 
     def __init__(
@@ -46,7 +45,7 @@ class VerifierNode:
         stop: Stop | None = None,
     ) -> None:
         self.context = Context.at(home, client, settings, strategy)
-        self._stop = stop or Stop()
+        super().__init__(settings, self.context.log, stop)
         # A move waits for nothing but its own clock: it is tried again within seconds. A replay may rest longer.
         self._games = Jobs(settings.games, longest_rest=4)
         self._sends = Jobs(SENDERS, longest_rest=8)
@@ -54,6 +53,9 @@ class VerifierNode:
         self._challenges: dict[int, Challenge] = {}
         self._challenges_lock = threading.Lock()  # games' threads add, the loop removes and looks
         self._withdraw = True
+        self._prepared = False
+        self._alive = 1
+        """Tasks and accusations that are not over, as the last look found."""
         self._finished = 0
         self._outcomes: set[str | None] = set()
 
@@ -69,28 +71,23 @@ class VerifierNode:
                 jobs.close()
             self.context.database.close()
 
-    def _loop(self, once: bool) -> ExitCode:
-        context, seen, prepared = self.context, time.monotonic(), False
-        while True:
-            try:
-                if not prepared:
-                    ensure_registered(context.client, context.settings.stake_slots)
-                    context.log.info("ready", account=context.client.address)
-                    prepared = True
-                alive = self.turn()
-                seen = time.monotonic()
-            except (RpcError, NotMined, UnstableChain) as error:
-                if time.monotonic() - seen > context.settings.patience:
-                    raise
-                context.log.warning("waiting for the chain", error=str(error))
-                alive = 1
-            if self._stop.asked and not self._moves_due():
-                context.log.warning("stopped", open_accusations=len(context.database.open_accusations()))
-                return ExitCode.INTERRUPTED
-            if once and not alive and self._seen_enough():
-                return self._verdict()
-            if self._stop.wait(context.settings.poll):
-                time.sleep(context.settings.poll)  # asked to stop, and a move is due: no busy waiting
+    def _tick(self) -> bool:
+        self._alive = 1  # until this look says otherwise
+        if not self._prepared:
+            ensure_registered(self.context.client, self.context.settings.stake_slots)
+            self.context.log.info("ready", account=self.context.client.address)
+            self._prepared = True
+        self._alive = self.turn()
+        return False
+
+    def _outcome(self, once: bool) -> ExitCode | None:
+        return self._verdict() if once and not self._alive and self._seen_enough() else None
+
+    def _at_stake(self) -> dict[str, object]:
+        return {"open_accusations": len(self.context.database.open_accusations())}
+
+    def _may_stop(self) -> bool:
+        return not self._moves_due()
 
     def turn(self) -> int:
         """One look at everything; how many tasks and accusations are not over. Raises ChainError."""
@@ -98,15 +95,15 @@ class VerifierNode:
         context = self.context
         block = context.client.connection.block()
         alive = self._play()
-        sights = []
+        observed = []
         for view in self._open_tasks():
             if view.status.is_over:
                 self._over(view)
             elif not self._stop.asked:
                 alive += 1
-                sights.append(keeper.see(context, view, block.time, block.number))
-                self._tend(sights[-1])
-        for key, job in auditing.replays(context, sights):
+                observed.append(keeper.observe(context, view, block.time, block.number))
+                self._offer_actions(observed[-1])
+        for key, job in auditing.replays(context, observed):
             if self._replays.full:
                 break
             self._replays.offer(key, job)
@@ -126,13 +123,15 @@ class VerifierNode:
         numbers = [n for n in (chosen or range(1, newest + 1)) if n <= newest and n not in finished]
         return [market.task(number) for number in numbers]
 
-    def _tend(self, sight: Sight) -> None:
+    def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
-        for key, job in auditing.attestations(self.context, sight):
+        for key, job in auditing.attestations(self.context, seen):
             self._sends.offer(key, job)
-        what = action(sight)
+        what = action(seen)
         if what is not None:
-            self._sends.offer(f"{what} {sight.view.task}", partial(keeper.do, self.context, sight.view, what))
+            self._sends.offer(
+                f"{what} {seen.view.task}", partial(keeper.perform, self.context, seen.view, what)
+            )
 
     def _over(self, view: TaskView) -> None:
         """Forget a task once its accusation, if any, is over too."""
@@ -189,7 +188,7 @@ class VerifierNode:
 
     def _withdraw_now(self) -> None:
         client = self.context.client
-        amount = withdraw_above(client, client.deployment.parameters.challenge_bond)
+        amount, _ = withdraw_above(client, client.deployment.parameters.challenge_bond)
         if amount:
             self.context.log.info("withdrawn", tokens=amount / TOKEN)
 

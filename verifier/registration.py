@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.node import logs
-from verifier.funds import require_free
+from protocol.node.party.funds import require_free
 
 
 def is_registered(client: Client) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.commitments import segment_tree, state_root, step_tree
-from protocol.execution.replay import Executor
+from protocol.execution.replay import Executor, run_segment
 from protocol.program.step import State, StepProgram
 from verifier.solver_client import CheckpointProvider
 from verifier.states import States
@@ -110,10 +110,15 @@ class Auditor:
 
     def _replay(self, before: State, segment: int) -> list[bytes]:
         """State roots s_0 … s_C."""
-        state = before
-        roots = [state_root(self._program.tensor_roots(state))]
-        first = (segment - 1) * self._segment_steps
-        for step in range(first + 1, first + self._segment_steps + 1):
-            state = self._executor.step(state, step)
-            roots.append(state_root(self._program.tensor_roots(state)))
+        roots = [self._root(before)]
+        run_segment(
+            self._executor,
+            before,
+            segment,
+            self._segment_steps,
+            lambda _, state: roots.append(self._root(state)),
+        )
         return roots
+
+    def _root(self, state: State) -> bytes:
+        return state_root(self._program.tensor_roots(state))

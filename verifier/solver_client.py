@@ -1,4 +1,4 @@
-"""What a solver says over HTTP, as `protocol.dispute.provider.Provider` and as checkpoints (solver's routes).
+"""What a solver serves over HTTP, as `protocol.dispute.provider.Provider` and as checkpoints (solver's routes).
 
 Nothing is believed and no answer can hurt: its length is known before it is asked for and nothing beyond it is read,
 redirects and encodings are refused, and the whole exchange, headers included, ends after `patience` seconds and what
@@ -23,13 +23,11 @@ import httpx
 
 from protocol.commitments.hashing import HASH_BYTES
 from protocol.dispute.provider import Provider
-from protocol.errors import InternalError
-from protocol.node import logs
+from protocol.node import http_client, logs
+from protocol.node.http_client import LEAST_RATE, BadAnswer, NotServed
 from protocol.program.program import Program
 from protocol.program.step import StepProgram
 
-LEAST_RATE = 1 << 20
-"""Bytes a second that a solver must serve beyond the patience: 1.5 GB of state in 25 minutes."""
 TRIES = 2
 REST_SECONDS = 60.0
 MAX_URL = 256
@@ -59,7 +57,7 @@ class Shapes:
 
 
 class SolverClient:
-    """One solver's words about one task. Any thread may ask."""
+    """What one solver serves of one task. Any thread may ask."""
 
     def __init__(self, url: str, task: int, shapes: Shapes, patience: float) -> None:
         self._base = f"{url.rstrip('/')}/tasks/{task}" if is_address(url) else None
@@ -118,11 +116,11 @@ class SolverClient:
             return None
         parameters = {"path": ",".join(map(str, path))} if path else {}
         urls = [(f"{self._base}/{where}", due) for where, due in questions]
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             found = asyncio.run(_fetch(urls, parameters, self._patience, shorter))
-        except (httpx.HTTPError, httpx.InvalidURL, Refused, TimeoutError) as error:
-            self._failed(questions[0][0], error, time.monotonic() - begun)
+        except (httpx.HTTPError, httpx.InvalidURL, BadAnswer, TimeoutError) as error:
+            self._failed(questions[0][0], error, time.monotonic() - started)
             return None
         with self._lock:
             self._failures = 0
@@ -141,14 +139,6 @@ class SolverClient:
             if self._failures >= TRIES:
                 # At least as long as it held up the caller: whoever trickles does not get all of its time.
                 self._failures, self._rests_until = 0, time.monotonic() + max(REST_SECONDS, seconds)
-
-
-class Refused(InternalError):
-    """An answer that no honest solver gives."""
-
-
-class NotServed(Refused):
-    """A quick answer without data: "not here" or "ask later"."""
 
 
 def is_address(url: str) -> bool:
@@ -173,13 +163,7 @@ async def _fetch(
     falls behind `LEAST_RATE` by more.
     """
     # A client each time: asyncio.run ends its loop, and connections belong to a loop.
-    client = httpx.AsyncClient(
-        timeout=None,  # one limit below, over everything
-        follow_redirects=False,
-        trust_env=False,
-        verify=_tls(),
-        headers={"accept-encoding": "identity"},
-    )
+    client = http_client.client(verify=_tls())  # no timeout: one limit below, over everything
     end = asyncio.get_running_loop().time() + patience
     found = []
     async with asyncio.timeout_at(end) as limit, client:
@@ -193,19 +177,11 @@ async def _fetch(
 async def _body(
     client: httpx.AsyncClient, url: str, parameters: dict[str, str], due: int, shorter: bool
 ) -> bytes:
-    async with client.stream("GET", url, params=parameters) as answer:
-        if answer.status_code != 200:
-            raise NotServed(f"status {answer.status_code}")
-        if answer.headers.get("content-encoding", "identity") != "identity":
-            raise Refused("an encoding that was not asked for")
-        data = bytearray()
-        async for piece in answer.aiter_raw():
-            data += piece
-            if len(data) > due:
-                raise Refused(f"expected at most {due} bytes, got more")
-        if len(data) < due and not shorter:
-            raise Refused(f"expected {due} bytes, got {len(data)}")
-        return bytes(data)
+    data = bytearray()
+    await http_client.get(client, url, due, data, parameters=parameters)
+    if len(data) < due and not shorter:
+        raise BadAnswer(expected=f"{due} bytes", got=len(data))
+    return bytes(data)
 
 
 @cache

@@ -13,6 +13,7 @@ and writes one JSON file.
 | `trials` | what every kernel's self-test finds |
 | `bits` | state roots of training runs, CPU beside CUDA |
 | `times` | products and steps; the rows of `python -m benchmarks` |
+| `tiles` | tile sizes of the Triton product |
 | `models` | what is trained |
 | `outcomes` | a pytest plugin: the outcome of each test as it ends |
 """

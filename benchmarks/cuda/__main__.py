@@ -41,7 +41,7 @@ TAIL = 30
 """Lines that are kept of what a part that failed wrote to standard error."""
 TESTS = (
     "-c",
-    "tests/gpu/pytest.ini",
+    "tests/gpu/without_plugins.ini",
     "--rootdir=.",
     "--confcutdir=tests/gpu",
     "-p",
@@ -74,7 +74,12 @@ RIGHT = (
     Part("bits:gpt-0.9M", 120),
     Part("bits:gpt-11M", 150),
 )
-MEASURED = (Part("times:steps", 90), Part("times:profile", 60), Part("times:products", 90))
+MEASURED = (
+    Part("times:steps", 90),
+    Part("times:profile", 60),
+    Part("times:products", 90),
+    Part("times:tiles", 60),
+)
 TESTED = (
     Part("tests:cuda", 400, ("tests/gpu/test_cuda.py", "tests/same_bits/test_cuda.py", "-m", "gpu")),
     Part(
@@ -150,8 +155,13 @@ def main() -> None:
     print(f"device: {document['device']}{'; a dry run, whose times mean nothing' if dry else ''}", flush=True)
     for group, together in ROUNDS:
         chosen = [part for part in group if part.name in wanted]
-        with ThreadPoolExecutor(_beside() if together else 1) as threads:
-            list(threads.map(lambda part: report.put(part.name, run(part, dry, given.budget)), chosen))
+        count = _beside() if together else 1
+
+        def put(part: Part, count: int = count) -> None:
+            report.put(part.name, run(part, dry, given.budget, count))
+
+        with ThreadPoolExecutor(count) as threads:
+            list(threads.map(put, chosen))
     bad = [name for name, found in report.document["parts"].items() if not found["ok"]]
     print(f"{given.output}: {len(report.document['parts']) - len(bad)} parts well, not well: {bad or 'none'}")
     sys.exit(1 if bad else 0)
@@ -169,13 +179,13 @@ def _beside() -> int:
     return max(1, min(4, (os.cpu_count() or 1) // 2))
 
 
-def run(part: Part, dry: bool, budget: float) -> dict[str, Any]:
-    """Run a part within what is left of the time."""
+def run(part: Part, dry: bool, budget: float, beside: int = 1) -> dict[str, Any]:
+    """Run a part within what is left of the time, on its share of the cores where `beside` run side by side."""
     left = budget - (time.monotonic() - _START)
     if left < LEAST:
         return {"ok": False, "summary": "left out: no time left", "cells": {}}
     limit = min(part.seconds * (DRY_FACTOR if dry else 1), left)
-    return observe(_command(part, limit, dry), _variables(part, dry), limit)
+    return observe(_command(part, limit, dry), _variables(part, dry, beside), limit)
 
 
 def _command(part: Part, limit: float, dry: bool) -> list[str]:
@@ -187,11 +197,13 @@ def _command(part: Part, limit: float, dry: bool) -> list[str]:
     return [*command, "--dry"] if dry else command
 
 
-def _variables(part: Part, dry: bool) -> dict[str, str]:
+def _variables(part: Part, dry: bool, beside: int) -> dict[str, str]:
+    found = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // beside))}
     if part.tests:
-        return {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the same with plugins and without
-    interpret = dry and part.name.startswith("trials:") and launch.present()
-    return {launch.INTERPRETED: "1"} if interpret else {}
+        found["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # the same with plugins and without
+    if dry and part.name.startswith("trials:") and launch.present():
+        found[launch.INTERPRETED] = "1"
+    return found
 
 
 def observe(command: list[str], variables: dict[str, str], limit: float) -> dict[str, Any]:
@@ -210,6 +222,8 @@ def observe(command: list[str], variables: dict[str, str], limit: float) -> dict
     # pytest exits with 1 where a test failed, which is among what is wrong.
     failed = code is None or (code != 0 and not (code == 1 and wrong))
     summary = f"{len(cells) - len(wrong)} of {len(cells)} well"
+    skipped = sum(line.get("outcome") == "skipped" for line in cells.values())
+    summary += f", {skipped} of them skipped" if skipped else ""
     if failed:
         summary += f"; stopped after {limit:.0f} s" if code is None else f"; exit code {code}"
     found = {"ok": not (failed or wrong), "summary": summary, "wrong": wrong, "exit": code}

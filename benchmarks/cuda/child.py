@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from benchmarks.cuda import bits, machine, times, trials
+from benchmarks.cuda import bits, machine, tiles, times, trials
 from benchmarks.cuda.cells import Cells, cell, write
 from benchmarks.cuda.models import MODELS
 
@@ -25,6 +25,7 @@ PARTS: dict[str, Callable[[torch.device], Cells]] = {
     "times:steps": times.step_cells,
     "times:profile": times.profile_cells,
     "times:products": times.product_cells,
+    "times:tiles": tiles.cells,
 }
 
 

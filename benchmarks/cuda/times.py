@@ -24,7 +24,7 @@ from examples import gpt
 from protocol.execution.device import DeviceExecutor
 from protocol.execution.replay import Work
 from protocol.numerics.kernels.base import ProductKernel
-from protocol.numerics.kernels.dispatch import KERNELS
+from protocol.numerics.kernels.dispatch import KERNELS, kernel_for
 from protocol.program.library import kernels
 from protocol.program.step import State
 
@@ -60,7 +60,8 @@ def rows() -> list[Row]:
 
 
 def step_cells(device: torch.device) -> Cells:
-    """A GPT's step: milliseconds of each way, then ratios."""
+    """A GPT's step: the kernels that it takes, milliseconds of each way, then ratios."""
+    yield "kernels", (lambda: {f"{px} x {py}": kernel_for(device, px, py).name for px, py in PAIRS})
     for name in PRECISIONS:
         yield f"plain {PRECISIONS[name]}, ms", partial(_step_ms, device, partial(_plain_step, device, name))
     for graph in (True, False):
@@ -97,7 +98,7 @@ def _product_rows(device: torch.device) -> Measurements:
 
 def _product_row(device: torch.device, kernel: ProductKernel, shape: Shape, px: int, py: int) -> list[Row]:
     name, batch, m, n, k = shape
-    x, y = _operands(device, batch, m, n, k)
+    x, y = operands(device, batch, m, n, k)
     plain = {
         "float32 highest": partial(_product, x, y, "highest"),
         "TF32": partial(_product, x, y, "high"),
@@ -106,10 +107,10 @@ def _product_row(device: torch.device, kernel: ProductKernel, shape: Shape, px: 
     exact = partial(kernel.contract, x, y, px, py)
     what = f"{name}, {batch} x {m} x {n} x {k}"
     ours = f"{px} x {py} bits ({kernel.name})"
-    actions = {key: _done(device, action) for key, action in plain.items()}
-    ratios = side_by_side(_done(device, exact), actions, ROUNDS)
+    actions = {key: done(device, action) for key, action in plain.items()}
+    ratios = side_by_side(done(device, exact), actions, ROUNDS)
     found = [ratio_row(f"{ours} / {key}: {what}", r) for key, r in ratios.items()]
-    return [*found, _speed(device, f"{ours}: {what}", exact, 2 * batch * m * n * k)]
+    return [*found, speed(device, f"{ours}: {what}", exact, 2 * batch * m * n * k)]
 
 
 def _step_rows(device: torch.device) -> Measurements:
@@ -120,9 +121,9 @@ def _step_rows(device: torch.device) -> Measurements:
 
 def _step_ratios(device: torch.device, graph: bool, how: str) -> list[Row]:
     run = _exact_step(device, graph)
-    plain = {name: _done(device, _plain_step(device, name)) for name in PRECISIONS}
+    plain = {name: done(device, _plain_step(device, name)) for name in PRECISIONS}
     found = []
-    for name, ratios in side_by_side(_done(device, run), plain, _rounds(device)).items():
+    for name, ratios in side_by_side(done(device, run), plain, _rounds(device)).items():
         what = f"exact step {how} / plain {PRECISIONS[name]} step, {_where(device)}"
         found.append(ratio_row(what, ratios, GOAL if graph and name == "highest" else ""))
     return found
@@ -130,7 +131,7 @@ def _step_ratios(device: torch.device, graph: bool, how: str) -> list[Row]:
 
 def _step_ms(device: torch.device, make: Callable[[], Action]) -> dict[str, object]:
     """Median milliseconds of a step that is waited for, and its middle half."""
-    run = _done(device, make())
+    run = done(device, make())
     for _ in range(WARM):
         run()
     found, spread = middle([1e3 * seconds(run) for _ in range(_rounds(device))])
@@ -139,7 +140,7 @@ def _step_ms(device: torch.device, make: Callable[[], Action]) -> dict[str, obje
 
 def _profile(device: torch.device, make: Callable[[], Action]) -> list[dict[str, object]]:
     """Microseconds per step of the kernels that take longest."""
-    run = _done(device, make())
+    run = done(device, make())
     for _ in range(WARM):
         run()
     activity = ProfilerActivity.CUDA if device.type == "cuda" else ProfilerActivity.CPU
@@ -210,15 +211,16 @@ def _plain_step(device: torch.device, precision: str) -> Callable[[], None]:
     return plain
 
 
-def _speed(device: torch.device, what: str, action: Action, operations: int) -> Row:
+def speed(device: torch.device, what: str, action: Action, operations: int) -> Row:
     """TFLOP/s, of the float product whose place it takes; several are queued before they are waited for."""
-    run = _done(device, lambda: [action() for _ in range(QUEUED)])
+    run = done(device, lambda: [action() for _ in range(QUEUED)])
     run()
     found, spread = middle([QUEUED * operations / seconds(run) / 1e12 for _ in range(ROUNDS)])
     return Row(what, f"{found:.1f} TFLOP/s", "", spread)
 
 
-def _operands(device: torch.device, batch: int, m: int, n: int, k: int) -> tuple[Tensor, Tensor]:
+def operands(device: torch.device, batch: int, m: int, n: int, k: int) -> tuple[Tensor, Tensor]:
+    """f32 [batch, M, K] and [batch, N, K] on the device, the same numbers every time."""
     g = torch.Generator().manual_seed(0)
     x, y = torch.randn(batch, m, k, generator=g), torch.randn(batch, n, k, generator=g)
     return x.to(device), y.to(device)
@@ -240,7 +242,7 @@ def _precision(name: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def _done(device: torch.device, action: Action) -> Action:
+def done(device: torch.device, action: Action) -> Action:
     """The action, and the wait until the device has done it."""
 
     def run() -> None:

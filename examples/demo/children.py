@@ -38,7 +38,7 @@ class Children:
         `settings` are further environment variables.
         """
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        environment = {**os.environ, **self._environment, **settings, "ASSAY_HOME": str(home)}
+        environment = {**self.environment(home), **settings}
         with self.log(name).open("ab") as log:
             process = subprocess.Popen(
                 list(command),
@@ -52,6 +52,10 @@ class Children:
             )
         self._processes[name] = process
         return process
+
+    def environment(self, home: Path) -> dict[str, str]:
+        """The environment variables of a process whose ASSAY_HOME is `home`."""
+        return {**os.environ, **self._environment, "ASSAY_HOME": str(home)}
 
     def log(self, name: str) -> Path:
         """Where a process writes."""

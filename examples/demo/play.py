@@ -10,12 +10,12 @@ from typing import Any
 
 from assay.errors import ResultError
 from assay.results import fetch
+from examples.demo.event_lines import EventLines, Line
 from examples.demo.ledger import Ledger
 from examples.demo.names import Names
 from examples.demo.report import game_report, task_report, tokens, verdict
 from examples.demo.stage import Stage
 from examples.demo.stories import STORIES, Story
-from examples.demo.telling import Line, Teller
 from protocol.chain.views import TaskStatus
 
 LIMIT_SECONDS = 600.0
@@ -27,13 +27,13 @@ Say = Callable[[str], None]
 
 def play(folder: Path, say: Say, limit: float = LIMIT_SECONDS) -> dict[str, Any]:
     """Set the stage in `folder`, play all stories, tidy up; the report. Raises StageError, ChainError."""
-    begun = time.monotonic()
+    started = time.monotonic()
 
     def timed(text: str) -> None:
-        say(f"{time.monotonic() - begun:5.0f} s  {text}")
+        say(f"{time.monotonic() - started:5.0f} s  {text}")
 
     with Stage(folder, timed) as stage:
-        return _Play(stage, timed, begun, limit).run()
+        return _Play(stage, timed, started, limit).run()
 
 
 def failures(report: dict[str, Any]) -> list[str]:
@@ -54,10 +54,10 @@ def failures(report: dict[str, Any]) -> list[str]:
 
 
 class _Play:
-    def __init__(self, stage: Stage, say: Say, begun: float, limit: float) -> None:
+    def __init__(self, stage: Stage, say: Say, started: float, limit: float) -> None:
         self._stage = stage
         self._say = say
-        self._begun = begun
+        self._started = started
         self._limit = limit
         self._ledger = Ledger(stage.client)
         self._names = {
@@ -65,7 +65,7 @@ class _Play:
             for story in STORIES
             for task in [stage.tasks[story.letter]]
         }
-        self._teller = Teller(self._ledger, self._names, stage.who)
+        self._event_lines = EventLines(self._ledger, self._names, stage.who)
         self._letters = {task: letter for letter, task in stage.tasks.items()}
         self._metrics: dict[int, dict[str, float]] = {}
         self._refusals: dict[str, str] = {}
@@ -76,17 +76,17 @@ class _Play:
             self._say(f"({story.letter}) task {self._task(story)}: {story.title}")
         while True:
             self._look()
-            if all(map(self._is_over, STORIES)) or time.monotonic() - self._begun > self._limit:
+            if all(map(self._is_over, STORIES)) or time.monotonic() - self._started > self._limit:
                 break
             time.sleep(POLL_SECONDS)
         chain = {"client": self._stage.chain.client, "chain_id": self._stage.chain.chain_id}
         runs = [self._report(story) for story in STORIES]
-        return {"chain": chain, "seconds": round(time.monotonic() - self._begun), "runs": runs}
+        return {"chain": chain, "seconds": round(time.monotonic() - self._started), "runs": runs}
 
     def _look(self) -> None:
         for act in self._ledger.update():
-            for line in self._teller.lines(act):
-                self._tell(line)
+            for line in self._event_lines.lines(act):
+                self._say_line(line)
         for story in STORIES:
             self._note(story)
         self._stage.children.require_alive(self._stage.mortal)
@@ -104,7 +104,7 @@ class _Play:
     def _submitted(self, task: int) -> bool:
         return self._stage.client.market.task(task).status is TaskStatus.SUBMITTED
 
-    def _tell(self, line: Line) -> None:
+    def _say_line(self, line: Line) -> None:
         if line.task in self._letters:
             self._say(f"({self._letters[line.task]}) {line.text}")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -31,6 +30,7 @@ from protocol.chain.devnet import HOST, Devnet
 from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sender
 from protocol.node.home import VARIABLE, Home
+from protocol.node.http import free_port
 
 ROOT = Path(__file__).parents[2]
 """The repository: the adversaries are found there."""
@@ -142,7 +142,7 @@ class Stage:
 
     def _serve_bundles(self) -> str:
         """Start the bundle server; its address."""
-        port = free_port()
+        port = free_port(HOST)
         self.children.start("bundles", [*_command("assay"), "serve", "--port", str(port)], self.home.root)
         return f"http://{HOST}:{port}"
 
@@ -202,13 +202,6 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     mark.touch()
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def _command(name: str) -> list[str]:

@@ -1,8 +1,7 @@
 """`capture`: from a submitter's own torch code to a program that anybody can run without it.
 
 The code runs once, on fake tensors. Every operation that it did is lowered to library functions and primitives, or the
-capture fails with one error that lists all that cannot be lowered. The stages, each of which imports only those above
-it:
+capture fails with one error that lists all that cannot be lowered. Each stage imports only those above it:
 
     inputs       the arguments: model and dataset, examined
     tracing      one step of the code as a graph of ATen operations

@@ -1,4 +1,4 @@
-"""What the typed rooms share: a contract at an address, read through a connection, written through a sender."""
+"""What the typed contracts share: a contract at an address, read through a connection, written through a sender."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BoundContract:
         self.address = address
         self.connection = connection
         self.sender = sender
-        self._repeats = None if sender is None else Idempotency(sender.journal, connection)
+        self._idempotency = None if sender is None else Idempotency(sender.journal, connection)
 
     def read(self, function: str, *arguments: Any, block: BlockId = "latest") -> Any:
         """The single value (or struct, as a tuple) that a view returns."""
@@ -42,7 +42,7 @@ class BoundContract:
         command that was cut short: what that sent is waited for. Raises AccountError without a sender, and what
         `Sender.send` raises.
         """
-        if self.sender is None or self._repeats is None:
+        if self.sender is None or self._idempotency is None:
             raise AccountError(
                 f"{self.contract.name}.{function}",
                 expected="an account to send from",
@@ -53,12 +53,16 @@ class BoundContract:
         call = Call(self.address, data, f"{self.contract.name}.{function}")
         if intent is not None:
             return self.sender.send(call, intent)
-        with self._repeats.intent(self._named(function, arguments)) as own:
+        with self._idempotency.intent(self._named(function, arguments)) as own:
             return self.sender.send(call, own)
 
     def interrupted(self, function: str, *arguments: Any) -> str | None:
         """The intent of such a call whose end nobody saw, mined by now or not; None without one."""
-        return None if self._repeats is None else self._repeats.left(self._named(function, arguments))
+        return (
+            None
+            if self._idempotency is None
+            else self._idempotency.unfinished(self._named(function, arguments))
+        )
 
     def write_once(self, function: str, *arguments: Any, about: str = "") -> Receipt:
         """As `write`, but the same call (with the same `about`) is never carried out twice, whatever is
@@ -66,7 +70,7 @@ class BoundContract:
         """
         return self.write(function, *arguments, intent=self._intent(function, arguments, about))
 
-    def begun(self, function: str, *arguments: Any, about: str = "") -> bool:
+    def is_signed(self, function: str, *arguments: Any, about: str = "") -> bool:
         """Whether such a `write_once` was signed before and may be, or is, mined: then nothing new is sent for it."""
         return self.sender is not None and bool(
             self.sender.journal.of_intent(self._intent(function, arguments, about))
@@ -80,7 +84,7 @@ class BoundContract:
         return f"{self.address}:{function}:{about}:{digest}"
 
     def events(self, receipt: Receipt) -> list[Event]:
-        """The events that this contract left in a receipt."""
+        """The events that this contract unseen in a receipt."""
         return receipt.events(self.contract, self.address)
 
     def event(self, receipt: Receipt, name: str) -> Event:

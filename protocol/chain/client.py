@@ -1,4 +1,4 @@
-"""The door to the contracts: one client, a typed room per contract.
+"""One client for all contracts of a deployment, each with a class of its own.
 
 with connect("http://127.0.0.1:8545", account="dev:0") as client:
     client.market.task(1)
@@ -47,8 +47,8 @@ class Client:
     @property
     def contracts(self) -> dict[str, Contract]:
         """The contracts by address, as `events.Follower` takes them."""
-        rooms = (self.vault, self.market, self.audit, self.game)
-        return {room.address: room.contract for room in rooms}
+        bound = (self.vault, self.market, self.audit, self.game)
+        return {item.address: item.contract for item in bound}
 
     def now(self) -> int:
         """The chain's clock: time of the newest block in seconds since 1970."""

@@ -19,6 +19,7 @@ from typing import Final, Self
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, MNEMONIC
 from protocol.chain.connection import Connection
 from protocol.chain.errors import AnvilMissing, DevnetError, PortInUse, RpcError
+from protocol.node.http import free_port
 
 HOST: Final = "127.0.0.1"
 VARIABLE: Final = "ANVIL"
@@ -59,7 +60,7 @@ class Devnet:
         hardfork: str = "prague",
     ) -> None:
         program = anvil_program()
-        self.port = port or _free_port()
+        self.port = port or free_port(HOST)
         self.chain_id = chain_id
         self.url = f"http://{HOST}:{self.port}"
         if _listens(self.port):
@@ -157,9 +158,3 @@ def _listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((HOST, port)) == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])

@@ -23,7 +23,7 @@ class Game(BoundContract):
 
     def committing(self, commitment: bytes) -> bool:
         """Whether the commitment was sent before and not refused: its bond is locked, or is about to be."""
-        return self.begun("commit", commitment)
+        return self.is_signed("commit", commitment)
 
     def reclaim(self, commitment: bytes) -> Receipt:
         """Take back the bond of a commitment that was not opened in time."""

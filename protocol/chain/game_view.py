@@ -49,7 +49,7 @@ class GameReader:
         self.number = number
         self._program = program
         self._first = first
-        self._told: set[Reveal] = set()
+        self._passed_on: set[Reveal] = set()
         self._start()
 
     def view(self) -> GameView:
@@ -71,11 +71,11 @@ class GameReader:
             remedy="follow the game with a node nearer to the chain's end",
         )
 
-    def tell(self, revealed: Revealed) -> None:
+    def reveal_to(self, revealed: Revealed) -> None:
         """Pass on the reveals that were not passed on before; they stay true whatever is re-organised."""
         for reveal in reveals(self._events):
-            if reveal not in self._told:
-                self._told.add(reveal)
+            if reveal not in self._passed_on:
+                self._passed_on.add(reveal)
                 revealed.reveal(reveal.root, reveal.size, reveal.node, reveal.answer)
 
     def _start(self) -> None:

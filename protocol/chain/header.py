@@ -17,6 +17,9 @@ from eth_utils.crypto import keccak
 from protocol.chain.connection import Connection
 from protocol.chain.errors import HeaderError
 
+HISTORY: Final = 8_191
+"""Blocks whose hash a contract can learn (EIP-2935); that of block n lies in storage slot n mod 8191."""
+
 _BYTES: Final = "bytes"
 _NUMBER: Final = "number"
 _FIELDS: Final = (

@@ -29,9 +29,9 @@ class Idempotency:
     def intent(self, call: str) -> Iterator[str]:
         """The intent to send a call with; nobody else is given it while the context lasts."""
         with self._lock:
-            left = self.left(call)
-            fresh = left is None or self._is_mined(left)
-            intent = f"{call}:{uuid.uuid4()}" if left is None or fresh else left
+            unseen = self.unfinished(call)
+            fresh = unseen is None or self._is_mined(unseen)
+            intent = f"{call}:{uuid.uuid4()}" if unseen is None or fresh else unseen
             self._waited.add(intent)
         try:
             yield intent
@@ -39,7 +39,7 @@ class Idempotency:
             with self._lock:
                 self._waited.discard(intent)
 
-    def left(self, call: str) -> str | None:
+    def unfinished(self, call: str) -> str | None:
         """The intent of such a call whose end nobody saw, mined by now or not; None without one."""
         for entry in self._journal.pending():
             if not entry.intent.startswith(f"{call}:") or entry.intent in self._waited:

@@ -7,7 +7,7 @@ one runs the committed program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -55,6 +55,28 @@ class Work:
 
 
 ExecutorFactory = Callable[[Work], Executor]
+
+
+OnStep = Callable[[int, State], object]
+"""Called after every step with its number, counted from 1, and the state, or what of it are metrics."""
+
+
+def run_steps(
+    executor: Executor, state: State, first: int, steps: int, on_step: OnStep | None = None
+) -> State:
+    """The state after step `first` and those that follow it, `steps` in all."""
+    for number in range(first, first + steps):
+        state = executor.step(state, number)
+        if on_step is not None:
+            on_step(number, state)
+    return state
+
+
+def run_segment(
+    executor: Executor, state: State, segment: int, segment_steps: int, on_step: OnStep | None = None
+) -> State:
+    """The state at the end of a segment, from that at the end of the one before it. Segments count from 1."""
+    return run_steps(executor, state, (segment - 1) * segment_steps + 1, segment_steps, on_step)
 
 
 def honest_executor(work: Work) -> Executor:
@@ -144,22 +166,26 @@ class Replay:
 
     def state(self, segment: int, step: int) -> State:
         """State s_step of a segment (0 … C)."""
-        *_, state = self._states(segment, step)
-        return state
-
-    def _states(self, segment: int, last: int) -> Iterator[State]:
-        """States s_0 … s_last."""
-        state = self._checkpoint(segment - 1)
-        yield state
-        first = (segment - 1) * self._segment_steps
-        for step in range(1, last + 1):
-            state = self._executor.step(state, first + step)
-            yield state
+        first = (segment - 1) * self._segment_steps + 1
+        return run_steps(self._executor, self._checkpoint(segment - 1), first, step)
 
     def _run_segment(self, segment: int) -> list[tuple[bytes, ...]]:
         def roots() -> list[tuple[bytes, ...]]:
-            states = self._states(segment, self._segment_steps)
-            return [self._program.tensor_roots(state) for state in states]
+            found = []
+
+            def noted(state: State) -> State:
+                found.append(self._program.tensor_roots(state))
+                return state
+
+            # No name is bound to the first state, so it is let go after the first step.
+            run_segment(
+                self._executor,
+                noted(self._checkpoint(segment - 1)),
+                segment,
+                self._segment_steps,
+                lambda _, state: noted(state),
+            )
+            return found
 
         return self._segments.get(segment, roots)
 

@@ -60,6 +60,13 @@ def _is_of_this_machine(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
+def free_port(host: str) -> int:
+    """A port of `host` that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
 def bind(host: str, port: int) -> socket.socket:
     """A socket to serve on; port 0: any free one. Raises PortTaken."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
@@ -79,7 +86,7 @@ def server(app: Any) -> uvicorn.Server:
     """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop."""
     import uvicorn
 
-    from protocol.node.http_timeouts import ImpatientProtocol
+    from protocol.node.http_timeouts import TimedProtocol
 
     return uvicorn.Server(
         uvicorn.Config(
@@ -90,7 +97,7 @@ def server(app: Any) -> uvicorn.Server:
             timeout_keep_alive=5,
             timeout_graceful_shutdown=5,
             h11_max_incomplete_event_size=MAX_HEADERS,
-            http=ImpatientProtocol,
+            http=TimedProtocol,
             ws="none",
             lifespan="off",
         )

@@ -23,7 +23,7 @@ READING_SECONDS = 60.0
 State = tuple[RequestResponseCycle | None, bool, bool, int]
 
 
-class ImpatientProtocol(H11Protocol):
+class TimedProtocol(H11Protocol):
     """Ends a connection that sends no complete request, or does not read its answer, in time."""
 
     _timer: asyncio.TimerHandle | None = None

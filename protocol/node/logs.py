@@ -34,7 +34,7 @@ def configure(as_json: bool, verbose: bool = False) -> None:
 
 
 def get(name: str) -> FilteringBoundLogger:
-    """The logger of one room, named by its party and purpose: "solver.training"."""
+    """The logger of one module, named by its party and purpose: "solver.training"."""
     import structlog
 
     logger: FilteringBoundLogger = structlog.get_logger(component=name)

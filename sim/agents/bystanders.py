@@ -11,13 +11,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sim.mechanism.arrays import Flags, Floats, Indices
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 
 class Passing(NamedTuple):
     """What members see of a task, (members, rows) each."""
 
-    setting: Setting
+    parameters: MarketParameters
     served: Flags
     """The solver gives out its checkpoints."""
     hit: Flags

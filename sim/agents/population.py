@@ -15,7 +15,7 @@ from sim.agents.bystanders import Bystander, Griefer
 from sim.agents.solvers import Crashing, Late, Lazy, Noisy, Skipper, Solver, Withholder
 from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Thrifty, Trusting, Verifier
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.arrays import Indices
 
 Strategy = TypeVar("Strategy", Solver, Verifier, Bystander)
@@ -97,7 +97,7 @@ def population(
 ) -> Population:
     """A population from strategies and numbers of members; groups of nobody are left out.
 
-    Raises SettingError when there are no solvers or no verifiers, a group has fewer members than none, or no slots.
+    Raises ParameterError when there are no solvers or no verifiers, a group has fewer members than none, or no slots.
     """
     everybody = Population(
         _groups("solvers", solvers),
@@ -107,7 +107,7 @@ def population(
     )
     for kind, groups in (("solvers", everybody.solvers), ("verifiers", everybody.verifiers)):
         if not groups:
-            raise SettingError(f"{kind}: expected at least one member, got none; give a group a size")
+            raise ParameterError(f"{kind}: expected at least one member, got none; give a group a size")
     return everybody
 
 
@@ -117,7 +117,7 @@ def _groups(kind: str, members: Members[Strategy]) -> tuple[Group[Strategy], ...
     for strategy, size, *more in members:
         slots = more[0] if more else 1
         if size < 0 or slots < 1:
-            raise SettingError(
+            raise ParameterError(
                 f"{kind} {strategy.name!r}: expected 0 members or more with a slot or more each, "
                 f"got {size} with {slots}; correct it"
             )

@@ -14,23 +14,23 @@ import numpy as np
 
 from sim.mechanism.arrays import Flags, Floats, Indices
 from sim.mechanism.draw import Segments
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 
 class Bidding(NamedTuple):
-    """What bidders see: the setting, each one's cost of honest training (members, rows), and the markup's share drawn
-    for each, 0 to 2 with mean 1."""
+    """What bidders see: the parameters, each one's cost of honest training (members, rows), and the markup's share
+    drawn for each, 0 to 2 with mean 1."""
 
-    setting: Setting
+    parameters: MarketParameters
     cost: Floats
     luck: Floats
 
 
 class Won(NamedTuple):
-    """What a winner sees: the setting, one uniform number of 0 to 1 for each row. A strategy answers for all rows,
+    """What a winner sees: the parameters, one uniform number of 0 to 1 for each row. A strategy answers for all rows,
     also for those in which another one has won."""
 
-    setting: Setting
+    parameters: MarketParameters
     luck: Floats
 
 
@@ -66,12 +66,12 @@ class Solver:
 
     def bid(self, view: Bidding) -> Floats:
         """What each member asks, in token units, (members, rows). Above the budget: no bid."""
-        effort = self.expected_effort(view.setting)
-        return (effort + effort * view.setting.markup * view.luck) * view.cost
+        effort = self.expected_effort(view.parameters)
+        return (effort + effort * view.parameters.markup * view.luck) * view.cost
 
-    def expected_effort(self, setting: Setting) -> float:
+    def expected_effort(self, parameters: MarketParameters) -> float:
         """Share of the honest cost that the strategy expects to spend."""
-        del setting
+        del parameters
         return 1.0
 
     def work(self, view: Won) -> Work:
@@ -105,18 +105,18 @@ class Lazy(Solver):
     name: ClassVar[str] = "lazy"
     share: float = 0.1
 
-    def false(self, setting: Setting) -> int:
+    def false(self, parameters: MarketParameters) -> int:
         """m, at least one segment."""
-        return min(setting.segments, max(1, round(self.share * setting.segments)))
+        return min(parameters.segments, max(1, round(self.share * parameters.segments)))
 
-    def expected_effort(self, setting: Setting) -> float:
+    def expected_effort(self, parameters: MarketParameters) -> float:
         """All but what is invented."""
-        return 1 - self.false(setting) / setting.segments
+        return 1 - self.false(parameters) / parameters.segments
 
     def work(self, view: Won) -> Work:
         """m false segments."""
-        effort = self.expected_effort(view.setting)
-        return self._work(view, self.false(view.setting), effort=effort)
+        effort = self.expected_effort(view.parameters)
+        return self._work(view, self.false(view.parameters), effort=effort)
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class Skipper(Lazy):
 
     name: ClassVar[str] = "skipper"
 
-    def false(self, setting: Setting) -> int:
+    def false(self, parameters: MarketParameters) -> int:
         """One."""
-        del setting
+        del parameters
         return 1
 
 
@@ -137,19 +137,19 @@ class Withholder(Solver):
 
     name: ClassVar[str] = "withholder"
 
-    def expected_effort(self, setting: Setting) -> float:
+    def expected_effort(self, parameters: MarketParameters) -> float:
         """Random roots cost nothing."""
-        del setting
+        del parameters
         return 0.0
 
     def work(self, view: Won) -> Work:
         """Every segment is false, none is served."""
-        return self._work(view, view.setting.segments, effort=0.0, serves=False)
+        return self._work(view, view.parameters.segments, effort=0.0, serves=False)
 
 
 @dataclass(frozen=True)
 class Crashing(Solver):
-    """Means well and fails at the given rate, on top of the setting's."""
+    """Means well and fails at the given rate, on top of the market's."""
 
     name: ClassVar[str] = "crashing"
     rate: float = 0.1

@@ -8,13 +8,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sim.mechanism.arrays import Flags, Floats, Indices
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 
 class Posting(NamedTuple):
-    """What a submitter sees: the setting, and a uniform number of 0 to 1 for each row, (rows,)."""
+    """What a submitter sees: the parameters, and a uniform number of 0 to 1 for each row, (rows,)."""
 
-    setting: Setting
+    parameters: MarketParameters
     luck: Floats
 
 
@@ -68,7 +68,9 @@ class Shill(Submitter):
 
     def conduct(self, view: Posting) -> Conduct:
         """A uniform bid."""
-        return self._conduct(view, asks=(self.low + (self.high - self.low) * view.luck) * view.setting.budget)
+        return self._conduct(
+            view, asks=(self.low + (self.high - self.low) * view.luck) * view.parameters.budget
+        )
 
 
 @dataclass(frozen=True)

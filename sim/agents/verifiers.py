@@ -12,13 +12,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sim.mechanism.arrays import Flags, Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 
 class Seats(NamedTuple):
     """What is seen from the seats, (V, rows) each."""
 
-    setting: Setting
+    parameters: MarketParameters
     served: Flags
     """The solver gives out its checkpoints."""
     hit: Flags
@@ -163,7 +163,7 @@ class Thrifty(Verifier):
 
     def check(self, seats: Seats) -> Check:
         """All duties are alike, so all are done or none."""
-        setting = seats.setting
-        replay = setting.replay_cost * setting.training_cost / setting.segments * seats.work
-        pays = setting.audit_fee > replay + setting.gas_attest * seats.gas
+        parameters = seats.parameters
+        replay = parameters.replay_cost * parameters.training_cost / parameters.segments * seats.work
+        pays = parameters.audit_fee > replay + parameters.gas_attest * seats.gas
         return super().check(seats).where(pays)

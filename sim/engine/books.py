@@ -11,45 +11,49 @@ from sim.engine.tally import Tally
 from sim.mechanism.arrays import Amounts, Floats, Indices
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.mechanism.ledger import Ledger, book, require_room
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
 
 class Books:
     """Accounts are numbered: submitter, drawer, solvers, verifiers, bystanders."""
 
-    def __init__(self, setting: Setting, people: Population, rows: int, rounds: int) -> None:
-        """Deposits that last for `rounds` rounds. Raises SettingError when sums of all amounts could leave 62 bits."""
+    def __init__(self, parameters: MarketParameters, people: Population, rows: int, rounds: int) -> None:
+        """Deposits that last for `rounds` rounds. Raises ParameterError when sums of all amounts may leave 62 bits."""
         self.solvers = slice(FIRST_SOLVER, FIRST_SOLVER + people.solver_count)
         self.verifiers = slice(self.solvers.stop, self.solvers.stop + people.verifier_count)
         self.bystanders = slice(self.verifiers.stop, self.verifiers.stop + people.bystander_count)
         self.every = np.arange(rows)
         """The numbers of all rows."""
-        exact = self._needed(setting, people, rounds)
+        exact = self._needed(parameters, people, rounds)
         require_room("deposits", int(exact.sum()))
-        require_room("costs and gains outside of the vault", rounds * most_outside(setting, people))
+        require_room("costs and gains outside of the vault", rounds * most_outside(parameters, people))
         needed = exact.astype(np.int64)
         self.ledger = Ledger(np.broadcast_to(needed[:, None], (len(needed), rows)))
-        self.ledger.lock(self.verifiers, setting.stake_unit * people.slots[:, None])
+        self.ledger.lock(self.verifiers, parameters.stake_unit * people.slots[:, None])
         self.outside = np.zeros((len(needed), rows), dtype=np.int64)
         """Costs and gains outside of the vault, (accounts, rows) token units."""
         self.tally = Tally.empty(rows)
 
-    def _needed(self, setting: Setting, people: Population, rounds: int) -> Amounts:
+    def _needed(self, parameters: MarketParameters, people: Population, rounds: int) -> Amounts:
         """First deposits, (accounts,), as integers of Python, which do not overflow.
 
         All but solvers with a given capital own what they can lose at most.
         """
-        seats, games = setting.verifiers, people.submitter.most_games
-        jackpots = setting.jackpot * seats * (setting.segments_per_verifier + 1)
-        a_task = setting.budget + setting.fees + setting.draw_fee + jackpots + setting.delay_penalty
-        bond = setting.challenge_bond
+        seats, games = parameters.verifiers, people.submitter.most_games
+        jackpots = parameters.jackpot * seats * (parameters.segments_per_verifier + 1)
+        a_task = (
+            parameters.budget + parameters.fees + parameters.draw_fee + jackpots + parameters.delay_penalty
+        )
+        bond = parameters.challenge_bond
         needed = np.zeros(self.bystanders.stop, dtype=object)
         needed[SUBMITTER] = rounds * (a_task + games * bond)
-        needed[self.solvers] = (setting.solver_capital or rounds) * setting.stake
+        needed[self.solvers] = (parameters.solver_capital or rounds) * parameters.stake
         # A verifier may be drawn for every seat.
         slots = people.slots.astype(object)
-        needed[self.verifiers] = setting.stake_unit * slots + rounds * seats * (bond + setting.stake_unit)
+        needed[self.verifiers] = parameters.stake_unit * slots + rounds * seats * (
+            bond + parameters.stake_unit
+        )
         games_each = spread(people.bystanders, [group.strategy.most_games for group in people.bystanders])
         needed[self.bystanders] = games_each.astype(object) * (rounds * bond)
         return needed
@@ -65,17 +69,19 @@ class Books:
         return gains
 
 
-def most_outside(setting: Setting, people: Population) -> int:
+def most_outside(parameters: MarketParameters, people: Population) -> int:
     """Token units that all accounts together can spend and gain outside of the vault for one task, at first prices.
 
     A winner spends no more than its ask, so at most the budget.
     """
-    seats, gas = setting.verifiers, setting.gas_price * TOKEN
-    duties = seats * (setting.segments_per_verifier + 1)
+    seats, gas = parameters.verifiers, parameters.gas_price * TOKEN
+    duties = seats * (parameters.segments_per_verifier + 1)
     games = seats + people.submitter.most_games + 1
     games += sum(group.size * group.strategy.most_games for group in people.bystanders)
     replays = duties + people.bystander_count
-    spent = setting.budget + replays * setting.replay_cost * setting.training_cost / setting.segments
-    spent += gas * (setting.gas_task + duties * setting.gas_attest)
-    spent += gas * games * (setting.gas_dispute + setting.gas_defence)
-    return ceil(spent) + setting.gain
+    spent = (
+        parameters.budget + replays * parameters.replay_cost * parameters.training_cost / parameters.segments
+    )
+    spent += gas * (parameters.gas_task + duties * parameters.gas_attest)
+    spent += gas * games * (parameters.gas_dispute + parameters.gas_defence)
+    return ceil(spent) + parameters.gain

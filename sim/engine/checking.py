@@ -11,14 +11,14 @@ from sim.engine.streams import Stream, Streams
 from sim.engine.task import Checks, Looks, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
 from sim.mechanism.draw import Draw, by_account, complete, distinct, replaced
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 
 class Checker:
     """Draws seats in all rows and lets their holders act by their strategies."""
 
-    def __init__(self, setting: Setting, population: Population, luck: Streams) -> None:
-        self.setting = setting
+    def __init__(self, parameters: MarketParameters, population: Population, luck: Streams) -> None:
+        self.parameters = parameters
         self.population = population
         self.luck = luck
         slots = population.slots
@@ -32,13 +32,13 @@ class Checker:
 
     def check(self, task: Task) -> Checks:
         """Draws are made, and used up, in every row, so that a variant's luck stays in step."""
-        setting, luck = self.setting, self.luck
+        parameters, luck = self.parameters, self.luck
         drawn = self.draw()
-        who, seats, last = drawn.verifiers, len(drawn.verifiers), setting.segments
+        who, seats, last = drawn.verifiers, len(drawn.verifiers), parameters.segments
         hit: Flags = drawn.segments.min(axis=0) <= task.work.false
         there = self._there(task, who, luck.outages)
         check = self._act(task, who, hit, luck.checks.uniform(seats), there, Check.nothing(hit.shape))
-        for _ in range(setting.redraws):
+        for _ in range(parameters.redraws):
             other = self._holding(luck.redraws.below(self._slots, seats))
             silent = ~(check.attests | check.challenges)
             who = np.where(silent, other, who)
@@ -49,12 +49,12 @@ class Checker:
 
     def draw(self) -> Draw:
         """V seats in all rows."""
-        setting, luck = self.setting, self.luck
-        who = self._holding(luck.draws.below(self._slots, setting.verifiers))
+        parameters, luck = self.parameters, self.luck
+        who = self._holding(luck.draws.below(self._slots, parameters.verifiers))
         segments = distinct(
-            luck.draws.uniform(setting.segments_per_verifier, setting.verifiers), setting.segments
+            luck.draws.uniform(parameters.segments_per_verifier, parameters.verifiers), parameters.segments
         )
-        return complete(who, segments, setting.segments)
+        return complete(who, segments, parameters.segments)
 
     def _holding(self, slots: Indices) -> Indices:
         """Who holds the drawn slots."""
@@ -62,14 +62,14 @@ class Checker:
 
     def _there(self, task: Task, who: Indices, outages: Stream) -> Flags:
         """Seats whose holders are online, where a task is: an account is there for all of its seats or for none."""
-        if not self.setting.downtime:
+        if not self.parameters.downtime:
             return task.live
-        online: Flags = by_account(who, outages.uniform(len(who))) >= self.setting.downtime
+        online: Flags = by_account(who, outages.uniform(len(who))) >= self.parameters.downtime
         return online & task.live
 
     def _act(self, task: Task, who: Indices, hit: Flags, luck: Floats, there: Flags, before: Check) -> Check:
         """What was done `before`, and what the holders of the seats do that are `there`, (V, rows)."""
-        setting = self.setting
+        parameters = self.parameters
         served, others = np.empty_like(hit), np.zeros_like(hit)
         served[:] = task.work.serves
         check = before
@@ -78,7 +78,7 @@ class Checker:
             if group.strategy.watches:
                 others[:] = check.attests.any(axis=0)
             acts = group.strategy.check(
-                Seats(setting, served, hit, others, luck, task.prices.gas, task.prices.work)
+                Seats(parameters, served, hit, others, luck, task.prices.gas, task.prices.work)
             )
             check = check | acts.where((kinds == number) & there)
         return check
@@ -88,13 +88,13 @@ class Checker:
         count = self.population.bystander_count
         if not count:
             return None
-        segment = 1 + self.luck.bystanders.below(self.setting.segments, count)
+        segment = 1 + self.luck.bystanders.below(self.parameters.segments, count)
         hit: Flags = segment <= task.work.false
         served = np.broadcast_to(task.work.serves, hit.shape)
         luck = self.luck.bystanders.uniform(count)
         replays, games = np.zeros_like(hit), np.zeros(hit.shape, dtype=np.int64)
         for group in self.population.bystanders:
             mine = group.members
-            view = Passing(self.setting, served[mine], hit[mine], luck[mine])
+            view = Passing(self.parameters, served[mine], hit[mine], luck[mine])
             replays[mine], games[mine] = group.strategy.look(view)
         return Looks(replays & task.live, games * task.live, hit)

@@ -15,7 +15,7 @@ from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.attestation import attested, satisfied
 from sim.mechanism.booking import SUBMITTER
 from sim.mechanism.forcing import flagged, settle_flags
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 
 class Games(NamedTuple):
@@ -30,10 +30,16 @@ class Closer:
     """Books the ends of a round's tasks."""
 
     def __init__(
-        self, setting: Setting, books: Books, prices: Prices, luck: Streams, *, preempted: bool = False
+        self,
+        parameters: MarketParameters,
+        books: Books,
+        prices: Prices,
+        luck: Streams,
+        *,
+        preempted: bool = False,
     ) -> None:
         """`preempted`: the submitter takes the place of every challenger that wins (`agents.submitters.Insider`)."""
-        self.setting = setting
+        self.parameters = parameters
         self.preempted = preempted
         self.books = books
         self.prices = prices
@@ -43,7 +49,7 @@ class Closer:
         """Convicted, void or settled; before that the drawer is paid, after it every lost challenge."""
         books, tally = self.books, self.books.tally
         submitted = task.live.nonzero()[0]
-        booking.pay_drawer(books.ledger, submitted, self.setting.draw_fee)
+        booking.pay_drawer(books.ledger, submitted, self.parameters.draw_fee)
         wrong = task.wrong
         tally.false += wrong
         seats = books.verifiers.start + checks.drawn.verifiers
@@ -55,10 +61,10 @@ class Closer:
         self._dismiss(task, games, goes_on)
         # A task that is over counts as complete: nobody asks.
         done = attested(checks.drawn, checks.check.attests | ~goes_on)
-        enough = satisfied(checks.drawn, done, self.setting.matches)
+        enough = satisfied(checks.drawn, done, self.parameters.matches)
         tally.void += goes_on & ~enough
         self._settle(task, checks, seats, goes_on & enough, wrong)
-        if self.setting.forced_error_rate:
+        if self.parameters.forced_error_rate:
             self._force(checks, seats, goes_on)
 
     # ------------------------------------------------------------------ challenges
@@ -67,9 +73,9 @@ class Closer:
         """Who challenges knowing what is wrong, or a solver that serves nothing or is silent, wins."""
         check = checks.check
         lost_by_silence = ~task.work.serves
-        if self.setting.silence_rate:
+        if self.parameters.silence_rate:
             # It is silent in each game by itself; the first challenger of all is rewarded, whichever game it is.
-            silent = 1 - (1 - self.setting.silence_rate) ** self._opened(task, checks)
+            silent = 1 - (1 - self.parameters.silence_rate) ** self._opened(task, checks)
             lost_by_silence = lost_by_silence | (self.luck.silence.uniform() < silent)
         won = check.challenges & ((checks.hit & check.replays) | lost_by_silence)
         games = Games(seats, check.challenges, won)
@@ -93,20 +99,20 @@ class Closer:
 
     def _convict(self, task: Task, games: Games, ends: Flags) -> None:
         """The first that wins earns the reward; the bonds of all return."""
-        setting, rows = self.setting, ends.nonzero()[0]
+        parameters, rows = self.parameters, ends.nonzero()[0]
         first = games.won.take(rows, axis=1).argmax(axis=0)
         challengers = games.accounts[first, rows]
         if self.preempted:
             challengers = np.full_like(challengers, SUBMITTER)
-            self.books.spend(rows, challengers, self.prices.gas[rows] * setting.gas_dispute)
+            self.books.spend(rows, challengers, self.prices.gas[rows] * parameters.gas_dispute)
         booking.convict(
             self.books.ledger,
             rows,
             task.solver[rows],
             challengers,
-            stake=setting.stake,
-            reward=setting.reward_cap,
-            restitution=setting.restitution,
+            stake=parameters.stake,
+            reward=parameters.reward_cap,
+            restitution=parameters.restitution,
         )
         self.books.tally.convicted += ends
         self._defend(task, rows)
@@ -118,7 +124,11 @@ class Closer:
             for challengers, mine in zip(games.accounts, opened):
                 rows = mine.nonzero()[0]
                 booking.dismiss(
-                    self.books.ledger, rows, task.solver[rows], challengers[rows], self.setting.challenge_bond
+                    self.books.ledger,
+                    rows,
+                    task.solver[rows],
+                    challengers[rows],
+                    self.parameters.challenge_bond,
                 )
                 self.books.tally.dismissed[rows] += 1
                 self._defend(task, rows)
@@ -126,12 +136,12 @@ class Closer:
 
     def _defend(self, task: Task, rows: Indices) -> None:
         """The solver's gas of one game."""
-        self.books.spend(rows, task.solver[rows], self.prices.gas[rows] * self.setting.gas_defence)
+        self.books.spend(rows, task.solver[rows], self.prices.gas[rows] * self.parameters.gas_defence)
 
     # ------------------------------------------------------------------ attestations
 
     def _settle(self, task: Task, checks: Checks, seats: Indices, ends: Flags, wrong: Flags) -> None:
-        setting, tally, rows = self.setting, self.books.tally, ends.nonzero()[0]
+        parameters, tally, rows = self.parameters, self.books.tally, ends.nonzero()[0]
         counts = (checks.drawn.duties * checks.check.attests).take(rows, axis=1).astype(np.int64)
         split = booking.settle(
             self.books.ledger,
@@ -140,20 +150,20 @@ class Closer:
             seats.take(rows, axis=1),
             counts,
             price=task.price[rows],
-            reserve=setting.fees,
-            fee=setting.audit_fee,
+            reserve=parameters.fees,
+            fee=parameters.audit_fee,
         )
         tally.settled += ends
         tally.escaped += ends & wrong
         tally.paid[rows] += split.to_solver
         tally.fees[rows] += split.each * counts.sum(axis=0)
         gained = (ends & wrong & task.work.knows).nonzero()[0]
-        self.books.spend(gained, task.solver[gained], np.full(gained.shape, -float(setting.gain)))
+        self.books.spend(gained, task.solver[gained], np.full(gained.shape, -float(parameters.gain)))
 
     def _force(self, checks: Checks, seats: Indices, ends: Flags) -> None:
-        setting, rows = self.setting, ends.nonzero()[0]
+        parameters, rows = self.parameters, ends.nonzero()[0]
         due = checks.drawn.due
-        flags = flagged(self.luck.flags.uniform(*due.shape[:2]), due, setting.forced_error_rate)
+        flags = flagged(self.luck.flags.uniform(*due.shape[:2]), due, parameters.forced_error_rate)
         settle_flags(
             self.books.ledger,
             rows,
@@ -161,8 +171,8 @@ class Closer:
             flags.take(rows, axis=2),
             checks.check.replays.take(rows, axis=1),
             checks.check.attests.take(rows, axis=1),
-            jackpot=setting.jackpot,
-            penalty=setting.stake_unit,
+            jackpot=parameters.jackpot,
+            penalty=parameters.stake_unit,
         )
 
     def _bystanders(self) -> Indices:
@@ -170,12 +180,12 @@ class Closer:
 
     def _pay_for_checks(self, task: Task, checks: Checks, seats: Indices) -> None:
         """Replays, gas of attestations and of challenges."""
-        setting, check, books = self.setting, checks.check, self.books
-        replay = setting.replay_cost * setting.training_cost / setting.segments * self.prices.work
+        parameters, check, books = self.parameters, checks.check, self.books
+        replay = parameters.replay_cost * parameters.training_cost / parameters.segments * self.prices.work
         spent = check.replays * replay
-        spent += check.attests * (setting.gas_attest * self.prices.gas)
+        spent += check.attests * (parameters.gas_attest * self.prices.gas)
         spent *= checks.drawn.duties
-        dispute = setting.gas_dispute * self.prices.gas
+        dispute = parameters.gas_dispute * self.prices.gas
         if check.challenges.any():
             spent += check.challenges * dispute
         books.spend(books.every, seats, spent)

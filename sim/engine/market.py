@@ -1,7 +1,7 @@
 """One block of markets: its accounts, its luck, and one round of it: post, bid, train, draw, check, end.
 
-Rows are independent runs of the same setting. A round is one task's whole life; its clocks are not played, only how it
-ends. sim/ASSUMPTIONS.md names what is left out.
+Rows are independent runs with the same parameters. A round is one task's whole life; its clocks are not played, only
+how it ends. sim/ASSUMPTIONS.md names what is left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sim.mechanism import booking
 from sim.mechanism.arrays import Amounts
 from sim.mechanism.auctions import NO_ASK, Assignment, Auction, first_price
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 
 class Market:
@@ -29,25 +29,27 @@ class Market:
 
     def __init__(
         self,
-        setting: Setting,
+        parameters: MarketParameters,
         population: Population,
         rows: int,
         rounds: int,
         luck: Streams,
         auction: Auction = first_price,
     ) -> None:
-        self.setting = setting
+        self.parameters = parameters
         self.population = population
         self.luck = luck
         self.auction = auction
-        self.books = Books(setting, population, rows, rounds)
-        self.prices = Prices(setting, luck, rows)
-        self.checker = Checker(setting, population, luck)
-        self.closer = Closer(setting, self.books, self.prices, luck, preempted=population.submitter.preempts)
-        devices = np.exp(setting.device_spread * luck.devices.normal(population.solver_count))
-        if setting.device_range:
-            devices *= 1 + setting.device_range * (luck.devices.uniform(population.solver_count) - 0.5)
-        self.costs = np.rint(setting.training_cost * devices)
+        self.books = Books(parameters, population, rows, rounds)
+        self.prices = Prices(parameters, luck, rows)
+        self.checker = Checker(parameters, population, luck)
+        self.closer = Closer(
+            parameters, self.books, self.prices, luck, preempted=population.submitter.preempts
+        )
+        devices = np.exp(parameters.device_spread * luck.devices.normal(population.solver_count))
+        if parameters.device_range:
+            devices *= 1 + parameters.device_range * (luck.devices.uniform(population.solver_count) - 0.5)
+        self.costs = np.rint(parameters.training_cost * devices)
         """Honest costs at first prices, (solvers, rows) whole token units."""
         self._kinds = spread(population.solvers, range(len(population.solvers)))
         self._honest_submitter = population.submitter == HONEST_SUBMITTER
@@ -55,7 +57,7 @@ class Market:
     def play(self) -> None:
         """One task in every market, where one arrives."""
         task = self.begin()
-        if self.setting.draw_missed:
+        if self.parameters.draw_missed:
             task = self.await_draw(task)
         self.closer.end(task, self.checker.check(task))
 
@@ -68,11 +70,11 @@ class Market:
 
     def await_draw(self, task: Task) -> Task:
         """Void before anybody is drawn, its stake burned: a task whose draws nobody proves (AuditBoard.drawLost)."""
-        setting, books = self.setting, self.books
-        missed = self.luck.misses.uniform(setting.max_misses + 1) < setting.draw_missed
+        parameters, books = self.parameters, self.books
+        missed = self.luck.misses.uniform(parameters.max_misses + 1) < parameters.draw_missed
         lost = task.live & missed.all(axis=0)
         rows = lost.nonzero()[0]
-        booking.lose_draw(books.ledger, rows, task.solver[rows], setting.stake)
+        booking.lose_draw(books.ledger, rows, task.solver[rows], parameters.stake)
         books.tally.void += lost
         books.tally.false += lost & task.wrong
         return task._replace(live=task.live & ~lost)
@@ -81,31 +83,31 @@ class Market:
         """What the submitter does beside paying; None when it does nothing."""
         if self._honest_submitter:
             return None
-        return self.population.submitter.conduct(Posting(self.setting, self.luck.submitters.uniform()))
+        return self.population.submitter.conduct(Posting(self.parameters, self.luck.submitters.uniform()))
 
     def _assign(self, costs: Amounts, conduct: Conduct | None) -> Assignment:
-        setting, tally = self.setting, self.books.tally
+        parameters, tally = self.parameters, self.books.tally
         luck = self.luck.bids.uniform(len(costs))
         luck *= 2
         asks = np.empty_like(costs)
         for group in self.population.solvers:
             mine = group.members
-            np.ceil(group.strategy.bid(Bidding(setting, costs[mine], luck[mine])), out=asks[mine])
-        if setting.solver_capital:
-            asks[self.books.ledger.free[self.books.solvers] < setting.stake] = NO_ASK
+            np.ceil(group.strategy.bid(Bidding(parameters, costs[mine], luck[mine])), out=asks[mine])
+        if parameters.solver_capital:
+            asks[self.books.ledger.free[self.books.solvers] < parameters.stake] = NO_ASK
         if conduct:
             asks = np.concatenate([asks, np.ceil(conduct.asks)[None]])
-        sold, winner, price = self.auction(asks, np.full(len(self.books.every), setting.budget))
+        sold, winner, price = self.auction(asks, np.full(len(self.books.every), parameters.budget))
         posted = np.ones_like(sold)
-        if setting.arrival_rate < 1:
-            posted = self.luck.arrivals.uniform() < setting.arrival_rate
+        if parameters.arrival_rate < 1:
+            posted = self.luck.arrivals.uniform() < parameters.arrival_rate
         tally.posted += posted
         tally.unsold += posted & ~sold
         return Assignment(sold & posted, winner, price.astype(np.int64))
 
     def _train(self, assigned: Assignment, costs: Amounts, conduct: Conduct | None) -> Task:
         """Every winner works, and meets its deadline or not."""
-        setting, books = self.setting, self.books
+        parameters, books = self.parameters, self.books
         sold, winner, price = assigned
         solver = FIRST_SOLVER + winner
         able = sold
@@ -117,16 +119,16 @@ class Market:
             able = sold & ~itself & ~conduct.gone
         work = self._work(winner)
         effort = costs.reshape(-1).take(winner * costs.shape[1] + books.every) * work.effort * able
-        books.spend(books.every, solver, effort + self.prices.gas * setting.gas_task * sold)
+        books.spend(books.every, solver, effort + self.prices.gas * parameters.gas_task * sold)
         live = able & work.submits
-        if setting.crash_rate:
-            live &= self.luck.accidents.uniform() >= setting.crash_rate
+        if parameters.crash_rate:
+            live &= self.luck.accidents.uniform() >= parameters.crash_rate
         late = (sold & ~live).nonzero()[0]
-        booking.expire(books.ledger, late, solver[late], setting.delay_penalty)
+        booking.expire(books.ledger, late, solver[late], parameters.delay_penalty)
         books.tally.expired[late] += 1
         return Task(live, solver, price, work, conduct.games if conduct else None, self.prices)
 
     def _work(self, winner: Amounts) -> Work:
-        view = Won(self.setting, self.luck.work.uniform())
+        view = Won(self.parameters, self.luck.work.uniform())
         works = [group.strategy.work(view) for group in self.population.solvers]
         return Work.of_kinds(works, self._kinds.take(winner))

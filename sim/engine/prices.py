@@ -6,22 +6,25 @@ import numpy as np
 
 from sim.engine.streams import Streams
 from sim.mechanism.arrays import Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
 
 class Prices:
     """`gas`: token units for one gas; `work`: tokens for what cost one token at first; (rows,) each."""
 
-    def __init__(self, setting: Setting, luck: Streams, rows: int) -> None:
-        self.gas: Floats = np.full(rows, setting.gas_price * TOKEN)
+    def __init__(self, parameters: MarketParameters, luck: Streams, rows: int) -> None:
+        self.gas: Floats = np.full(rows, parameters.gas_price * TOKEN)
         self.work: Floats = np.ones(rows)
         self._walks = [
             (walk, spread)
-            for walk, spread in ((self.gas, setting.gas_volatility), (self.work, setting.token_volatility))
+            for walk, spread in (
+                (self.gas, parameters.gas_volatility),
+                (self.work, parameters.token_volatility),
+            )
             if spread
         ]
-        self._steady = not setting.token_volatility
+        self._steady = not parameters.token_volatility
         self._luck = luck.prices
 
     def move(self) -> None:

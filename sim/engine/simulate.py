@@ -15,7 +15,7 @@ from sim.errors import SimError
 from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import Auction, first_price
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 CHUNKS: Final = 8
 """Chunks of runs that are played at once: with fewer the 200 calls of a round cost more than their work."""
@@ -31,7 +31,7 @@ class Unbalanced(SimError):
 class Case:
     """One question to the engine."""
 
-    setting: Setting
+    parameters: MarketParameters
     population: Population
     auction: Auction = field(default=first_price)
 
@@ -59,7 +59,7 @@ def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence
     for first in range(0, runs, most):
         rows = min(most, runs - first)
         luck = streams(seed, rows, first)
-        market = Market(case.setting, case.population, rows, rounds, luck, case.auction)
+        market = Market(case.parameters, case.population, rows, rounds, luck, case.auction)
         for _ in range(rounds):
             market.play()
         if not market.books.ledger.balanced():

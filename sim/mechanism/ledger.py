@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.arrays import MOST, Amounts, Indices
 
 
@@ -27,9 +27,9 @@ def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amount
 
 
 def require_room(what: str, most: float) -> None:
-    """Raise SettingError unless sums up to `most` token units stay below 62 bits."""
+    """Raise ParameterError unless sums up to `most` token units stay below 62 bits."""
     if most >= MOST:
-        raise SettingError(
+        raise ParameterError(
             f"expected {what} of a market below 2^62 token units, got {most:.3g}; lower amounts, agents or rounds"
         )
 
@@ -41,7 +41,7 @@ class Ledger:
     """
 
     def __init__(self, deposits: Amounts) -> None:
-        """Everybody's first deposits, (accounts, rows). Raises SettingError when their sum leaves 62 bits."""
+        """Everybody's first deposits, (accounts, rows). Raises ParameterError when their sum leaves 62 bits."""
         if deposits.dtype != object:
             require_room("deposits", float(deposits.sum(axis=0, dtype=np.float64).max()))
         self.free = np.array(deposits, order="C")

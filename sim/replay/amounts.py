@@ -1,4 +1,4 @@
-"""A setting's amounts as the chain holds them: units of 10^-18 token, odd on purpose so that every rounding shows.
+"""A market's amounts as the chain holds them: units of 10^-18 token, odd on purpose so that every rounding shows.
 
 The engine's unit is 10^-6 token. The chain's twelve further digits are filled with a prime of its own for each amount;
 agents never see them. With `exact` they are zeros: then the engine's own amounts, times 10^12, are the chain's.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.chain.parameters import DEVNET, TOKEN, Parameters
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import DECIMALS
 
 SCALE: Final = TOKEN // 10**DECIMALS
@@ -34,7 +34,7 @@ _OUTSIDE: Final = 899_999_999_981
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """Amounts of one market in chain units; names as in `Setting`."""
+    """Amounts of one market in chain units; names as in `MarketParameters`."""
 
     budget: int
     stake: int
@@ -48,11 +48,11 @@ class Amounts:
     exact: bool
 
     @classmethod
-    def of(cls, setting: Setting, *, exact: bool = False) -> Amounts:
-        """The setting's amounts, with twelve more digits unless `exact`."""
+    def of(cls, parameters: MarketParameters, *, exact: bool = False) -> Amounts:
+        """The amounts of these parameters, with twelve more digits unless `exact`."""
         return cls(
             **{
-                name: getattr(setting, name) * SCALE + (0 if exact else remainder)
+                name: getattr(parameters, name) * SCALE + (0 if exact else remainder)
                 for name, remainder in _REMAINDERS.items()
             },
             exact=exact,
@@ -72,12 +72,12 @@ class Amounts:
         return self.audit_fee * verifiers * (each + 1)
 
 
-def parameters(setting: Setting, *, exact: bool = False) -> Parameters:
-    """Parameters of the deployment: the setting's where it has them, else those of a development chain."""
-    amounts = Amounts.of(setting, exact=exact)
+def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) -> Parameters:
+    """Parameters of the deployment: the market's where it has them, else those of a development chain."""
+    amounts = Amounts.of(parameters, exact=exact)
     return replace(
         DEVNET,
-        max_misses=setting.max_misses,
+        max_misses=parameters.max_misses,
         draw_fee=amounts.draw_fee,
         stake_unit=amounts.stake_unit,
         challenge_bond=amounts.challenge_bond,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from protocol.chain.header import HISTORY
 from protocol.chain.probe import HISTORY_CONTRACT
 from sim.engine.task import Checks
 from sim.mechanism.arrays import Flags
@@ -16,8 +17,6 @@ from sim.theory import raised_segments
 
 _UNLOOKED: Final = bytes(31) + b"\x01"
 """The step root of an attestation by somebody who has replayed nothing."""
-_HISTORY_SIZE: Final = 8_191
-"""EIP-2935: block n's hash lies in storage slot n mod 8191."""
 _REACH: Final = 256
 """Blocks whose hash BLOCKHASH knows."""
 
@@ -35,7 +34,7 @@ class Submitted(NamedTuple):
 
 def draw(stage: Stage, task: int) -> Draw:
     """Prove the header of the draw's block, after the misses that the scenario asks for."""
-    setting, client = stage.scenario.setting, stage.referee
+    parameters, client = stage.scenario.parameters, stage.referee
     for _ in range(stage.scenario.missed_draws):
         _miss(stage, task)
     block = client.market.task(task).draw_block
@@ -43,9 +42,11 @@ def draw(stage: Stage, task: int) -> Draw:
     receipt = client.audit.draw(task, block)
     stage.books.drawn()
     stage.booked(f"task {task}: drawn")
-    each = raised_segments(setting.segments_per_verifier, setting.verifiers, stage.scenario.missed_draws)
+    each = raised_segments(
+        parameters.segments_per_verifier, parameters.verifiers, stage.scenario.missed_draws
+    )
     seed = client.audit.event(receipt, "Drawn").arguments["seed"]
-    drawn = redraw(seed, stage.slots, setting.verifiers, setting.segments, each, setting.matches)
+    drawn = redraw(seed, stage.slots, parameters.verifiers, parameters.segments, each, parameters.matches)
     duties = [(duty.verifier, duty.segment) for duty in client.audit.duties(task)]
     expected = [
         (stage.clients[_verifier(stage, drawn, seat)].address, int(drawn.segments[duty, seat, 0]))
@@ -57,7 +58,7 @@ def draw(stage: Stage, task: int) -> Draw:
 
 def lose_draw(stage: Stage, task: int) -> None:
     """Nobody proves a draw in any of its windows."""
-    for _ in range(stage.scenario.setting.max_misses):
+    for _ in range(stage.scenario.parameters.max_misses):
         _miss(stage, task)
     _outrun(stage, task)
 
@@ -76,7 +77,7 @@ def _outrun(stage: Stage, task: int) -> None:
     devnet, client = stage.devnet, stage.referee
     block = client.market.task(task).draw_block
     devnet.mine(max(0, block - client.connection.block().number) + _REACH + 1)
-    place = f"0x{block % _HISTORY_SIZE:064x}"
+    place = f"0x{block % HISTORY:064x}"
     devnet.connection.request("anvil_setStorageAt", HISTORY_CONTRACT, place, "0x" + "00" * 32)
 
 

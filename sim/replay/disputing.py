@@ -54,7 +54,7 @@ def _accusation(stage: Stage, task: Submitted, checks: Checks, number: int, each
     if task.serves and (each.wins or not false):
         if each.seat is not None:
             false = false.intersection(checks.drawn.segments[:, each.seat, 0].tolist()) or false
-        segment = min(false, default=stage.scenario.setting.segments)
+        segment = min(false, default=stage.scenario.parameters.segments)
     return Accusation(each.account, segment, number.to_bytes(32, "big"))
 
 

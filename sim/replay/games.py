@@ -77,7 +77,7 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
         view = reader.view()
         if view.phase is Phase.CLOSED:
             return view.verdict
-        reader.tell(revealed)
+        reader.reveal_to(revealed)
         mover = sides.solver if view.solver_to_move else sides.challenger
         move = (
             _solver_move(view, record)

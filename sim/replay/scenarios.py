@@ -1,4 +1,4 @@
-"""The scenarios of `sim replay`: who takes part, under which setting, and how it should end.
+"""The scenarios of `sim replay`: who takes part, under which parameters, and how it should end.
 
 Draws are the chain's, so a scenario that is to end in one way is peopled so that it does whoever is drawn.
 """
@@ -16,7 +16,7 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver, Withholder
 from sim.agents.verifiers import Absent, Accusing, Colluding, Mixing, Trusting, Verifier
 from sim.errors import StudyError
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
 
@@ -27,7 +27,7 @@ class Scenario:
     name: str
     text: str
     population: Population
-    setting: Setting
+    parameters: MarketParameters
     outcomes: tuple[str, ...] | None
     tasks: int = 1
     seed: int = 1
@@ -39,8 +39,8 @@ class Scenario:
     """Amounts are whole units of the engine, so that its own `Market` can play the same."""
 
 
-def setting(people: Population, **changes: Any) -> Setting:
-    """A small market: amounts of the default setting, few segments, so that training and games take no time."""
+def parameters(people: Population, **changes: Any) -> MarketParameters:
+    """A small market: amounts of the default parameters, few segments, so that training and games take no time."""
     given: dict[str, Any] = {
         "segments": 2,
         "verifiers": 2,
@@ -48,17 +48,17 @@ def setting(people: Population, **changes: Any) -> Setting:
         "solver_count": people.solver_count,
         "verifier_count": people.verifier_count,
     }
-    return Setting(**(given | changes))
+    return MarketParameters(**(given | changes))
 
 
 def _story(
     name: str, text: str, end: str, solver: Solver, verifiers: tuple[Verifier, ...], **more: Any
 ) -> Scenario:
-    """One task of one solver; `more` are fields of Scenario, of Setting in `terms`, and `bystanders`."""
+    """One task of one solver; `more` are fields of Scenario, of MarketParameters in `terms`, and `bystanders`."""
     terms = more.pop("terms", {})
     others = [(each, 1) for each in more.pop("bystanders", ())]
     people = population([(solver, 1)], [(each, 1) for each in verifiers], others)
-    return Scenario(name, text, people, setting(people, **terms), (end,), **more)
+    return Scenario(name, text, people, parameters(people, **terms), (end,), **more)
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class Bluffing(Withholder):
 
     name = "bluffing"
 
-    def expected_effort(self, setting: Setting) -> float:
+    def expected_effort(self, parameters: MarketParameters) -> float:
         """An honest solver's."""
-        return Solver.expected_effort(self, setting)
+        return Solver.expected_effort(self, parameters)
 
 
 def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False) -> Scenario:
@@ -80,7 +80,7 @@ def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False)
         [(Bystander(chance=0.3), 1), (Griefer(chance=0.2), 1)],
     )
     # Everybody wins at times, and at times nobody: luck decides about the bids, more than devices do.
-    terms = setting(
+    terms = parameters(
         people,
         segments=3,
         verifiers=3,

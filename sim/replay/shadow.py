@@ -22,7 +22,7 @@ from sim.mechanism.draw import Draw
 from sim.replay.scenarios import Scenario
 
 _CONTRACTS: Final = {"forced_error_rate": 0, "redraws": 0, "arrival_rate": 1, "solver_capital": 0}
-"""What a setting must say: the first two are not in the contracts, the others would leave the chain without a task."""
+"""What parameters must be: the first two are not in the contracts, the others would leave the chain without a task."""
 _ENDS: Final = ("unsold", "expired", "convicted", "void", "settled")
 
 
@@ -60,12 +60,12 @@ class Shadow(Market):
     """The market of a scenario, a task at a time: `begin`, then `end` with the chain's draw where it was submitted."""
 
     def __init__(self, scenario: Scenario) -> None:
-        """Raises StudyError when setting or submitter asks for what the contracts or a replay do not have."""
+        """Raises StudyError when parameters or submitter ask for what the contracts or a replay do not have."""
         for name, due in _CONTRACTS.items():
-            if getattr(scenario.setting, name) != due:
+            if getattr(scenario.parameters, name) != due:
                 raise StudyError(
                     f"scenario {scenario.name!r}, {name}: expected {due}, for the contracts have nothing else, "
-                    f"got {getattr(scenario.setting, name)}; leave it out of a replay"
+                    f"got {getattr(scenario.parameters, name)}; leave it out of a replay"
                 )
         submitter = scenario.population.submitter
         if submitter.preempts:
@@ -76,14 +76,14 @@ class Shadow(Market):
         luck = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self.asks: Amounts
         """Of the last auction, (solvers, 1) units of the engine; one more when the submitter bids itself."""
-        super().__init__(scenario.setting, scenario.population, 1, scenario.tasks, luck, self._record)
-        self._drawn = _Drawn(self.setting, self.population, luck)
-        self._recorded = _Recorded(self.setting, self.books, self.prices, luck)
+        super().__init__(scenario.parameters, scenario.population, 1, scenario.tasks, luck, self._record)
+        self._drawn = _Drawn(self.parameters, self.population, luck)
+        self._recorded = _Recorded(self.parameters, self.books, self.prices, luck)
         self.checker, self.closer = self._drawn, self._recorded
 
     def loses_draw(self, task: Task) -> bool:
         """Whether nobody ever proves the draw of a submitted task: it is void then."""
-        return bool(self.setting.draw_missed) and not self.await_draw(task).live[0]
+        return bool(self.parameters.draw_missed) and not self.await_draw(task).live[0]
 
     def end(self, task: Task, drawn: Draw) -> Checks:
         """Whoever was drawn acts, and the task ends."""

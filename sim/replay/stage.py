@@ -19,7 +19,7 @@ from protocol.chain.transactions import Sender, Sending
 from protocol.node.home import VARIABLE
 from sim.errors import Disagreement, StudyError
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
-from sim.replay.amounts import Amounts, parameters
+from sim.replay.amounts import Amounts, deployment_parameters
 from sim.replay.books import Books
 from sim.replay.comparison import Comparison, compare
 from sim.replay.reading import Reader
@@ -49,8 +49,8 @@ class Stage:
         people = scenario.population
         self.devnet = devnet
         self.scenario = scenario
-        self.amounts = Amounts.of(scenario.setting, exact=scenario.exact)
-        self.training = Training(scenario.setting.segments)
+        self.amounts = Amounts.of(scenario.parameters, exact=scenario.exact)
+        self.training = Training(scenario.parameters.segments)
         self.first_verifier = FIRST_SOLVER + people.solver_count
         self.first_bystander = self.first_verifier + people.verifier_count
         self.slots = [int(count) for count in people.slots]
@@ -137,7 +137,7 @@ class Stage:
 
     def _fund(self) -> list[int]:
         """First deposits, by account: enough for all tasks, and an odd rest."""
-        amounts, terms, people = self.amounts, self.scenario.setting, self.scenario.population
+        amounts, terms, people = self.amounts, self.scenario.parameters, self.scenario.population
         escrow = amounts.budget + amounts.draw_fee
         escrow += amounts.reserve(terms.verifiers, terms.segments_per_verifier)
         bond = amounts.challenge_bond
@@ -158,7 +158,8 @@ class Stage:
 def deployed(devnet: Devnet, scenario: Scenario) -> Deployment:
     """New contracts with a scenario's parameters."""
     with Sender(devnet.connection, open_account(f"dev:{_DEPLOYER}", devnet.chain_id), QUICK) as sender:
-        return deploy(sender, parameters(scenario.setting, exact=scenario.exact), salt=uuid4().hex)
+        parameters = deployment_parameters(scenario.parameters, exact=scenario.exact)
+        return deploy(sender, parameters, salt=uuid4().hex)
 
 
 def _names(scenario: Scenario) -> list[str]:

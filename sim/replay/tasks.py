@@ -33,7 +33,7 @@ class Life:
         self._shadow = Shadow(stage.scenario)
         self._books = stage.books
         self._amounts = stage.amounts
-        self._setting = stage.scenario.setting
+        self._parameters = stage.scenario.parameters
         self._submitter: Client = stage.clients[SUBMITTER]
         self._referee: Client = stage.referee
 
@@ -86,7 +86,7 @@ class Life:
     def _post(self) -> tuple[int, int]:
         number = self._submitter.market.tasks() + 1
         task, _ = self._submitter.market.post(
-            terms(self._stage.training, self._setting, self._amounts, number)
+            terms(self._stage.training, self._parameters, self._amounts, number)
         )
         escrow = self._amounts.budget + self._amounts.draw_fee + self._reserve
         self._books.lock(SUBMITTER, ESCROW, escrow)
@@ -97,7 +97,7 @@ class Life:
         """Everybody bids in turn who is below the bid that stands. Account and price of the winner."""
         asks = np.full(self._shadow.asks.shape, NO_ASK * SCALE, dtype=object)
         for number, ask in enumerate(self._shadow.asks[:, 0]):
-            if ask <= self._setting.budget:
+            if ask <= self._parameters.budget:
                 asks[number, 0] = self._amounts.price(int(ask), number)
         standing = None
         for number, price in enumerate(asks[:, 0]):
@@ -143,7 +143,7 @@ class Life:
 
     def _close(self, task: Submitted, drawn: Draw, done: Flags) -> str:
         """Settled or void, when the window is over."""
-        enough = bool(satisfied(drawn, done, self._setting.matches)[0])
+        enough = bool(satisfied(drawn, done, self._parameters.matches)[0])
         self._stage.same("attestations suffice", enough, self._referee.audit.satisfied(task.number))
         if not enough:
             self._void(task.number, task.solver, task.escrow)
@@ -170,4 +170,4 @@ class Life:
 
     @property
     def _reserve(self) -> int:
-        return self._amounts.reserve(self._setting.verifiers, self._setting.segments_per_verifier)
+        return self._amounts.reserve(self._parameters.verifiers, self._parameters.segments_per_verifier)

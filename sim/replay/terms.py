@@ -1,15 +1,15 @@
-"""Terms of a replay's tasks: the setting's numbers, the training's roots, times that suffice for every transaction."""
+"""Terms of a replay's tasks: the market's amounts, the training's roots, times that suffice for every transaction."""
 
 from __future__ import annotations
 
 from protocol.program import cost
 from protocol.tasks.task import ARITHMETIC, Terms
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.replay.amounts import Amounts
 from sim.replay.training import STEPS, Training
 
 
-def terms(training: Training, setting: Setting, amounts: Amounts, number: int) -> Terms:
+def terms(training: Training, parameters: MarketParameters, amounts: Amounts, number: int) -> Terms:
     """Of task `number`, which only makes bundles differ."""
     program = training.program
     return Terms(
@@ -19,7 +19,7 @@ def terms(training: Training, setting: Setting, amounts: Amounts, number: int) -
         bundle_hash=number.to_bytes(32, "big"),
         constants=len(training.fixed),
         state_tensors=len(program.state),
-        segments=setting.segments,
+        segments=parameters.segments,
         segment_steps=STEPS,
         step_operations=cost(program.program).operations,
         state_bytes=program.state_bytes,
@@ -34,9 +34,9 @@ def terms(training: Training, setting: Setting, amounts: Amounts, number: int) -
         attest_period=50_000,
         solver_clock=500,
         challenger_clock=500,
-        verifiers=setting.verifiers,
-        segments_per_verifier=setting.segments_per_verifier,
-        matches=setting.matches,
+        verifiers=parameters.verifiers,
+        segments_per_verifier=parameters.segments_per_verifier,
+        matches=parameters.matches,
         arithmetic=ARITHMETIC,
         bundle="http://127.0.0.1/none",
     )

@@ -2,7 +2,7 @@
 
 Read from the sources' syntax trees, as an import inside a function counts too. Figures are not code of rows: they come
 after. What lays rows out, and the recommended terms, count for every study. Files of a researcher's own beside the
-study are not followed, nor other packages: the manifest names NumPy's version and holds the setting's values.
+study are not followed, nor other packages: the manifest names NumPy's version and holds the values of all parameters.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def difference(there: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
 
 def _question(plan: Plan) -> dict[str, Any]:
     study = plan.study
-    base = study.setting()
+    base = study.parameters()
     return {
         "study": study.name,
         "runs": plan.runs,

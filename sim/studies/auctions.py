@@ -17,10 +17,10 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Bidding, Solver
 from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, Columns, simulate
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
 from sim.mechanism.auctions import AUCTIONS
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.auctions_reading import (
     BIDDERS,
     BUDGETS,
@@ -54,7 +54,7 @@ class Shading(Solver):
 
     def bid(self, view: Bidding) -> Floats:
         """No bid above the budget."""
-        market = market_of(view.setting)
+        market = market_of(view.parameters)
         bids = equilibrium_bid(market, np.clip(view.cost, market.low, market.high))
         return np.where(np.isfinite(bids), bids, np.inf)
 
@@ -67,9 +67,9 @@ class Auctions(Study):
     runs = 1536
     rounds = 1
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """Costs from 30 to 90 tokens, no gas and no fees beside the price, a budget above all costs."""
-        return Setting(
+        return MarketParameters(
             training_cost=60 * TOKEN,
             device_spread=0.0,
             device_range=1.0,
@@ -110,25 +110,25 @@ class Auctions(Study):
         """A grid for bidders, budgets, and loads."""
         return asked(self, given, (BIDDERS, BUDGETS, LOADS))
 
-    def population(self, setting: Setting, point: Point) -> Population:
-        """Raises SettingError where the closed forms do not reach."""
-        require(self.setting(), setting, _WITHOUT_TERM)
-        least = setting.training_cost * (1 - setting.device_range / 2)
-        if not setting.device_range * setting.training_cost or setting.budget < least:
-            raise SettingError(
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
+        """Raises ParameterError where the closed forms do not reach."""
+        require(self.parameters(), parameters, _WITHOUT_TERM)
+        least = parameters.training_cost * (1 - parameters.device_range / 2)
+        if not parameters.device_range * parameters.training_cost or parameters.budget < least:
+            raise ParameterError(
                 f"budget, device_range, training_cost: expected costs that differ and a budget of at least the "
-                f"lowest, {least / TOKEN:g} tokens, got a range of {setting.device_range:g} around "
-                f"{setting.training_cost / TOKEN:g} and {setting.budget / TOKEN:g}; raise them"
+                f"lowest, {least / TOKEN:g} tokens, got a range of {parameters.device_range:g} around "
+                f"{parameters.training_cost / TOKEN:g} and {parameters.budget / TOKEN:g}; raise them"
             )
-        market = market_of(setting)
+        market = market_of(parameters)
         try:
             efficiency(first_price(market), market, value=point["worth"])
         except TheoryError as error:
-            raise SettingError(
+            raise ParameterError(
                 f"worth: expected more than the lowest cost, {least / TOKEN:g} tokens, for nothing is to be gained "
                 f"below, got {point['worth'] / TOKEN:g}; raise it"
             ) from error
-        return population([(Solver(), setting.solver_count)], [(Verifier(), setting.verifier_count)])
+        return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """By format: share of tasks done, price and cost for each task posted."""
@@ -137,26 +137,26 @@ class Auctions(Study):
         for name, auction in AUCTIONS.items():
             solver = Shading() if name == "first_price" else Solver()
             people = population(
-                [(solver, case.setting.solver_count)], [(Verifier(), case.setting.verifier_count)]
+                [(solver, case.parameters.solver_count)], [(Verifier(), case.parameters.verifier_count)]
             )
-            found = simulate(Case(case.setting, people, auction), runs=runs, rounds=rounds, seed=seed)
+            found = simulate(Case(case.parameters, people, auction), runs=runs, rounds=rounds, seed=seed)
             paid = found["price"] * found["settled"]
             columns[f"trade_{name}"] = found["settled"]
             columns[f"price_{name}"] = paid
             columns[f"cost_{name}"] = paid - found[f"profit_solver_{solver.name}"]
-        return {**columns, **play_batch(_batch(case.setting, point), runs=runs, seed=seed)}
+        return {**columns, **play_batch(_batch(case.parameters, point), runs=runs, seed=seed)}
 
     def answer(self, table: Table) -> Answer:
         """Claims for each format and rule; findings for cost, efficiency, risk, and strong devices."""
         points = points_of(self, table)
-        settings = [self.case(point).setting for point in points]
+        by_point = [self.case(point).parameters for point in points]
         sold = sorted({*within(self, points, BIDDERS), *within(self, points, BUDGETS)})
         claims = [
-            *(claim for n in sold for claim in of_formats(self, points[n], settings[n], table, n)),
-            *of_variances(settings, table, sold),
+            *(claim for n in sold for claim in of_formats(self, points[n], by_point[n], table, n)),
+            *of_variances(by_point, table, sold),
             *(claim for n in within(self, points, LOADS) for claim in of_rules(self, points[n], table, n)),
         ]
-        seen = Seen(self, table, points, settings)
+        seen = Seen(self, table, points, by_point)
         several = len(seen.budgets) > 1
         findings = [
             seen.costs(),
@@ -168,7 +168,7 @@ class Auctions(Study):
         return Answer(findings, claims)
 
 
-def _batch(setting: Setting, point: Point) -> Batch:
+def _batch(parameters: MarketParameters, point: Point) -> Batch:
     return Batch(
         devices=20,
         load=point["load"],
@@ -177,5 +177,5 @@ def _batch(setting: Setting, point: Point) -> Batch:
         size_spread=point["size_spread"],
         deadline_spread=point["deadline_spread"],
         worth=point["worth"],
-        cost=setting.training_cost,
+        cost=parameters.training_cost,
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sim.mechanism.arrays import Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.grids import within
 from sim.studies.points import where
 from sim.studies.study import Claim, Finding, Point, Study, Table
@@ -42,15 +42,17 @@ Values = Callable[[str, Sequence[int]], tuple[Floats, Floats] | None]
 """A format and numbers of points to what theory expects and what was seen."""
 
 
-def market_of(setting: Setting) -> Market:
+def market_of(parameters: MarketParameters) -> Market:
     """The bidders as theory has them: devices' costs are uniform around the median's."""
-    cost, half = setting.training_cost, setting.device_range / 2
-    return Market(setting.solver_count, cost * (1 - half), cost * (1 + half), setting.budget)
+    cost, half = parameters.training_cost, parameters.device_range / 2
+    return Market(parameters.solver_count, cost * (1 - half), cost * (1 + half), parameters.budget)
 
 
-def of_formats(study: Study, point: Point, setting: Setting, table: Table, number: int) -> list[Claim]:
+def of_formats(
+    study: Study, point: Point, parameters: MarketParameters, table: Table, number: int
+) -> list[Claim]:
     """Trade, price and cost of each format at a point."""
-    market, here = market_of(setting), where(study, point, "solver_count", "budget")
+    market, here = market_of(parameters), where(study, point, "solver_count", "budget")
     tasks = by_point(table, "run").shape[1] * table["rounds"][0]
     claims = []
     for name, form in FORMATS.items():
@@ -73,7 +75,7 @@ def of_formats(study: Study, point: Point, setting: Setting, table: Table, numbe
     return claims
 
 
-def of_variances(settings: Sequence[Setting], table: Table, numbers: Sequence[int]) -> list[Claim]:
+def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Sequence[int]) -> list[Claim]:
     """Spread of prices where the budget binds nobody and one task is a run.
 
     Bids at first price are c + (high - c) / n, so they vary (1 - 1 / n)^2 as much as the lowest cost.
@@ -82,7 +84,7 @@ def of_variances(settings: Sequence[Setting], table: Table, numbers: Sequence[in
     if table["rounds"][0] > 1:
         return []
     for number in numbers:
-        market = market_of(settings[number])
+        market = market_of(by_point[number])
         n = market.bidders
         if n < 2 or market.budget < market.high:
             continue
@@ -131,12 +133,12 @@ class Seen:
     """Findings over the table."""
 
     def __init__(
-        self, study: Study, table: Table, points: Sequence[Point], settings: Sequence[Setting]
+        self, study: Study, table: Table, points: Sequence[Point], by_point: Sequence[MarketParameters]
     ) -> None:
         self.study = study
         self.table = table
         self.points = points
-        self.settings = settings
+        self.by_point = by_point
         self.bidders = self._sorted(BIDDERS, "solver_count")
         self.budgets = self._sorted(BUDGETS, "budget")
         self.middle = within(study, points, ())[0]
@@ -172,7 +174,7 @@ class Seen:
     def efficiency(self) -> Finding:
         """Which share of the greatest surplus each format realises."""
         shares = {name: self._efficient(name, self.budgets)[1] for name in FORMATS}
-        budgets = [self.settings[number].budget / TOKEN for number in self.budgets]
+        budgets = [self.by_point[number].budget / TOKEN for number in self.budgets]
         low, posted = shares["first_price"][0], int(np.argmax(shares["posted_price"]))
         here = self._efficient("first_price", [self.middle])[1][0]
         return Finding(
@@ -192,14 +194,14 @@ class Seen:
 
     def risk(self) -> Finding:
         """How far prices vary from task to task."""
-        numbers = [n for n in self.bidders if self.settings[n].solver_count > 1]
+        numbers = [n for n in self.bidders if self.by_point[n].solver_count > 1]
         here = self.middle
         first, second = (
             math.sqrt(_variance(self.table, name, here)[0]) for name in ("first_price", "second_price")
         )
         return Finding(
             f"Prices vary from task to task by {first:.1f} tokens at first price and by {second:.1f} at second price, "
-            f"with {self.settings[here].solver_count} bidders",
+            f"with {self.by_point[here].solver_count} bidders",
             self._figure(numbers, "solver_count", "bidders", "standard deviation, tokens", self._deviations)
             if len(numbers) > 1
             else None,
@@ -248,7 +250,7 @@ class Seen:
     # ------------------------------------------------------------------ figures
 
     def _budget(self) -> str:
-        return self.study.unit("budget").format(self.settings[self.middle].budget)
+        return self.study.unit("budget").format(self.by_point[self.middle].budget)
 
     def _mean(self, column: str, number: int) -> float:
         return float(mean(self.table, column)[number])
@@ -260,13 +262,13 @@ class Seen:
         return dict(sorted(numbers.items(), reverse=True))
 
     def _prices(self, name: str, numbers: Sequence[int]) -> tuple[Floats, Floats]:
-        theory = [FORMATS[name](market_of(self.settings[n])).price for n in numbers]
+        theory = [FORMATS[name](market_of(self.by_point[n])).price for n in numbers]
         return np.array(theory) / TOKEN, mean(self.table, f"price_{name}")[numbers] / TOKEN
 
     def _efficient(self, name: str, numbers: Sequence[int]) -> tuple[Floats, Floats]:
         theory, seen = [], []
         for n in numbers:
-            market, worth = market_of(self.settings[n]), self.points[n]["worth"]
+            market, worth = market_of(self.by_point[n]), self.points[n]["worth"]
             played = Outcome(*(self._mean(f"{column}_{name}", n) for column in ("trade", "price", "cost")))
             theory.append(efficiency(FORMATS[name](market), market, value=worth))
             seen.append(efficiency(played, market, value=worth))
@@ -278,7 +280,7 @@ class Seen:
         seen = np.sqrt([_variance(self.table, name, n)[0] for n in numbers])
         theory = []
         for n in numbers:
-            market = market_of(self.settings[n])
+            market = market_of(self.by_point[n])
             rank, share = (1, 1 - 1 / market.bidders) if name == "first_price" else (2, 1.0)
             binds = market.budget < market.high
             theory.append(

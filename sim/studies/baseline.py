@@ -16,9 +16,9 @@ from protocol.tasks.economics import slash_split
 from sim.agents.population import Population, population
 from sim.agents.solvers import Lazy
 from sim.agents.verifiers import Trusting, Verifier
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
-from sim.parameters import KNOWN, Setting
+from sim.parameters import KNOWN, MarketParameters
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import cheating_profit, escape_probability
@@ -43,7 +43,7 @@ _WITH_TERM: Final = frozenset(
         *("gas_attest", "gas_dispute", "gas_defence", "gas_task"),
     )
 )
-"""Parameters that the closed forms hold for at any value; all others stay as `Baseline.setting` has them."""
+"""Parameters that the closed forms hold for at any value; all others stay as `Baseline.parameters` has them."""
 
 
 class Forms(NamedTuple):
@@ -81,9 +81,9 @@ class Baseline(Study):
     name = "baseline"
     question = "Does the engine meet the closed forms of escape, profit and burned stake?"
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """Devices alike."""
-        return Setting(device_spread=0.0)
+        return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """False share and honest share."""
@@ -96,27 +96,27 @@ class Baseline(Study):
             "honest_share": Extra("share of the verifiers that replay; the others attest whatever is served"),
         }
 
-    def population(self, setting: Setting, point: Point) -> Population:
-        """All solvers lazy. Raises SettingError where the closed forms do not reach."""
-        own = self.setting()
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
+        """All solvers lazy. Raises ParameterError where the closed forms do not reach."""
+        own = self.parameters()
         for name in KNOWN.keys() - _WITH_TERM:
-            kept, given = getattr(own, name), getattr(setting, name)
+            kept, given = getattr(own, name), getattr(parameters, name)
             if given != kept:
-                raise SettingError(
+                raise ParameterError(
                     f"{name}: expected {kept:g}, for the closed forms have no term for it, got {given:g}; leave it out"
                 )
         solver = Lazy(point["false_share"])
-        dearest = setting.training_cost * solver.expected_effort(setting) * (1 + 2 * setting.markup)
-        if dearest > setting.budget:
+        dearest = parameters.training_cost * solver.expected_effort(parameters) * (1 + 2 * parameters.markup)
+        if dearest > parameters.budget:
             unit = KNOWN["budget"].metadata["unit"]
-            raise SettingError(
+            raise ParameterError(
                 f"budget: expected at least {unit.format(dearest)}, the highest ask, "
-                f"got {unit.format(setting.budget)}; raise it, for the closed forms sell every task"
+                f"got {unit.format(parameters.budget)}; raise it, for the closed forms sell every task"
             )
-        honest = round(point["honest_share"] * setting.verifier_count)
+        honest = round(point["honest_share"] * parameters.verifier_count)
         return population(
-            [(solver, setting.solver_count)],
-            [(Verifier(), honest), (Trusting(), setting.verifier_count - honest)],
+            [(solver, parameters.solver_count)],
+            [(Verifier(), honest), (Trusting(), parameters.verifier_count - honest)],
         )
 
     def answer(self, table: Table) -> Answer:
@@ -138,12 +138,12 @@ class Baseline(Study):
         `cheating_profit`: every task costs some, a dispute more.
         """
         cases = [self.case(point) for point in points]
-        settings = [case.setting for case in cases]
+        by_point = [case.parameters for case in cases]
 
         def all_of(name: str) -> Floats:
-            return np.array([getattr(setting, name) for setting in settings], dtype=np.float64)
+            return np.array([getattr(one, name) for one in by_point], dtype=np.float64)
 
-        false = np.array([Lazy(p["false_share"]).false(setting) for p, setting in zip(points, settings)])
+        false = np.array([Lazy(p["false_share"]).false(one) for p, one in zip(points, by_point)])
         cost, gas = all_of("training_cost"), all_of("gas_price") * TOKEN
         price = (
             cost
@@ -161,7 +161,7 @@ class Baseline(Study):
         escape = escape_probability(**audit)
         gain, stake = all_of("gain"), all_of("stake")
         profit = cheating_profit(**audit, price=price, gain=gain, stake=stake, cost=cost, kept=0.0)
-        splits = [slash_split(one.stake, one.reward_cap, one.restitution) for one in settings]
+        splits = [slash_split(one.stake, one.reward_cap, one.restitution) for one in by_point]
         burned = np.array([split.burned + split.rest for split in splits], dtype=np.float64)
         return Forms(
             escape=escape,

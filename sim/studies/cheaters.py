@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sim.agents.solvers import Lazy, Won, Work
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,17 @@ class Disguised(Lazy):
     name: ClassVar[str] = "disguised"
     rate: float = 1.0
 
-    def expected_effort(self, setting: Setting) -> float:
+    def expected_effort(self, parameters: MarketParameters) -> float:
         """All: the cost saved stays its own."""
-        del setting
+        del parameters
         return 1.0
 
     def work(self, view: Won) -> Work:
         """One coin for each task."""
         cheats = view.luck < self.rate
-        false = self.false(view.setting)
+        false = self.false(view.parameters)
         work = self._work(view, 0)
         return work._replace(
             false=np.where(cheats, false, work.false).astype(np.int32),
-            effort=np.where(cheats, 1 - false / view.setting.segments, work.effort),
+            effort=np.where(cheats, 1 - false / view.parameters.segments, work.effort),
         )

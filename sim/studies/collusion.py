@@ -18,7 +18,7 @@ from sim.agents.solvers import Solver
 from sim.agents.verifiers import Colluding, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.arrays import Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
 from sim.studies.points import ALIKE, agreement, asked, crossing, require, where
@@ -57,9 +57,9 @@ class Collusion(Study):
     runs = 1000
     rounds = 4
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """Devices alike."""
-        return Setting(device_spread=0.0)
+        return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Share by seats, and accounts."""
@@ -85,10 +85,10 @@ class Collusion(Study):
         """Share by seats, and accounts for one share."""
         return asked(self, given, (SEATS, SPLITS))
 
-    def population(self, setting: Setting, point: Point) -> Population:
-        """Honest work of all. Raises SettingError where theory has no term."""
-        require(self.setting(), setting, (*ALIKE, "forced_error_rate"))
-        return _people(setting, point, Solver(), Accomplice())
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
+        """Honest work of all. Raises ParameterError where theory has no term."""
+        require(self.parameters(), parameters, (*ALIKE, "forced_error_rate"))
+        return _people(parameters, point, Solver(), Accomplice())
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """What cheating earns over honest work: the cheater `alone`, and `joint` with its accomplices."""
@@ -97,8 +97,8 @@ class Collusion(Study):
         nobody = np.zeros(runs)
         columns = {"accomplices": honest.get("profit_verifier_accomplice", nobody)}
         for share in SHARES:
-            people = _people(case.setting, point, Disguised(share), Colluding())
-            played = simulate(Case(case.setting, people), runs=runs, rounds=rounds, seed=seed)
+            people = _people(case.parameters, point, Disguised(share), Colluding())
+            played = simulate(Case(case.parameters, people), runs=runs, rounds=rounds, seed=seed)
             alone = played["profit_solver_disguised"] - honest["profit_solver_honest"]
             theirs = played.get("profit_verifier_colluding", nobody) - columns["accomplices"]
             columns[_column("alone", share)] = alone
@@ -131,9 +131,9 @@ class Collusion(Study):
         return Answer([*seats, *splits] or [agreement(claims)], claims)
 
 
-def _accounts(setting: Setting, point: Point) -> list[tuple[int, int]]:
+def _accounts(parameters: MarketParameters, point: Point) -> list[tuple[int, int]]:
     """How many accounts the colluders' slots are in, and slots of each, as equal as can be."""
-    slots = round(point["colluding"] * setting.verifier_count)
+    slots = round(point["colluding"] * parameters.verifier_count)
     accounts = min(int(point["accounts"]) or slots, slots)
     if not slots:
         return []
@@ -141,12 +141,12 @@ def _accounts(setting: Setting, point: Point) -> list[tuple[int, int]]:
     return [(count, held) for count, held in ((more, each + 1), (accounts - more, each)) if count]
 
 
-def _people(setting: Setting, point: Point, solver: Solver, theirs: Verifier) -> Population:
+def _people(parameters: MarketParameters, point: Point, solver: Solver, theirs: Verifier) -> Population:
     """Colluders come first, so that a larger share of them holds the same seats and more."""
-    colluders = _accounts(setting, point)
-    honest = setting.verifier_count - sum(count * held for count, held in colluders)
+    colluders = _accounts(parameters, point)
+    honest = parameters.verifier_count - sum(count * held for count, held in colluders)
     return population(
-        [(solver, setting.solver_count)],
+        [(solver, parameters.solver_count)],
         [*((theirs, count, held) for count, held in colluders), (Verifier(), honest)],
     )
 
@@ -160,30 +160,34 @@ class Forms:
     """Closed forms at one point for the false shares that are played, (shares,); amounts in token units."""
 
     def __init__(self, case: Case, point: Point) -> None:
-        self.setting = setting = case.setting
-        self.share = round(point["colluding"] * setting.verifier_count) / setting.verifier_count
-        held = _accounts(setting, point)
+        self.parameters = parameters = case.parameters
+        self.share = round(point["colluding"] * parameters.verifier_count) / parameters.verifier_count
+        held = _accounts(parameters, point)
         self.accounts = sum(count for count, _ in held)
-        self.false = np.array([Disguised(share).false(setting) for share in SHARES])
-        price = setting.training_cost * (1 + setting.markup * 2 / (setting.solver_count + 1))
-        self.money: dict[str, Any] = {"price": price, "gain": setting.gain, "cost": setting.training_cost}
+        self.false = np.array([Disguised(share).false(parameters) for share in SHARES])
+        price = parameters.training_cost * (1 + parameters.markup * 2 / (parameters.solver_count + 1))
+        self.money: dict[str, Any] = {
+            "price": price,
+            "gain": parameters.gain,
+            "cost": parameters.training_cost,
+        }
         self.audit: dict[str, Any] = {
-            "segments": setting.segments,
-            "segments_per_verifier": setting.segments_per_verifier,
-            "verifiers": setting.verifiers,
+            "segments": parameters.segments,
+            "segments_per_verifier": parameters.segments_per_verifier,
+            "verifiers": parameters.verifiers,
         }
         self.duties, self.duties_of_one = (
             sum(
-                count * float(expected_duties(share=slots / setting.verifier_count, **self.audit))
+                count * float(expected_duties(share=slots / parameters.verifier_count, **self.audit))
                 for count, slots in split
             )
             for split in (held, [(1, sum(count * slots for count, slots in held))])
         )
         """Paid duties of the colluders together, and if they were one account (`theory.split_advantage`)."""
-        self.lost = setting.stake + setting.gas_defence * setting.gas_price * TOKEN
+        self.lost = parameters.stake + parameters.gas_defence * parameters.gas_price * TOKEN
         """By one conviction, beside price and gain."""
         self.caught = caught_probability(false=self.false, honest=1 - self.share, rerolls=0, **self.audit)
-        self.replay = setting.replay_cost * setting.training_cost / setting.segments
+        self.replay = parameters.replay_cost * parameters.training_cost / parameters.segments
 
     def coin(self, tasks: int) -> Floats:
         """Least standard error of a mean profit: each task is convicted or not."""
@@ -194,7 +198,7 @@ class Forms:
     @property
     def alone(self) -> Floats:
         """The cheater's advantage."""
-        share = self.false / self.setting.segments
+        share = self.false / self.parameters.segments
         return np.asarray(
             advantage_at(self.caught, share=share, stake=self.lost, kept=0, **self.money), dtype=np.float64
         )
@@ -205,9 +209,11 @@ class Forms:
 
         A seat of theirs finds nothing; so its fee is paid where none of the other V - 1 seats finds anything.
         """
-        hit = 1 - missed_probability(self.setting.segments, self.false, self.setting.segments_per_verifier)
-        paid = (1 - (1 - self.share) * hit) ** (self.setting.verifiers - 1)
-        return np.asarray(self.alone + self.duties * (self.replay - (1 - paid) * self.setting.audit_fee))
+        hit = 1 - missed_probability(
+            self.parameters.segments, self.false, self.parameters.segments_per_verifier
+        )
+        paid = (1 - (1 - self.share) * hit) ** (self.parameters.verifiers - 1)
+        return np.asarray(self.alone + self.duties * (self.replay - (1 - paid) * self.parameters.audit_fee))
 
     def threshold(self) -> float:
         """The share of the slots from which some m pays, of all."""
@@ -217,9 +223,9 @@ class Forms:
 
     def split(self) -> float:
         """What the accounts earn more than one would, all of them doing honest work."""
-        setting = self.setting
-        gas = setting.gas_attest * setting.gas_price * TOKEN
-        return (self.duties - self.duties_of_one) * (setting.audit_fee - self.replay - gas)
+        parameters = self.parameters
+        gas = parameters.gas_attest * parameters.gas_price * TOKEN
+        return (self.duties - self.duties_of_one) * (parameters.audit_fee - self.replay - gas)
 
 
 Part = tuple[list[Finding], list[Claim]]
@@ -338,7 +344,9 @@ def _splits(study: Study, points: Sequence[Point], forms: Sequence[Forms], table
             claims.append(Claim(text, 0.0, float(convicted[n] - convicted[whole]), apart))
         more = (rows[n] - rows[whole]) / TOKEN
         # No task in which two accounts were drawn for one duty is no contradiction to a rare one.
-        error = max(float(more.std() / np.sqrt(len(more))), study.setting().audit_fee / TOKEN / rows.shape[1])
+        error = max(
+            float(more.std() / np.sqrt(len(more))), study.parameters().audit_fee / TOKEN / rows.shape[1]
+        )
         fees.append((count, (forms[n].split() - forms[whole].split()) / TOKEN, float(more.mean()), error))
         claims.append(
             Claim(

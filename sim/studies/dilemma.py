@@ -17,7 +17,7 @@ import numpy as np
 from sim.agents.population import Population, population
 from sim.agents.verifiers import Check, Seats, Verifier
 from sim.engine.simulate import Columns, simulate
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.dilemma_reading import FEES, FORCED, GAME, ROOTS, Rows, fees, forced, game, roots
 from sim.studies.dilemma_seat import Seat
@@ -51,9 +51,9 @@ class Dilemma(Study):
     runs = 1000
     rounds = 8
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """Devices alike, no gas."""
-        return Setting(device_spread=0.0, gas_price=0.0)
+        return MarketParameters(device_spread=0.0, gas_price=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """The game, and what the remedies vary; the first value of a study's own parameter is its centre."""
@@ -80,22 +80,22 @@ class Dilemma(Study):
         """Four grids around the contracts as they are: nothing forced, every root can be copied."""
         return asked(self, given, (GAME, FORCED, FEES, ROOTS))
 
-    def population(self, setting: Setting, point: Point) -> Population:
-        """Both kinds of verifiers, at least one of each. Raises SettingError where theory has no term."""
-        require(self.setting(), setting, (*ALIKE, "gas_price"))
-        looking = of_both(point["diligence"], setting)
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
+        """Both kinds of verifiers, at least one of each. Raises ParameterError where theory has no term."""
+        require(self.parameters(), parameters, (*ALIKE, "gas_price"))
+        looking = of_both(point["diligence"], parameters)
         return population(
-            [(Disguised(point["false_share"], point["false_rate"]), setting.solver_count)],
-            [(Verifier(), looking), (Guessing(point["copied"]), setting.verifier_count - looking)],
+            [(Disguised(point["false_share"], point["false_rate"]), parameters.solver_count)],
+            [(Verifier(), looking), (Guessing(point["copied"]), parameters.verifier_count - looking)],
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """What a seat of each kind earns, in token units, and the solvers' profit."""
         case = self.case(point)
         played = simulate(case, runs=runs, rounds=rounds, seed=seed)
-        looking = case.population.honest * case.setting.verifiers
+        looking = case.population.honest * case.parameters.verifiers
         replaying = played["profit_verifier_honest"] / looking
-        skipping = played["profit_verifier_guessing"] / (case.setting.verifiers - looking)
+        skipping = played["profit_verifier_guessing"] / (case.parameters.verifiers - looking)
         return {
             "replaying": replaying,
             "skipping": skipping,

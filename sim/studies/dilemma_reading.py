@@ -197,9 +197,9 @@ def _paid(rows: Rows) -> list[Claim]:
     if zero is None:
         return []
     seat = rows.seats[numbers[0]]
-    forced = seat.setting.forced_error_rate
+    forced = seat.parameters.forced_error_rate
     least = least_attestation_fee(
-        cost=seat.replay / seat.duties / TOKEN, forced=forced, jackpot=seat.setting.jackpot / TOKEN
+        cost=seat.replay / seat.duties / TOKEN, forced=forced, jackpot=seat.parameters.jackpot / TOKEN
     )
     return [Claim("tokens a duty from which replaying is paid", least, *zero)]
 

@@ -22,42 +22,42 @@ class Seat:
     """The inspection game of one seat at one point; amounts in token units."""
 
     def __init__(self, case: Case, point: Point) -> None:
-        self.setting = setting = case.setting
+        self.parameters = parameters = case.parameters
         self.point = point
         self.looking = case.population.honest
         self.duties = float(
             expected_duties(
-                segments=setting.segments,
-                segments_per_verifier=setting.segments_per_verifier,
-                verifiers=setting.verifiers,
+                segments=parameters.segments,
+                segments_per_verifier=parameters.segments_per_verifier,
+                verifiers=parameters.verifiers,
                 share=1.0,
-                accounts=setting.verifier_count,
+                accounts=parameters.verifier_count,
             )
-            / setting.verifiers
+            / parameters.verifiers
         )
         """A verifier that is drawn twice holds a duty once."""
-        self.replay = self.duties * setting.replay_cost * setting.training_cost / setting.segments
-        false = Disguised(point["false_share"]).false(setting)
-        self.hit = float(1 - missed_probability(setting.segments, false, setting.segments_per_verifier))
+        self.replay = self.duties * parameters.replay_cost * parameters.training_cost / parameters.segments
+        false = Disguised(point["false_share"]).false(parameters)
+        self.hit = float(1 - missed_probability(parameters.segments, false, parameters.segments_per_verifier))
         self.found = self.looking * self.hit
         """Chance that another seat finds a false segment."""
 
     def duty(self, forced: float | None = None) -> Duty:
-        """A seat with all its segments as one duty; `forced` in place of the setting's rate for each.
+        """A seat with all its segments as one duty; `forced` in place of the market's rate for each.
 
         One penalty, however many of its roots were flagged; a jackpot for each. The engine pays whatever is attested,
         where `Duty` has no fee for a flagged root: the lock is less by it.
         """
-        setting = self.setting
-        rate = setting.forced_error_rate if forced is None else forced
+        parameters = self.parameters
+        rate = parameters.forced_error_rate if forced is None else forced
         some = 1 - (1 - rate) ** self.duties
-        fee = self.duties * setting.audit_fee
+        fee = self.duties * parameters.audit_fee
         return Duty(
             audit_fee=fee,
             cost=self.replay,
-            reward=float(setting.reward_cap),
-            lock=max(0.0, setting.stake_unit - fee) if rate else 0.0,
-            jackpot=setting.jackpot * self.duties * rate / some if some else 0.0,
+            reward=float(parameters.reward_cap),
+            lock=max(0.0, parameters.stake_unit - fee) if rate else 0.0,
+            jackpot=parameters.jackpot * self.duties * rate / some if some else 0.0,
             forced=some,
             copied=self.point["copied"],
         )
@@ -65,10 +65,10 @@ class Seat:
     @property
     def covered(self) -> bool:
         """The closed forms reach it: of fraud, forced errors and secret roots, one at a time."""
-        setting, point = self.setting, self.point
-        remedies = (setting.forced_error_rate > 0) + (point["copied"] < 1) + (point["false_rate"] > 0)
+        parameters, point = self.parameters, self.point
+        remedies = (parameters.forced_error_rate > 0) + (point["copied"] < 1) + (point["false_rate"] > 0)
         return remedies <= 1 and (
-            not setting.forced_error_rate or setting.stake_unit >= self.duties * setting.audit_fee
+            not parameters.forced_error_rate or parameters.stake_unit >= self.duties * parameters.audit_fee
         )
 
     @property
@@ -77,7 +77,7 @@ class Seat:
         duty = self.duty()
         attests = self.looking + (1 - self.looking) * self.point["copied"]
         pay = verifier_payoffs(
-            duty._replace(audit_fee=duty.audit_fee * attests ** (self.setting.verifiers - 1))
+            duty._replace(audit_fee=duty.audit_fee * attests ** (self.parameters.verifiers - 1))
         )
         return pay.verify_honest - pay.skip_honest
 
@@ -85,7 +85,7 @@ class Seat:
     def against_cheater(self) -> float:
         """The same when everybody cheats."""
         return gain_against_cheater(
-            self.duty(), hit=self.hit, verifiers=self.setting.verifiers, found=self.found
+            self.duty(), hit=self.hit, verifiers=self.parameters.verifiers, found=self.found
         )
 
     def gain(self) -> float:
@@ -100,17 +100,17 @@ class Seat:
 
     def equilibrium(self) -> Equilibrium:
         """Of all verifiers and a solver whose gain comes with acceptance, so that conviction takes it too."""
-        setting = self.setting
+        parameters = self.parameters
         return committee_equilibrium(
             self.duty(),
-            share=Disguised(self.point["false_share"]).false(setting) / setting.segments,
+            share=Disguised(self.point["false_share"]).false(parameters) / parameters.segments,
             hit=self.hit,
-            verifiers=setting.verifiers,
+            verifiers=parameters.verifiers,
             honest=1.0,
-            price=setting.training_cost * (1 + 2 * setting.markup / (setting.solver_count + 1)),
-            gain=float(setting.gain),
-            stake=float(setting.stake + setting.gain),
-            cost=float(setting.training_cost),
+            price=parameters.training_cost * (1 + 2 * parameters.markup / (parameters.solver_count + 1)),
+            gain=float(parameters.gain),
+            stake=float(parameters.stake + parameters.gain),
+            cost=float(parameters.training_cost),
         )
 
     def least_forced(self) -> float:
@@ -128,18 +128,20 @@ class Seat:
         """The largest share of roots that skippers may learn; where fees are paid depends on it in turn."""
         copied, duty = 1.0, self.duty(0.0)
         for _ in range(50):
-            paid = (self.looking + (1 - self.looking) * copied) ** (self.setting.verifiers - 1)
+            paid = (self.looking + (1 - self.looking) * copied) ** (self.parameters.verifiers - 1)
             copied = most_copied(duty._replace(audit_fee=duty.audit_fee * paid))
         return copied
 
     def least_looking(self) -> float:
         """d from which replaying pays where no root can be copied: all other seats must attest for any to be paid."""
-        others = self.setting.verifiers - 1
-        fee = self.duties * self.setting.audit_fee
+        others = self.parameters.verifiers - 1
+        fee = self.duties * self.parameters.audit_fee
         return float((self.replay / fee) ** (1 / others)) if others and fee >= self.replay else 1.0
 
     def least_error(self, tasks: int) -> float:
         """Of a mean over `tasks`: that of one event among the seats of the rarer kind."""
-        rarer = min(self.looking, 1 - self.looking) * self.setting.verifiers
-        most = max(self.setting.reward_cap, self.setting.stake_unit * (self.setting.forced_error_rate > 0))
+        rarer = min(self.looking, 1 - self.looking) * self.parameters.verifiers
+        most = max(
+            self.parameters.reward_cap, self.parameters.stake_unit * (self.parameters.forced_error_rate > 0)
+        )
         return most / (rarer * tasks)

@@ -17,12 +17,12 @@ from sim.agents.population import Population, population
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.arrays import Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.dynamics_reading import BEST_RESPONSE, FEWEST, REPLICATOR, REST, SEGMENTS, Trajectories
 from sim.studies.margins import forced_rate
 from sim.studies.points import of_both
-from sim.studies.recommended import setting_for
+from sim.studies.recommended import parameters_for
 from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
 from sim.studies.tables import by_point, points_of
 from sim.theory import (
@@ -53,7 +53,7 @@ class Gains(NamedTuple):
 class _Game(NamedTuple):
     """A market in the terms of `sim.theory.inspection`, amounts in token units."""
 
-    setting: Setting
+    parameters: MarketParameters
     duty: Duty
     false: int
     hit: float
@@ -71,9 +71,9 @@ class Dynamics(Study):
     rounds = 256
     """Runs are trajectories, rounds the tasks that an epoch's payoffs are taken from."""
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """The recommended one; gas is free, for theory leaves out who pays for games that come second."""
-        return setting_for(SEGMENTS).with_values({"gas_price": 0.0, "solver_count": 5})
+        return parameters_for(SEGMENTS).with_values({"gas_price": 0.0, "solver_count": 5})
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """What a trajectory starts from, and how it moves."""
@@ -109,7 +109,7 @@ class Dynamics(Study):
                     "rule": REST,
                     "forced": 0.0,
                     "cheating": rest.cheating,
-                    "checking": _counted(rest.checking, self.setting()),
+                    "checking": _counted(rest.checking, self.parameters()),
                 }
             )
         return points
@@ -117,27 +117,27 @@ class Dynamics(Study):
     def case(self, point: Point) -> Case:
         """The market at the start."""
         case = super().case(point)
-        setting = case.setting
+        parameters = case.parameters
         if point["forced"]:
-            setting = setting.with_values({"forced_error_rate": forced_rate(setting)})
-        return Case(setting, case.population)
+            parameters = parameters.with_values({"forced_error_rate": forced_rate(parameters)})
+        return Case(parameters, case.population)
 
-    def population(self, setting: Setting, point: Point) -> Population:
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
         """All solvers cheat at the rate x."""
-        return _people(setting, point["false_share"], point["cheating"], point["checking"])
+        return _people(parameters, point["false_share"], point["cheating"], point["checking"])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """Shares and gains of every epoch: `cheating_00`, `checking_00`, `solver_00`, ...; a row is a trajectory."""
-        setting = self.case(point).setting
+        parameters = self.case(point).parameters
         columns: dict[str, Floats] = {}
         for run in range(runs):
             x, y = point["cheating"], point["checking"]
             for epoch in range(EPOCHS):
                 own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, run, epoch))
-                gains = payoffs(setting, point["false_share"], x, y, rounds, own)
+                gains = payoffs(parameters, point["false_share"], x, y, rounds, own)
                 for name, value in (("cheating", x), ("checking", y), *gains._asdict().items()):
                     columns.setdefault(f"{name}_{epoch:02}", np.empty(runs))[run] = value
-                scale = Gains(setting.gain / TOKEN, setting.reward_cap / TOKEN)
+                scale = Gains(parameters.gain / TOKEN, parameters.reward_cap / TOKEN)
                 x = _moved(x, gains.solver / scale.solver, int(point["rule"]))
                 y = _moved(y, gains.verifier / scale.verifier, int(point["rule"]))
         return columns
@@ -147,37 +147,37 @@ class Dynamics(Study):
         game = self._game(point)
         return committee_equilibrium(
             game.duty,
-            share=game.false / game.setting.segments,
+            share=game.false / game.parameters.segments,
             hit=game.hit,
-            verifiers=game.setting.verifiers,
+            verifiers=game.parameters.verifiers,
             honest=1.0,
             price=game.price,
-            gain=game.setting.gain,
-            stake=game.setting.stake + game.setting.gain,
-            cost=game.setting.training_cost,
+            gain=game.parameters.gain,
+            stake=game.parameters.stake + game.parameters.gain,
+            cost=game.parameters.training_cost,
         )
 
     def expected(self, point: Point) -> Gains:
         """Theory's gains at the shares of a point, tokens."""
         game = self._game(point)
-        setting = game.setting
-        found = _counted(point["checking"], setting) * game.hit
+        parameters = game.parameters
+        found = _counted(point["checking"], parameters) * game.hit
         solver = cheating_advantage(
-            segments=setting.segments,
+            segments=parameters.segments,
             false=game.false,
-            segments_per_verifier=setting.segments_per_verifier,
-            verifiers=setting.verifiers,
-            honest=_counted(point["checking"], setting),
+            segments_per_verifier=parameters.segments_per_verifier,
+            verifiers=parameters.verifiers,
+            honest=_counted(point["checking"], parameters),
             price=game.price,
-            gain=setting.gain,
-            stake=setting.stake,
-            cost=setting.training_cost,
+            gain=parameters.gain,
+            stake=parameters.stake,
+            cost=parameters.training_cost,
             rerolls=0,
             kept=0.0,
         )
         # With nothing to hit, what is left of the gain against a cheater is that against honest work.
         against = [
-            gain_against_cheater(game.duty, hit=hit, verifiers=setting.verifiers, found=chance)
+            gain_against_cheater(game.duty, hit=hit, verifiers=parameters.verifiers, found=chance)
             for hit, chance in ((0.0, 0.0), (game.hit, found))
         ]
         x = point["cheating"]
@@ -189,20 +189,20 @@ class Dynamics(Study):
         The engine gives a gain only with the payment, so G is lost with the stake; a seat has q + 1 - q / K duties on
         average, for segment K is among its own with chance q / K.
         """
-        setting = self.case({**point, "cheating": 0.5, "checking": 0.5}).setting
-        k, q = setting.segments, setting.segments_per_verifier
-        false = Disguised(share=point["false_share"]).false(setting)
+        parameters = self.case({**point, "cheating": 0.5, "checking": 0.5}).parameters
+        k, q = parameters.segments, parameters.segments_per_verifier
+        false = Disguised(share=point["false_share"]).false(parameters)
         duties = q + 1 - q / k
         duty = Duty(
-            audit_fee=setting.audit_fee * duties,
-            cost=setting.replay_cost * setting.training_cost / k * duties,
-            reward=float(setting.reward_cap),
+            audit_fee=parameters.audit_fee * duties,
+            cost=parameters.replay_cost * parameters.training_cost / k * duties,
+            reward=float(parameters.reward_cap),
             # A flagged seat loses one slot's stake, once; the engine pays its fee all the same.
-            lock=max(0.0, setting.stake_unit - setting.audit_fee * duties),
-            forced=1 - (1 - setting.forced_error_rate) ** duties,
+            lock=max(0.0, parameters.stake_unit - parameters.audit_fee * duties),
+            forced=1 - (1 - parameters.forced_error_rate) ** duties,
         )
-        price = setting.training_cost * (1 + setting.markup * 2 / (setting.solver_count + 1))
-        return _Game(setting, duty, false, 1 - float(missed_probability(k, false, q)), price)
+        price = parameters.training_cost * (1 + parameters.markup * 2 / (parameters.solver_count + 1))
+        return _Game(parameters, duty, false, 1 - float(missed_probability(k, false, q)), price)
 
     def answer(self, table: Table) -> Answer:
         """Where trajectories go, in time and in the plane; and whether the equilibrium is one."""
@@ -240,22 +240,27 @@ class Dynamics(Study):
 
 
 def payoffs(
-    setting: Setting, false_share: float, x: float, y: float, tasks: int, seed: np.random.SeedSequence
+    parameters: MarketParameters,
+    false_share: float,
+    x: float,
+    y: float,
+    tasks: int,
+    seed: np.random.SeedSequence,
 ) -> Gains:
     """Gains where the share x of solvers cheats and y of verifiers replays, from two markets of the same luck.
 
     All solvers are honest in one and cheat in the other; what verifiers earn is linear in x, for a task has one solver.
     """
     honest, cheating = (
-        simulate(Case(setting, _people(setting, false_share, rate, y)), runs=tasks, rounds=1, seed=seed)
+        simulate(Case(parameters, _people(parameters, false_share, rate, y)), runs=tasks, rounds=1, seed=seed)
         for rate in (0.0, 1.0)
     )
-    looks = round(_counted(y, setting) * setting.verifier_count)
-    sizes = {"honest": looks, "lazy": setting.verifier_count - looks}
+    looks = round(_counted(y, parameters) * parameters.verifier_count)
+    sizes = {"honest": looks, "lazy": parameters.verifier_count - looks}
 
     def seat(columns: Columns, kind: str) -> float:
         """Tokens of a seat of one kind."""
-        seats = setting.verifiers * sizes[kind] / setting.verifier_count
+        seats = parameters.verifiers * sizes[kind] / parameters.verifier_count
         return float(columns[f"profit_verifier_{kind}"].mean()) / TOKEN / seats
 
     return Gains(
@@ -267,17 +272,17 @@ def payoffs(
     )
 
 
-def _people(setting: Setting, false_share: float, x: float, y: float) -> Population:
-    looks = round(_counted(y, setting) * setting.verifier_count)
+def _people(parameters: MarketParameters, false_share: float, x: float, y: float) -> Population:
+    looks = round(_counted(y, parameters) * parameters.verifier_count)
     return population(
-        [(Disguised(share=false_share, rate=x), setting.solver_count)],
-        [(Verifier(), looks), (Trusting(), setting.verifier_count - looks)],
+        [(Disguised(share=false_share, rate=x), parameters.solver_count)],
+        [(Verifier(), looks), (Trusting(), parameters.verifier_count - looks)],
     )
 
 
-def _counted(y: float, setting: Setting) -> float:
+def _counted(y: float, parameters: MarketParameters) -> float:
     """A share of verifiers as a whole number of them, of each kind some."""
-    return of_both(_inner(y), setting) / setting.verifier_count
+    return of_both(_inner(y), parameters) / parameters.verifier_count
 
 
 def _inner(share: float) -> float:

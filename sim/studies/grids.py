@@ -1,6 +1,6 @@
 """Several grids in one study: each question varies other parameters, and the rest stay at their centre.
 
-The centre is the setting's default; of a study's own parameters it is the first value of its axis.
+The centre is the market's default; of a study's own parameters it is the first value of its axis.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Grid = Collection[str]
 def several(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[Grid]) -> list[Point]:
     """Points of all grids, each once. What the operator gave is varied in every grid.
 
-    Raises SweepError for an axis without values and for too many points, SettingError for an unknown one.
+    Raises SweepError for an axis without values and for too many points, ParameterError for an unknown one.
     """
     asked = {study.known(name): values for name, values in given.items()}
     axes = {**study.axes(), **asked}
@@ -35,7 +35,7 @@ def several(study: Study, given: Mapping[str, Sequence[float]], grids: Sequence[
 
 def centre(study: Study, name: str) -> float:
     """Where a parameter stays while others are varied."""
-    value: float = getattr(study.setting(), name) if name in KNOWN else study.axes()[name][0]
+    value: float = getattr(study.parameters(), name) if name in KNOWN else study.axes()[name][0]
     return value
 
 

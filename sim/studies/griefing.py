@@ -19,7 +19,7 @@ from sim.agents.population import Group, Population, population
 from sim.agents.solvers import Late, Solver
 from sim.agents.verifiers import Absent, Verifier
 from sim.engine.simulate import Columns, simulate
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.griefing_reading import ATTACKS, BONDS, FEES, PENALTIES, VICTIMS, Seen
 from sim.studies.points import ALIKE, asked, require
 from sim.studies.study import Answer, Extra, Finding, Point, Study, Table
@@ -58,9 +58,9 @@ class Griefing(Study):
     runs = 512
     rounds = 2
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """Devices alike: the closed forms have no term for their spread."""
-        return Setting(device_spread=0.0)
+        return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Three grids: bonds and penalties for three rates, and fees."""
@@ -91,19 +91,19 @@ class Griefing(Study):
         """A grid for each attack."""
         return asked(self, given, (BONDS, FEES, PENALTIES))
 
-    def population(self, setting: Setting, point: Point) -> Population:
-        """The calm market: who is silent in the attack is `Reformed`. Raises SettingError beyond the closed forms."""
-        require(self.setting(), setting, _WITHOUT_TERM)
-        silent = _silent(setting, point)
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
+        """The calm market: who is silent in the attack is `Reformed`. Raises ParameterError beyond the closed forms."""
+        require(self.parameters(), parameters, _WITHOUT_TERM)
+        silent = _silent(parameters, point)
         return population(
-            [(Solver(), setting.solver_count)],
-            [(Verifier(), setting.verifier_count - silent), (Reformed(), silent)],
+            [(Solver(), parameters.solver_count)],
+            [(Verifier(), parameters.verifier_count - silent), (Reformed(), silent)],
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """Harm and loss by attack, token units for each task."""
         case = self.case(point)
-        setting, people = case.setting, case.population
+        parameters, people = case.parameters, case.population
         honest, reformed = people.verifiers
 
         def played(**changed: Any) -> Columns:
@@ -113,18 +113,18 @@ class Griefing(Study):
         calm = played()
         accused = played(bystanders=(Group(Griefer(chance=1.0), 1),))
         dumb = played(verifiers=(honest, replace(reformed, strategy=Absent())))
-        late = played(solvers=(*people.solvers, Group(Late(), 1, setting.solver_count)))
+        late = played(solvers=(*people.solvers, Group(Late(), 1, parameters.solver_count)))
         delay = _delay(point)
-        redone = setting.training_cost / setting.segments
+        redone = parameters.training_cost / parameters.segments
         return {
             "price": calm["price"],
             "challenge_harm": calm["profit_solver_honest"]
             - accused["profit_solver_honest"]
-            + accused["dismissed"] * (redone + _held(point, 1.0) * (calm["price"] + setting.stake)),
+            + accused["dismissed"] * (redone + _held(point, 1.0) * (calm["price"] + parameters.stake)),
             "challenge_loss": -accused["profit_bystander_griefer"],
             "silence_solver": calm["profit_solver_honest"] - dumb["profit_solver_honest"],
             "silence_verifiers": calm["profit_verifier_honest"] - dumb["profit_verifier_honest"],
-            "silence_submitter": dumb["void"] * (setting.draw_fee + delay),
+            "silence_submitter": dumb["void"] * (parameters.draw_fee + delay),
             "silence_loss": calm["profit_verifier_reformed"] - dumb["profit_verifier_absent"],
             "late_harm": late["expired"] * delay,
             "late_loss": -late["profit_solver_late"],
@@ -155,7 +155,7 @@ class Griefing(Study):
                 f"A late solver takes more from its submitter than from itself below a delay penalty of {penalty}; at "
                 f"the penalty of {seen.at('delay_penalty')} it takes {seen.factor('late'):.2g} tokens for each lost",
                 seen.figure(PENALTIES, "late", "delay penalty, tokens"),
-                note=_idle(self.case(points[0]).setting, points[0]),
+                note=_idle(self.case(points[0]).parameters, points[0]),
             ),
         ]
         return Answer(findings, [*claims, *bonds, *penalties])
@@ -183,33 +183,35 @@ class Griefing(Study):
         held = f"brings a silent verifier's factor to {factors[best]:.2g}" + (
             "" if factors[best] <= 1 else ", still above 1"
         )
-        setting = self.case(seen.points[seen.middle]).setting
-        duties = setting.verifiers * _silent(setting, seen.points[seen.middle]) / setting.verifier_count
-        duties *= setting.segments_per_verifier + 1
+        parameters = self.case(seen.points[seen.middle]).parameters
+        duties = (
+            parameters.verifiers * _silent(parameters, seen.points[seen.middle]) / parameters.verifier_count
+        )
+        duties *= parameters.segments_per_verifier + 1
         lock = (seen.harm("silence") - seen.loss("silence"))[seen.middle] / duties / TOKEN
         return Finding(
             f"The best audit fee tried, {fees[best]:g} of {min(fees):g} to {max(fees):g} tokens, {held}; at the fee of "
             f"{seen.at('audit_fee')} a lock of {max(0.0, lock):.3g} tokens for each duty would hold it at 1",
             seen.figure(FEES, "silence", "audit fee, tokens"),
             note="Locks for duties are dispute.md section 3, as are redraws: by theory one redraw, in which the silent "
-            f"must be drawn again, brings the factor to {self._redrawn(setting, seen.points[seen.middle]):.2g}. The "
+            f"must be drawn again, brings the factor to {self._redrawn(parameters, seen.points[seen.middle]):.2g}. The "
             "contracts have neither.",
         )
 
-    def _redrawn(self, setting: Setting, point: Point) -> float:
+    def _redrawn(self, parameters: MarketParameters, point: Point) -> float:
         """The factor of one silent seat after one redraw."""
-        replay = setting.replay_cost * setting.training_cost / setting.segments
-        duties = setting.segments_per_verifier + 1
+        replay = parameters.replay_cost * parameters.training_cost / parameters.segments
+        duties = parameters.segments_per_verifier + 1
         return silent_verifier(
-            price=setting.training_cost * (1 + 2 * setting.markup / (setting.solver_count + 1)),
-            audit_fee=setting.audit_fee,
+            price=parameters.training_cost * (1 + 2 * parameters.markup / (parameters.solver_count + 1)),
+            audit_fee=parameters.audit_fee,
             duties=duties,
-            other_duties=duties * (setting.verifiers - 1),
-            replay_cost=replay + setting.gas_attest * setting.gas_price * TOKEN,
-            draw_fee=setting.draw_fee,
+            other_duties=duties * (parameters.verifiers - 1),
+            replay_cost=replay + parameters.gas_attest * parameters.gas_price * TOKEN,
+            draw_fee=parameters.draw_fee,
             delay=_delay(point),
             redraws=1,
-            seated_again=_silent(setting, point) / setting.verifier_count,
+            seated_again=_silent(parameters, point) / parameters.verifier_count,
         ).factor
 
     def forms(self, point: Point) -> Mapping[str, float]:
@@ -218,57 +220,61 @@ class Griefing(Study):
         The markup of the lowest of n asks is 2 / (n + 1) of the mean one's. A seat has segment K and q others, of
         which K is one with chance q / K. Seats overlap too seldom to matter where q V is far below K.
         """
-        setting = self.case(point).setting
-        gas, cost = setting.gas_price * TOKEN, setting.training_cost
-        price = cost * (1 + 2 * setting.markup / (setting.solver_count + 1))
-        waiting = _held(point, price + setting.stake)
-        defence = gas * setting.gas_defence + cost / setting.segments
-        bond = setting.challenge_bond
-        challenge = false_challenge(bond=bond, defence=defence, delay=waiting, gas=gas * setting.gas_dispute)
-        share = _silent(setting, point) / setting.verifier_count
+        parameters = self.case(point).parameters
+        gas, cost = parameters.gas_price * TOKEN, parameters.training_cost
+        price = cost * (1 + 2 * parameters.markup / (parameters.solver_count + 1))
+        waiting = _held(point, price + parameters.stake)
+        defence = gas * parameters.gas_defence + cost / parameters.segments
+        bond = parameters.challenge_bond
+        challenge = false_challenge(
+            bond=bond, defence=defence, delay=waiting, gas=gas * parameters.gas_dispute
+        )
+        share = _silent(parameters, point) / parameters.verifier_count
         void = void_probability(
-            segments=setting.segments,
-            segments_per_verifier=setting.segments_per_verifier,
-            verifiers=setting.verifiers,
-            matches=setting.matches,
+            segments=parameters.segments,
+            segments_per_verifier=parameters.segments_per_verifier,
+            verifiers=parameters.verifiers,
+            matches=parameters.matches,
             up=1 - share,
         )
         one = silent_verifier(
             price=price,
-            audit_fee=setting.audit_fee,
+            audit_fee=parameters.audit_fee,
             duties=1,
             other_duties=0,
-            replay_cost=setting.replay_cost * cost / setting.segments + gas * setting.gas_attest,
-            draw_fee=setting.draw_fee,
+            replay_cost=parameters.replay_cost * cost / parameters.segments + gas * parameters.gas_attest,
+            draw_fee=parameters.draw_fee,
             delay=_delay(point),
         )
-        seats = setting.verifiers
-        each = 1 + setting.segments_per_verifier * (1 - 1 / setting.segments)
+        seats = parameters.verifiers
+        each = 1 + parameters.segments_per_verifier * (1 - 1 / parameters.segments)
         unpaid = seats * each * ((1 - share) - (1 - void))
         late = late_solver(
-            delay_penalty=setting.delay_penalty,
+            delay_penalty=parameters.delay_penalty,
             delay=_delay(point),
-            stake=setting.stake,
-            capital_cost=gas * setting.gas_task,
+            stake=parameters.stake,
+            capital_cost=gas * parameters.gas_task,
         )
         return {
             "challenge_harm": challenge.harm,
             "challenge_loss": challenge.loss,
             "silence_solver": void * price,
-            "silence_verifiers": unpaid * setting.audit_fee,
+            "silence_verifiers": unpaid * parameters.audit_fee,
             "silence_submitter": void * (one.harm - price),
             "silence_loss": seats * share * each * one.loss,
             "late_harm": late.harm,
             "late_loss": late.loss,
-            "least_bond": least_bond(defence=defence, delay=waiting, factor=1, gas=gas * setting.gas_dispute),
+            "least_bond": least_bond(
+                defence=defence, delay=waiting, factor=1, gas=gas * parameters.gas_dispute
+            ),
             "least_penalty": least_delay_penalty(
-                delay=_delay(point), factor=1, capital_cost=gas * setting.gas_task
+                delay=_delay(point), factor=1, capital_cost=gas * parameters.gas_task
             ),
         }
 
 
-def _silent(setting: Setting, point: Point) -> int:
-    return max(1, round(point["silent_share"] * setting.verifier_count))
+def _silent(parameters: MarketParameters, point: Point) -> int:
+    return max(1, round(point["silent_share"] * parameters.verifier_count))
 
 
 def _held(point: Point, amount: float) -> float:
@@ -283,9 +289,9 @@ def _delay(point: Point) -> float:
     )
 
 
-def _idle(setting: Setting, point: Point) -> str:
+def _idle(parameters: MarketParameters, point: Point) -> str:
     cost = waiting_cost(
-        amount=setting.stake, seconds=point["deadline_days"] * DAY, yearly_rate=point["yearly_rate"]
+        amount=parameters.stake, seconds=point["deadline_days"] * DAY, yearly_rate=point["yearly_rate"]
     )
     return (
         f"The stake is taken to lie idle otherwise. At the same rate its lock would cost the late solver another "

@@ -17,7 +17,7 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Solver
 from sim.agents.verifiers import Thrifty
 from sim.mechanism.arrays import Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.grids import Grid, within
 from sim.studies.points import agreement, asked, require, where
 from sim.studies.study import Answer, Claim, Finding, Point, Study, Table
@@ -57,9 +57,9 @@ class Liveness(Study):
     runs = 512
     rounds = 4
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """Few segments, so that seats can overlap; the fee is half as much again as a replay."""
-        return Setting(segments=20, audit_fee=5 * TOKEN, device_spread=0.0)
+        return MarketParameters(segments=20, audit_fee=5 * TOKEN, device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """A grid for each cause, and one for seats that overlap."""
@@ -79,17 +79,17 @@ class Liveness(Study):
         """All grids."""
         return asked(self, given, GRIDS)
 
-    def population(self, setting: Setting, point: Point) -> Population:
-        """Raises SettingError where the closed forms do not reach."""
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
+        """Raises ParameterError where the closed forms do not reach."""
         del point
-        require(self.setting(), setting, _WITHOUT_TERM)
-        return population([(Solver(), setting.solver_count)], [(Thrifty(), setting.verifier_count)])
+        require(self.parameters(), parameters, _WITHOUT_TERM)
+        return population([(Solver(), parameters.solver_count)], [(Thrifty(), parameters.verifier_count)])
 
     def answer(self, table: Table) -> Answer:
         """A claim for each point, a finding for each grid that was played."""
         points = points_of(self, table)
         rounds = int(table["rounds"][0])
-        expected = np.array([self.void(self.case(point).setting, rounds) for point in points])
+        expected = np.array([self.void(self.case(point).parameters, rounds) for point in points])
         seen, error = mean(table, "void"), self._error(table, expected)
         claims = [
             Claim(f"void at {where(self, point)}", *map(float, numbers))
@@ -102,21 +102,21 @@ class Liveness(Study):
         ]
         return Answer(findings or [agreement(claims)], claims)
 
-    def void(self, setting: Setting, rounds: int) -> float:
+    def void(self, parameters: MarketParameters, rounds: int) -> float:
         """What theory expects: a draw is lost, dear gas silences everybody, or each seat is silent by itself.
 
         A seat that is drawn again R times answers with chance 1 - downtime^(R + 1).
         """
         silent = void_probability(
-            segments=setting.segments,
-            segments_per_verifier=setting.segments_per_verifier,
-            verifiers=setting.verifiers,
-            matches=setting.matches,
-            up=1 - setting.downtime ** (setting.redraws + 1),
-            accounts=setting.verifier_count if setting.verifiers <= MOST_SEATS else None,
+            segments=parameters.segments,
+            segments_per_verifier=parameters.segments_per_verifier,
+            verifiers=parameters.verifiers,
+            matches=parameters.matches,
+            up=1 - parameters.downtime ** (parameters.redraws + 1),
+            accounts=parameters.verifier_count if parameters.verifiers <= MOST_SEATS else None,
         )
-        lost = draw_lost_probability(missed=setting.draw_missed, most_misses=setting.max_misses)
-        return 1 - (1 - silent) * (1 - dear(setting, rounds)) * (1 - lost)
+        lost = draw_lost_probability(missed=parameters.draw_missed, most_misses=parameters.max_misses)
+        return 1 - (1 - silent) * (1 - dear(parameters, rounds)) * (1 - lost)
 
     def _error(self, table: Table, expected: Floats) -> Floats:
         """A task is a coin; where less than one void is expected in all, one is no contradiction."""
@@ -127,13 +127,13 @@ class Liveness(Study):
         return error
 
 
-def dear(setting: Setting, rounds: int) -> float:
+def dear(parameters: MarketParameters, rounds: int) -> float:
     """Chance that gas and replay cost more than the fee, on average over the rounds of a run.
 
     The logarithm of the gas price in round t is normal: mean that of the start less t s^2 / 2, deviation s sqrt(t).
     """
-    margin = setting.audit_fee - setting.replay_cost * setting.training_cost / setting.segments
-    cost, spread = setting.gas_attest * setting.gas_price * TOKEN, setting.gas_volatility
+    margin = parameters.audit_fee - parameters.replay_cost * parameters.training_cost / parameters.segments
+    cost, spread = parameters.gas_attest * parameters.gas_price * TOKEN, parameters.gas_volatility
     if margin <= 0:
         return 1.0
     if not cost or not spread:
@@ -199,12 +199,12 @@ def _seats(laid: Laid) -> Finding:
     shares = [f"{laid.seen[n]:.2%} with {laid.points[n]['verifiers']:.0f}" for n in numbers]
     bearable = []
     for seats in laid.values("verifiers"):
-        setting = laid.study.case(laid.points[laid.at(verifiers=seats)[0]]).setting
+        parameters = laid.study.case(laid.points[laid.at(verifiers=seats)[0]]).parameters
         up = least_up(
-            segments=setting.segments,
-            segments_per_verifier=setting.segments_per_verifier,
-            verifiers=setting.verifiers,
-            matches=setting.matches,
+            segments=parameters.segments,
+            segments_per_verifier=parameters.segments_per_verifier,
+            verifiers=parameters.verifiers,
+            matches=parameters.matches,
             void=MOST,
         )
         bearable.append(f"{1 - up:.2%} with {seats:.0f}")
@@ -235,7 +235,7 @@ def _overlap(laid: Laid) -> Finding:
             f"{fewer} with A = {matches:.0f} ({shares[most]:.2%} void at q = {draws[most]:.0f}, "
             f"{shares[last]:.2%} at q = {draws[last]:.0f})"
         )
-    segments = laid.study.case(laid.points[0]).setting.segments
+    segments = laid.study.case(laid.points[0]).parameters.segments
     return Finding(
         f"Where {down:.0%} are offline and K = {segments}, drawing segments several times saves half of the tasks that "
         f"would be void {'; '.join(words)}",
@@ -270,9 +270,9 @@ def _spikes(laid: Laid) -> Finding:
             (f"{min(enough):g} tokens" if enough else "more than any tried")
             + f" at a volatility of {spread:g} a round"
         )
-    setting = laid.study.case(laid.points[0]).setting
-    replay = setting.replay_cost * setting.training_cost / setting.segments / TOKEN
-    gas = setting.gas_attest * setting.gas_price
+    parameters = laid.study.case(laid.points[0]).parameters
+    replay = parameters.replay_cost * parameters.training_cost / parameters.segments / TOKEN
+    gas = parameters.gas_attest * parameters.gas_price
     return Finding(
         f"Gas spikes silence everybody at once: beside a replay of {replay:.3g} and gas of {gas:.2g} tokens, the least "
         f"fee that keeps void tasks at {MOST:.0%} or below is {', '.join(words)}",

@@ -15,7 +15,7 @@ import numpy as np
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import RULES, Rules, most_segments, recommended_terms
 from protocol.tasks.task import MAX_DRAWS
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.study import Finding
 from sim.theory import (
     bonds_together,
@@ -26,7 +26,7 @@ from sim.theory import (
 )
 from sim.units import TOKEN
 
-_BUDGET: Final = Setting().budget
+_BUDGET: Final = MarketParameters().budget
 _REROLLS: Final = (0, 1, 2)
 _SHORT: Final = 5
 """Segments of the shortest tasks that are looked at."""
@@ -41,26 +41,26 @@ def margins() -> list[Finding]:
     return [explosion(), reach(), audits(), longer(), reward(), bond()]
 
 
-def forced_rate(setting: Setting) -> float:
+def forced_rate(parameters: MarketParameters) -> float:
     """e at which whoever attests without looking loses a slot often enough: FORCED_MARGIN times the replays it saves.
 
     A seat of n duties is flagged with chance 1 - (1 - e)^n and then loses one slot's stake, once.
     """
-    duties, replays = _seat(setting)
-    needed = min(FORCED_MARGIN * replays / setting.stake_unit, 1.0)
+    duties, replays = _seat(parameters)
+    needed = min(FORCED_MARGIN * replays / parameters.stake_unit, 1.0)
     return float(1 - (1 - needed) ** (1 / duties))
 
 
-def forced_lock(setting: Setting, rate: float) -> float:
+def forced_lock(parameters: MarketParameters, rate: float) -> float:
     """The slot's stake that does the same at a given e, in tokens."""
-    duties, replays = _seat(setting)
+    duties, replays = _seat(parameters)
     return float(FORCED_MARGIN * replays / (1 - (1 - rate) ** duties) / TOKEN)
 
 
-def _seat(setting: Setting) -> tuple[int, float]:
+def _seat(parameters: MarketParameters) -> tuple[int, float]:
     """Duties of a seat, and the cost of their replays in token units."""
-    duties = min(setting.segments_per_verifier + 1, setting.segments)
-    return duties, setting.replay_cost * setting.training_cost / setting.segments * duties
+    duties = min(parameters.segments_per_verifier + 1, parameters.segments)
+    return duties, parameters.replay_cost * parameters.training_cost / parameters.segments * duties
 
 
 def explosion() -> Finding:
@@ -177,7 +177,7 @@ class Challenges(NamedTuple):
 
 def challenges() -> Challenges:
     """For each number of segments of one task."""
-    cap = Setting().reward_cap / TOKEN
+    cap = MarketParameters().reward_cap / TOKEN
     costs = {size: _challenge_cost(size) for size in range(1, most_segments() + 1)}
     return Challenges(
         costs,
@@ -198,7 +198,7 @@ def reward() -> Finding:
     """The reward cap beside what a challenge costs."""
     from sim.figures import Line, lines
 
-    found, cap = challenges(), Setting().reward_cap / TOKEN
+    found, cap = challenges(), MarketParameters().reward_cap / TOKEN
     sizes, costs = list(found.costs), np.array(list(found.costs.values()))
     sentence = (
         f"A reward cap of {cap:g} tokens is once to twice the cost of a challenge (gas, replays, fees forgone) at "
@@ -220,18 +220,18 @@ def reward() -> Finding:
 
 def bond() -> Finding:
     """The challenger's bond beside what a false challenge costs others."""
-    setting = Setting()
+    parameters = MarketParameters()
     # Most games are over within 30 days; 10 % a year on stake and price that wait.
-    held = (setting.stake + setting.budget) / TOKEN
+    held = (parameters.stake + parameters.budget) / TOKEN
     delay = waiting_cost(amount=held, seconds=30 * 86_400, yearly_rate=0.1)
     defence = (
-        setting.gas_defence * setting.gas_price
-        + setting.replay_cost * setting.training_cost / TOKEN / most_segments()
+        parameters.gas_defence * parameters.gas_price
+        + parameters.replay_cost * parameters.training_cost / TOKEN / most_segments()
     )
     whole = least_bond(defence=defence, delay=delay, factor=0)
     half = least_bond(defence=defence, delay=delay, factor=0.5)
-    given = setting.challenge_bond / TOKEN
-    schedule = [bonds_together(bond=setting.challenge_bond, challenges=n) / TOKEN for n in (4, 6, 8)]
+    given = parameters.challenge_bond / TOKEN
+    schedule = [bonds_together(bond=parameters.challenge_bond, challenges=n) / TOKEN for n in (4, 6, 8)]
     sentence = (
         f"A bond of {given:g} tokens is between the {half:.1f} with which a false challenge harms others by half of "
         f"what it costs, and the {whole:.1f} that would make a solver whole after a game of 30 days"
@@ -287,11 +287,11 @@ def _fees(segments: int, rules: Rules) -> float:
 
 def _challenge_cost(segments: int) -> float:
     """Tokens: the game's gas, the seat's replays, and the fees that a conviction does not pay."""
-    setting = Setting()
+    parameters = MarketParameters()
     terms = recommended_terms(segments, _BUDGET * CHAIN_TOKEN // TOKEN)
     duties = min(terms.segments_per_verifier + 1, segments)
-    replays = setting.replay_cost * setting.training_cost / TOKEN / segments * duties
-    return setting.gas_dispute * setting.gas_price + replays + terms.forgone(segments) / CHAIN_TOKEN
+    replays = parameters.replay_cost * parameters.training_cost / TOKEN / segments * duties
+    return parameters.gas_dispute * parameters.gas_price + replays + terms.forgone(segments) / CHAIN_TOKEN
 
 
 def _words(share: float) -> str:

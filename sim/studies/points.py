@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
-from sim.parameters import KNOWN, Setting
+from sim.parameters import KNOWN, MarketParameters
 from sim.studies.grids import Grid, several
 from sim.studies.study import Claim, Finding, Point, Study
 
@@ -28,13 +28,13 @@ ALIKE = (
 """Parameters that the closed forms have no term for."""
 
 
-def require(own: Setting, setting: Setting, names: Sequence[str] = ALIKE) -> None:
-    """Raise SettingError where a point moves a parameter that the study's closed forms have no term for."""
+def require(own: MarketParameters, parameters: MarketParameters, names: Sequence[str] = ALIKE) -> None:
+    """Raise ParameterError where a point moves a parameter that the study's closed forms have no term for."""
     for name in names:
-        kept, given = getattr(own, name), getattr(setting, name)
+        kept, given = getattr(own, name), getattr(parameters, name)
         if given != kept:
             show = KNOWN[name].metadata["unit"].format
-            raise SettingError(
+            raise ParameterError(
                 f"{name}: expected {show(kept)}, for the closed forms have no term for it, got {show(given)}; "
                 f"leave it out"
             )
@@ -83,14 +83,14 @@ def agreement(claims: Sequence[Claim]) -> Finding:
     )
 
 
-def of_both(share: float, setting: Setting) -> int:
+def of_both(share: float, parameters: MarketParameters) -> int:
     """How many verifiers are of the first of two kinds that are compared: the share of them, and some of each kind.
 
-    Raises SettingError where there is one verifier only.
+    Raises ParameterError where there is one verifier only.
     """
-    if setting.verifier_count < 2:
-        raise SettingError(
+    if parameters.verifier_count < 2:
+        raise ParameterError(
             f"verifier_count: expected at least 2, for two kinds of verifiers are compared, "
-            f"got {setting.verifier_count}; raise it"
+            f"got {parameters.verifier_count}; raise it"
         )
-    return min(max(round(share * setting.verifier_count), 1), setting.verifier_count - 1)
+    return min(max(round(share * parameters.verifier_count), 1), parameters.verifier_count - 1)

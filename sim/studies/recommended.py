@@ -18,7 +18,7 @@ from sim.agents.population import Population, population
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case
 from sim.mechanism.arrays import Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.margins import forced_rate, margins
 from sim.studies.points import of_both, where
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SEGMENTS: Final = (8, 20, 40, most_segments())
-BUDGET: Final = Setting().budget
+BUDGET: Final = MarketParameters().budget
 _CENTRE: Final[Mapping[str, float]] = {
     "honest_share": 0.7,
     "gain": BUDGET,
-    "training_cost": Setting().training_cost,
-    "gas_price": Setting().gas_price,
+    "training_cost": MarketParameters().training_cost,
+    "gas_price": MarketParameters().gas_price,
     "forced": 0.0,
 }
 EDGES: Final[Mapping[str, Mapping[str, float]]] = {
@@ -57,13 +57,13 @@ _CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
 """False shares; the first is one segment."""
 
 
-def setting_for(segments: int) -> Setting:
+def parameters_for(segments: int) -> MarketParameters:
     """The recommended market for a task of K segments: what `assay submit` would ask for. Raises NoRecommendation."""
     terms = asdict(recommended_terms(segments, BUDGET * CHAIN_TOKEN // TOKEN))
     amounts = ("stake", "restitution", "audit_fee", "delay_penalty")
     values = {name: v * TOKEN // CHAIN_TOKEN if name in amounts else v for name, v in terms.items()}
     # Devices alike, for which theory has its closed form; a markup that covers gas, which bids leave out.
-    return Setting(segments=segments, device_spread=0.0, markup=0.5, **values)
+    return MarketParameters(segments=segments, device_spread=0.0, markup=0.5, **values)
 
 
 class Recommended(Study):
@@ -74,9 +74,9 @@ class Recommended(Study):
     runs = 2_000
     rounds = 1
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """The largest task; others have terms of their own."""
-        return setting_for(SEGMENTS[-1])
+        return parameters_for(SEGMENTS[-1])
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Sizes of tasks and false shares; `points` crosses them with the edges."""
@@ -104,21 +104,21 @@ class Recommended(Study):
 
     def case(self, point: Point) -> Case:
         """Terms of the point's own K, then what the point moves."""
-        base = setting_for(int(point["segments"]))
+        base = parameters_for(int(point["segments"]))
         own = self.extra()
-        setting = base.with_values({name: value for name, value in point.items() if name not in own})
+        parameters = base.with_values({name: value for name, value in point.items() if name not in own})
         if point["forced"]:
-            setting = setting.with_values({"forced_error_rate": forced_rate(setting)})
-        return Case(setting, self.population(setting, point))
+            parameters = parameters.with_values({"forced_error_rate": forced_rate(parameters)})
+        return Case(parameters, self.population(parameters, point))
 
-    def population(self, setting: Setting, point: Point) -> Population:
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
         """Solvers that all cheat, or none of them: bids and luck are the same. Verifiers of both kinds, for they are
         compared."""
-        honest = of_both(point["honest_share"], setting)
+        honest = of_both(point["honest_share"], parameters)
         share = point["false_share"]
         return population(
-            [(Disguised(share=share, rate=float(share > 0)), setting.solver_count)],
-            [(Verifier(), honest), (Trusting(), setting.verifier_count - honest)],
+            [(Disguised(share=share, rate=float(share > 0)), parameters.solver_count)],
+            [(Verifier(), honest), (Trusting(), parameters.verifier_count - honest)],
         )
 
     def answer(self, table: Table) -> Answer:
@@ -226,7 +226,7 @@ class _Played:
     def _seated(self, number: int) -> float:
         """Honest seats of a task on average."""
         case = self.study.case(self.points[number])
-        return case.setting.verifiers * case.population.honest
+        return case.parameters.verifiers * case.population.honest
 
     def forcing(self) -> Finding:
         """What forced errors take from verifiers that do not look."""
@@ -237,14 +237,14 @@ class _Played:
             return Finding("Forced errors were not played")
         cases = [self.study.case(self.points[n]) for n in forced]
         looking = np.array([case.population.honest for case in cases])
-        seats = np.array([case.setting.verifiers for case in cases])
+        seats = np.array([case.parameters.verifiers for case in cases])
         profits = {
             kind: mean(self.table, f"profit_verifier_{kind}")[forced] / TOKEN / (seats * share)
             for kind, share in (("honest", looking), ("lazy", 1 - looking))
         }
-        sizes = [case.setting.segments for case in cases]
+        sizes = [case.parameters.segments for case in cases]
         gaps = profits["honest"] - profits["lazy"]
-        rates = [case.setting.forced_error_rate for case in cases]
+        rates = [case.parameters.forced_error_rate for case in cases]
         better = "earns more" if gaps.min() > 0 else "does not earn more everywhere"
         sentence = (
             f"With forced errors at e = {min(rates):.1%} to {max(rates):.1%} a verifier that replays {better} than one "
@@ -252,7 +252,7 @@ class _Played:
         )
         series = [(kind, sizes, values, np.zeros(len(sizes))) for kind, values in profits.items()]
         look = " to ".join(f"{share:.0%}" for share in sorted({looking.min(), looking.max()}))
-        paid = "" if any(case.setting.jackpot for case in cases) else "; no jackpot is paid"
+        paid = "" if any(case.parameters.jackpot for case in cases) else "; no jackpot is paid"
         note = f"Not in the contracts yet: dispute.md section 3. {look} of the verifiers look{paid}."
         return Finding(sentence, _figure(series, "profit of a seat, tokens a task"), note)
 
@@ -263,24 +263,24 @@ class _Played:
             if point["false_share"] == _HONEST:
                 continue
             case = self.study.case(point)
-            setting = case.setting
-            false = Disguised(share=point["false_share"]).false(setting)
+            parameters = case.parameters
+            false = Disguised(share=point["false_share"]).false(parameters)
             price = self.table["price"].reshape(len(self.points), -1)[self.base[number]].mean() / TOKEN
             expected = cheating_advantage(
-                segments=setting.segments,
+                segments=parameters.segments,
                 false=false,
-                segments_per_verifier=setting.segments_per_verifier,
-                verifiers=setting.verifiers,
+                segments_per_verifier=parameters.segments_per_verifier,
+                verifiers=parameters.verifiers,
                 honest=case.population.honest,
                 price=price,
-                gain=setting.gain / TOKEN,
-                stake=setting.stake / TOKEN + setting.gas_defence * setting.gas_price,
-                cost=setting.training_cost / TOKEN,
+                gain=parameters.gain / TOKEN,
+                stake=parameters.stake / TOKEN + parameters.gas_defence * parameters.gas_price,
+                cost=parameters.training_cost / TOKEN,
                 rerolls=0,
                 kept=0.0,
             )
             # A task is a coin: where none of them escaped, one may have.
-            coin = (price + setting.gain / TOKEN + setting.stake / TOKEN) / self.profit.shape[1]
+            coin = (price + parameters.gain / TOKEN + parameters.stake / TOKEN) / self.profit.shape[1]
             where = ", ".join(
                 f"{name} {self.study.unit(name).format(value)}" for name, value in point.items()
             )

@@ -17,7 +17,7 @@ from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.errors import SweepError
 from sim.mechanism.arrays import Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.study import Answer, Extra, Finding, Point, Study, Table
 from sim.studies.tables import mean, of_points
@@ -69,16 +69,16 @@ class Sensitivity(Study):
     trajectories: int = TRAJECTORIES
     samples: int = SAMPLES
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """A small market with devices alike; a markup that covers gas."""
-        return Setting(device_spread=0.0, markup=0.5, solver_count=5, verifier_count=50)
+        return MarketParameters(device_spread=0.0, markup=0.5, solver_count=5, verifier_count=50)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """The ends of each range, and the two samples."""
         return {"method": (MORRIS, SOBOL), **RANGES}
 
     def extra(self) -> Mapping[str, Extra]:
-        """What the setting does not have."""
+        """What the market's parameters do not have."""
         return {
             "method": Extra("0: Morris' trajectories, 1: Sobol's sequence", Unit.COUNT, 0, 1),
             "honest_share": Extra("share of the verifiers that replay; the others attest what is served"),
@@ -129,24 +129,24 @@ class Sensitivity(Study):
         }
         return {name: round(value) if self.unit(name).whole else value for name, value in inside.items()}
 
-    def population(self, setting: Setting, point: Point) -> Population:
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
         """All solvers cheat."""
-        return self._people(setting, point, 1.0)
+        return self._people(parameters, point, 1.0)
 
-    def _people(self, setting: Setting, point: Point, rate: float) -> Population:
-        honest = max(1, round(point["honest_share"] * setting.verifier_count))
+    def _people(self, parameters: MarketParameters, point: Point, rate: float) -> Population:
+        honest = max(1, round(point["honest_share"] * parameters.verifier_count))
         return population(
-            [(Disguised(share=point["false_share"], rate=rate), setting.solver_count)],
-            [(Verifier(), honest), (Trusting(), setting.verifier_count - honest)],
+            [(Disguised(share=point["false_share"], rate=rate), parameters.solver_count)],
+            [(Verifier(), honest), (Trusting(), parameters.verifier_count - honest)],
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """Both outcomes in tokens: with honest solvers and with cheating ones, of the same luck."""
         cheating = self.case(point)
-        people = self._people(cheating.setting, point, 0.0)
-        honest = Case(cheating.setting, people)
+        people = self._people(cheating.parameters, point, 0.0)
+        honest = Case(cheating.parameters, people)
         false, true = (simulate(case, runs=runs, rounds=rounds, seed=seed) for case in (cheating, honest))
-        seats = cheating.setting.verifiers * people.honest
+        seats = cheating.parameters.verifiers * people.honest
         return {
             "advantage": (false["profit_solver_disguised"] - true["profit_solver_disguised"]) / TOKEN,
             "seat": true["profit_verifier_honest"] / TOKEN / seats,

@@ -19,7 +19,7 @@ from sim.agents.solvers import Solver, Won, Work
 from sim.agents.submitters import Insider, Submitter
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.points import ALIKE, asked, require
 from sim.studies.slash_split_reading import (
@@ -56,9 +56,9 @@ class SlashSplit(Study):
     runs = 1000
     rounds = 4
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """Devices alike; a stake of 1,000 tokens, and a budget that any restitution fits."""
-        return Setting(device_spread=0.0, stake=1000 * TOKEN, budget=1000 * TOKEN)
+        return MarketParameters(device_spread=0.0, stake=1000 * TOKEN, budget=1000 * TOKEN)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Reward by restitution, and reward by the penalty of a missed deadline."""
@@ -83,18 +83,18 @@ class SlashSplit(Study):
         """Two grids."""
         return asked(self, given, (SPLIT, PENALTY))
 
-    def population(self, setting: Setting, point: Point) -> Population:
-        """Of the cheater with few false segments. Raises SettingError where the closed forms do not reach."""
-        require(self.setting(), setting, (*ALIKE, "forced_error_rate", "gas_volatility"))
-        return self._people(setting, Disguised(point["false_share"]), Insider(), point["honest_share"])
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
+        """Of the cheater with few false segments. Raises ParameterError where the closed forms do not reach."""
+        require(self.parameters(), parameters, (*ALIKE, "forced_error_rate", "gas_volatility"))
+        return self._people(parameters, Disguised(point["false_share"]), Insider(), point["honest_share"])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """Profits in token units for each task; the first three cases are certain, so one round is enough."""
         case = self.case(point)
 
         def played(solver: Solver, submitter: Submitter, honest: float, rounds: int = 1) -> Columns:
-            people = self._people(case.setting, solver, submitter, honest)
-            return simulate(Case(case.setting, people), runs=runs, rounds=rounds, seed=seed)
+            people = self._people(case.parameters, solver, submitter, honest)
+            return simulate(Case(case.parameters, people), runs=runs, rounds=rounds, seed=seed)
 
         conceding = played(Disguised(1.0), Insider(), 1.0)
         proven = played(Disguised(1.0), HONEST_SUBMITTER, 1.0)
@@ -140,10 +140,12 @@ class SlashSplit(Study):
             [claim for _, claims in parts for claim in claims],
         )
 
-    def _people(self, setting: Setting, solver: Solver, submitter: Submitter, honest: float) -> Population:
-        looking = round(honest * setting.verifier_count)
+    def _people(
+        self, parameters: MarketParameters, solver: Solver, submitter: Submitter, honest: float
+    ) -> Population:
+        looking = round(honest * parameters.verifier_count)
         return population(
-            [(solver, setting.solver_count)],
-            [(Verifier(), looking), (Trusting(), setting.verifier_count - looking)],
+            [(solver, parameters.solver_count)],
+            [(Verifier(), looking), (Trusting(), parameters.verifier_count - looking)],
             submitter=submitter,
         )

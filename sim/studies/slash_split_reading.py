@@ -30,15 +30,18 @@ class Forms:
     """Closed forms at one point."""
 
     def __init__(self, case: Case) -> None:
-        self.setting = setting = case.setting
-        self.stake = setting.stake / TOKEN
-        gas = setting.gas_price
+        self.parameters = parameters = case.parameters
+        self.stake = parameters.stake / TOKEN
+        gas = parameters.gas_price
         self.task, self.defence, self.dispute = (
-            gas * used for used in (setting.gas_task, setting.gas_defence, setting.gas_dispute)
+            gas * used for used in (parameters.gas_task, parameters.gas_defence, parameters.gas_dispute)
         )
         self.net, self.net_challenger = (
             self_challenge(
-                stake=setting.stake, reward=setting.reward_cap, restitution=setting.restitution, own_task=own
+                stake=parameters.stake,
+                reward=parameters.reward_cap,
+                restitution=parameters.restitution,
+                own_task=own,
             ).net_cost
             / TOKEN
             for own in (True, False)
@@ -47,44 +50,44 @@ class Forms:
         self.reward = self.stake - self.net_challenger
         self.duties = float(
             expected_duties(
-                segments=setting.segments,
-                segments_per_verifier=setting.segments_per_verifier,
-                verifiers=setting.verifiers,
+                segments=parameters.segments,
+                segments_per_verifier=parameters.segments_per_verifier,
+                verifiers=parameters.verifiers,
                 share=1.0,
-                accounts=setting.verifier_count,
+                accounts=parameters.verifier_count,
             )
         )
         self.honest = case.population.honest
         strategy = case.population.solvers[0].strategy
-        self.false = strategy.false(setting) if isinstance(strategy, Lazy) else 0
+        self.false = strategy.false(parameters) if isinstance(strategy, Lazy) else 0
 
     @property
     def conceding(self) -> float:
         """Lost by a solver and submitter that convict themselves, the draw and gas included."""
-        return self.net + self.setting.draw_fee / TOKEN + self.task + self.defence + self.dispute
+        return self.net + self.parameters.draw_fee / TOKEN + self.task + self.defence + self.dispute
 
     @property
     def late(self) -> float:
         """Lost by those that let a deadline pass."""
-        return self.setting.delay_penalty / TOKEN + self.task
+        return self.parameters.delay_penalty / TOKEN + self.task
 
     @property
     def work(self) -> float:
         """What all seats spend on proving a false result."""
-        setting = self.setting
-        replay = setting.replay_cost * setting.training_cost / setting.segments / TOKEN
-        return self.duties * replay + setting.verifiers * self.dispute
+        parameters = self.parameters
+        replay = parameters.replay_cost * parameters.training_cost / parameters.segments / TOKEN
+        return self.duties * replay + parameters.verifiers * self.dispute
 
     @property
     def caught(self) -> float:
         """Chance that the cheater with few false segments has to concede."""
-        setting = self.setting
+        parameters = self.parameters
         return float(
             caught_probability(
-                setting.segments,
+                parameters.segments,
                 self.false,
-                setting.segments_per_verifier,
-                setting.verifiers,
+                parameters.segments_per_verifier,
+                parameters.verifiers,
                 self.honest,
                 rerolls=0,
             )
@@ -93,14 +96,14 @@ class Forms:
     @property
     def at_stake(self) -> float:
         """What a concession takes beside the gain; it saves the fees of its own task."""
-        return self.net + self.defence + self.dispute - self.duties * self.setting.audit_fee / TOKEN
+        return self.net + self.defence + self.dispute - self.duties * self.parameters.audit_fee / TOKEN
 
     @property
     def insured(self) -> float:
         """Advantage over honest work of a cheater that concedes what would be proven. The price it pays itself."""
-        setting, caught = self.setting, self.caught
-        saved = self.false / setting.segments * setting.training_cost
-        return (saved + (1 - caught) * setting.gain) / TOKEN - caught * self.at_stake
+        parameters, caught = self.parameters, self.caught
+        saved = self.false / parameters.segments * parameters.training_cost
+        return (saved + (1 - caught) * parameters.gain) / TOKEN - caught * self.at_stake
 
     @property
     def enough(self) -> float:
@@ -154,7 +157,7 @@ def cost(rows: Rows) -> Part:
             )
         )
     share = net[chosen] / np.array([rows.forms[n].stake for n in chosen])
-    burned = min(-(-rows.forms[n].setting.stake // 4) / rows.forms[n].setting.stake for n in chosen)
+    burned = min(-(-rows.forms[n].parameters.stake // 4) / rows.forms[n].parameters.stake for n in chosen)
     sentence = (
         f"Convicting itself costs a cheater {share.min():.0%} to {share.max():.0%} of its stake when it is its own "
         f"challenger and submitter, {'never' if share.min() > burned - 1e-9 else 'at times'} less than the burned "
@@ -208,7 +211,7 @@ def concession(rows: Rows) -> Part:
         zero = crossing(penalty, gain[numbers], np.full(len(numbers), UNIT))
         if zero is not None:
             limits.append((reward / TOKEN, rows.forms[numbers[0]].net, *zero))
-    quarter = min(-(-form.setting.stake // 4) for form in rows.forms) / TOKEN
+    quarter = min(-(-form.parameters.stake // 4) for form in rows.forms) / TOKEN
     if not limits:
         return [], claims
     low, high = limits[0], limits[-1]
@@ -224,12 +227,12 @@ def concession(rows: Rows) -> Part:
 
 
 def _pays(form: Forms) -> bool:
-    setting = form.setting
+    parameters = form.parameters
     return concession_pays(
-        stake=setting.stake,
-        reward=setting.reward_cap,
-        delay_penalty=setting.delay_penalty,
-        restitution=setting.restitution,
+        stake=parameters.stake,
+        reward=parameters.reward_cap,
+        delay_penalty=parameters.delay_penalty,
+        restitution=parameters.restitution,
         own_task=True,
     )
 
@@ -302,7 +305,7 @@ def insured(rows: Rows) -> Part:
     for n in chosen:
         form = rows.forms[n]
         coin = max(float(np.sqrt(form.caught * (1 - form.caught) / rows.tasks)), 1 / rows.tasks)
-        error = max(rows.error("insured", n), coin * (form.at_stake + form.setting.gain / TOKEN))
+        error = max(rows.error("insured", n), coin * (form.at_stake + form.parameters.gain / TOKEN))
         at = where(rows.study, rows.points[n], *SPLIT)
         text = f"advantage in tokens of a cheater that concedes ({form.false} false) at {at}"
         claims.append(Claim(text, form.insured, float(rows.means["insured"][n]), error))
@@ -318,7 +321,7 @@ def insured(rows: Rows) -> Part:
     )
     sentence = (
         f"What a self-challenge costs deters, not the stake of {form.stake:,.0f} tokens: {form.false} of "
-        f"{form.setting.segments:,} segments false pay while it is below {zero[0]:,.0f} (theory {form.enough:,.0f})"
+        f"{form.parameters.segments:,} segments false pay while it is below {zero[0]:,.0f} (theory {form.enough:,.0f})"
     )
     from sim.figures import Line, lines
 

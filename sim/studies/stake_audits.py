@@ -18,7 +18,7 @@ from sim.agents.solvers import Solver
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.arrays import Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
 from sim.studies.points import ALIKE, asked, grid, require, where
@@ -43,9 +43,9 @@ class StakeAudits(Study):
     runs = 1000
     rounds = 4
 
-    def setting(self) -> Setting:
+    def parameters(self) -> MarketParameters:
         """Devices alike."""
-        return Setting(device_spread=0.0)
+        return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Stake by audits for one length; lengths whole and in ten parts for one stake and audit."""
@@ -73,7 +73,7 @@ class StakeAudits(Study):
 
     def case(self, point: Point) -> Case:
         """One part of the task: its segments and its cost, against the whole gain."""
-        whole = super().case(point).setting
+        whole = super().case(point).parameters
         parts = int(point["milestones"])
         segments = -(-whole.segments // parts)
         part = whole.with_values(
@@ -85,20 +85,20 @@ class StakeAudits(Study):
         )
         return Case(part, self.population(part, point))
 
-    def population(self, setting: Setting, point: Point) -> Population:
-        """Honest solvers. Raises SettingError where the closed forms do not reach."""
-        require(self.setting(), setting, (*ALIKE, "forced_error_rate"))
-        return population([(Solver(), setting.solver_count)], _verifiers(setting, point))
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
+        """Honest solvers. Raises ParameterError where the closed forms do not reach."""
+        require(self.parameters(), parameters, (*ALIKE, "forced_error_rate"))
+        return population([(Solver(), parameters.solver_count)], _verifiers(parameters, point))
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """What each cheater earns over honest work under the same luck, and how often it is convicted."""
         case = self.case(point)
-        setting = case.setting
+        parameters = case.parameters
         honest = simulate(case, runs=runs, rounds=rounds, seed=seed)["profit_solver_honest"]
         columns = {"profit_honest": honest}
         for share in SHARES:
-            cheater = population([(Disguised(share), setting.solver_count)], _verifiers(setting, point))
-            played = simulate(Case(setting, cheater), runs=runs, rounds=rounds, seed=seed)
+            cheater = population([(Disguised(share), parameters.solver_count)], _verifiers(parameters, point))
+            played = simulate(Case(parameters, cheater), runs=runs, rounds=rounds, seed=seed)
             columns[_column("advantage", share)] = played["profit_solver_disguised"] - honest
             columns[_column("convicted", share)] = played["convicted"]
         return columns
@@ -118,9 +118,9 @@ class StakeAudits(Study):
         return Answer([*findings, *more], [*claims, *also])
 
 
-def _verifiers(setting: Setting, point: Point) -> list[tuple[Verifier, int]]:
-    honest = round(point["honest_share"] * setting.verifier_count)
-    return [(Verifier(), honest), (Trusting(), setting.verifier_count - honest)]
+def _verifiers(parameters: MarketParameters, point: Point) -> list[tuple[Verifier, int]]:
+    honest = round(point["honest_share"] * parameters.verifier_count)
+    return [(Verifier(), honest), (Trusting(), parameters.verifier_count - honest)]
 
 
 def _tokens(amount: float) -> str:
@@ -137,21 +137,30 @@ class _Forms:
     """Closed forms at one point, for the shares that are played, (shares,); amounts in token units."""
 
     def __init__(self, case: Case) -> None:
-        self.setting = setting = case.setting
-        self.false = np.array([Disguised(share).false(setting) for share in SHARES])
+        self.parameters = parameters = case.parameters
+        self.false = np.array([Disguised(share).false(parameters) for share in SHARES])
         # The lowest of n asks whose markups are uniform on 0 to 2 has the mean markup 2 / (n + 1).
-        price = setting.training_cost * (1 + setting.markup * 2 / (setting.solver_count + 1))
-        self.money: dict[str, Any] = {"price": price, "gain": setting.gain, "cost": setting.training_cost}
-        self.defence = setting.gas_defence * setting.gas_price * TOKEN
+        price = parameters.training_cost * (1 + parameters.markup * 2 / (parameters.solver_count + 1))
+        self.money: dict[str, Any] = {
+            "price": price,
+            "gain": parameters.gain,
+            "cost": parameters.training_cost,
+        }
+        self.defence = parameters.gas_defence * parameters.gas_price * TOKEN
         """Lost with the stake."""
         self.honest = case.population.honest
         self.caught = self.chance(self.false)
-        self.swing = setting.stake + price + setting.gain + self.defence
+        self.swing = parameters.stake + price + parameters.gain + self.defence
 
     def chance(self, false: Any) -> Floats:
-        setting = self.setting
+        parameters = self.parameters
         return caught_probability(
-            setting.segments, false, setting.segments_per_verifier, setting.verifiers, self.honest, rerolls=0
+            parameters.segments,
+            false,
+            parameters.segments_per_verifier,
+            parameters.verifiers,
+            self.honest,
+            rerolls=0,
         )
 
     def coin(self, tasks: int) -> Floats:
@@ -161,20 +170,21 @@ class _Forms:
     @property
     def advantage(self) -> Floats:
         """Over honest work."""
-        share = self.false / self.setting.segments
+        share = self.false / self.parameters.segments
         return advantage_at(
-            self.caught, share=share, stake=self.setting.stake + self.defence, kept=0, **self.money
+            self.caught, share=share, stake=self.parameters.stake + self.defence, kept=0, **self.money
         )
 
     def zero_profit(self) -> float:
         """The stake at which no m of all earns more than honest work."""
-        every = np.arange(1, self.setting.segments + 1)
+        every = np.arange(1, self.parameters.segments + 1)
         return float(self.stakes(self.chance(every), every).max())
 
     def stakes(self, caught: Floats, false: Any, *, seeds: int = 1) -> Floats:
         """Zero-profit stakes at chances of conviction; a solver that can wait for several seeds needs all."""
         return (
-            stake_at(caught**seeds, share=false / self.setting.segments, kept=0, **self.money) - self.defence
+            stake_at(caught**seeds, share=false / self.parameters.segments, kept=0, **self.money)
+            - self.defence
         )
 
 
@@ -190,7 +200,7 @@ def _map(
         measured = int(seen.argmax())
         if abs(seen[measured]) > 4 * spread[measured]:
             off += 1
-            agree += (seen[measured] > 0) == (form.setting.stake < form.zero_profit())
+            agree += (seen[measured] > 0) == (form.parameters.stake < form.zero_profit())
     claims.append(Claim("points off the contour where cheating pays on one side only", off, agree, 0.0))
     numbers = within(study, points, MAP)
     chosen = [points[i] for i in numbers]
@@ -244,7 +254,7 @@ def _lengths(
         again = [float(form.stakes(chance, form.false[worst], seeds=2**REROLLS)[0])
                  for chance in (form.caught[worst : worst + 1], seen)]  # fmt: skip
         # dS / dD of (f c + G) / D - ...
-        share = form.false[worst] / form.setting.segments
+        share = form.false[worst] / form.parameters.segments
         error = (
             (share * form.money["cost"] + form.money["gain"])
             / form.caught[worst] ** 2

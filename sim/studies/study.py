@@ -18,9 +18,9 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Solver
 from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, Columns, simulate
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
-from sim.parameters import ALIASES, KNOWN, Setting, canonical, unit_of
+from sim.parameters import ALIASES, KNOWN, MarketParameters, canonical, unit_of
 from sim.studies.sizes import combined
 from sim.units import Unit
 
@@ -84,38 +84,38 @@ class Study(ABC):
     runs: ClassVar[int] = 200
     rounds: ClassVar[int] = 50
 
-    def setting(self) -> Setting:
-        """The setting that points vary."""
-        return Setting()
+    def parameters(self) -> MarketParameters:
+        """The parameters that points vary."""
+        return MarketParameters()
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Swept parameters and their values, in the engine's units; the grid is their product."""
         return {}
 
     def extra(self) -> Mapping[str, Extra]:
-        """Parameters of this study that are none of the setting's. `axes` has a value for each."""
+        """Parameters of this study that are none of the market's. `axes` has a value for each."""
         return {}
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
         """The grid, the operator's axes in place of the study's own. Raises SweepError for none or too many."""
         return combined({**self.axes(), **{self.known(name): values for name, values in given.items()}})
 
-    def population(self, setting: Setting, point: Point) -> Population:
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
         """Who plays at a point: all honest, unless overridden."""
         del point
-        return population([(Solver(), setting.solver_count)], [(Verifier(), setting.verifier_count)])
+        return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
 
     def case(self, point: Point) -> Case:
-        """What the engine plays at a point. Raises SettingError for a value that is impossible."""
+        """What the engine plays at a point. Raises ParameterError for a value that is impossible."""
         own = self.extra()
         for name, known in own.items():
             if not known.least <= point[name] <= known.most:
-                raise SettingError(
+                raise ParameterError(
                     f"{name}: expected {known.unit.format(known.least)} to {known.unit.format(known.most)} "
                     f"{known.unit.value}, got {known.unit.format(point[name])}; correct this parameter"
                 )
-        setting = self.setting().with_values({name: v for name, v in point.items() if name not in own})
-        return Case(setting, self.population(setting, point))
+        parameters = self.parameters().with_values({name: v for name, v in point.items() if name not in own})
+        return Case(parameters, self.population(parameters, point))
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
         """Results of one point, a row for each run. All points share the seed: common random numbers."""
@@ -126,19 +126,19 @@ class Study(ABC):
         """Findings, figures and checked claims from all results."""
 
     def known(self, name: str) -> str:
-        """The name under which a parameter is kept. Raises SettingError that names the nearest ones."""
+        """The name under which a parameter is kept. Raises ParameterError that names the nearest ones."""
         if name in self.extra():
             return name
         if name in KNOWN or name in ALIASES:
             return canonical(name)
         names = [*self.extra(), *KNOWN, *ALIASES]
         near = get_close_matches(name, names, n=3, cutoff=0.4) or sorted(names)
-        raise SettingError(
-            f"parameter {name!r}: expected one of the setting's or of study {self.name!r}, got none of them; "
+        raise ParameterError(
+            f"parameter {name!r}: expected one of the market's or of study {self.name!r}, got none of them; "
             f"did you mean {', '.join(near)}? `sim list --parameters` shows all"
         )
 
     def unit(self, name: str) -> Unit:
-        """The unit of a parameter, the study's own or the setting's."""
+        """The unit of a parameter, the study's own or the market's."""
         own = self.extra()
         return own[name].unit if name in own else unit_of(name)

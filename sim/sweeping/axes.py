@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sim.errors import SettingError, SweepError
+from sim.errors import ParameterError, SweepError
 from sim.studies.study import Study
 from sim.sweeping.grammar import values
 
@@ -15,7 +15,7 @@ Axes = Mapping[str, Sequence[float]]
 def axes_of(study: Study, given: Iterable[str]) -> Axes:
     """Read `name=values` texts (`sim.sweeping.grammar`).
 
-    Raises SettingError for an unknown name or what is no number, SweepError for a text that cannot be read, a name
+    Raises ParameterError for an unknown name or what is no number, SweepError for a text that cannot be read, a name
     that is given twice, and values that are none or not different.
     """
     axes: dict[str, Sequence[float]] = {}
@@ -28,8 +28,8 @@ def axes_of(study: Study, given: Iterable[str]) -> Axes:
             raise SweepError(f"{known}: expected once, got it twice; write its values as a list: a,b,c")
         try:
             axes[known] = values(right.strip(), study.unit(known))
-        except SettingError as error:
-            raise SettingError(f"{known}: {error}") from error
+        except ParameterError as error:
+            raise ParameterError(f"{known}: {error}") from error
         except SweepError as error:
             raise SweepError(f"{known}: {error}") from error
     return axes

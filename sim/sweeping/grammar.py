@@ -28,7 +28,7 @@ _COUNT: Final = re.compile(r"(\d+)(log)?")
 def values(text: str, unit: Unit) -> tuple[float, ...]:
     """What `text` stands for, in the engine's units.
 
-    Raises SweepError for a form that is none of the above, no values at all, or one value twice, and SettingError for
+    Raises SweepError for a form that is none of the above, no values at all, or one value twice, and ParameterError for
     what is no number of this unit.
     """
     found = [value for item in text.split(",") for value in _item(item.strip(), unit)]

@@ -92,7 +92,7 @@ def plan(
 ) -> Plan:
     """Build and check a plan; every point's case is made once, so that an impossible value is refused before any play.
 
-    Raises StudyError, SettingError and SweepError.
+    Raises StudyError, ParameterError and SweepError.
     """
     study = found(source)
     runs = _whole("runs", study.runs if runs is None else runs, 1, MOST_RUNS)

@@ -3,7 +3,7 @@
 The factor is harm / loss, after Buterin et al., *Incentives in Ethereum's Hybrid Casper Protocol*
 (arXiv:1903.04205): 0.5 is a bad bargain for the attacker, infinite is free harm. Amounts are token units,
 whole where the contracts book them. Gas, replays and waiting are costs that no contract books: they come in
-as figures of the setting.
+as figures of the market's parameters.
 """
 
 from typing import NamedTuple

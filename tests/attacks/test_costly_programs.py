@@ -11,7 +11,7 @@ from protocol.numerics.types import DType
 from protocol.program.builder import Builder
 from protocol.program.check import check
 from protocol.program.cost import DISPATCH, HASHED, WORKSPACE, cost
-from protocol.program.execute import VIEW, Interpreter
+from protocol.program.execute import Interpreter
 from protocol.program.program import Program
 from protocol.program.types import TensorType
 
@@ -117,7 +117,17 @@ def test_small_pieces_do_not_keep_large_tensors_alive(inside: bool) -> None:
     for each in pieces:
         b.output(each)
     for made in Interpreter().run(b.build(), [torch.ones(LARGE.shape)]):
-        assert made.untyped_storage().nbytes() <= VIEW * ONE.nbytes
+        assert made.untyped_storage().nbytes() <= 4 * ONE.nbytes
+
+
+@pytest.mark.parametrize(("rows", "held"), [(4, 4), (5, 1)])
+def test_a_piece_holds_at_most_four_times_its_own_bytes(rows: int, held: int) -> None:
+    """A row of four is a view of all of them; of five it is copied, and the others are let go."""
+    b = Builder("piece")
+    whole = TensorType(DType.F32, (rows, 16))
+    b.output(b.slice(b.neg(b.input(whole)), 0, 0, 1))
+    (made,) = Interpreter().run(b.build(), [torch.ones(whole.shape)])
+    assert made.untyped_storage().nbytes() == held * 16 * 4
 
 
 def test_a_row_that_is_packed_with_absent_ones_counts_their_room() -> None:

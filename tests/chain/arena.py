@@ -121,7 +121,7 @@ class Arena:
             view = reader.view()
             if view.phase is Phase.CLOSED:
                 break
-            reader.tell(revealed)
+            reader.reveal_to(revealed)
             if view.solver_to_move:
                 answer = defend(view, solver)
                 if answer is None:

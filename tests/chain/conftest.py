@@ -13,7 +13,7 @@ from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.transactions import Sender, Sending
-from sim.replay.amounts import parameters
+from sim.replay.amounts import deployment_parameters
 from sim.replay.comparison import Comparison
 from sim.replay.play import replay_on
 from sim.replay.scenarios import SCENARIOS, Scenario
@@ -70,7 +70,7 @@ def replayed(odd_amounts: Deployment, chain: Devnet) -> Replayed:
     """`replayed(scenario, say)` plays it on the development chain; what it does to it is undone."""
 
     def play(story: Scenario, say: Callable[[str], None]) -> Comparison:
-        usual = parameters(story.setting, exact=story.exact) == odd_amounts.parameters
+        usual = deployment_parameters(story.parameters, exact=story.exact) == odd_amounts.parameters
         return replay_on(chain, story, say, odd_amounts if usual else None)
 
     return play

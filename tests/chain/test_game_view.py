@@ -96,7 +96,7 @@ def test_any_restart_and_any_reorganisation_leave_the_same_view(chain: Arena) ->
         assert view == fresh().view()
         if view.phase is Phase.CLOSED:
             break
-        lasting.tell(revealed)
+        lasting.reveal_to(revealed)
         snapshot = rpc.request("evm_snapshot")
         for attempt in range(2):
             if view.solver_to_move:
@@ -166,6 +166,6 @@ def test_reveals_are_told_once(chain: Arena) -> None:
             self.told += 1
 
     counting = Counting()
-    reader.tell(counting)
-    reader.tell(counting)
+    reader.reveal_to(counting)
+    reader.reveal_to(counting)
     assert counting.told == 1

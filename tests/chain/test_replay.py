@@ -27,7 +27,7 @@ def played(replayed: Replayed, name: str) -> tuple[Comparison, Amounts]:
     assert ended.events == tuple(said)
     assert not ended.differing
     assert ended.compared > len(said) * 20
-    return ended, Amounts.of(story.setting)
+    return ended, Amounts.of(story.parameters)
 
 
 def of(ended: Comparison, kind: str) -> int:
@@ -109,7 +109,9 @@ def test_missed_draws_are_paid_by_the_solver(replayed: Replayed) -> None:
 
 def test_a_lost_draw_burns_the_stake(replayed: Replayed) -> None:
     ended, amounts = played(replayed, "draw_lost")
-    assert sum("draw missed" in event for event in ended.events) == scenario("draw_lost").setting.max_misses
+    assert (
+        sum("draw missed" in event for event in ended.events) == scenario("draw_lost").parameters.max_misses
+    )
     assert of(ended, "solver") == -amounts.stake == -burned(ended)
     assert {gain for name, gain in ended.gains.items() if not name.startswith("solver")} == {0}
 

@@ -100,7 +100,7 @@ def test_a_forgotten_burn(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -
 def test_a_stake_that_is_not_burned(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(booking, "lose_draw", lambda *_arguments: None)
     error = found(replayed, "draw_lost")
-    stake = Amounts.of(scenario("draw_lost").setting).stake
+    stake = Amounts.of(scenario("draw_lost").parameters).stake
     assert differences(error) == {("solver 1 (honest)", "free"): -stake, ("vault", "burned"): stake}
 
 

@@ -78,7 +78,7 @@ class Challenge:
             view = reader.view()
             if view.phase is Phase.CLOSED:
                 return game, view.verdict
-            reader.tell(revealed)
+            reader.reveal_to(revealed)
             move = challenger.next_move(view, self.run, revealed, Silent())
             if move is None:
                 sleep(0.1)

@@ -1,4 +1,4 @@
-"""A task through the typed rooms: posted, bid for, trained, drawn, attested, settled; and what the contracts
+"""A task through the typed contracts: posted, bid for, trained, drawn, attested, settled; and what the contracts
 refuse.
 """
 

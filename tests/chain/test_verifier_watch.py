@@ -15,7 +15,7 @@ from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
 from protocol.execution.replay import Executor, Work
 from protocol.node.stopping import Stop
-from solver.strategy import Strategy as SolverConduct
+from solver.strategy import Strategy as SolverStrategy
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, producer_of_output
 from tests.adversaries.solvers import says_nothing
 from tests.chain.solver_stage import Solver, Stage, over, stage
@@ -116,7 +116,9 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(scene: Stage) -> No
 def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None:
     watcher = Watcher(scene, whistleblow=True)
     until_registered(scene)
-    strategy = SolverConduct(executor=cheats) if serving else SolverConduct(executor=cheats, app=says_nothing)
+    strategy = (
+        SolverStrategy(executor=cheats) if serving else SolverStrategy(executor=cheats, app=says_nothing)
+    )
     solver = Solver(scene, strategy)
     try:
         task = scene.sold()
@@ -134,7 +136,7 @@ def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None
 def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage) -> None:
     watcher = Watcher(scene, whistleblow=True, speed=1.0)
     until_registered(scene)
-    solver = Solver(scene, SolverConduct(executor=cheats))
+    solver = Solver(scene, SolverStrategy(executor=cheats))
     try:
         task = scene.sold(challenger_clock=20, attest_period=6, challenge_period=10)
         assert watcher.join() is ExitCode.FINE

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from examples.demo.children import Children
-from examples.demo.stage import free_port
+from protocol.chain.devnet import HOST
 from protocol.errors import ExitCode
 from protocol.node.home import Home
+from protocol.node.http import free_port
 
 pytestmark = [pytest.mark.chain, pytest.mark.timeout(480)]
 
@@ -35,7 +36,7 @@ class Operator:
         self.folder = folder
         self.children = children
         self.home = Home(folder / "submitter")
-        self.rpc = f"http://127.0.0.1:{free_port()}"
+        self.rpc = f"http://127.0.0.1:{free_port(HOST)}"
 
     def background(self, name: str, *command: str, chained: bool = True) -> None:
         where = ["--rpc", self.rpc, "--deployment", str(self.home.deployment(31337))] if chained else []
@@ -89,7 +90,7 @@ def operator(tmp_path: Path) -> Iterator[Operator]:
 
 
 def test_a_task_from_its_file_to_its_result_and_a_cheat_to_its_end(operator: Operator) -> None:
-    port, bundles = operator.rpc.rsplit(":", 1)[1], str(free_port())
+    port, bundles = operator.rpc.rsplit(":", 1)[1], str(free_port(HOST))
     operator.background("devnet", console("assay"), "devnet", "--port", port, chained=False)
     operator.wait_for("devnet", "Ctrl-C ends it")
     operator.assay("deploy", "--dev-account", "0")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -120,24 +119,6 @@ def assembly(capability: int) -> dict[str, str]:
     return {name: stages["ptx"] for name, stages in found.items()}
 
 
-def repair_interpreter() -> None:
-    """Let Triton 3.6 interpret loops beside numpy 2.5 and newer, where int() of an array of one element is an error.
-
-    Triton 3.7 does the same in its own code.
-    """
-    from triton.runtime import interpreter
-
-    patch = interpreter._patch_lang_tensor
-
-    def repaired(tensor: Any, scope: Any) -> None:
-        patch(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.squeeze()))
-
-    interpreter._patch_lang_tensor = repaired
-
-
 if __name__ == "__main__":
-    if launch.interprets() and version("triton").startswith("3.6."):
-        repair_interpreter()
     result: Any = globals()[sys.argv[1]](*map(json.loads, sys.argv[2:]))
     print(json.dumps(result))

@@ -7,10 +7,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -120,12 +119,21 @@ def all_machines() -> list[Machine]:
 
 def train(bundle: Path, steps: int, machine: Machine, mode: str = "kernels", device: str = "cpu") -> Result:
     """One run in a process of its own."""
-    command = [sys.executable, "-m", "tests.same_bits.train", str(bundle), str(steps), mode, device]
+    (found,) = train_all([(bundle, steps)], machine, mode, device)
+    return found
+
+
+def train_all(
+    runs: Sequence[tuple[Path, int]], machine: Machine, mode: str = "kernels", device: str = "cpu"
+) -> list[Result]:
+    """Runs of so many steps from bundles, one after the other in a process of their own."""
+    each = [str(part) for run in runs for part in run]
+    command = [sys.executable, "-m", "tests.same_bits.train", mode, device, *each]
     environment = {**os.environ, **machine.environment()}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found: Mapping[str, Any] = json.loads(done.stdout)
-    return Result(found["root"], found["metrics"])
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    return [Result(one["root"], one["metrics"]) for one in found]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machines, train
+from tests.same_bits.runs import FEW, MODELS, Machine, Model, Result, all_machines, train, train_all
 
 PLAIN = Machine("1", "default", "SSE41", "float64")
 """The one that the others are compared with: the oldest instructions, one thread, no kernel of our own."""
@@ -34,26 +34,38 @@ def plain(bundle: Path, steps: int) -> Result:
     return train(bundle, steps, PLAIN)
 
 
-@each_model
-@pytest.mark.timeout(600)
-def test_a_short_run_has_one_hash(bundles: dict[str, Path], model: Model) -> None:
-    bundle = bundles[model.name]
-    roots = {str(machine): train(bundle, model.quick_steps, machine).root for machine in FEW}
-    assert set(roots.values()) == {plain(bundle, model.quick_steps).root}, roots
+@pytest.fixture(scope="module")
+def quick(bundles: dict[str, Path]) -> dict[str, dict[str, str]]:
+    """Roots of every model's short run by the model's name, then by the machine. A process trains all models."""
+    runs = [(bundles[name], model.quick_steps) for name, model in MODELS.items()]
+    found: dict[str, dict[str, str]] = {name: {} for name in MODELS}
+    for machine in (PLAIN, *FEW):
+        for name, result in zip(MODELS, train_all(runs, machine), strict=True):
+            found[name][str(machine)] = result.root
+    return found
 
 
 @each_model
 @pytest.mark.timeout(600)
-def test_bodies_and_kernels_have_one_hash(bundles: dict[str, Path], model: Model) -> None:
-    bundle = bundles[model.name]
-    bodies = train(bundle, BODY_STEPS, Machine(), "bodies")
-    assert bodies == train(bundle, BODY_STEPS, Machine())
+def test_a_short_run_has_one_hash(quick: dict[str, dict[str, str]], model: Model) -> None:
+    roots = quick[model.name]
+    assert len(roots) == 1 + len(FEW)
+    assert set(roots.values()) == {roots[str(PLAIN)]}, roots
 
 
-@each_model
-def test_another_number_of_steps_has_another_hash(bundles: dict[str, Path], model: Model) -> None:
-    bundle = bundles[model.name]
-    assert plain(bundle, model.quick_steps).root != plain(bundle, model.quick_steps - 1).root
+@pytest.mark.timeout(600)
+def test_bodies_and_kernels_have_one_hash(bundles: dict[str, Path]) -> None:
+    runs = [(bundle, BODY_STEPS) for bundle in bundles.values()]
+    bodies = train_all(runs, Machine(), "bodies")
+    assert bodies == train_all(runs, Machine())
+
+
+def test_another_number_of_steps_has_another_hash(
+    bundles: dict[str, Path], quick: dict[str, dict[str, str]]
+) -> None:
+    runs = [(bundles[name], model.quick_steps - 1) for name, model in MODELS.items()]
+    for name, one_less in zip(MODELS, train_all(runs, PLAIN), strict=True):
+        assert one_less.root != quick[name][str(PLAIN)]
 
 
 @pytest.mark.heavy

@@ -1,4 +1,4 @@
-"""`python -m tests.same_bits.train BUNDLE STEPS MODE [DEVICE]`: train from a bundle and print the final state's root.
+"""`python -m tests.same_bits.train MODE DEVICE (BUNDLE STEPS)...`: train from bundles, print each final state's root.
 
 MODE `kernels` runs library functions by their fused kernels, `bodies` every primitive by itself, as a trace does. The
 environment of the process chooses threads and instruction sets.
@@ -21,22 +21,23 @@ from protocol.tasks.bundles import Limits, load_bundle
 MODES = ("kernels", "bodies")
 
 
-def main(folder: str, steps: str, mode: str, device: str = "cpu") -> None:
-    """Train, and print the root and the metrics of the last state as one line of JSON."""
+def main(mode: str, device: str, *runs: str) -> None:
+    """Train run after run, and print the root and the metrics of each last state as one line of JSON."""
     if mode not in MODES:
         raise SystemExit(f"mode: expected one of {', '.join(MODES)}, got {mode!r}")
     where = torch.device(device)
     self_check(where)
-    bundle = load_bundle(Path(folder), limits=Limits())
-    known = kernels(bundle.step.program, bundle.hints) if mode == "kernels" else {}
-    interpreter = Interpreter(known, where)
-    state = {name: x.to(where) for name, x in bundle.initial_state().items()}
-    fixed = tuple(x.to(where) for x in bundle.fixed())
-    for _ in range(int(steps)):
-        state = bundle.step.step(state, fixed, interpreter)
-    final = {name: x.cpu() for name, x in state.items()}
-    root = bundle.step.state_root(final).hex()
-    print(json.dumps({"root": root, "metrics": metrics(final)}))
+    for folder, steps in zip(runs[::2], runs[1::2], strict=True):
+        bundle = load_bundle(Path(folder), limits=Limits())
+        known = kernels(bundle.step.program, bundle.hints) if mode == "kernels" else {}
+        interpreter = Interpreter(known, where)
+        state = {name: x.to(where) for name, x in bundle.initial_state().items()}
+        fixed = tuple(x.to(where) for x in bundle.fixed())
+        for _ in range(int(steps)):
+            state = bundle.step.step(state, fixed, interpreter)
+        final = {name: x.cpu() for name, x in state.items()}
+        root = bundle.step.state_root(final).hex()
+        print(json.dumps({"root": root, "metrics": metrics(final)}))
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
+from scripts.licences import closure, lock, normal
 from tests.toolchain.project import REPOSITORY
 
 PACKAGES = ("protocol", "solver", "verifier", "assay", "sim")
@@ -30,11 +30,6 @@ EXTRAS_OF = {
 TOOLS = {"mypy", "pycryptodome", "pytest-timeout", "pytest-xdist", "ruff"}
 """Of the extra `dev`, used by name and not imported: linters, pytest's plugins, what merkly computes with."""
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-
-
-def normal(name: str) -> str:
-    """A distribution's name as package indexes compare it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -118,37 +113,10 @@ def test_an_operator_installs_no_tool_of_development() -> None:
 
 
 def test_the_lock_holds_what_is_declared_and_nothing_else() -> None:
-    locked = set(versions())
+    locked = set(lock())
     due = closure(BASE | EXTRAS["sim"] | EXTRAS["dev"] | EXTRAS["examples"])
     assert not due - locked, "declared, not locked"
     assert not locked - due, "locked, and nobody asks for it"
-
-
-def versions() -> dict[str, str]:
-    """The lock: distribution and exact version."""
-    lines = (REPOSITORY / "requirements.lock").read_text().splitlines()
-    pairs = (line.split("==") for line in lines if "==" in line)
-    return {normal(name): version for name, version in pairs}
-
-
-def closure(wanted: set[str]) -> set[str]:
-    """These distributions and all that they need on this machine, read from what is installed."""
-    found: set[tuple[str, str]] = set()
-    queue = [(name, "") for name in wanted]
-    while queue:
-        name, extra = queue.pop()
-        if (name, extra) in found:
-            continue
-        found.add((name, extra))
-        try:
-            lines = distribution(name).requires or []
-        except PackageNotFoundError:
-            continue
-        for line in lines:
-            needed = Requirement(line)
-            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
-                queue += [(normal(needed.name), asked) for asked in ("", *needed.extras)]
-    return {name for name, _ in found}
 
 
 def test_every_folder_with_python_is_a_package() -> None:

@@ -56,12 +56,15 @@ def test_all_parts_run_dry_without_a_device(tmp_path: Path) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
 def test_the_libraries_are_built_without_installing(tmp_path: Path) -> None:
-    extensions = native.extensions()
-    assert [native.build(extension, tiles, to=tmp_path) for extension, tiles in extensions] == ["built"] * 2
-    assert [native.build(extension, tiles, to=tmp_path) for extension, tiles in extensions] == [
-        "was there"
-    ] * 2
-    names = {"numerics/kernels": "assay_product", "commitments": "assay_sha256_rows"}
-    for folder, function in names.items():
-        (library,) = (tmp_path / "protocol" / folder).glob("_native*.so")
-        assert hasattr(ctypes.CDLL(str(library)), function)
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    for library in native.LIBRARIES:
+        folder = Path(library).parent
+        shutil.copytree(REPOSITORY / folder / "native", tmp_path / folder / "native")
+        assert not native.is_there(library, tmp_path)
+    said = native.build(tmp_path)
+    functions = ("assay_product", "assay_sha256_rows")
+    for library, function in zip(native.LIBRARIES, functions, strict=True):
+        assert native.is_there(library, tmp_path), said
+        (file,) = (tmp_path / library).parent.glob("_native*")
+        assert hasattr(ctypes.CDLL(str(file)), function)

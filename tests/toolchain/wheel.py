@@ -63,9 +63,10 @@ def environment(folder: Path, wheel: Path) -> Path:
     for path in files_of_torch():
         (parent / path.name).symlink_to(path)
     (packages / "torch.pth").write_text(f"{parent}\n")
-    command = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet"]
+    command = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
     lock = REPOSITORY / "requirements.lock"
-    run([*command, "--disable-pip-version-check", "--constraint", str(lock), str(wheel)], folder)
+    # Each module is compiled when it is first imported: most never are.
+    run([*command, "--quiet", "--no-compile", "--constraint", str(lock), str(wheel)], folder)
     return folder / "bin"
 
 

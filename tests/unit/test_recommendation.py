@@ -19,7 +19,7 @@ from protocol.chain.recommendation import (
 )
 from protocol.tasks.economics import ONE, Audit, minimum_stake
 from protocol.tasks.task import MAX_DRAWS
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import TOKEN as SIM_TOKEN
 
 BUDGET = 100 * TOKEN
@@ -63,16 +63,16 @@ def test_amounts_follow_the_budget_and_the_rules() -> None:
 
 
 def test_deployment_submitter_and_simulation_read_one_file(tmp_path: Path) -> None:
-    setting = Setting()
+    parameters = MarketParameters()
     terms = recommended_terms(
-        setting.segments, setting.budget * TOKEN // SIM_TOKEN, draws=setting.segments_per_verifier
+        parameters.segments, parameters.budget * TOKEN // SIM_TOKEN, draws=parameters.segments_per_verifier
     )
     for name in ("stake", "restitution", "delay_penalty"):
-        assert getattr(setting, name) * TOKEN // SIM_TOKEN == getattr(terms, name)
-    assert (setting.verifiers, setting.matches) == (RULES.verifiers, RULES.matches)
+        assert getattr(parameters, name) * TOKEN // SIM_TOKEN == getattr(terms, name)
+    assert (parameters.verifiers, parameters.matches) == (RULES.verifiers, RULES.matches)
     for name in ("draw_fee", "stake_unit", "challenge_bond", "reward_cap"):
         deployed = getattr(load_parameters("recommended"), name)
-        assert getattr(setting, name) * TOKEN // SIM_TOKEN == deployed
+        assert getattr(parameters, name) * TOKEN // SIM_TOKEN == deployed
     given = read(described(tmp_path, OPTIONAL)).fields()
     assert {name: given[name] for name in OPTIONAL} == asdict(recommended_terms(8, BUDGET))
 

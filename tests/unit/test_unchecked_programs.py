@@ -23,7 +23,7 @@ from protocol.program.opcodes import Op
 from protocol.tasks.bundles import Bundle, BundleMalformed, Limits, write_bundle
 from protocol.tasks.bundles.terms import committed_terms
 from protocol.tasks.task import Terms
-from solver.bundle_cache import hold, weigh
+from solver.bundle_cache import fetch_candidate, task_bundle
 from solver.context import Context
 from solver.settings import SolverSettings
 from tests.chain.trees import terms
@@ -83,9 +83,9 @@ def test_a_solver_neither_bids_on_it_nor_trains_it(posted: Terms, tmp_path: Path
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
     context = Context(NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
     with pytest.raises(BundleMalformed, match="pass `check`"):
-        weigh(context, posted, 60)
+        fetch_candidate(context, posted, 60)
     with pytest.raises(BundleMalformed, match="pass `check`"):
-        hold(context, posted)
+        task_bundle(context, posted)
 
 
 def test_a_verifier_neither_replays_it_nor_attests_anything(posted: Terms, tmp_path: Path) -> None:

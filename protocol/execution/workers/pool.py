@@ -19,15 +19,13 @@ from typing import Any, Self
 
 import torch
 
+from protocol.execution.replay import OnStep
 from protocol.execution.workers.errors import WorkerFailed, WorkerLost, WorkersError
 from protocol.execution.workers.memory import require_room
 from protocol.execution.workers.states import read_state, write_state
 from protocol.program.parallel.errors import RanksDisagree, TooManyProcesses
 from protocol.program.parallel.units import units
 from protocol.program.step import METRIC, State, StepProgram
-
-OnStep = Callable[[int, State], None]
-"""Called after every step with its number and the metrics of its state, under the state's names."""
 
 Tell = Callable[[int, dict[str, float]], None]
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from importlib.metadata import version
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -48,7 +49,28 @@ def interprets() -> bool:
 @cache
 def code(name: str) -> ModuleType:
     """The module `device/<name>.py`."""
+    if interprets():
+        _repair_interpreter()
     return importlib.import_module(f"{DEVICE}.{name}")
+
+
+@cache
+def _repair_interpreter() -> None:
+    """Let Triton 3.6 interpret loops beside numpy 2.5, where int() of an array of one element is an error.
+
+    Triton 3.7 does the same in its own code.
+    """
+    from triton.runtime import interpreter
+
+    if not version("triton").startswith("3.6."):
+        return
+    patch = interpreter._patch_lang_tensor
+
+    def repaired(tensor: Any, scope: Any) -> None:
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.squeeze()))
+
+    interpreter._patch_lang_tensor = repaired
 
 
 def start(

@@ -2,11 +2,12 @@
 
 A bundle is a folder: `manifest.json`, which names everything, and `blobs/`, a blob store. Its hash, the SHA-256 of the
 manifest, stands in the terms. `write_bundle` makes one, `fetch_bundle` gets one from a stranger, believing nothing,
-`require_terms` compares it with what was posted, `hold_bundle` does both and keeps it. Not here: evaluation on
+`require_terms` compares it with what was posted, `cached_bundle` does both and keeps it. Not here: evaluation on
 held-out data, which is the submitter's own business.
 """
 
 from protocol.tasks.bundles.bundle import Bundle
+from protocol.tasks.bundles.cache import cached_bundle
 from protocol.tasks.bundles.errors import (
     BundleError,
     BundleMalformed,
@@ -16,7 +17,6 @@ from protocol.tasks.bundles.errors import (
     BundleUnavailable,
 )
 from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
-from protocol.tasks.bundles.hold import hold_bundle
 from protocol.tasks.bundles.limits import Limits
 from protocol.tasks.bundles.terms import committed_terms, require_terms
 from protocol.tasks.bundles.write import write_bundle
@@ -30,9 +30,9 @@ __all__ = [
     "BundleTooLarge",
     "BundleUnavailable",
     "Limits",
+    "cached_bundle",
     "committed_terms",
     "fetch_bundle",
-    "hold_bundle",
     "load_bundle",
     "require_terms",
     "write_bundle",

@@ -17,6 +17,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from protocol.node import http_client
 from protocol.tasks.bundles.errors import BundleRefused, BundleTooLarge, BundleUnavailable
 from protocol.tasks.bundles.limits import Limits
 
@@ -72,7 +73,8 @@ class FileSource:
                 data = bytes(file.read(limit + 1))
         except OSError as error:
             raise _unavailable(path, type(error).__name__) from error
-        _require_within(path, len(data), limit)
+        if len(data) > limit:
+            raise _too_large(path, len(data), limit)
         return data
 
     def close(self) -> None:
@@ -96,9 +98,7 @@ class HttpSource:
         # A loop of its own, for only there can a whole exchange be given up: a read that waits for each byte anew
         # would follow a server that trickles its headers for ever.
         self._loop = asyncio.Runner()
-        self._client = httpx.AsyncClient(
-            timeout=20.0, follow_redirects=False, trust_env=False, headers={"Accept-Encoding": "identity"}
-        )
+        self._client = http_client.client(timeout=20.0)
 
     def read(self, name: str, limit: int) -> bytes:
         """The file's bytes."""
@@ -111,19 +111,15 @@ class HttpSource:
             async with asyncio.timeout(self._deadline - time.monotonic()):
                 if self._guarded:
                     await self._look_up()
-                async with self._client.stream(
-                    "GET", f"{self._asked}/{name}", headers=self._headers
-                ) as response:
-                    if response.status_code != 200:
-                        raise _unavailable(url, f"HTTP {response.status_code}")
-                    encoding = response.headers.get("Content-Encoding", "identity")
-                    if encoding != "identity":
-                        raise _unavailable(
-                            url, f"content encoding {encoding[:40]!r}, which was not asked for"
-                        )
-                    async for piece in response.aiter_raw():
-                        data += piece
-                        _require_within(url, len(data), limit)
+                asked = f"{self._asked}/{name}"
+                await http_client.get(self._client, asked, limit, data, headers=self._headers)
+        except http_client.NotServed as error:
+            raise _unavailable(url, f"HTTP {error.status}") from error
+        except http_client.Encoded as error:
+            got = f"content encoding {error.encoding[:40]!r}, which was not asked for"
+            raise _unavailable(url, got) from error
+        except http_client.TooLong as error:
+            raise _too_large(url, len(data), limit) from error
         except TimeoutError as error:
             raise _unavailable(url, f"{len(data)} bytes when the time was over") from error
         except self._failures as error:
@@ -208,11 +204,10 @@ def _unavailable(where: str, got: str) -> BundleUnavailable:
     )
 
 
-def _require_within(where: str, got: int, limit: int) -> None:
-    if got > limit:
-        raise BundleTooLarge(
-            f"bundle file {where}",
-            expected=f"at most {limit} bytes",
-            got=f"more ({got})",
-            remedy="refuse this bundle",
-        )
+def _too_large(where: str, got: int, limit: int) -> BundleTooLarge:
+    return BundleTooLarge(
+        f"bundle file {where}",
+        expected=f"at most {limit} bytes",
+        got=f"more ({got})",
+        remedy="refuse this bundle",
+    )

@@ -10,13 +10,13 @@ import pytest
 
 from examples.demo.command import costs
 from examples.demo.errors import StageError
+from examples.demo.event_lines import EventLines
 from examples.demo.ledger import Act, Ledger
 from examples.demo.names import bits, number, position
 from examples.demo.play import failures
 from examples.demo.report import tokens
 from examples.demo.stage import MARK, clear
 from examples.demo.stories import POSTED, STORIES
-from examples.demo.telling import Teller
 from protocol.chain.receipts import Event, Log
 from protocol.numerics.types import DType
 from protocol.program.types import TensorType
@@ -96,7 +96,7 @@ def test_what_a_void_task_burns_is_told() -> None:
     arguments = {"task": 7, "refund": 30 * 10**18, "penalty": 10**18}
     event = Event("TaskMarket", "Voided", arguments, cast("Log", None))
     act = Act("0x", "0x", "voidTask", {}, 0, 1, 5, (event,))
-    (line,) = Teller(cast("Ledger", None), {}, {}).lines(act)
+    (line,) = EventLines(cast("Ledger", None), {}, {}).lines(act)
     assert (line.time, line.task) == (5, 7)
     assert line.text == "VOID: 30 to the submitter, penalty 1"
 

@@ -135,7 +135,7 @@ def test_without_a_compiler_the_package_installs_warns_once_and_trains_to_the_sa
     out, _ = in_a_process([sys.executable, "-c", where], tmp_path, environment)
     assert out.split() == [str(site / "protocol" / "numerics" / "kernels" / "native.py"), "None"]
     out, log = in_a_process(
-        [sys.executable, str(script), str(bundle), str(STEPS), "kernels"], tmp_path, environment
+        [sys.executable, str(script), "kernels", "cpu", str(bundle), str(STEPS)], tmp_path, environment
     )
     assert train(bundle, STEPS, Machine()).root in out
     assert (

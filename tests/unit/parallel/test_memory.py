@@ -11,8 +11,8 @@ from protocol.execution.replay import HonestExecutor, Work
 from protocol.execution.workers import TooLittleMemory, Workers, memory
 from protocol.program.cost import cost
 from solver import processes
-from solver.processes import Together
-from solver.training import Alone
+from solver.processes import WorkerRunner
+from solver.training import LocalRunner
 from tests.unit.parallel import tasks
 from tests.unit.parallel.tasks import UNITS
 
@@ -71,9 +71,9 @@ def test_a_solver_trains_with_as_many_as_fit(free: Path, tmp_path: Path, room: f
     executor = HonestExecutor.__new__(HonestExecutor)
     found = processes.runner(context, work, SimpleNamespace(bundle_hash=bytes(32)), executor)  # type: ignore[arg-type]
     if due == 1:
-        assert isinstance(found, Alone)
+        assert isinstance(found, LocalRunner)
     else:
-        assert isinstance(found, Together)
+        assert isinstance(found, WorkerRunner)
         assert found.processes == due
     assert bool(said) == (due < UNITS)
     if said:
@@ -92,7 +92,7 @@ def test_memory_that_is_gone_when_workers_start_ends_in_one_process(free: Path, 
             return state
 
     work = Work(1, step.step_program, (), {})
-    together = Together(work, tmp_path, bytes(32), 2, Here())  # type: ignore[arg-type]
+    together = WorkerRunner(work, tmp_path, bytes(32), 2, Here())  # type: ignore[arg-type]
     state = step.initial_state(1)
     assert together.run(state, 1, 4, lambda *_: None) is state
     assert together.run(state, 5, 4, lambda *_: None) is state

@@ -24,12 +24,12 @@ from sim.agents.verifiers import (
     Verifier,
 )
 from sim.engine.simulate import Case, simulate
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.arrays import Flags, Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
-SETTING = Setting(segments=40, budget=100 * TOKEN, restitution=0)
+PARAMETERS = MarketParameters(segments=40, budget=100 * TOKEN, restitution=0)
 SEEN = list(product([True, False], repeat=3))
 """Served, hit, attested by others."""
 
@@ -41,7 +41,7 @@ def flags(*values: bool) -> Flags:
 def seats(luck: float = 0.5, gas: float = 1.0) -> Seats:
     served, hit, others = (np.array(part) for part in zip(*SEEN))
     every = np.ones(len(SEEN))
-    return Seats(SETTING, served, hit, others, luck * every, gas * every, every)
+    return Seats(PARAMETERS, served, hit, others, luck * every, gas * every, every)
 
 
 NOBODY, SERVED, OTHERS, EVERYBODY = "00000000", "11110000", "10101010", "11111111"
@@ -85,14 +85,16 @@ def test_who_does_not_look_does_not_know(kind: type[Verifier]) -> None:
 
 
 def test_the_thrifty_stop_where_gas_and_replay_cost_the_fee() -> None:
-    most = (SETTING.audit_fee - SETTING.replay_cost * SETTING.training_cost / 40) / SETTING.gas_attest
+    most = (
+        PARAMETERS.audit_fee - PARAMETERS.replay_cost * PARAMETERS.training_cost / 40
+    ) / PARAMETERS.gas_attest
     pays, not_quite = (Thrifty().check(seats(gas=most + more)) for more in (-1e-6, 1e-6))
     assert tuple("".join("01"[done] for done in part.astype(int)) for part in pays) == HONEST
     assert not np.any(not_quite)
 
 
 def won(strategy: Solver, *luck: float) -> Work:
-    return strategy.work(Won(SETTING, np.array(luck)))
+    return strategy.work(Won(PARAMETERS, np.array(luck)))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,9 @@ def test_solvers_save_what_they_invent(strategy: Solver, false: int, effort: flo
     assert work.submits.all()
     assert work.serves.all() == (strategy.name != "withholder")
     cost, luck = np.full((1, 1), 50.0), np.ones((1, 1))
-    assert strategy.bid(Bidding(SETTING, cost, luck)) == pytest.approx(50 * effort * (1 + SETTING.markup))
+    assert strategy.bid(Bidding(PARAMETERS, cost, luck)) == pytest.approx(
+        50 * effort * (1 + PARAMETERS.markup)
+    )
 
 
 def test_solvers_with_bad_luck() -> None:
@@ -125,7 +129,7 @@ def test_solvers_with_bad_luck() -> None:
 
 def test_who_is_late_on_purpose_asks_for_nothing() -> None:
     luck = np.array([[0.9, 1.1]])
-    assert Late(0.5).bid(Bidding(SETTING, np.full((1, 2), 50.0), luck)).tolist() == [[0.0, np.inf]]
+    assert Late(0.5).bid(Bidding(PARAMETERS, np.full((1, 2), 50.0), luck)).tolist() == [[0.0, np.inf]]
     work = won(Late(), 0.1)
     assert (work.submits.tolist(), work.effort.tolist(), work.false.tolist()) == ([False], [0.0], [0])
 
@@ -140,7 +144,7 @@ def test_works_of_several_kinds_are_taken_by_row() -> None:
 
 def test_bystanders() -> None:
     view = Passing(
-        SETTING,
+        PARAMETERS,
         flags(True, True, False, True),
         flags(True, False, True, True),
         np.array([0.1, 0.1, 0.1, 0.9]),
@@ -155,7 +159,7 @@ def test_bystanders() -> None:
 
 
 def test_submitters() -> None:
-    view = Posting(SETTING, np.array([0.0, 0.5]))
+    view = Posting(PARAMETERS, np.array([0.0, 0.5]))
     quiet = Submitter().conduct(view)
     assert np.isinf(quiet.asks).all()
     assert not quiet.gone.any()
@@ -201,7 +205,7 @@ def test_members_lie_side_by_side() -> None:
 def test_impossible_populations(
     solvers: list[tuple[Solver, int]], verifiers: list[tuple[Verifier, int]], message: str
 ) -> None:
-    with pytest.raises(SettingError, match=message):
+    with pytest.raises(ParameterError, match=message):
         population(solvers, verifiers)
 
 
@@ -223,7 +227,7 @@ class Undercutter(Solver):
 
 def test_a_strategy_of_ones_own_plays_with_the_others() -> None:
     case = Case(
-        Setting(training_cost=60 * TOKEN),
+        MarketParameters(training_cost=60 * TOKEN),
         population([(Solver(), 19), (Undercutter(), 1)], [(Verifier(), 20)]),
     )
     found = simulate(case, runs=50, rounds=3, seed=np.random.SeedSequence(1))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
 from sim.studies.baseline import Baseline
 from sim.studies.study import Claim
@@ -34,13 +34,13 @@ def test_the_engine_meets_the_closed_forms_at_every_point(results: sim.Results) 
     # The errors are small enough to tell: at the middle of the grid, below 2 percent of the tasks.
     middle = next(c for c in claims if c.text == "escape at false_share 0.1, honest_share 0.5")
     assert 0 < middle.error < 0.02
-    s = Baseline().setting()
+    s = Baseline().parameters()
     false, drawn = round(0.1 * s.segments), s.segments_per_verifier
     missed = math.comb(s.segments - false, drawn) / math.comb(s.segments, drawn)
     assert middle.expected == pytest.approx((0.5 + 0.5 * missed) ** s.verifiers, rel=1e-12)
 
 
-def test_other_settings_meet_them_too() -> None:
+def test_other_parameters_meet_them_too() -> None:
     params = {
         "segments": [7, 300],
         "verifiers": [1, 5],
@@ -108,7 +108,7 @@ REFUSED = [
 def test_what_the_closed_forms_do_not_reach_is_refused(
     axes: dict[str, tuple[float, ...]], words: str
 ) -> None:
-    with pytest.raises(SettingError, match=words):
+    with pytest.raises(ParameterError, match=words):
         plan("baseline", axes)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.parameters import Setting, unit_of
+from sim.parameters import MarketParameters, unit_of
 
 HEAVY = ("numpy", "pyarrow", "matplotlib", "rich.progress", "sim.results.results")
 MOST_TIMES = 1.6
@@ -122,7 +122,7 @@ def test_lists_are_for_people_and_for_programs(tmp_path: Path) -> None:
     assert next(row for row in told["data"] if row["study"] == "baseline")["points"] == 28
     rows = json.loads(run("list", "--parameters", "--json", folder=tmp_path).stdout)["data"]
     stake = next(row for row in rows if row["name"] == "stake")
-    default = unit_of("stake").format(Setting().stake)
+    default = unit_of("stake").format(MarketParameters().stake)
     assert (stake["unit"], stake["default"], stake["least"]) == ("tokens", default, "0")
     own = next(row for row in rows if row["name"] == "honest_share")
     assert (own["study"], own["most"]) == ("baseline", "1")

@@ -12,8 +12,8 @@ from sim.agents.solvers import Solver
 from sim.agents.submitters import Challenging
 from sim.agents.verifiers import Verifier
 from sim.engine.books import Books, most_outside
-from sim.errors import SettingError
-from sim.parameters import Setting
+from sim.errors import ParameterError
+from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
 MOST = 10**9 * TOKEN
@@ -35,8 +35,8 @@ MANY_SLOTS = population([(Solver(), 1)], [(Verifier(), 1, 10**9)])
 def test_deposits_beyond_62_bits_are_refused(
     people: Population, rounds: int, changed: dict[str, Any]
 ) -> None:
-    with pytest.raises(SettingError, match=r"deposits of a market below 2\^62 token units, got .*; lower"):
-        Books(Setting(**changed), people, 1, rounds)
+    with pytest.raises(ParameterError, match=r"deposits of a market below 2\^62 token units, got .*; lower"):
+        Books(MarketParameters(**changed), people, 1, rounds)
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_deposits_beyond_62_bits_are_refused(
     ],
 )
 def test_costs_and_gains_beyond_62_bits_are_refused(rounds: int, changed: dict[str, Any]) -> None:
-    with pytest.raises(SettingError, match="costs and gains outside of the vault"):
-        Books(Setting(**changed), PEOPLE, 1, rounds)
+    with pytest.raises(ParameterError, match="costs and gains outside of the vault"):
+        Books(MarketParameters(**changed), PEOPLE, 1, rounds)
 
 
 def test_costs_and_gains_by_hand() -> None:
     """2 seats of 3 duties, and a bystander: 7 replays of 5 tokens; 2 + 3 + 4 games and one in another's place."""
-    setting = Setting(
+    parameters = MarketParameters(
         budget=100 * TOKEN,
         gain=7 * TOKEN,
         training_cost=50 * TOKEN,
@@ -71,10 +71,10 @@ def test_costs_and_gains_by_hand() -> None:
     )
     people = population([(Solver(), 1)], [(Verifier(), 5)], [(Griefer(1.0, games=3), 1)], Challenging(4))
     gas = 0.5 * (10 + 6 * 2 + 10 * 4)
-    assert most_outside(setting, people) == (100 + 7 + 35 + gas) * TOKEN
+    assert most_outside(parameters, people) == (100 + 7 + 35 + gas) * TOKEN
 
 
 def test_what_fits_is_played_on() -> None:
-    books = Books(Setting(), PEOPLE, 3, 10_000)
+    books = Books(MarketParameters(), PEOPLE, 3, 10_000)
     assert books.ledger.balanced()
     assert books.ledger.free.dtype == books.outside.dtype == "int64"

@@ -18,7 +18,7 @@ from sim.engine.task import Checks
 from sim.mechanism.arrays import Floats, Indices
 from sim.mechanism.attestation import attested
 from sim.mechanism.draw import Draw, complete
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 
 
 class Told(Stream):
@@ -47,13 +47,13 @@ class Seated(Checker):
 
 def checked(people: Population, who: Sequence[int], redrawn: Told, **changed: Any) -> Checks:
     """One task of an honest solver and one redraw: K = 3, a seat has segments 3 and 1."""
-    setting = Setting(
+    parameters = MarketParameters(
         segments=3, verifiers=len(who), segments_per_verifier=1, device_spread=0.0, redraws=1, **changed
     )
     luck = replace(streams(np.random.SeedSequence(1), 1), outages=Told(0.9), redraws=redrawn)
-    checker = Seated(setting, people, luck)
+    checker = Seated(parameters, people, luck)
     checker.drawn = complete(np.array(who)[:, None], np.ones((1, len(who), 1), dtype=np.int32), 3)
-    return checker.check(Market(setting, people, 1, 1, luck).begin())
+    return checker.check(Market(parameters, people, 1, 1, luck).begin())
 
 
 def test_a_redraw_erases_no_attestation() -> None:

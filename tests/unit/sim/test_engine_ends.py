@@ -16,10 +16,10 @@ from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanish
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.mechanism.auctions import second_price
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
-SMALL = Setting(
+SMALL = MarketParameters(
     budget=100 * TOKEN,
     stake=1000 * TOKEN,
     restitution=100 * TOKEN,
@@ -65,8 +65,8 @@ def play(
 
 
 def result(people: Population, *, runs: int = 4, rounds: int = 1, **changed: Any) -> Columns:
-    setting = SMALL.with_values(changed)
-    found = simulate(Case(setting, people), runs=runs, rounds=rounds, seed=np.random.SeedSequence(1))
+    parameters = SMALL.with_values(changed)
+    found = simulate(Case(parameters, people), runs=runs, rounds=rounds, seed=np.random.SeedSequence(1))
     amounts = ("price", "fees", "burned")
     return {
         name: column / TOKEN if name.startswith("profit") or name in amounts else column

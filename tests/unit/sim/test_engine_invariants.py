@@ -1,4 +1,4 @@
-"""What always holds (dispute.md section 10), over settings and populations of all strategies."""
+"""What always holds (dispute.md section 10), over parameters and populations of all strategies."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from sim.engine.market import Market
 from sim.engine.streams import streams
 from sim.mechanism.auctions import AUCTIONS
 from sim.mechanism.booking import DRAWER, SUBMITTER
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
 ROUNDS, ROWS = 4, 16
@@ -22,7 +22,7 @@ SHARES = st.sampled_from([0.0, 0.3, 1.0])
 
 
 @st.composite
-def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> Setting:
+def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketParameters:
     """Small tasks, in which little amounts meet great ones and much is drawn twice."""
     budget = draw(st.sampled_from([1, 60 * TOKEN, 100 * TOKEN]))
     segments, verifiers = draw(st.integers(1, 6)), draw(st.integers(1, 5))
@@ -53,7 +53,7 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> Setting:
         "redraws": draw(st.integers(0, 2)),
         "markup": draw(st.sampled_from([0.0, 0.1, 1.0])),
     }
-    return Setting(**{**values, **(fixed or {})})  # type: ignore[arg-type]
+    return MarketParameters(**{**values, **(fixed or {})})  # type: ignore[arg-type]
 
 
 @st.composite
@@ -70,9 +70,11 @@ def people(draw: st.DrawFn, *, honest_solvers: bool = False, some_honest: bool =
     )
 
 
-def played(setting: Setting, everybody: Population, seed: int, auction: str = "first_price") -> Market:
+def played(
+    parameters: MarketParameters, everybody: Population, seed: int, auction: str = "first_price"
+) -> Market:
     luck = streams(np.random.SeedSequence(seed), ROWS)
-    market = Market(setting, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])
+    market = Market(parameters, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])
     for _ in range(ROUNDS):
         market.play()
     return market
@@ -81,11 +83,11 @@ def played(setting: Setting, everybody: Population, seed: int, auction: str = "f
 @given(games(), people(), st.integers(0, 2**32), st.sampled_from(sorted(AUCTIONS)))
 @settings(max_examples=150)
 def test_inflow_is_payouts_refunds_and_burns(
-    setting: Setting, everybody: Population, seed: int, auction: str
+    parameters: MarketParameters, everybody: Population, seed: int, auction: str
 ) -> None:
     """To the unit, in every row, after every round; and every task has one end."""
     luck = streams(np.random.SeedSequence(seed), ROWS)
-    market = Market(setting, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])
+    market = Market(parameters, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])
     for _ in range(ROUNDS):
         market.play()
         assert market.books.ledger.balanced()
@@ -97,20 +99,24 @@ def test_inflow_is_payouts_refunds_and_burns(
 
 
 @given(games({"silence_rate": 0.0, "draw_missed": 0.0}), people(honest_solvers=True), st.integers(0, 2**32))
-def test_an_honest_solver_is_never_slashed(setting: Setting, everybody: Population, seed: int) -> None:
+def test_an_honest_solver_is_never_slashed(
+    parameters: MarketParameters, everybody: Population, seed: int
+) -> None:
     """By whom and how often it may be challenged, as long as it answers and draws. It loses delay penalties at most."""
-    market = played(setting, everybody, seed)
+    market = played(parameters, everybody, seed)
     books = market.books
     assert not books.tally.convicted.any()
     assert not books.tally.escaped.any()
     lost = np.minimum(books.ledger.gains()[books.solvers], 0).sum(axis=0)
-    assert (-lost <= books.tally.expired * setting.delay_penalty).all()
+    assert (-lost <= books.tally.expired * parameters.delay_penalty).all()
 
 
 @given(games(), people(some_honest=True), st.integers(0, 2**32))
-def test_an_honest_verifier_never_loses_stake(setting: Setting, everybody: Population, seed: int) -> None:
+def test_an_honest_verifier_never_loses_stake(
+    parameters: MarketParameters, everybody: Population, seed: int
+) -> None:
     """Whatever others do, and with forced errors."""
-    market = played(setting, everybody, seed)
+    market = played(parameters, everybody, seed)
     gains = market.books.ledger.gains()[market.books.verifiers]
     for group in everybody.verifiers:
         if group.strategy.honest:
@@ -123,11 +129,11 @@ def test_an_honest_verifier_never_loses_stake(setting: Setting, everybody: Popul
     st.data(),
 )
 def test_a_false_result_challenged_is_always_slashed(
-    setting: Setting, seed: int, data: st.DataObject
+    parameters: MarketParameters, seed: int, data: st.DataObject
 ) -> None:
     """Nothing that drawn honest verifiers hold false, and nothing that is not served, settles."""
     cheat = data.draw(st.sampled_from([Withholder(), Lazy(1.0)]))
-    market = played(setting, population([(cheat, 3)], [(Verifier(), 4)]), seed)
+    market = played(parameters, population([(cheat, 3)], [(Verifier(), 4)]), seed)
     tally = market.books.tally
     assert (tally.convicted == tally.false).all()
     assert (tally.convicted == tally.posted - tally.unsold).all()
@@ -135,28 +141,34 @@ def test_a_false_result_challenged_is_always_slashed(
 
 
 @given(games(), people(), st.integers(0, 2**32))
-def test_no_lock_pays_more_than_it_holds(setting: Setting, everybody: Population, seed: int) -> None:
+def test_no_lock_pays_more_than_it_holds(
+    parameters: MarketParameters, everybody: Population, seed: int
+) -> None:
     """Each loses at most what it locked: stakes, escrows, bonds, and slots where errors are forced."""
-    market = played(setting, everybody, seed)
-    books, seats, games = market.books, setting.verifiers, everybody.submitter.most_games
+    market = played(parameters, everybody, seed)
+    books, seats, games = market.books, parameters.verifiers, everybody.submitter.most_games
     gains = books.ledger.gains()
     jackpots = (
-        setting.jackpot * seats * (setting.segments_per_verifier + 1) if setting.forced_error_rate else 0
+        parameters.jackpot * seats * (parameters.segments_per_verifier + 1)
+        if parameters.forced_error_rate
+        else 0
     )
-    escrow = setting.budget + setting.fees + setting.draw_fee + jackpots
-    slots = setting.stake_unit if setting.forced_error_rate else 0
+    escrow = parameters.budget + parameters.fees + parameters.draw_fee + jackpots
+    slots = parameters.stake_unit if parameters.forced_error_rate else 0
     assert (
-        gains[SUBMITTER] >= -ROUNDS * (escrow + setting.delay_penalty + games * setting.challenge_bond)
+        gains[SUBMITTER] >= -ROUNDS * (escrow + parameters.delay_penalty + games * parameters.challenge_bond)
     ).all()
     assert (gains[DRAWER] >= 0).all()
-    assert (gains[books.solvers] >= -ROUNDS * setting.stake).all()
-    assert (gains[books.verifiers] >= -ROUNDS * seats * (setting.challenge_bond + slots)).all()
-    assert (gains[books.bystanders] >= -ROUNDS * setting.challenge_bond).all()
+    assert (gains[books.solvers] >= -ROUNDS * parameters.stake).all()
+    assert (gains[books.verifiers] >= -ROUNDS * seats * (parameters.challenge_bond + slots)).all()
+    assert (gains[books.bystanders] >= -ROUNDS * parameters.challenge_bond).all()
 
 
 @given(games({"arrival_rate": 0.0}), people(), st.integers(0, 2**32))
-def test_nothing_moves_where_no_task_arrives(setting: Setting, everybody: Population, seed: int) -> None:
-    books = played(setting, everybody, seed).books
+def test_nothing_moves_where_no_task_arrives(
+    parameters: MarketParameters, everybody: Population, seed: int
+) -> None:
+    books = played(parameters, everybody, seed).books
     assert not books.profits().any()
     assert not books.tally.posted.any()
 
@@ -165,5 +177,5 @@ def test_nothing_moves_where_no_task_arrives(setting: Setting, everybody: Popula
 def test_an_unbalanced_market_would_be_seen(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The balance is a check that can fail: a slash that loses a unit is one."""
     monkeypatch.setattr("sim.mechanism.ledger.Ledger.burn", lambda *_: None)
-    market = played(Setting(), population([(SOLVERS[kind](), 2)], [(Verifier(), 9)]), 1)
+    market = played(MarketParameters(), population([(SOLVERS[kind](), 2)], [(Verifier(), 9)]), 1)
     assert not market.books.ledger.balanced()

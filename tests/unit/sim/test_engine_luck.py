@@ -17,10 +17,10 @@ from sim.engine.simulate import Case, Columns, block, simulate
 from sim.engine.streams import CHUNK, Streams, streams
 from sim.mechanism.arrays import Amounts
 from sim.mechanism.auctions import Assignment, first_price
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
-EVERYTHING = Setting(
+EVERYTHING = MarketParameters(
     downtime=0.1,
     crash_rate=0.1,
     silence_rate=0.1,
@@ -31,7 +31,7 @@ EVERYTHING = Setting(
     redraws=1,
     draw_missed=0.5,
 )
-"""A setting that uses every stream."""
+"""Parameters that use every stream."""
 PEOPLE = population(
     [(Solver(), 4), (Lazy(0.3), 3), (Noisy(0.2), 3)],
     [(Verifier(), 10), (Mixing(0.5), 10)],
@@ -41,16 +41,20 @@ PEOPLE = population(
 
 
 def play(
-    runs: int, seed: int = 1, setting: Setting = EVERYTHING, people: Population = PEOPLE, rounds: int = 5
+    runs: int,
+    seed: int = 1,
+    parameters: MarketParameters = EVERYTHING,
+    people: Population = PEOPLE,
+    rounds: int = 5,
 ) -> Columns:
-    return simulate(Case(setting, people), runs=runs, rounds=rounds, seed=np.random.SeedSequence(seed))
+    return simulate(Case(parameters, people), runs=runs, rounds=rounds, seed=np.random.SeedSequence(seed))
 
 
 def same(one: Columns, other: Columns) -> bool:
     return one.keys() == other.keys() and all((one[name] == other[name]).all() for name in one)
 
 
-def asks_of(setting: Setting, people: Population = PEOPLE) -> list[Amounts]:
+def asks_of(parameters: MarketParameters, people: Population = PEOPLE) -> list[Amounts]:
     """What was bid in each round."""
     seen: list[Amounts] = []
 
@@ -58,7 +62,7 @@ def asks_of(setting: Setting, people: Population = PEOPLE) -> list[Amounts]:
         seen.append(asks.copy())
         return first_price(asks, budget)
 
-    simulate(Case(setting, people, auction), runs=20, rounds=5, seed=np.random.SeedSequence(1))
+    simulate(Case(parameters, people, auction), runs=20, rounds=5, seed=np.random.SeedSequence(1))
     return seen
 
 

@@ -11,7 +11,7 @@ from sim.agents.population import population
 from sim.agents.solvers import Lazy, Solver
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case, simulate
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
 RUNS, ROUNDS = 40, 100
@@ -30,20 +30,20 @@ ENDS = ("settled", "convicted", "escaped", "void", "unsold")
 )
 def test_engine_and_plain_model_agree(changed: dict[str, Any], honest: int, share: float) -> None:
     """Within 4 standard errors of both, for every end and everybody's profit."""
-    setting = Setting().with_values(changed)
+    parameters = MarketParameters().with_values(changed)
     solver = Lazy(share) if share else Solver()
     people = population(
-        [(solver, setting.solver_count)],
-        [(Verifier(), honest), (Trusting(), setting.verifier_count - honest)],
+        [(solver, parameters.solver_count)],
+        [(Verifier(), honest), (Trusting(), parameters.verifier_count - honest)],
     )
-    engine = simulate(Case(setting, people), runs=2048, rounds=20, seed=np.random.SeedSequence(3))
-    false = solver.false(setting) if isinstance(solver, Lazy) else 0
-    terms = {**simulation.terms(), **{name: getattr(setting, name) for name in changed}}
+    engine = simulate(Case(parameters, people), runs=2048, rounds=20, seed=np.random.SeedSequence(3))
+    false = solver.false(parameters) if isinstance(solver, Lazy) else 0
+    terms = {**simulation.terms(), **{name: getattr(parameters, name) for name in changed}}
     terms |= {"honest_verifiers": honest, "false": false}
     markets = [play(terms, ROUNDS, seed) for seed in range(RUNS)]
     plain = {end: np.array([market.ends[end] / ROUNDS for market in markets]) for end in ENDS}
     profits = np.array([np.subtract(m.free, m.deposits) + m.outside for m in markets]) / ROUNDS
-    verifiers = FIRST_SOLVER + setting.solver_count
+    verifiers = FIRST_SOLVER + parameters.solver_count
     plain["profit_submitter"] = profits[:, 0]
     plain[f"profit_solver_{solver.name}"] = profits[:, FIRST_SOLVER:verifiers].sum(axis=1)
     plain["profit_verifier_honest"] = profits[:, verifiers : verifiers + honest].sum(axis=1)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.tasks.economics import settle_split, slash_split
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism import booking, shares
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
 from sim.mechanism.ledger import Ledger, book
@@ -153,6 +153,6 @@ def test_a_ledger_in_which_somebody_owes_is_not_balanced() -> None:
 
 
 def test_deposits_beyond_62_bits_are_refused() -> None:
-    with pytest.raises(SettingError, match="lower amounts, agents or rounds"):
+    with pytest.raises(ParameterError, match="lower amounts, agents or rounds"):
         Ledger(np.full((2, 1), 1 << 61))
     assert Ledger(np.full((2, 1), 1 << 90, dtype=object)).balanced()

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from protocol.chain.parameters import TOKEN
-from sim.parameters import Setting
-from sim.replay.amounts import SCALE, Amounts, parameters
+from sim.parameters import MarketParameters
+from sim.replay.amounts import SCALE, Amounts, deployment_parameters
 from sim.replay.scenarios import SCENARIOS
 from sim.units import TOKEN as UNITS
 
@@ -29,29 +29,31 @@ def test_a_token_is_a_token() -> None:
     assert UNITS * SCALE == TOKEN
 
 
-def test_amounts_are_the_settings_and_odd() -> None:
-    setting = Setting()
-    amounts = Amounts.of(setting)
+def test_amounts_are_the_parameters_and_odd() -> None:
+    parameters = MarketParameters()
+    amounts = Amounts.of(parameters)
     rests = set()
     for name in NAMES:
         units, rest = divmod(getattr(amounts, name), SCALE)
-        assert units == getattr(setting, name)
+        assert units == getattr(parameters, name)
         assert rest % 2 == 1
         rests.add(rest)
     assert len(rests) == len(NAMES), "two amounts that end alike could be taken for each other"
 
 
 def test_exact_amounts_have_no_more_digits() -> None:
-    amounts = Amounts.of(Setting(), exact=True)
-    assert all(getattr(amounts, name) == getattr(Setting(), name) * SCALE for name in NAMES)
+    amounts = Amounts.of(MarketParameters(), exact=True)
+    assert all(getattr(amounts, name) == getattr(MarketParameters(), name) * SCALE for name in NAMES)
     assert amounts.price(7, 3) == 7 * SCALE
 
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_bounds_of_the_contracts_are_kept(exact: bool) -> None:
-    """What is at its bound in the setting stays within it."""
-    setting = replace(Setting(), budget=100, restitution=100, stake=68, reward_cap=50, delay_penalty=68)
-    amounts = Amounts.of(setting, exact=exact)
+    """What is at its bound in the parameters stays within it."""
+    parameters = replace(
+        MarketParameters(), budget=100, restitution=100, stake=68, reward_cap=50, delay_penalty=68
+    )
+    amounts = Amounts.of(parameters, exact=exact)
     assert amounts.restitution <= amounts.budget
     assert amounts.delay_penalty <= amounts.stake
     assert amounts.stake >= -(-4 * amounts.reward_cap // 3)
@@ -60,13 +62,13 @@ def test_bounds_of_the_contracts_are_kept(exact: bool) -> None:
 
 def test_of_equal_asks_the_first_is_lowest() -> None:
     """As the engine's auction has it."""
-    prices = [Amounts.of(Setting()).price(60, solver) for solver in range(16)]
+    prices = [Amounts.of(MarketParameters()).price(60, solver) for solver in range(16)]
     assert prices == sorted(set(prices))
-    assert prices[-1] < Amounts.of(Setting()).price(61, 0)
+    assert prices[-1] < Amounts.of(MarketParameters()).price(61, 0)
 
 
-def test_deployments_have_the_settings_parameters() -> None:
-    setting = SCENARIOS["honest"].setting
-    found = parameters(setting)
+def test_deployments_have_the_markets_parameters() -> None:
+    parameters = SCENARIOS["honest"].parameters
+    found = deployment_parameters(parameters)
     for name in ("draw_fee", "stake_unit", "challenge_bond", "reward_cap"):
-        assert getattr(found, name) // SCALE == getattr(setting, name)
+        assert getattr(found, name) // SCALE == getattr(parameters, name)

@@ -10,7 +10,7 @@ import pytest
 from protocol.errors import ExitCode
 from sim.agents.submitters import Insider
 from sim.errors import Disagreement, StudyError
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.replay.amounts import Amounts
 from sim.replay.books import Books
 from sim.replay.comparison import BOND, FREE, STAKE, Comparison, Place, compare
@@ -47,7 +47,7 @@ def test_differences_are_named(chain: dict[Place, int], differing: list[tuple[st
 
 
 def test_books_keep_open_locks_apart() -> None:
-    books = Books(["submitter", "drawer", "solver"], [100, 0, 50], Amounts.of(Setting(), exact=True))
+    books = Books(["submitter", "drawer", "solver"], [100, 0, 50], Amounts.of(MarketParameters(), exact=True))
     books.lock(2, STAKE, 30)
     books.lock(2, BOND, 5)
     held = books.balances()
@@ -76,7 +76,7 @@ def test_what_the_contracts_do_not_have_is_not_replayed(more: dict[str, Any]) ->
     story = scenario("honest")
     (name,) = more
     with pytest.raises(StudyError, match=name):
-        Shadow(replace(story, setting=replace(story.setting, **more)))
+        Shadow(replace(story, parameters=replace(story.parameters, **more)))
 
 
 def test_a_submitter_quicker_than_every_challenger_is_not_replayed() -> None:

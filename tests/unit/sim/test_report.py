@@ -12,7 +12,7 @@ import pytest
 
 import sim
 from sim import figures
-from sim.parameters import Setting, unit_of
+from sim.parameters import MarketParameters, unit_of
 from sim.results.report import MOST_CLAIMS, page, svg, write_report
 from sim.studies.study import Answer, Claim, Finding, Table
 
@@ -56,7 +56,7 @@ def test_a_report_has_everything_in_one_file_that_loads_nothing(results: sim.Res
         assert f"<h2>{escape(finding.sentence)}</h2>" in text
     assert "84 of 84 claims hold" in text
     assert results.manifest["digest"] in text
-    assert f"stake</td><td>{unit_of('stake').format(Setting().stake)}</td><td>tokens" in text
+    assert f"stake</td><td>{unit_of('stake').format(MarketParameters().stake)}</td><td>tokens" in text
 
 
 def test_claims_that_fail_come_first_and_long_tables_end(

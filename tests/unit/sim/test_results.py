@@ -13,7 +13,7 @@ import pytest
 
 import sim
 from sim.errors import ResultsError, SimError
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.results.code import sources
 from sim.results.folder import Folder
 from sim.results.manifest import manifest_of
@@ -110,9 +110,9 @@ def test_the_number_of_processes_changes_nothing(tmp_path: Path) -> None:
 def test_an_error_of_a_study_comes_out_of_its_process(tmp_path: Path) -> None:
     source = tmp_path / "broken.py"
     source.write_text(
-        "from sim.studies.baseline import Baseline as B\nfrom sim.errors import SettingError\n"
+        "from sim.studies.baseline import Baseline as B\nfrom sim.errors import ParameterError\n"
         "class Broken(B):\n    name = 'broken'\n"
-        "    def play(self, point, **sizes):\n        raise SettingError('expected luck, got none')\n"
+        "    def play(self, point, **sizes):\n        raise ParameterError('expected luck, got none')\n"
     )
     question = plan(str(source), AXES, runs=2, rounds=2)
     with pytest.raises(SimError, match="expected luck"):
@@ -310,7 +310,7 @@ def test_a_manifest_says_what_was_asked(tmp_path: Path) -> None:
     assert question["study"] == "baseline"
     assert (question["runs"], question["rounds"], question["seed"]) == (10, 5, 0)
     assert question["axes"]["false_share"] == {"unit": "share", "values": [0.1, 0.5]}
-    assert question["parameters"]["stake"] == {"unit": "tokens", "value": Setting().stake}
+    assert question["parameters"]["stake"] == {"unit": "tokens", "value": MarketParameters().stake}
     assert (about["points"], about["parts"]) == (COUNT, COUNT)
     assert about["versions"]["numpy"] == np.__version__
 

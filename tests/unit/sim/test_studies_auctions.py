@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.auctions import first_price, weakest
 from sim.results.results import Results
 from sim.studies.auctions import Auctions
@@ -118,15 +118,15 @@ def test_weakest_pays_its_ask_and_leaves_out_who_asks_too_much() -> None:
 
 
 def test_what_the_closed_forms_do_not_know_is_refused() -> None:
-    with pytest.raises(SettingError, match="gas_price"):
+    with pytest.raises(ParameterError, match="gas_price"):
         sim.run("auctions", runs=1, params={"gas_price": 1e-6})
-    with pytest.raises(SettingError, match="load"):
+    with pytest.raises(ParameterError, match="load"):
         sim.run("auctions", runs=1, params={"load": 5})
-    with pytest.raises(SettingError, match="at least the lowest, 45 tokens"):
+    with pytest.raises(ParameterError, match="at least the lowest, 45 tokens"):
         sim.run("auctions", runs=1, params={"device_range": 0.5, "budget": 40})
     with pytest.raises(
-        SettingError, match=r"worth: expected more than the lowest cost, 30 tokens, .* got 20"
+        ParameterError, match=r"worth: expected more than the lowest cost, 30 tokens, .* got 20"
     ):
         plan("auctions", {"worth": (20 * TOKEN,)})
-    with pytest.raises(SettingError, match="training_cost: expected costs that differ"):
+    with pytest.raises(ParameterError, match="training_cost: expected costs that differ"):
         plan("auctions", {"training_cost": (0,)})

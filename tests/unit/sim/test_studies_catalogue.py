@@ -17,7 +17,7 @@ REFUSED = [
     (HEAD + "class Mine(Study):\n    name = question = 'mine'\n", "expected a study with answer, got Mine"),
     (HEAD + "class Mine(Study):\n    name = 'mine'\n" + ANSWER, "expected a study with question"),
     ("1 / 0\n", "ZeroDivisionError"),
-    ("from sim.errors import SettingError\nraise SettingError('expected luck')\n", "expected luck"),
+    ("from sim.errors import ParameterError\nraise ParameterError('expected luck')\n", "expected luck"),
 ]
 
 

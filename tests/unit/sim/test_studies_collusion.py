@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim.engine.simulate import Columns
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.results.results import run
 from sim.studies.collusion import SHARES, Collusion, Forms
 from sim.studies.study import Answer
@@ -92,5 +92,5 @@ def test_slots_are_split_as_equally_as_can_be() -> None:
 
 
 def test_terms_that_theory_lacks_are_refused() -> None:
-    with pytest.raises(SettingError, match="downtime"):
+    with pytest.raises(ParameterError, match="downtime"):
         Collusion().case({**POINT, "downtime": 0.1})

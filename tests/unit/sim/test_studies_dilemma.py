@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.results.results import run
 from sim.studies.dilemma import Dilemma, Guessing
 from sim.studies.dilemma_seat import Seat
@@ -59,7 +59,7 @@ def test_sentences_give_what_was_measured(answer: Answer) -> None:
 def test_seat_of_one_duty_is_the_plain_game() -> None:
     """K = q = 1: the closed forms without any sum over duties."""
     one = seat(segments=1, segments_per_verifier=1, verifiers=1, false_share=1.0, diligence=0.995)
-    reward, replay, fee = one.setting.reward_cap, 66 * TOKEN, 2 * TOKEN
+    reward, replay, fee = one.parameters.reward_cap, 66 * TOKEN, 2 * TOKEN
     assert one.duties == pytest.approx(1)
     assert one.hit == 1
     assert one.replay == pytest.approx(replay)
@@ -76,7 +76,7 @@ def test_least_rate_of_forced_errors_leaves_nothing_between_both() -> None:
     # Without a jackpot the seat is one duty that loses a slot's stake.
     one = seat(segments=1, segments_per_verifier=1, verifiers=1, training_cost=TOKEN)
     plain = least_forced_rate(
-        cost=1.1 * TOKEN, jackpot=0, lock=float(one.setting.stake_unit - 2 * TOKEN), audit_fee=2 * TOKEN
+        cost=1.1 * TOKEN, jackpot=0, lock=float(one.parameters.stake_unit - 2 * TOKEN), audit_fee=2 * TOKEN
     )
     assert one.least_forced() == pytest.approx(plain)
 
@@ -97,9 +97,9 @@ def test_skippers_attest_as_often_as_they_know() -> None:
 
 
 def test_terms_that_theory_lacks_are_refused() -> None:
-    with pytest.raises(SettingError, match="gas_price"):
+    with pytest.raises(ParameterError, match="gas_price"):
         Dilemma().case({**POINT, "gas_price": 1e-6})
-    with pytest.raises(SettingError, match="copied"):
+    with pytest.raises(ParameterError, match="copied"):
         Dilemma().case({**POINT, "copied": 1.5})
-    with pytest.raises(SettingError, match="verifier_count: expected at least 2"):
+    with pytest.raises(ParameterError, match="verifier_count: expected at least 2"):
         Dilemma().case({**POINT, "verifier_count": 1})

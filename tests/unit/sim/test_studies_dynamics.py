@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
 from sim.studies import dynamics
 from sim.studies.dynamics import Dynamics, payoffs
@@ -39,9 +39,9 @@ def test_shares_move_to_what_pays() -> None:
 @pytest.mark.parametrize(("cheating", "checking"), [(0.6, 0.1), (0.2, 0.5), (0.9, 0.02)])
 def test_the_engine_pays_what_theory_says(cheating: float, checking: float) -> None:
     point = {**POINT, "cheating": cheating, "checking": checking}
-    setting = STUDY.case(point).setting
+    parameters = STUDY.case(point).parameters
     found = [
-        payoffs(setting, 0.5, cheating, checking, 2_000, np.random.SeedSequence(seed)) for seed in range(8)
+        payoffs(parameters, 0.5, cheating, checking, 2_000, np.random.SeedSequence(seed)) for seed in range(8)
     ]
     for mine, theory in zip(zip(*found), STUDY.expected(point)):
         error = np.std(mine, ddof=1) / np.sqrt(len(mine))
@@ -117,5 +117,5 @@ def test_each_trajectory_is_looked_at_in_time() -> None:
 
 
 def test_a_single_verifier_is_of_one_kind_and_refused() -> None:
-    with pytest.raises(SettingError, match="verifier_count: expected at least 2"):
+    with pytest.raises(ParameterError, match="verifier_count: expected at least 2"):
         STUDY.play({**POINT, "verifier_count": 1}, runs=1, rounds=1, seed=np.random.SeedSequence(3))

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import sim
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.results.results import Results
 from sim.studies.grids import several, within
 from sim.studies.griefing import Griefing
 from sim.studies.griefing_reading import BONDS, FEES, PENALTIES
 from sim.units import TOKEN
 
-SETTING = Griefing().setting()
+PARAMETERS = Griefing().parameters()
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
 def test_break_even_amounts_by_hand(results: Results) -> None:
     """Price and stake held for 32 days, gas and a replay, over 1.5; a result's delay for 30 days less the gas."""
     found = {claim.text: claim.measured for claim in results.answer.claims}
-    cost, gas = SETTING.training_cost / TOKEN, SETTING.gas_price
-    held = (cost * (1 + 2 * SETTING.markup / 21) + SETTING.stake / TOKEN) * 0.2 * 32 / 365
-    net = held + cost / SETTING.segments + gas * (SETTING.gas_defence - SETTING.gas_dispute)
+    cost, gas = PARAMETERS.training_cost / TOKEN, PARAMETERS.gas_price
+    held = (cost * (1 + 2 * PARAMETERS.markup / 21) + PARAMETERS.stake / TOKEN) * 0.2 * 32 / 365
+    net = held + cost / PARAMETERS.segments + gas * (PARAMETERS.gas_defence - PARAMETERS.gas_dispute)
     assert found["least bond at yearly_rate 0.2"] == pytest.approx(net / 1.5, rel=1e-3)
-    delay = 1000 * 0.2 * 30 / 365 - gas * SETTING.gas_task
+    delay = 1000 * 0.2 * 30 / 365 - gas * PARAMETERS.gas_task
     assert found["least penalty at yearly_rate 0.2"] == pytest.approx(delay, rel=1e-6)
 
 
@@ -63,7 +63,7 @@ def test_findings_change_with_the_data(results: Results) -> None:
     assert any("late harm" in claim.text and not claim.holds for claim in answer.claims)
 
 
-def test_other_settings_meet_them_too() -> None:
+def test_other_parameters_meet_them_too() -> None:
     params = {"verifiers": 5, "segments": 300, "audits": 2, "stake": 300, "markup": 0.4, "solver_count": 3}
     params |= {"gas_price": 2e-6, "silent_share": 0.2, "yearly_rate": 0.5, "held_days": 10, "worth": 50}
     claims = sim.run("griefing", runs=200, rounds=2, params=params).answer.claims
@@ -96,8 +96,8 @@ def test_grids_vary_their_own_axes() -> None:
 
 
 def test_impossible_values_are_refused() -> None:
-    with pytest.raises(SettingError, match="crash_rate"):
+    with pytest.raises(ParameterError, match="crash_rate"):
         sim.run("griefing", runs=1, rounds=1, params={"crash_rate": 0.1})
-    with pytest.raises(SettingError, match="silent_share"):
+    with pytest.raises(ParameterError, match="silent_share"):
         sim.run("griefing", runs=1, rounds=1, params={"silent_share": 0.9})
     assert math.isfinite(Griefing().forms(Griefing().points({})[0])["least_bond"])

@@ -12,8 +12,8 @@ from sim.agents.population import population
 from sim.agents.solvers import Lazy, Solver
 from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, simulate
-from sim.errors import SettingError, SweepError
-from sim.parameters import Setting
+from sim.errors import ParameterError, SweepError
+from sim.parameters import MarketParameters
 from sim.results.results import Results
 from sim.studies.liveness import Liveness, dear
 from sim.sweeping.plan import plan
@@ -107,24 +107,24 @@ def test_a_sweep_is_as_large_as_its_points(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_dear_gas_by_hand() -> None:
     """A fee of 5 leaves 1.7 beside a replay of 3.3; one attestation costs 0.07 at first."""
-    setting = Liveness().setting().with_values({"training_cost": 60 * TOKEN, "gas_price": 1e-6})
-    assert dear(setting, 5) == 0.0
-    assert dear(setting.with_values({"gas_price": 1.8 / 70_000}), 5) == 1.0
-    assert dear(setting.with_values({"audit_fee": 3 * TOKEN, "gas_volatility": 0.5}), 5) == 1.0
+    parameters = Liveness().parameters().with_values({"training_cost": 60 * TOKEN, "gas_price": 1e-6})
+    assert dear(parameters, 5) == 0.0
+    assert dear(parameters.with_values({"gas_price": 1.8 / 70_000}), 5) == 1.0
+    assert dear(parameters.with_values({"audit_fee": 3 * TOKEN, "gas_volatility": 0.5}), 5) == 1.0
     normal = np.random.default_rng(1).standard_normal((2, 400_000))
     prices = 0.07 * np.exp(np.cumsum(normal, axis=0) - np.array([[0.5], [1.0]]))
-    spread = dear(setting.with_values({"gas_volatility": 1.0}), 2)
+    spread = dear(parameters.with_values({"gas_volatility": 1.0}), 2)
     assert spread == pytest.approx((prices > 1.7).mean(), rel=0.1)
 
 
 @pytest.mark.parametrize("solver", [Solver(), Lazy(1.0)])
 def test_a_lost_draw_burns_the_stake_and_moves_no_other_token(solver: Solver) -> None:
-    setting = Setting(draw_missed=1.0)
-    people = population([(solver, setting.solver_count)], [(Verifier(), setting.verifier_count)])
-    found = simulate(Case(setting, people), runs=5, rounds=3, seed=np.random.SeedSequence(1))
+    parameters = MarketParameters(draw_missed=1.0)
+    people = population([(solver, parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
+    found = simulate(Case(parameters, people), runs=5, rounds=3, seed=np.random.SeedSequence(1))
     assert found["void"].tolist() == [1.0] * 5
     assert not any(found[name].any() for name in ("profit_submitter", "profit_verifier_honest"))
-    assert found["burned"].tolist() == [setting.stake] * 5
+    assert found["burned"].tolist() == [parameters.stake] * 5
 
 
 @pytest.mark.parametrize(
@@ -139,5 +139,5 @@ def test_figures_are_drawn_where_all_or_none_are_void(params: dict[str, list[flo
 
 
 def test_what_the_closed_forms_do_not_know_is_refused() -> None:
-    with pytest.raises(SettingError, match="crash_rate"):
+    with pytest.raises(ParameterError, match="crash_rate"):
         sim.run("liveness", runs=1, rounds=1, params={"crash_rate": 0.1})

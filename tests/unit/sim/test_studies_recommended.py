@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from protocol.chain.recommendation import RULES, most_segments, recommended_terms
-from sim.errors import SettingError, SweepError
+from sim.errors import ParameterError, SweepError
 from sim.mechanism.arrays import Floats
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.studies.margins import FORCED_MARGIN, challenges, forced_rate, margins, spans
-from sim.studies.recommended import EDGES, SEGMENTS, Recommended, setting_for
+from sim.studies.recommended import EDGES, SEGMENTS, Recommended, parameters_for
 from sim.studies.study import Point, Table
 from sim.theory import stake_multiple
 from sim.units import TOKEN
@@ -43,14 +43,14 @@ def test_points_cross_edges_sizes_and_shares() -> None:
 
 
 def test_every_point_has_the_terms_that_submit_asks_for() -> None:
-    setting = setting_for(20)
+    parameters = parameters_for(20)
     terms = recommended_terms(20, 100 * 10**18)
-    assert setting.stake * 10**12 == terms.stake
-    assert (setting.verifiers, setting.segments_per_verifier) == (
+    assert parameters.stake * 10**12 == terms.stake
+    assert (parameters.verifiers, parameters.segments_per_verifier) == (
         RULES.verifiers,
         terms.segments_per_verifier,
     )
-    assert abs(setting.audit_fee * 10**12 - terms.audit_fee) <= 10**12
+    assert abs(parameters.audit_fee * 10**12 - terms.audit_fee) <= 10**12
 
 
 def test_cheating_loses_and_honest_work_earns(table: Table) -> None:
@@ -89,7 +89,7 @@ def test_both_kinds_of_verifiers_are_there(honest: float) -> None:
     answer = STUDY.answer(played(STUDY.points(params), runs=50))
     assert all("nan" not in finding.sentence for finding in answer.findings)
     assert f"{0.995 if honest else 0.005:.0%} of the verifiers look" in answer.findings[2].note
-    with pytest.raises(SettingError, match="verifier_count: expected at least 2"):
+    with pytest.raises(ParameterError, match="verifier_count: expected at least 2"):
         STUDY.case({**STUDY.points({})[0], "verifier_count": 1})
 
 
@@ -100,11 +100,11 @@ def test_too_many_points_are_refused_before_they_are_made() -> None:
 
 def test_forced_errors_take_what_replays_cost() -> None:
     for segments in SEGMENTS:
-        setting = setting_for(segments)
-        duties = min(setting.segments_per_verifier + 1, segments)
-        replays = setting.replay_cost * setting.training_cost / segments * duties
-        lost = (1 - (1 - forced_rate(setting)) ** duties) * setting.stake_unit
-        assert lost == pytest.approx(min(FORCED_MARGIN * replays, setting.stake_unit))
+        parameters = parameters_for(segments)
+        duties = min(parameters.segments_per_verifier + 1, segments)
+        replays = parameters.replay_cost * parameters.training_cost / segments * duties
+        lost = (1 - (1 - forced_rate(parameters)) ** duties) * parameters.stake_unit
+        assert lost == pytest.approx(min(FORCED_MARGIN * replays, parameters.stake_unit))
 
 
 def test_theory_says_what_the_sentences_say() -> None:
@@ -118,7 +118,7 @@ def test_theory_says_what_the_sentences_say() -> None:
     for rerolls in (0, 1, 2):
         assert f"from {fees(5, rerolls):.2f} to" in audits.sentence
     assert f"at most {most_segments()} segments" in longer.sentence
-    assert f"reward cap of {Setting().reward_cap / TOKEN:g} tokens" in reward.sentence
+    assert f"reward cap of {MarketParameters().reward_cap / TOKEN:g} tokens" in reward.sentence
     found = challenges()
     assert f"at K = {spans(found.fitting)} for a budget" in reward.sentence
     assert f"at K = {spans(found.dearer)} a challenge costs more" in reward.sentence

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from sim.errors import SettingError, SweepError
+from sim.errors import ParameterError, SweepError
 from sim.mechanism.arrays import Floats
 from sim.studies.sensitivity import MORRIS, OUTCOMES, RANGES, SOBOL, Sensitivity
 from sim.studies.study import Point, Table
@@ -57,7 +57,7 @@ def test_an_axis_narrows_a_range_or_holds_it() -> None:
         STUDY.points({name: (low,) for name, (low, _) in RANGES.items()})
     with pytest.raises(SweepError, match="downtime"):
         STUDY.points({"downtime": (0.1,)})
-    with pytest.raises(SettingError, match="stakke"):
+    with pytest.raises(ParameterError, match="stakke"):
         STUDY.points({"stakke": (1,)})
 
 

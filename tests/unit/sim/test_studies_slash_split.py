@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sim.engine.simulate import Columns
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.results.results import run
 from sim.studies.slash_split import SlashSplit
 from sim.studies.slash_split_reading import Forms
@@ -86,5 +86,5 @@ def test_the_cost_that_deters_leaves_the_cheater_nothing() -> None:
 
 
 def test_terms_that_theory_lacks_are_refused() -> None:
-    with pytest.raises(SettingError, match="downtime"):
+    with pytest.raises(ParameterError, match="downtime"):
         SlashSplit().case({**POINT, "downtime": 0.1})

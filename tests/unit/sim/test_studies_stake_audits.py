@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.engine.simulate import Columns
-from sim.errors import SettingError
+from sim.errors import ParameterError
 from sim.results.results import run
 from sim.studies.points import agreement, crossing, grid
 from sim.studies.stake_audits import SHARES, StakeAudits
@@ -65,9 +65,9 @@ def test_milestones_are_tasks_of_a_part() -> None:
         "milestones": 10,
         "honest_share": 0.7,
     }
-    setting = StakeAudits().case(point).setting
-    assert (setting.segments, setting.training_cost) == (10, 6 * TOKEN)
-    with pytest.raises(SettingError, match="device_spread"):
+    parameters = StakeAudits().case(point).parameters
+    assert (parameters.segments, parameters.training_cost) == (10, 6 * TOKEN)
+    with pytest.raises(ParameterError, match="device_spread"):
         StakeAudits().case({**point, "device_spread": 0.5})
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.errors import SettingError, SimError, SweepError
+from sim.errors import ParameterError, SimError, SweepError
 from sim.studies.baseline import Baseline
 from sim.sweeping.axes import axes_of, texts
 from sim.sweeping.grammar import values
@@ -55,12 +55,12 @@ WRONG = [
     ("0.1:0.9", Unit.SHARE, SweepError, "whole ends"),
     ("1:3:9", Unit.COUNT, SweepError, "twice once rounded"),
     ("5,5", Unit.COUNT, SweepError, "different values"),
-    ("ten", Unit.COUNT, SettingError, "expected a number of count"),
-    ("nan", Unit.SHARE, SettingError, "expected a number of share"),
-    ("1e999999999", Unit.COUNT, SettingError, "expected a number"),
-    ("1e-999999999:1:3", Unit.SHARE, SettingError, "expected a number"),
-    ("1.5", Unit.COUNT, SettingError, "multiple of 1"),
-    ("0.0000001", Unit.TOKENS, SettingError, "multiple of 10^-6 tokens"),
+    ("ten", Unit.COUNT, ParameterError, "expected a number of count"),
+    ("nan", Unit.SHARE, ParameterError, "expected a number of share"),
+    ("1e999999999", Unit.COUNT, ParameterError, "expected a number"),
+    ("1e-999999999:1:3", Unit.SHARE, ParameterError, "expected a number"),
+    ("1.5", Unit.COUNT, ParameterError, "multiple of 1"),
+    ("0.0000001", Unit.TOKENS, ParameterError, "multiple of 10^-6 tokens"),
 ]
 
 
@@ -91,10 +91,10 @@ REFUSED = [
     (["stake"], SweepError, "name=values"),
     (["=3"], SweepError, "name=values"),
     (["stake="], SweepError, "stake: expected values"),
-    (["stakke=3"], SettingError, "did you mean stake"),
-    (["false_shar=0.1"], SettingError, "did you mean false_share"),
+    (["stakke=3"], ParameterError, "did you mean stake"),
+    (["false_shar=0.1"], ParameterError, "did you mean false_share"),
     (["audits=1", "segments_per_verifier=2"], SweepError, "expected once"),
-    (["stake=x"], SettingError, "stake: expected a number of tokens"),
+    (["stake=x"], ParameterError, "stake: expected a number of tokens"),
 ]
 
 

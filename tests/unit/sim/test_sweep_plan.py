@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.engine.simulate import Columns
-from sim.errors import SettingError, SimError, StudyError, SweepError
+from sim.errors import ParameterError, SimError, StudyError, SweepError
 from sim.studies import catalogue
 from sim.studies.study import Answer, Point, Study, Table
 from sim.sweeping.chunk import play_chunk
@@ -91,8 +91,8 @@ REFUSED = [
     ("nothing", {}, {}, StudyError, "expected one of echo, wrong"),
     ("none.py", {}, {}, StudyError, "expected a readable file"),
     ("echo", {"gain": ()}, {}, SweepError, "at least one value"),
-    ("echo", {"stake": (-1,)}, {}, SettingError, "stake: expected"),
-    ("echo", {"matches": (4,)}, {}, SettingError, "matches: expected at most 3"),
+    ("echo", {"stake": (-1,)}, {}, ParameterError, "stake: expected"),
+    ("echo", {"matches": (4,)}, {}, ParameterError, "matches: expected at most 3"),
     ("echo", {"stake": range(1000), "gain": range(1001)}, {}, SweepError, "at most 1,000,000 points"),
     ("echo", {}, {"runs": 0}, SweepError, "runs: expected 1"),
     ("echo", {}, {"rounds": 10**9}, SweepError, "rounds: expected 1"),

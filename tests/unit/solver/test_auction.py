@@ -72,8 +72,8 @@ class Stand:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.market, self.block, self.now = Market(), 1_000, 0
         self.database = Database(folder / "solver.sqlite", tiny.IDENTITY)
-        self.candidates = folder / "candidates"
-        self.candidates.mkdir()
+        self.candidates_folder = folder / "candidates"
+        self.candidates_folder.mkdir()
         self.failure: BaseException | None = None
         self.go = Event()
         self.go.set()
@@ -93,18 +93,18 @@ class Stand:
                 settings=SolverSettings(),
                 home=Home(folder / "home"),
                 database=self.database,
-                candidates=self.candidates,
-                room=lambda: 10**15,
+                candidates=self.candidates_folder,
+                free_disk=lambda: 10**15,
                 count=lambda *_a, **_b: None,
                 log=log,
             ),
         )
-        monkeypatch.setattr(auction, "weigh", self.weigh)
+        monkeypatch.setattr(auction, "fetch_candidate", self.fetch)
         self.auction = Auction(self.context)
 
-    def weigh(self, _context: Context, asked: Terms, _seconds: float) -> None:
+    def fetch(self, _context: Context, asked: Terms, _seconds: float) -> None:
         """What is fetched is one file; or it fails half way."""
-        folder = self.candidates / asked.bundle_hash.hex()
+        folder = self.candidates_folder / asked.bundle_hash.hex()
         folder.mkdir(exist_ok=True)
         (folder / "half").write_bytes(b"half")
         self.go.wait(60)
@@ -126,9 +126,9 @@ class Stand:
         return None if row is None else (row.stage, row.note)
 
     @property
-    def weighed(self) -> list[str]:
+    def candidates(self) -> list[str]:
         """Folders of candidates."""
-        return sorted(path.name for path in self.candidates.iterdir())
+        return sorted(path.name for path in self.candidates_folder.iterdir())
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_a_bundle_that_there_is_no_room_for_ends_nothing(stand: Stand, failure: 
         Stage.REFUSED,
         f"no room for its bundle here: {type(failure).__name__}: {failure}",
     )
-    assert stand.weighed == []
+    assert stand.candidates == []
     stand.tick()
     assert not stand.market.bids
 
@@ -163,7 +163,7 @@ def test_the_bundle_of_a_bid_is_kept_and_one_without_a_bid_is_not(stand: Stand, 
     stand.market.post(1)
     stand.tick(2)
     assert stand.stage(1) == (Stage.BID, f"{90 * TOKEN} units")
-    assert stand.weighed == [bundle]
+    assert stand.candidates == [bundle]
 
 
 def test_a_bundle_goes_when_no_task_wants_it_and_nothing_writes_to_it(stand: Stand, bundle: str) -> None:
@@ -171,15 +171,15 @@ def test_a_bundle_goes_when_no_task_wants_it_and_nothing_writes_to_it(stand: Sta
     stand.market.post(1)
     stand.market.post(2)
     stand.tick()
-    while stand.weighed != [bundle]:
+    while stand.candidates != [bundle]:
         sleep(0.001)
     stand.market.change(1, status=TaskStatus.TRAINING, bidder=RIVAL)
     stand.market.change(2, status=TaskStatus.TRAINING, bidder=RIVAL)
     stand.tick()
     assert stand.stage(1) is None
-    assert stand.weighed == [bundle]  # it is still being fetched
+    assert stand.candidates == [bundle]  # it is still being fetched
     stand.go.set()
-    while stand.weighed:
+    while stand.candidates:
         sleep(0.001)
 
 
@@ -191,17 +191,17 @@ def test_a_server_that_is_late_is_asked_again(stand: Stand, bundle: str) -> None
     stand.failure = None
     stand.tick(2)
     assert stand.market.bids == [90 * TOKEN]
-    assert stand.weighed == [bundle]
+    assert stand.candidates == [bundle]
 
 
 def test_what_an_earlier_process_weighed_is_deleted(stand: Stand, bundle: str) -> None:
     for name in (bundle, "00" * 32):
-        (stand.candidates / name).mkdir()
+        (stand.candidates_folder / name).mkdir()
     stand.market.post(1)
     stand.database.put(1, Stage.BID)
     stand.market.change(1, bidder=ME)
     stand.tick()
-    assert stand.weighed == [bundle]
+    assert stand.candidates == [bundle]
 
 
 @pytest.fixture
@@ -221,7 +221,7 @@ def test_when_the_better_bid_is_gone_its_own_stands_again(beaten: Stand, bundle:
     beaten.market.change(1, bidder=ME, price=90 * TOKEN)
     beaten.tick()
     assert beaten.stage(1) == (Stage.BID, "")
-    assert beaten.weighed == [bundle]
+    assert beaten.candidates == [bundle]
 
 
 def test_when_the_assignment_to_another_is_gone_it_trains(beaten: Stand, bundle: str) -> None:
@@ -232,7 +232,7 @@ def test_when_the_assignment_to_another_is_gone_it_trains(beaten: Stand, bundle:
     beaten.market.change(1, bidder=ME)
     beaten.tick()
     assert beaten.stage(1) == (Stage.TRAINING, "")
-    assert beaten.weighed == [bundle]
+    assert beaten.candidates == [bundle]
 
 
 def test_a_bid_is_given_up_when_what_beat_it_is_deep(beaten: Stand) -> None:
@@ -243,7 +243,7 @@ def test_a_bid_is_given_up_when_what_beat_it_is_deep(beaten: Stand) -> None:
     assert found is not None
     assert found[0] is Stage.REFUSED
     assert found[1].startswith("it would pay at most 0 units")
-    assert beaten.weighed == []
+    assert beaten.candidates == []
 
 
 def test_a_beaten_bid_keeps_nobody_from_the_next_task(beaten: Stand) -> None:

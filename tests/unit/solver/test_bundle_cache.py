@@ -1,4 +1,4 @@
-"""Bundles before and after a task is won: weighed in a folder of one's own, then held."""
+"""Bundles before and after a task is won: candidates in a folder of one's own, then kept under the home folder."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from protocol.commitments.tensors import Tensor
 from protocol.node.home import Home
-from protocol.tasks.bundles import Bundle, BundleTooLarge, committed_terms, hold_bundle, write_bundle
+from protocol.tasks.bundles import Bundle, BundleTooLarge, cached_bundle, committed_terms, write_bundle
 from protocol.tasks.task import Terms
-from solver.bundle_cache import Candidates, hold, weigh
-from solver.context import DISK_SHARE, Context
+from solver.bundle_cache import Candidates, fetch_candidate, task_bundle
+from solver.context import Context
 from solver.settings import SolverSettings
 from tests.chain.trees import terms
 from tests.unit.solver import tiny
@@ -48,66 +48,66 @@ def posted(served: Path) -> Terms:
 
 
 def places(context: Context, posted: Terms) -> tuple[Path, Path]:
-    """Where it is held, and where it is weighed."""
+    """Where it is kept, and where it lies as a candidate."""
     name = posted.bundle_hash.hex()
     return context.home.bundles / name, context.candidates / name
 
 
-def test_what_was_weighed_is_held_without_asking_the_submitter_again(
+def test_a_candidate_is_taken_over_without_asking_the_submitter_again(
     context: Context, posted: Terms, served: Path
 ) -> None:
-    held, weighed = places(context, posted)
-    weigh(context, posted, 60)
-    assert weighed.exists()
+    held, candidate = places(context, posted)
+    fetch_candidate(context, posted, 60)
+    assert candidate.exists()
     assert not held.exists()
     rmtree(served)
-    assert hold(context, posted).name == "tiny"
+    assert task_bundle(context, posted).name == "tiny"
     assert (held / "manifest.json").exists()
-    assert not weighed.exists()
-    assert hold(context, posted).name == "tiny"
+    assert not candidate.exists()
+    assert task_bundle(context, posted).name == "tiny"
 
 
 def test_a_bundle_of_two_tasks_is_found_by_one_while_the_other_takes_it_over(
     context: Context, posted: Terms, served: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, weighed = places(context, posted)
-    weigh(context, posted, 60)
+    held, candidate = places(context, posted)
+    fetch_candidate(context, posted, 60)
     rmtree(served)
     looked: list[Path] = []
 
     def interrupted(bundles: Path, *rest: Any) -> Bundle:
         looked.append(bundles)
         if len(looked) == 1:
-            hold(context, posted)  # the first task was won
-            assert not weighed.exists()
-        return hold_bundle(bundles, *rest)
+            task_bundle(context, posted)  # the first task was won
+            assert not candidate.exists()
+        return cached_bundle(bundles, *rest)
 
-    monkeypatch.setattr("solver.bundle_cache.hold_bundle", interrupted)
-    weigh(context, posted, 60)
+    monkeypatch.setattr("solver.bundle_cache.cached_bundle", interrupted)
+    fetch_candidate(context, posted, 60)
     assert looked == [context.candidates, held.parent, held.parent]
 
 
 def test_a_move_that_was_cut_off_goes_on(context: Context, posted: Terms, served: Path) -> None:
-    held, weighed = places(context, posted)
-    weigh(context, posted, 60)
+    held, candidate = places(context, posted)
+    fetch_candidate(context, posted, 60)
     rmtree(served)
-    blob = next(path for path in (weighed / "blobs").rglob("*") if path.is_file())
-    place = held / blob.relative_to(weighed)
+    blob = next(path for path in (candidate / "blobs").rglob("*") if path.is_file())
+    place = held / blob.relative_to(candidate)
     place.parent.mkdir(parents=True)
     blob.rename(place)
-    assert hold(context, posted).name == "tiny"
-    assert not weighed.exists()
+    assert task_bundle(context, posted).name == "tiny"
+    assert not candidate.exists()
 
 
 def test_a_bundle_that_somebody_in_this_home_holds_is_weighed_there_and_never_deleted(
     context: Context, posted: Terms
 ) -> None:
-    held, weighed = places(context, posted)
-    hold(context, posted)
+    held, candidate = places(context, posted)
+    task_bundle(context, posted)
     candidates = Candidates(context.candidates)
     candidates.want(1, posted.bundle_hash)
-    weigh(context, posted, 60)
-    assert not weighed.exists()
+    fetch_candidate(context, posted, 60)
+    assert not candidate.exists()
     candidates.drop(1)
     assert (held / "manifest.json").exists()
 
@@ -115,26 +115,23 @@ def test_a_bundle_that_somebody_in_this_home_holds_is_weighed_there_and_never_de
 def test_a_bundle_larger_than_the_room_on_the_disk_is_not_fetched(
     context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A task takes at most 80 % of the free disk: the journal and the logs need the rest."""
     size = 2 * 300 * 4 + 4  # weights and data, and a count
-    _, weighed = places(context, posted)
-    monkeypatch.setattr(
-        "solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((size - 1) / DISK_SHARE))
-    )
+    _, candidate = places(context, posted)
+    monkeypatch.setattr("solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((size - 1) / 0.8)))
     with pytest.raises(BundleTooLarge, match=f"got {size}"):
-        weigh(context, posted, 60)
-    assert not [path for path in weighed.rglob("*") if path.is_file()]
-    monkeypatch.setattr(
-        "solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((size + 2) / DISK_SHARE))
-    )
-    weigh(context, posted, 60)
+        fetch_candidate(context, posted, 60)
+    assert not [path for path in candidate.rglob("*") if path.is_file()]
+    monkeypatch.setattr("solver.context.shutil.disk_usage", lambda _: Usage(0, 0, int((size + 2) / 0.8)))
+    fetch_candidate(context, posted, 60)
 
 
-def test_a_bundle_on_disk_is_held_whatever_room_is_left(
+def test_a_bundle_on_disk_is_used_however_little_disk_is_left(
     context: Context, posted: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weigh(context, posted, 60)
+    fetch_candidate(context, posted, 60)
     monkeypatch.setattr("solver.context.shutil.disk_usage", lambda _: Usage(0, 0, 0))
-    assert hold(context, posted).name == "tiny"
+    assert task_bundle(context, posted).name == "tiny"
 
 
 def test_a_folder_goes_with_the_last_task_that_wants_it(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from solver.catalog import KEPT_RESULTS, Catalog
+from solver.catalog import Catalog
 from solver.metrics import Metrics
 from solver.run_store import Materials, RunStore
 from tests.unit.solver import tiny
@@ -77,9 +77,9 @@ def test_a_task_that_is_over_is_shown_without_its_dataset_in_memory(catalog: Cat
 
 
 def test_the_last_tasks_that_are_over_are_shown(catalog: Catalog, tmp_path: Path) -> None:
-    shown = records(tmp_path, KEPT_RESULTS + 2)
+    shown = records(tmp_path, 18)
     for run_store in shown:
         catalog.put(run_store)
         catalog.retire(run_store.task, lambda: (tiny.fixed(), shown[0].executor))
-    assert [catalog.run_store(run_store.task) for run_store in shown[:2]] == [None, None]
+    assert [catalog.run_store(run_store.task) for run_store in shown[:2]] == [None, None], "16 are shown"
     assert [catalog.run_store(run_store.task) for run_store in shown[2:]] == shown[2:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from time import sleep
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -131,27 +130,6 @@ def test_it_waits_for_a_node_that_is_away_or_behind(
 ) -> None:
     ticks(node, monkeypatch, error, error, error)
     assert node._loop(once=False) is ExitCode.INTERRUPTED
-
-
-def test_it_does_not_wait_for_ever(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    node = stand.node(patience=0.05)
-    error = RpcRefused("block 7", "none of that number or hash")
-    ticks(node, monkeypatch, error, lambda: None, error, lambda: sleep(0.1), error, *[error] * 10_000)
-    with pytest.raises(RpcRefused):
-        node._loop(once=False)
-    node.context.database.close()
-
-
-def test_a_long_round_uses_up_no_patience(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    node = stand.node(patience=0.05)
-
-    def trains_long_and_then_asks() -> None:
-        sleep(0.2)
-        raise RpcUnavailable("http://127.0.0.1:1", OSError())
-
-    ticks(node, monkeypatch, trains_long_and_then_asks)
-    assert node._loop(once=False) is ExitCode.INTERRUPTED
-    node.context.database.close()
 
 
 def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Work) -> None:

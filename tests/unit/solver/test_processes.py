@@ -13,9 +13,9 @@ from protocol.execution.replay import Work, honest_executor
 from protocol.program.step import State
 from protocol.tasks.bundles import load_bundle
 from solver.database import Stage
-from solver.processes import ATTEMPTS, Together
+from solver.processes import WorkerRunner
 from solver.run_store import RunStore
-from solver.training import Alone, Training
+from solver.training import LocalRunner, Training
 from tests.unit.parallel import tasks
 from tests.unit.solver import tiny
 
@@ -41,9 +41,9 @@ class Stand:
         executor, store = honest_executor(self.work), BlobStore(place / "blobs")
         return RunStore(tiny.TASK, self.work.program, self.work.fixed, executor, SEGMENTS, STEPS, kept, store)
 
-    def together(self, run_store: RunStore) -> Together:
+    def together(self, run_store: RunStore) -> WorkerRunner:
         """Two workers for this run_store's training."""
-        return Together(self.work, self.folder / "bundle", self.hash, 2, Alone(run_store.executor))
+        return WorkerRunner(self.work, self.folder / "bundle", self.hash, 2, LocalRunner(run_store.executor))
 
     def alone(self) -> list[bytes]:
         """The roots of one process."""
@@ -61,9 +61,9 @@ def stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stand:
     return Stand(tmp_path)
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(ATTEMPTS, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.heavy)])
 def test_a_run_whose_workers_are_killed_has_the_roots_of_one_process(stand: Stand, kills: int) -> None:
-    """One kill: they are started again. As many as there are attempts: this process trains on alone."""
+    """One kill: they are started again. Two attempts are all: after two kills this process trains on alone."""
     run_store = stand.run_store("together")
     workers = stand.together(run_store)
     training = Training(run_store, stand.bundle.initial_state, runner=workers)

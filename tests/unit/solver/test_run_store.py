@@ -99,6 +99,24 @@ def test_a_lost_initial_state_is_an_error_that_says_so(tmp_path: Path) -> None:
         kept.state(2)
 
 
+def test_what_is_public_never_shrinks(tmp_path: Path) -> None:
+    """A smaller tree that is noted later, as after a reorganisation, withdraws nothing that the chain has seen."""
+    kept = tiny.trained(tmp_path)
+    kept.commit(2)
+    assert kept.committed == tiny.SEGMENTS + 1
+    again = tiny.run_store(tmp_path, tiny.database(tmp_path))
+    assert again.committed == tiny.SEGMENTS + 1
+
+
+def test_what_is_public_is_noted_before_a_restart(tmp_path: Path) -> None:
+    kept = tiny.run_store(tmp_path, tiny.database(tmp_path))
+    assert kept.committed == 0
+    for size in (1, 3):
+        kept.commit(size)
+        assert kept.committed == size
+        assert tiny.run_store(tmp_path, tiny.database(tmp_path)).committed == size
+
+
 def test_a_replay_gives_the_states_between_checkpoints(tmp_path: Path) -> None:
     kept, states = tiny.trained(tmp_path), whole_run()
     run = kept.replay()

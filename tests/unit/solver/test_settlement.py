@@ -11,10 +11,12 @@ import pytest
 from protocol.chain.errors import HeaderError, RpcRefused
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from solver.context import Context
-from solver.settlement import REACH, tend
+from solver.settlement import advance
 
 BLOCK = 1_000
 """The draw's."""
+WINDOW = 8_191
+"""HISTORY_SERVE_WINDOW of EIP-2935: blocks whose hash a contract can learn."""
 UNTIL = 500
 """End of the challenge window."""
 
@@ -54,12 +56,12 @@ class Chain:
         self.sent.append(call())
         return self.sent[-1]
 
-    def tend(self, open_games: int = 0) -> list[str]:
+    def advance(self, open_games: int = 0) -> list[str]:
         """What the solver sends now."""
         view = TaskView(
             *(7, NOBODY, 1, 2, NOBODY, TaskStatus.SUBMITTED, 4, open_games, 0, 0, UNTIL, BLOCK, 1, b"", b"")
         )
-        assert tend(self.context, view) == bool(self.sent)
+        assert advance(self.context, view) == bool(self.sent)
         return self.sent
 
 
@@ -68,13 +70,13 @@ class Chain:
     [
         (BLOCK, []),
         (BLOCK + 1, [f"drawn at {BLOCK}"]),
-        (BLOCK + REACH, [f"drawn at {BLOCK}"]),
-        (BLOCK + REACH + 1, ["missed"]),
+        (BLOCK + WINDOW, [f"drawn at {BLOCK}"]),
+        (BLOCK + WINDOW + 1, ["missed"]),
     ],
 )
 def test_it_draws_as_soon_and_as_long_as_the_block_can_be_proved(newest: int, sent: list[str]) -> None:
-    assert Chain(newest=newest).tend() == sent
-    assert Chain(newest=newest, now=UNTIL + 1).tend(open_games=1) == sent
+    assert Chain(newest=newest).advance() == sent
+    assert Chain(newest=newest, now=UNTIL + 1).advance(open_games=1) == sent
 
 
 @pytest.mark.parametrize(
@@ -87,21 +89,21 @@ def test_it_draws_as_soon_and_as_long_as_the_block_can_be_proved(newest: int, se
 def test_a_node_that_serves_no_header_is_complained_about_and_ends_nothing(failure: Exception) -> None:
     chain = Chain(newest=BLOCK + 1)
     chain.failure = failure
-    assert chain.tend() == []
+    assert chain.advance() == []
     assert chain.errors == ["no header for the draw"]
 
 
 def test_a_lost_draw_is_ended_once_no_game_is_open() -> None:
-    lost: dict[str, Any] = {"newest": BLOCK + REACH + 1, "draw_lost": True}
-    assert Chain(**lost, now=UNTIL).tend() == []
-    assert Chain(**lost, now=UNTIL + 1).tend(open_games=1) == []
+    lost: dict[str, Any] = {"newest": BLOCK + WINDOW + 1, "draw_lost": True}
+    assert Chain(**lost, now=UNTIL).advance() == []
+    assert Chain(**lost, now=UNTIL + 1).advance(open_games=1) == []
     over = Chain(**lost, now=UNTIL + 1)
-    assert over.tend() == ["void"]
+    assert over.advance() == ["void"]
     assert over.errors == ["no draw was proved in time: the stake burns"]
 
 
 @pytest.mark.parametrize(("satisfied", "sent"), [(True, ["settled"]), (False, ["void"])])
 def test_after_the_window_a_drawn_task_is_settled_or_void(satisfied: bool, sent: list[str]) -> None:
     facts: dict[str, Any] = {"newest": BLOCK + 9, "drawn_at": 3, "satisfied": satisfied}
-    assert Chain(**facts, now=UNTIL).tend() == []
-    assert Chain(**facts, now=UNTIL + 1).tend() == sent
+    assert Chain(**facts, now=UNTIL).advance() == []
+    assert Chain(**facts, now=UNTIL + 1).advance() == sent

@@ -9,11 +9,13 @@ import pytest
 
 from protocol.chain.views import NOBODY, Duty, TaskStatus, TaskView
 from protocol.tasks.task import Terms
-from verifier.duties import GRACE, HISTORY, Action, Sight, action, open_segments, own_duties
+from verifier.duties import Action, Observation, action, open_segments, own_duties
 
 ME, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 NOW = 10_000
 BLOCK = 500
+WINDOW = 8_191
+"""HISTORY_SERVE_WINDOW of EIP-2935: blocks whose hash a contract can learn."""
 VIEW = TaskView(
     task=1,
     submitter=OTHER,
@@ -62,60 +64,60 @@ TERMS = Terms(
 )
 
 
-def sight(status: TaskStatus = TaskStatus.SUBMITTED, **changes: Any) -> Sight:
-    """A task seen at NOW. Fields of the view and of the sight by name."""
+def observation(status: TaskStatus = TaskStatus.SUBMITTED, **changes: Any) -> Observation:
+    """A task seen at NOW. Fields of the view and of the observation by name."""
     own = {
         name: changes.pop(name)
         for name in ("now", "block", "drawn_at", "duties", "satisfied", "lost")
         if name in changes
     }
     view = replace(VIEW, status=status, **changes)
-    return Sight(view, TERMS, **{"now": NOW, "block": BLOCK, **own})
+    return Observation(view, TERMS, **{"now": NOW, "block": BLOCK, **own})
 
 
 DRAWN: dict[str, Any] = {"drawn_at": NOW - 10}
 OVER: dict[str, Any] = {"challenge_until": NOW - 1}
-LONG_OVER: dict[str, Any] = {"challenge_until": NOW - GRACE - 1}
+LONG_OVER: dict[str, Any] = {"challenge_until": NOW - 5 - 1}
 
 
 @pytest.mark.parametrize(
     ("seen", "due"),
     [
-        (sight(TaskStatus.BIDDING, bids_until=NOW - GRACE), None),
-        (sight(TaskStatus.BIDDING, bids_until=NOW - GRACE - 1), Action.ASSIGN),
-        (sight(TaskStatus.TRAINING, train_until=NOW - GRACE), None),
-        (sight(TaskStatus.TRAINING, train_until=NOW - GRACE - 1), Action.EXPIRE),
-        (sight(TaskStatus.TRAINING, train_until=NOW - GRACE - 1, open_games=1), None),
-        (sight(block=BLOCK - 1), None),
-        (sight(block=BLOCK), Action.DRAW),
-        (sight(block=BLOCK + HISTORY - 1), Action.DRAW),
-        (sight(block=BLOCK + HISTORY), Action.MISSED),
-        (sight(**OVER, lost=True), None),
-        (sight(**LONG_OVER, lost=True), Action.VOID),
-        (sight(**DRAWN), None),
-        (sight(**DRAWN, **OVER, satisfied=True), Action.SETTLE),
-        (sight(**DRAWN, **OVER, satisfied=True, open_games=1), None),
-        (sight(**DRAWN, **OVER), None),
-        (sight(**DRAWN, **LONG_OVER), Action.VOID),
-        (sight(**DRAWN, challenge_until=NOW, satisfied=True), None),
-        *((sight(status, **LONG_OVER), None) for status in TaskStatus if status.is_over),
+        (observation(TaskStatus.BIDDING, bids_until=NOW - 5), None),
+        (observation(TaskStatus.BIDDING, bids_until=NOW - 5 - 1), Action.ASSIGN),
+        (observation(TaskStatus.TRAINING, train_until=NOW - 5), None),
+        (observation(TaskStatus.TRAINING, train_until=NOW - 5 - 1), Action.EXPIRE),
+        (observation(TaskStatus.TRAINING, train_until=NOW - 5 - 1, open_games=1), None),
+        (observation(block=BLOCK - 1), None),
+        (observation(block=BLOCK), Action.DRAW),
+        (observation(block=BLOCK + WINDOW - 1), Action.DRAW),
+        (observation(block=BLOCK + WINDOW), Action.MISSED),
+        (observation(**OVER, lost=True), None),
+        (observation(**LONG_OVER, lost=True), Action.VOID),
+        (observation(**DRAWN), None),
+        (observation(**DRAWN, **OVER, satisfied=True), Action.SETTLE),
+        (observation(**DRAWN, **OVER, satisfied=True, open_games=1), None),
+        (observation(**DRAWN, **OVER), None),
+        (observation(**DRAWN, **LONG_OVER), Action.VOID),
+        (observation(**DRAWN, challenge_until=NOW, satisfied=True), None),
+        *((observation(status, **LONG_OVER), None) for status in TaskStatus if status.is_over),
     ],
 )
-def test_the_chore_that_is_due(seen: Sight, due: Action | None) -> None:
+def test_the_action_that_is_due(seen: Observation, due: Action | None) -> None:
     assert action(seen) is due
 
 
 def test_own_duties_are_the_accounts_unattested_ones_while_there_is_time() -> None:
     duties = (Duty(0, ME, 8, True), Duty(1, ME, 3, False), Duty(2, OTHER, 4, False), Duty(3, ME, 5, False))
-    seen = sight(**DRAWN, duties=duties)
+    seen = observation(**DRAWN, duties=duties)
     assert [duty.number for duty in own_duties(seen, ME)] == [1, 3]
     assert own_duties(replace(seen, now=seen.drawn_at + TERMS.attest_period), ME)
     assert not own_duties(replace(seen, now=seen.drawn_at + TERMS.attest_period + 1), ME)
-    assert not own_duties(sight(TaskStatus.SLASHED, **DRAWN, duties=duties), ME)
+    assert not own_duties(observation(TaskStatus.SLASHED, **DRAWN, duties=duties), ME)
     assert not own_duties(seen, NOBODY)
 
 
 def test_a_whistleblower_looks_at_every_segment_of_a_submitted_task_until_the_window_is_over() -> None:
-    assert list(open_segments(sight())) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert not open_segments(sight(**OVER))
-    assert not open_segments(sight(TaskStatus.TRAINING, train_until=NOW + 9))
+    assert list(open_segments(observation())) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert not open_segments(observation(**OVER))
+    assert not open_segments(observation(TaskStatus.TRAINING, train_until=NOW + 9))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Event
 
-from verifier.jobs import FIRST_REST, Jobs
+from verifier.jobs import Jobs
 
 
 class Clock:
@@ -47,7 +47,7 @@ def test_no_more_jobs_than_workers() -> None:
 def test_a_failure_rests_twice_as_long_each_time_up_to_the_longest() -> None:
     clock = Clock()
     jobs = Jobs(1, 2.0, clock)
-    for rest in (FIRST_REST, 2 * FIRST_REST, 2.0, 2.0):
+    for rest in (0.5, 1.0, 2.0, 2.0):
         assert jobs.offer("a", fails)
         jobs.wait()
         ((key, error),) = jobs.collect()
@@ -65,7 +65,7 @@ def test_a_success_ends_the_rests() -> None:
         assert jobs.offer("a", work)
         jobs.wait()
         jobs.collect()
-    clock.now += FIRST_REST
+    clock.now += 0.5
     assert jobs.offer("a", lambda: None)
     jobs.wait()
 

@@ -9,35 +9,37 @@ from hashlib import sha256
 
 import pytest
 
+from tests.unit.node.servers import Handler, answers, serving
 from tests.unit.solver import tiny
-from tests.unit.verifier.servers import Talk, answers, serving
-from verifier.solver_client import TRIES, Shapes, SolverClient, is_address
+from verifier.solver_client import Shapes, SolverClient, is_address
 
 PATIENCE = 0.5
+FAILURES = 2
+"""After as many in a row a solver is left alone: each costs the verifier a patience."""
 ROOTS = [sha256(bytes([i])).digest() for i in range(tiny.SEGMENTS + 1)]
 WEIGHTS = bytes(tiny.WEIGHTS.nbytes)
 
 
-def words(url: str) -> SolverClient:
+def client(url: str) -> SolverClient:
     return SolverClient(url, tiny.TASK, Shapes(tiny.step_program(), tiny.SEGMENTS, tiny.STEPS), PATIENCE)
 
 
 def test_roots_are_cut_into_hashes() -> None:
     with serving(answers(b"".join(ROOTS))) as server:
-        assert words(server.url).segment_roots() == ROOTS
+        assert client(server.url).segment_roots() == ROOTS
     assert server.targets == [f"/tasks/{tiny.TASK}/segments"]
 
 
 def test_fewer_segment_roots_are_an_answer_for_they_are_those_of_a_progress() -> None:
     with serving(answers(b"".join(ROOTS[:2]))) as server:
-        assert words(server.url).segment_roots() == ROOTS[:2]
+        assert client(server.url).segment_roots() == ROOTS[:2]
 
 
 def test_a_frames_path_is_sent_and_its_size_is_that_of_the_callee() -> None:
     call = next(n for n, i in enumerate(tiny.step_program().program.instructions) if i.op.label == "call")
     leaves = tiny.half().trace_leaves
     with serving(answers(bytes(32 * leaves))) as server:
-        roots = words(server.url).trace_roots(2, 3, (call,))
+        roots = client(server.url).trace_roots(2, 3, (call,))
     assert roots == [bytes(32)] * leaves
     assert server.targets == [f"/tasks/{tiny.TASK}/segments/2/steps/3/trace?path={call}"]
 
@@ -48,7 +50,7 @@ def test_a_checkpoint_is_one_question_for_each_tensor() -> None:
         answers(body)(connection, target)
 
     with serving(talk) as server:
-        assert words(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
+        assert client(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
 
 
 def trickles(connection: socket.socket, _target: str) -> None:
@@ -78,7 +80,7 @@ def says_nothing(_connection: socket.socket, _target: str) -> None:
     time.sleep(3 * PATIENCE)
 
 
-HOSTILE: dict[str, Talk] = {
+HOSTILE: dict[str, Handler] = {
     "trickled headers": trickles,
     "trickled body": trickles_a_body,
     "endless body": floods,
@@ -95,28 +97,28 @@ HOSTILE: dict[str, Talk] = {
 
 
 @pytest.mark.parametrize("talk", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_answer_is_no_answer_and_comes_in_time(talk: Talk) -> None:
+def test_a_hostile_answer_is_no_answer_and_comes_in_time(talk: Handler) -> None:
     with serving(talk) as server:
         begun = time.monotonic()
-        assert words(server.url).segment_roots() is None
+        assert client(server.url).segment_roots() is None
         assert time.monotonic() - begun < 4 * PATIENCE
 
 
 @pytest.mark.parametrize("length", [0, 31, 32 * tiny.STEPS, 32 * (tiny.STEPS + 2)])
 def test_step_roots_of_another_number_are_refused(length: int) -> None:
     with serving(answers(bytes(length))) as server:
-        assert words(server.url).step_roots(1) is None
+        assert client(server.url).step_roots(1) is None
 
 
 def test_a_solver_that_wastes_time_is_not_asked_again_for_a_while() -> None:
     with serving(says_nothing) as server:
-        asked = words(server.url)
-        for _ in range(TRIES):
+        asked = client(server.url)
+        for _ in range(FAILURES):
             assert asked.segment_roots() is None
         begun = time.monotonic()
         assert asked.step_roots(1) is None
         assert time.monotonic() - begun < PATIENCE / 2
-        assert len(server.targets) <= TRIES
+        assert len(server.targets) <= FAILURES
 
 
 def dawdles(connection: socket.socket, target: str) -> None:
@@ -127,8 +129,8 @@ def dawdles(connection: socket.socket, target: str) -> None:
 
 def test_a_checkpoint_has_one_patience_for_all_its_tensors() -> None:
     with serving(dawdles) as server:
-        asked = words(server.url)
-        for _ in range(TRIES):
+        asked = client(server.url)
+        for _ in range(FAILURES):
             assert asked.checkpoint(1) is None
         assert asked._resting(), "a tensor that came does not make up for one that did not"
 
@@ -138,7 +140,7 @@ def test_a_checkpoint_that_is_served_fast_enough_for_its_size_is_taken(
 ) -> None:
     monkeypatch.setattr("verifier.solver_client.LEAST_RATE", 40)  # 30 seconds for the 1,204 bytes
     with serving(dawdles) as server:
-        assert words(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
+        assert client(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
 
 
 def test_a_late_word_that_there_is_nothing_wastes_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,19 +151,19 @@ def test_a_late_word_that_there_is_nothing_wastes_time_too(monkeypatch: pytest.M
         answers(b"", "404 Not Found")(connection, target)
 
     with serving(late) as server:
-        asked = words(server.url)
-        for _ in range(TRIES):
+        asked = client(server.url)
+        for _ in range(FAILURES):
             assert asked.segment_roots() is None
         assert asked._resting()
-        assert len(server.targets) == TRIES
+        assert len(server.targets) == FAILURES
 
 
 def test_a_solver_that_has_not_got_it_is_asked_again() -> None:
     with serving(answers(b"", "404 Not Found")) as server:
-        asked = words(server.url)
-        for _ in range(TRIES + 2):
+        asked = client(server.url)
+        for _ in range(FAILURES + 2):
             assert asked.segment_roots() is None
-        assert len(server.targets) == TRIES + 2
+        assert len(server.targets) == FAILURES + 2
 
 
 @pytest.mark.parametrize(
@@ -184,7 +186,7 @@ def test_a_solver_that_has_not_got_it_is_asked_again() -> None:
 )
 def test_an_address_that_is_none_is_never_asked(url: str) -> None:
     assert not is_address(url) or url.endswith("#")
-    assert words(url).segment_roots() is None
+    assert client(url).segment_roots() is None
 
 
 def test_plain_addresses_are_addresses() -> None:

@@ -7,15 +7,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-Talk = Callable[[socket.socket, str], None]
+Handler = Callable[[socket.socket, str], None]
 """Given a connection and the request's target, whatever the server does with them."""
 
 
 class Server:
     """Serves one connection after another in a thread. `targets` are the requests' targets so far."""
 
-    def __init__(self, talk: Talk) -> None:
-        self._talk = talk
+    def __init__(self, handle: Handler) -> None:
+        self._handle = handle
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.targets: list[str] = []
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
@@ -40,25 +40,25 @@ class Server:
                 while b"\r\n\r\n" not in request:
                     request += connection.recv(4096)
                 self.targets.append(request.split()[1].decode())
-                self._talk(connection, self.targets[-1])
+                self._handle(connection, self.targets[-1])
 
 
 @contextmanager
-def serving(talk: Talk) -> Iterator[Server]:
+def serving(handle: Handler) -> Iterator[Server]:
     """A server that is gone afterwards."""
-    server = Server(talk)
+    server = Server(handle)
     try:
         yield server
     finally:
         server.close()
 
 
-def answers(body: bytes, status: str = "200 OK", *headers: str, length: int | None = None) -> Talk:
+def answers(body: bytes, status: str = "200 OK", *headers: str, length: int | None = None) -> Handler:
     """A plain answer; `length` is the length it announces, if not the body's."""
 
-    def talk(connection: socket.socket, _target: str) -> None:
+    def handle(connection: socket.socket, _target: str) -> None:
         announced = len(body) if length is None else length
         lines = [f"HTTP/1.1 {status}", f"content-length: {announced}", "connection: close", *headers]
         connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
 
-    return talk
+    return handle

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protocol.commitments.tensors import Tensor
-from protocol.tasks.bundles import Bundle, BundleError, BundleMismatch, Limits, hold_bundle, write_bundle
+from protocol.tasks.bundles import Bundle, BundleError, BundleMismatch, Limits, cached_bundle, write_bundle
 from protocol.tasks.bundles.terms import committed_terms
 from protocol.tasks.task import Terms
 from tests.chain.trees import terms
@@ -39,9 +39,9 @@ def limits(tmp_path: Path) -> Limits:
 
 
 def test_a_bundle_is_fetched_once(made: Bundle, posted: Terms, limits: Limits, tmp_path: Path) -> None:
-    assert hold_bundle(tmp_path / "held", posted, limits).state == made.state
+    assert cached_bundle(tmp_path / "held", posted, limits).state == made.state
     (tmp_path / SERVED).rename(tmp_path / "taken down")
-    assert hold_bundle(tmp_path / "held", posted, limits).state == made.state
+    assert cached_bundle(tmp_path / "held", posted, limits).state == made.state
 
 
 def test_another_address_serves_what_the_first_does_not(
@@ -50,19 +50,19 @@ def test_another_address_serves_what_the_first_does_not(
     elsewhere = tmp_path / SERVED
     gone = replace(posted, bundle=(tmp_path / "gone").as_uri())
     with pytest.raises(BundleError, match="gone"):
-        hold_bundle(tmp_path / "held", gone, limits)
-    assert hold_bundle(tmp_path / "held", gone, limits, [elsewhere.as_uri()]).state
+        cached_bundle(tmp_path / "held", gone, limits)
+    assert cached_bundle(tmp_path / "held", gone, limits, [elsewhere.as_uri()]).state
 
 
 def test_what_was_damaged_on_disk_is_fetched_again(
     made: Bundle, posted: Terms, limits: Limits, tmp_path: Path
 ) -> None:
-    hold_bundle(tmp_path / "held", posted, limits)
+    cached_bundle(tmp_path / "held", posted, limits)
     blobs = [path for path in (tmp_path / "held").rglob("*") if path.is_file() and "blobs" in path.parts]
     for path in blobs:
         path.chmod(0o600)
         path.write_bytes(b"damaged")
-    assert hold_bundle(tmp_path / "held", posted, limits).state == made.state
+    assert cached_bundle(tmp_path / "held", posted, limits).state == made.state
 
 
 def test_terms_that_misstate_the_bundle_are_refused_each_time(
@@ -71,4 +71,4 @@ def test_terms_that_misstate_the_bundle_are_refused_each_time(
     cheaper = replace(posted, step_operations=1)
     for _ in range(2):
         with pytest.raises(BundleMismatch, match="step_operations"):
-            hold_bundle(tmp_path / "held", cheaper, limits)
+            cached_bundle(tmp_path / "held", cheaper, limits)

@@ -11,7 +11,7 @@ from sim.agents.population import Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver
 from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
-from sim.parameters import Setting
+from sim.parameters import MarketParameters
 from sim.replay.scenarios import Bluffing, Scenario
 from sim.units import TOKEN
 from tests.chain.conftest import Replayed
@@ -34,7 +34,7 @@ def people(luck: random.Random) -> Population:
     )
 
 
-def setting(luck: random.Random, everybody: Population) -> Setting:
+def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
     """Amounts of nothing, of one unit, of many tokens; stakes as low as the contracts take them."""
 
     def some(*more: int) -> int:
@@ -44,7 +44,7 @@ def setting(luck: random.Random, everybody: Population) -> Setting:
     reward, budget = some(), luck.choice([100 * TOKEN, 150 * TOKEN])
     # Rewards end in more digits than stakes: one unit above the contracts' bound.
     stake = luck.choice([-(-4 * reward // 3) + 2, 1000 * TOKEN + reward * 2])
-    return Setting(
+    return MarketParameters(
         budget=budget,
         stake=stake,
         restitution=luck.choice([0, 1, budget]),
@@ -77,7 +77,7 @@ def anything(seed: int, tasks: int = 4) -> Scenario:
         f"anything {seed}",
         "a market by a seed",
         everybody,
-        setting(luck, everybody),
+        parameters(luck, everybody),
         None,
         tasks=tasks,
         seed=seed,

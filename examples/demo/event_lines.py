@@ -1,4 +1,4 @@
-"""Telling: one plain line for each thing that happens on the chain, by the letter of its story.
+"""One plain line for each thing that happens on the chain, by the letter of its story.
 
 A pure function of acts and names; whoever calls it prints.
 """
@@ -31,14 +31,14 @@ class Line:
     text: str
 
 
-class Teller:
+class EventLines:
     """Turns acts into lines. `names` are those of each task's program, `who` names accounts."""
 
     def __init__(self, ledger: Ledger, names: Mapping[int, Names], who: Mapping[str, str]) -> None:
         self._ledger = ledger
         self._all_names = names
         self._who = {address.lower(): name for address, name in who.items()}
-        self._words: dict[str, Callable[[Act, Event], str]] = {
+        self._texts: dict[str, Callable[[Act, Event], str]] = {
             "BidPlaced": lambda _a, e: f"{self._name(e, 'bidder')} bids {tokens(e.arguments['price'])}",
             "Assigned": lambda _a, e: f"assigned to {self._name(e, 'solver')}, whose stake is locked",
             "Progressed": lambda _a, e: f"{e.arguments['size'] - 1} checkpoints committed",
@@ -78,8 +78,8 @@ class Teller:
         """What an act means, event by event."""
         for event in act.events:
             task = self._task(event)
-            if task is not None and event.name in self._words:
-                yield Line(act.time, task, self._words[event.name](act, event))
+            if task is not None and event.name in self._texts:
+                yield Line(act.time, task, self._texts[event.name](act, event))
 
     def _task(self, event: Event) -> int | None:
         if "task" in event.arguments:

@@ -18,18 +18,18 @@ from protocol.tasks.bundles.write import BLOBS, MANIFEST
 from protocol.tasks.task import Terms
 
 
-def hold_bundle(bundles: Path, terms: Terms, limits: Limits, others: Sequence[str] = ()) -> Bundle:
+def cached_bundle(bundles: Path, terms: Terms, limits: Limits, others: Sequence[str] = ()) -> Bundle:
     """The bundle of these terms, from its folder below `bundles`, else from its address in the terms or from `others`.
 
     `limits.seconds` is for each address. Raises BundleError: that of the first address where all failed.
     """
     folder = bundles / terms.bundle_hash.hex()
-    bundle = _held(folder, terms, limits) or _fetched(folder, terms, limits, others)
+    bundle = _kept(folder, terms, limits) or _fetched(folder, terms, limits, others)
     require_terms(bundle, terms)
     return bundle
 
 
-def _held(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
+def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
     manifest = folder / MANIFEST
     if manifest.is_file() and sha256(manifest.read_bytes()).digest() == terms.bundle_hash:
         with suppress(BundleError):  # damaged since: fetched again

@@ -1,0 +1,12 @@
+"""The client that a command's settings ask for."""
+
+from __future__ import annotations
+
+from protocol.chain.client import Client, connect
+from protocol.node.party.settings import ConnectionSettings
+
+
+def connect_by(settings: ConnectionSettings, *, sends: bool = True) -> Client:
+    """A client of the contracts, with the account if the command `sends`. Raises as `connect` does."""
+    account = settings.account if sends else None
+    return connect(settings.rpc, settings.deployment, account, password_file=settings.password_file)

@@ -1,0 +1,81 @@
+"""The loop of a long-running node: one look at the chain after the other until its work is over or it is asked to stop.
+
+What a look does, and when the work is over, is the party's; here is only how a node waits, and for how long it bears a
+chain that does not answer.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from protocol.chain.errors import ChainError, NotMined, RpcError, UnstableChain
+from protocol.errors import ExitCode
+from protocol.node.party.settings import NodeSettings
+from protocol.node.stopping import Stop
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, UnstableChain)
+"""What a chain that is out of reach for a while raises."""
+
+
+class Node(ABC):
+    """Drives `_tick` until there is an outcome, or it is asked to stop and nothing is due that cannot wait."""
+
+    WAITS_FOR: ClassVar[tuple[type[ChainError], ...]] = AWAY
+    """Errors of a tick that may pass: the node goes on until they have lasted longer than its patience."""
+
+    def __init__(self, settings: NodeSettings, log: FilteringBoundLogger, stop: Stop | None) -> None:
+        self._settings = settings
+        self._log = log
+        self._stop = stop or Stop()
+
+    @abstractmethod
+    def _tick(self) -> bool:
+        """Look at everything once; True if there is more to do at once. Raises ChainError."""
+
+    @abstractmethod
+    def _outcome(self, once: bool) -> ExitCode | None:
+        """The exit code if the work is over: with `once` that may be, without it hardly ever."""
+
+    @abstractmethod
+    def _at_stake(self) -> dict[str, object]:
+        """What is left open when the node stops now, for the log."""
+
+    def _may_stop(self) -> bool:
+        """Whether nothing is due that cannot wait for the next start."""
+        return True
+
+    def _loop(self, once: bool) -> ExitCode:
+        """Until the node ends. Raises what a tick raised, if it may not pass or has not passed in time."""
+        failing: float | None = None
+        while True:
+            try:
+                worked = self._tick()
+                failing = None
+            except self.WAITS_FOR as error:
+                now = time.monotonic()
+                # Counted from the first failure and not from the last success: a tick may take hours.
+                failing = now if failing is None else failing
+                if now - failing > self._settings.patience:
+                    raise
+                self._log.warning("waiting for the chain", error=str(error))
+                worked = False
+            code = self._outcome(once)
+            if code is not None:
+                return code
+            if self._stop.asked and not worked and self._may_stop():
+                self._log.warning("stopped", **self._at_stake())
+                return ExitCode.INTERRUPTED
+            if not worked:
+                self._rest()
+
+    def _rest(self) -> None:
+        """Wait for the next look. A node that was asked to stop and still has to act does not look without a pause."""
+        if self._stop.asked:
+            time.sleep(self._settings.poll)
+        else:
+            self._stop.wait(self._settings.poll)

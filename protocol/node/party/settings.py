@@ -1,0 +1,42 @@
+"""Settings that several commands share: how to reach the chain, and how a node runs. Importing this loads pydantic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ConnectionSettings(BaseModel):
+    """Where the chain and the contracts are, and who sends. `account` is a name under the home folder or dev:<index>;
+    each command has its own default.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rpc: str = "http://127.0.0.1:8545"
+    account: str
+    password_file: Path | None = None
+    deployment: Path | None = None
+    bundles: tuple[str, ...] = ()
+    """Addresses below which bundles may be read besides https and http on the internet, such as file:///srv/bundles/ or
+    http://192.168.1.5:8700/.
+    """
+
+
+class NodeSettings(ConnectionSettings):
+    """What the operator of a long-running node may choose."""
+
+    poll: Annotated[float, Field(gt=0, le=60)] = 0.5
+    """Seconds between two looks at the chain."""
+    patience: Annotated[float, Field(gt=0)] = 300.0
+    """Seconds that the chain's node may be out of reach before this one gives up."""
+    speed: Annotated[float, Field(gt=0)] = 2e9
+    """Scalar operations a second that this machine manages: for the solver's price, and to enter no task or game whose
+    clock is too short.
+    """
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where steps run; auto: on a CUDA device if torch has one. The bits are the same."""
+    tasks: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Tasks to work on; empty: all."""

@@ -1,0 +1,157 @@
+"""Builds a release into build/release: sdist, wheel, contract artefacts and SHA256SUMS. `make release`.
+
+Everything is built in a copy of the committed files, so that nothing else gets in, and every time in it is the last
+commit's: two builds of one commit by the same tools are equal, byte for byte, in whatever folder they are made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts import contract_data
+
+REPOSITORY = contract_data.REPOSITORY
+OUTPUTS = [
+    "abi",
+    "evm.bytecode.object",
+    "evm.deployedBytecode.object",
+    "evm.deployedBytecode.immutableReferences",
+]
+
+
+def main() -> None:
+    """Build into the folder that --out names."""
+    options = argparse.ArgumentParser(description="Build a release.")
+    options.add_argument("--out", type=Path, default=REPOSITORY / "build" / "release")
+    options.add_argument("--forge", default=os.environ.get("FORGE", "forge"))
+    asked = options.parse_args()
+    for path in release(asked.out.resolve(), asked.forge):
+        print(path)
+
+
+def release(out: Path, forge: str) -> list[Path]:
+    """Build all of a release of the last commit in `out`; the files, SHA256SUMS last."""
+    time = int(command(["git", "log", "-1", "--format=%ct"], REPOSITORY))
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch) / "assay"
+        committed(source)
+        (source / "node_modules").symlink_to(REPOSITORY / "node_modules")
+        command([forge, "build", "contracts/src"], source)
+        compiled = source / "build" / "contracts" / "out"
+        contract_data.write(compiled, source / "protocol" / "chain" / "contracts")
+        (source / "node_modules").unlink()
+        python_packages(source, out, time)
+        version = next(out.glob("*.whl")).name.split("-")[1]
+        archive(out / f"assay-contracts-{version}.tar.gz", contract_files(compiled), time)
+    made = sorted(out.iterdir())
+    sums = out / "SHA256SUMS"
+    sums.write_text("".join(f"{sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made))
+    return [*made, sums]
+
+
+def committed(folder: Path) -> None:
+    """The files of the last commit."""
+    folder.mkdir()
+    made = subprocess.run(["git", "archive", "HEAD"], cwd=REPOSITORY, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(made)) as files:
+        files.extractall(folder, filter="data")
+
+
+def python_packages(source: Path, out: Path, time: int) -> None:
+    """The sdist, and the wheel that is built from it."""
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": str(time), "PYTHONHASHSEED": "0"}
+    hook = "import setuptools.build_meta as build; print(build.build_sdist('dist'))"
+    command([sys.executable, "-c", hook], source, environment)
+    (sdist,) = (source / "dist").glob("*.tar.gz")
+    with tarfile.open(sdist) as files:
+        contents = {
+            entry.name: reader.read()
+            for entry in files.getmembers()
+            if entry.isfile() and (reader := files.extractfile(entry)) is not None
+        }
+        files.extractall(source / "unpacked", filter="data")
+    archive(out / sdist.name, contents, time)
+    wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    command([*wheel, "--wheel-dir", str(out), "."], next((source / "unpacked").iterdir()), environment)
+
+
+def contract_files(compiled: Path) -> dict[str, bytes]:
+    """For each contract that a chain gets: its package data, and the compiler's standard JSON input for it."""
+    files = {}
+    for name, document in contract_data.documents(compiled).items():
+        files[f"data/{name}.json"] = _text(document)
+    for name in contract_data.DEPLOYED:
+        artifact = contract_data.artifact(compiled, name)
+        files[f"standard-json/{name}.json"] = _text(standard_json(artifact, compiled.parents[2]))
+    (version,) = {
+        contract_data.artifact(compiled, name)["metadata"]["compiler"]["version"]
+        for name in contract_data.DEPLOYED
+    }
+    files["COMPILER"] = f"solc {version}\n".encode()
+    return files
+
+
+def standard_json(artifact: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """What solc has to be given (--standard-json) for the contract's code to come out, sources included.
+
+    `root` is where the source files lie that the artefact's metadata names.
+    """
+    settings = {
+        key: value for key, value in artifact["metadata"]["settings"].items() if key != "compilationTarget"
+    }
+    sources = {name: {"content": _source(root, name)} for name in sorted(artifact["metadata"]["sources"])}
+    selection = {"*": {"*": OUTPUTS}}
+    return {"language": "Solidity", "sources": sources, "settings": settings | {"outputSelection": selection}}
+
+
+def archive(path: Path, files: Mapping[str, bytes], time: int) -> None:
+    """A .tar.gz whose bytes follow from the files and the time alone."""
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile("", "wb", 9, raw, mtime=time) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as out,
+    ):
+        for name, content in sorted(files.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime, entry.mode = len(content), time, 0o644
+            out.addfile(entry, io.BytesIO(content))
+
+
+def command(line: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
+    """What a command writes. Ends this program with its output if it fails."""
+    done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(
+            f"{' '.join(line)}: expected exit status 0, got {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
+    return done.stdout
+
+
+def _source(root: Path, name: str) -> str:
+    base = REPOSITORY if name.startswith("node_modules/") else root
+    return (base / name).read_text()
+
+
+def _text(document: Any) -> bytes:
+    return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""`make release`: two builds of one commit are equal, and solc answers the standard JSON with the same code."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import subprocess
+import tarfile
+import zipfile
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from protocol.chain.abi import contract
+from scripts.contract_data import COMPILED, DEPLOYED, artifact
+from scripts.release import archive, standard_json
+from tests.toolchain.project import REPOSITORY, make, make_environment
+from tests.toolchain.wheel import run
+
+SMALL = ("StakeVault", "Evidence")
+"""Contracts that solc compiles in seconds."""
+
+
+def test_the_target_builds_with_the_native_forge() -> None:
+    said = make(REPOSITORY, "release", "--dry-run")
+    assert said.returncode == 0, said.stdout
+    assert said.stdout.splitlines()[-1] == ".venv/bin/python scripts/release.py"
+
+
+def test_an_archive_follows_from_its_files_and_its_time(tmp_path: Path) -> None:
+    files = {"b/2.txt": b"two", "a.txt": b"one"}
+    for name in ("first.tar.gz", "second.tar.gz"):
+        archive(tmp_path / name, dict(reversed(files.items())) if name < "s" else files, 1_700_000_000)
+    first, second = ((tmp_path / name).read_bytes() for name in ("first.tar.gz", "second.tar.gz"))
+    assert first == second
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(first))) as packed:
+        assert [(entry.name, entry.mtime, entry.uid) for entry in packed] == [
+            ("a.txt", 1_700_000_000, 0),
+            ("b/2.txt", 1_700_000_000, 0),
+        ]
+
+
+def compiled_from(document: str, name: str) -> str:
+    """The creation code that solc makes of a standard JSON input."""
+    solc = [str(REPOSITORY / "scripts" / "solc"), "--standard-json"]
+    done = subprocess.run(solc, input=document, capture_output=True, text=True, check=True)
+    (file,) = (source for source, made in json.loads(done.stdout)["contracts"].items() if name in made)
+    return str(json.loads(done.stdout)["contracts"][file][name]["evm"]["bytecode"]["object"])
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_standard_json_gives_the_code_of_the_package(name: str) -> None:
+    document = json.dumps(standard_json(artifact(COMPILED, name), REPOSITORY))
+    assert compiled_from(document, name) == contract(name).bytecode.hex()
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(1_800)
+def test_two_releases_are_equal_byte_for_byte(tmp_path: Path) -> None:
+    """In two checkouts at different places: no path, no time and no order of files gets in."""
+    outs = []
+    for name in ("one", "a-second-and-longer-name"):
+        checkout = tmp_path / name / "checkout"
+        run(["git", "clone", "--quiet", "--local", str(REPOSITORY), str(checkout)], tmp_path)
+        (checkout / "node_modules").symlink_to(REPOSITORY / "node_modules")
+        (checkout / ".venv").symlink_to(REPOSITORY / ".venv")
+        done = subprocess.run(
+            [
+                "make",
+                "--no-print-directory",
+                "--old-file=node_modules/.installed",
+                "--old-file=.venv/.installed",
+                "release",
+            ],
+            cwd=checkout,
+            env=make_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        outs.append(checkout / "build" / "release")
+    first, second = ({path.name: path.read_bytes() for path in sorted(out.iterdir())} for out in outs)
+    assert {name.split("-")[0] + Path(name).suffix for name in first} == {
+        "assay.gz",
+        "assay.whl",
+        "SHA256SUMS",
+    }
+    assert {name for name in first if first[name] != second[name]} == set()
+    due = [f"{sha256(data).hexdigest()}  {name}" for name, data in first.items() if name != "SHA256SUMS"]
+    assert first["SHA256SUMS"].decode().splitlines() == due
+
+    wheel = next(data for name, data in first.items() if name.endswith(".whl"))
+    with zipfile.ZipFile(io.BytesIO(wheel)) as packed:
+        data = {Path(name).stem: packed.read(name) for name in packed.namelist() if "/contracts/" in name}
+        libraries = [packed.read(name) for name in packed.namelist() if name.endswith(".so")]
+    assert len(libraries) == 2
+    assert not any(str(tmp_path).encode() in library or b".debug_info" in library for library in libraries)
+    contracts = next(data for name, data in first.items() if name.startswith("assay-contracts"))
+    with tarfile.open(fileobj=io.BytesIO(contracts)) as packed:
+        for name in DEPLOYED:
+            reader = packed.extractfile(f"standard-json/{name}.json")
+            assert reader is not None
+            assert compiled_from(reader.read().decode(), name) == json.loads(data[name])["creation"]

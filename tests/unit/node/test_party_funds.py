@@ -1,0 +1,61 @@
+"""Tokens of a party: brought into the vault as needed, taken out as far as they are free."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.parameters import TOKEN
+from protocol.node.party.funds import NotEnoughTokens, require_free, withdraw_above
+
+ME = "0x" + "11" * 20
+
+
+class Bank:
+    """A vault and a token with amounts of one account."""
+
+    def __init__(self, free: int, held: int) -> None:
+        self.sent: list[tuple[str, int]] = []
+        self.client = cast(
+            Client,
+            SimpleNamespace(
+                address=ME,
+                vault=SimpleNamespace(free=lambda _who: free, withdraw=lambda n: self._send("withdraw", n)),
+                token=SimpleNamespace(balance_of=lambda _who: held),
+                fund=lambda n: self._send("fund", n),
+            ),
+        )
+
+    def _send(self, what: str, amount: int) -> str:
+        self.sent.append((what, amount))
+        return what
+
+
+def test_what_is_missing_is_brought_in() -> None:
+    bank = Bank(free=3 * TOKEN, held=2 * TOKEN)
+    require_free(bank.client, 5 * TOKEN)
+    assert bank.sent == [("fund", 5 * TOKEN)]
+
+
+def test_with_too_few_tokens_nothing_is_sent() -> None:
+    bank = Bank(free=3 * TOKEN, held=2 * TOKEN - 1)
+    with pytest.raises(
+        NotEnoughTokens,
+        match=rf"^account {ME}: expected 5 tokens for the escrow, got 5; send tokens to it, on a development chain",
+    ):
+        require_free(bank.client, 5 * TOKEN, "for the escrow")
+    with pytest.raises(NotEnoughTokens, match=r": expected 6 tokens, got 5; "):
+        require_free(bank.client, 6 * TOKEN)
+    assert bank.sent == []
+
+
+@pytest.mark.parametrize(("free", "kept", "due"), [(5, 0, 5), (5, 2, 3), (5, 5, 0), (5, 9, 0), (0, 0, 0)])
+def test_what_is_free_beyond_what_is_kept_is_taken_out(free: int, kept: int, due: int) -> None:
+    bank = Bank(free=free, held=0)
+    amount, receipt = withdraw_above(bank.client, kept)
+    assert amount == due
+    assert bank.sent == ([("withdraw", due)] if due else [])
+    assert (receipt is None) == (due == 0)

@@ -1,0 +1,123 @@
+"""The loop of a node: how long it bears a chain that does not answer, when it ends, when it may be stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic, sleep
+
+import pytest
+
+from protocol.chain.errors import ChainError, DeploymentError, Reverted, RpcRefused, RpcUnavailable
+from protocol.errors import ExitCode
+from protocol.node import logs
+from protocol.node.party.node import Node
+from protocol.node.party.settings import NodeSettings
+
+AWAY = RpcUnavailable("http://127.0.0.1:1", OSError())
+Event = ChainError | Callable[[], bool]
+
+
+class Script(Node):
+    """Its ticks are `events`: errors, or functions that say whether there is more to do. Afterwards it is stopped."""
+
+    def __init__(self, *events: Event, patience: float = 60.0, poll: float = 0.001) -> None:
+        settings = NodeSettings(account="dev:1", patience=patience, poll=poll)
+        super().__init__(settings, logs.get("test"), None)
+        self.events = list(events)
+        self.outcome: ExitCode | None = None
+        self.busy = 0
+        """Looks for which a move is still due."""
+
+    def run(self, once: bool = False) -> ExitCode:
+        return self._loop(once)
+
+    def _tick(self) -> bool:
+        if not self.events:
+            self._stop.ask()
+            return False
+        event = self.events.pop(0)
+        if isinstance(event, Exception):
+            raise event
+        return event()
+
+    def _outcome(self, once: bool) -> ExitCode | None:
+        return self.outcome if once else None
+
+    def _at_stake(self) -> dict[str, object]:
+        return {"tasks": [7]}
+
+    def _may_stop(self) -> bool:
+        self.busy -= 1
+        return self.busy < 0
+
+
+def slow(seconds: float, worked: bool = True) -> Callable[[], bool]:
+    """A tick that takes its time."""
+
+    def tick() -> bool:
+        sleep(seconds)
+        return worked
+
+    return tick
+
+
+@pytest.mark.parametrize("error", [AWAY, RpcRefused("eth_call", "too many requests")])
+def test_it_waits_for_a_chain_that_is_away(error: ChainError) -> None:
+    node = Script(error, error, error)
+    assert node.run() is ExitCode.INTERRUPTED
+    assert not node.events
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DeploymentError("deployment", expected="a file", got="none", remedy="deploy"),
+        Reverted("TaskMarket.taskOf", "UnknownTask", {"task": 7}),
+    ],
+)
+def test_what_does_not_pass_ends_it_at_once(error: ChainError) -> None:
+    node = Script(error, AWAY)
+    with pytest.raises(type(error)):
+        node.run()
+    assert node.events == [AWAY]
+
+
+def test_it_does_not_wait_for_ever() -> None:
+    node = Script(AWAY, slow(0), AWAY, slow(0.1), AWAY, *[AWAY] * 10_000, patience=0.05)
+    with pytest.raises(RpcUnavailable):
+        node.run()
+    assert 0 < len(node.events) < 10_000
+
+
+def test_a_long_tick_uses_up_no_patience() -> None:
+    def works_long_and_then_asks() -> bool:
+        sleep(0.2)
+        raise AWAY
+
+    assert Script(works_long_and_then_asks, patience=0.05).run() is ExitCode.INTERRUPTED
+
+
+def test_the_outcome_ends_it() -> None:
+    node = Script(slow(0), slow(0))
+    node.outcome = ExitCode.FRAUD
+    assert node.run(once=True) is ExitCode.FRAUD
+    assert len(node.events) == 1
+
+
+def test_while_there_is_more_to_do_it_neither_rests_nor_stops() -> None:
+    node = Script(*[slow(0)] * 100, poll=1.0)
+    node._stop.ask()
+    began = monotonic()
+    assert node.run() is ExitCode.INTERRUPTED
+    assert not node.events
+    assert monotonic() - began < 1
+
+
+def test_it_is_stopped_only_once_nothing_is_due_and_rests_until_then() -> None:
+    node = Script(*[slow(0, worked=False)] * 5, poll=0.05)
+    node._stop.ask()
+    node.busy = 2
+    began = monotonic()
+    assert node.run() is ExitCode.INTERRUPTED
+    assert len(node.events) == 2, "two looks with a move due, and the one that ended it"
+    assert monotonic() - began >= 0.1, "a node that was asked to stop does not look without a pause"
