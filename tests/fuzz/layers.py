@@ -21,8 +21,7 @@ from protocol.numerics.kernels.attention import Problem as Attention
 from protocol.numerics.kernels.attention_shape_classes import Kind as ChangeKind
 from protocol.numerics.kernels.convolution import problem_of
 from protocol.numerics.kernels.convolution_self_test import operands, plain
-from protocol.numerics.types import canonical
-from protocol.program.library import batch_norm
+from protocol.program.library import CATALOGUE
 from tests.fuzz.recorded import Buffer, Kind, call
 from tests.unit.library.test_attention import Plain, case, causal
 from tests.unit.numerics.test_convolution_shape_classes import random_call
@@ -151,17 +150,17 @@ def channels(r: Random, count: int) -> list[bytes]:
             x.view(-1)[-1] = r.choice((math.inf, math.nan, 1e-42))
         mean, rstd, gain, bias, total, along = (torch.randn(shape[1], generator=drawn) for _ in range(6))
         eps = torch.tensor([1e-5])
-        statistics = batch_norm._batch_statistics(x, eps=1e-5)
-        sums = batch_norm._batch_norm_sums(g, x, mean, rstd)
+        statistics = CATALOGUE["batch_statistics"].kernel({"eps": 1e-5})([x])
+        sums = CATALOGUE["batch_norm_sums"].kernel({})([g, x, mean, rstd])
         none = [None] * 6
-        found.append(call(Kind.STATISTICS, shape, eps, None, x, *none, *map(canonical, statistics)))
-        found.append(call(Kind.SUMS, shape, eps, g, x, mean, rstd, *none[2:], *map(canonical, sums)))
+        found.append(call(Kind.STATISTICS, shape, eps, None, x, *none, *statistics))
+        found.append(call(Kind.SUMS, shape, eps, g, x, mean, rstd, *none[2:], *sums))
         for affine in ((), (gain,), (gain, bias)):
-            y = canonical(batch_norm._batch_normalise(x, mean, rstd, *affine))
+            (y,) = CATALOGUE["batch_normalise"].kernel({})([x, mean, rstd, *affine])
             given = (*affine, None, None)[:2]
             found.append(call(Kind.NORMALISE, shape, eps, None, x, mean, rstd, *given, None, None, y))
         for slope in ((), (gain,)):
-            y = canonical(batch_norm._batch_norm_grad(g, x, mean, rstd, total, along, *slope))
+            (y,) = CATALOGUE["batch_norm_grad"].kernel({})([g, x, mean, rstd, total, along, *slope])
             given = (g, x, mean, rstd, slope[0] if slope else None, None, total, along)
             found.append(call(Kind.CHANNEL_GRAD, shape, eps, *given, y))
     return found

@@ -1,5 +1,7 @@
 """Functions that steps are made of: a body over primitives and a fused kernel each, with the same bits.
 
+Where no compiled kernel may be used, most bodies are evaluated on tensors (`evaluate`); the others have torch code.
+
 A program's call of one is an ordinary call: what it computes is fixed by its body. `hints` and `kernels` let whoever
 loads a program find the kernels again, by program id (see `function`).
 """

@@ -34,15 +34,17 @@ class PlainChannels(Channels):
     """Torch's operations one by one."""
 
     def statistics(self, x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        return batch_norm._batch_statistics(x, eps=eps)
+        mean, rstd, following = CATALOGUE["batch_statistics"].kernel({"eps": eps})([x])
+        return mean, rstd, following
 
     def sums(self, g: Tensor, x: Tensor, mean: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
-        return batch_norm._batch_norm_sums(g, x, mean, rstd)
+        first, second = CATALOGUE["batch_norm_sums"].kernel({})([g, x, mean, rstd])
+        return first, second
 
     def normalise(
         self, x: Tensor, mean: Tensor, rstd: Tensor, gain: Tensor | None, bias: Tensor | None
     ) -> Tensor:
-        return batch_norm._batch_normalise(x, mean, rstd, gain, bias)
+        return _run("batch_normalise", *(t for t in (x, mean, rstd, gain, bias) if t is not None))
 
     def grad(
         self,
@@ -52,7 +54,7 @@ class PlainChannels(Channels):
         sums: tuple[Tensor, Tensor],
         gain: Tensor | None,
     ) -> Tensor:
-        return batch_norm._batch_norm_grad(g, x, *statistics, *sums, gain)
+        return _run("batch_norm_grad", *(t for t in (g, x, *statistics, *sums, gain) if t is not None))
 
 
 def _run(name: str, *operands: Tensor, **attributes: Any) -> Tensor:
