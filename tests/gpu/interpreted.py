@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from protocol.commitments import tensor_root
 from protocol.numerics.contract import contract as right_contract
