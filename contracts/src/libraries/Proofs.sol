@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {SegmentIndex, TaskId} from "../types/Ids.sol";
 import {TensorType} from "../types/Instruction.sol";
-import {ChunkOpening, InstructionOpening, Leaf, Node, ProgramOpening} from "../types/Openings.sol";
+import {ChunkOpening, InstructionOpening, Leaf, ProgramOpening} from "../types/Openings.sol";
 import {Errors} from "./Errors.sol";
 import {Instructions} from "./Instructions.sol";
 import {Rfc9162} from "./Rfc9162.sol";
