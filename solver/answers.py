@@ -1,6 +1,6 @@
 """Forms of an HTTP answer: canonical bytes whole or by chunk range, roots side by side, manifests.
 
-Parameters are types, so what does not fit never reaches a run_store.
+Parameters are types, so what does not fit never reaches a run store.
 """
 
 from __future__ import annotations

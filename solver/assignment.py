@@ -142,8 +142,8 @@ class Assignment:
         if not found:
             return
         worst = found[0]
-        tell = self._context.log.warning if worst.left < FEW_BITS else self._context.log.info
-        tell(
+        log = self._context.log.warning if worst.left < FEW_BITS else self._context.log.info
+        log(
             "contraction scales",
             task=self.task,
             function=worst.function,

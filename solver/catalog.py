@@ -17,7 +17,7 @@ KEPT_RESULTS = 16
 
 
 class Catalog:
-    """Records by task, bundles by the SHA-256 of their manifest. Single assignments, so readers need no lock."""
+    """Run stores by task, bundles by the SHA-256 of their manifest. Single assignments, so readers need no lock."""
 
     def __init__(self, bundles: Path, metrics: Metrics) -> None:
         self.metrics = metrics

@@ -61,7 +61,7 @@ def run(
     """Find a task, bid, train it, serve and defend it, collect; then the next. Ctrl-C once to stop, twice at once."""
     from protocol.node.process import importing, keep_memory
 
-    place = at_home(home)
+    home_folder = at_home(home)
     keep_memory()
     with importing():
         from protocol.node.party.connection import connect_by
@@ -81,12 +81,12 @@ def run(
         "device": device,
         "processes": processes,
     }
-    settings = load(SolverSettings, "solver", place.config, flags).values
+    settings = load(SolverSettings, "solver", home_folder.config, flags).values
     executor, stop = start(settings, log_json, verbose)
     strategy = Strategy(executor=executor)
     progress = Progress(bar=sys.stderr.isatty() and not log_json)
     with connect_by(settings) as client:
-        return SolverNode(client, settings, place, strategy, stop=stop, progress=progress).run(once)
+        return SolverNode(client, settings, home_folder, strategy, stop=stop, progress=progress).run(once)
 
 
 @command(app, connection=SENDS)

@@ -89,18 +89,18 @@ class Training:
 
     @property
     def failure(self) -> BaseException | None:
-        """What kept a checkpoint from the run_store, if anything did."""
+        """What kept a checkpoint from the run store, if anything did."""
         return self._pipeline.failure
 
     def segment(self, on_step: OnStep) -> None:
         """Train the next segment and hand its checkpoint over to be kept."""
 
-        def told(number: int, state: State) -> None:
+        def checked_step(number: int, state: State) -> None:
             on_step(number, state)
             self._pipeline.check()
 
         self._pipeline.check()
-        state = self._runner.run(self._state, self.steps_done + 1, self.run_store.segment_steps, told)
+        state = self._runner.run(self._state, self.steps_done + 1, self.run_store.segment_steps, checked_step)
         self._pipeline.put(state)
         self._state = state
         self._trained += 1

@@ -64,7 +64,7 @@ def watch(
     """
     from protocol.node.process import importing, keep_memory
 
-    place = at_home(home)
+    home_folder = at_home(home)
     keep_memory()
     with importing():
         from protocol.node.party.connection import connect_by
@@ -78,11 +78,11 @@ def watch(
         "tasks": tuple(task) if task else None,
         "device": device,
     }
-    settings = _settings(place, flags)
+    settings = _settings(home_folder, flags)
     executor, stop = start(settings, log_json, verbose)
     strategy = Strategy(executor=executor)
     with connect_by(settings) as client:
-        return VerifierNode(client, settings, place, strategy, stop=stop).run(once)
+        return VerifierNode(client, settings, home_folder, strategy, stop=stop).run(once)
 
 
 @command(app, connection=SENDS)

@@ -1,4 +1,4 @@
-"""What is needed to replay and to challenge one task: its verified bundle, an executor, states, the solver's provider.
+"""What is needed to replay and to challenge one task: its verified bundle, an executor, states, a provider.
 
 Bundles come from the address in the terms, else from the solver, and are kept in the node's folder; nothing in one is
 believed or run before it is checked (`protocol.tasks.bundles`). A few tasks are in memory at a time.

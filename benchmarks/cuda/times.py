@@ -163,7 +163,7 @@ def _exact_step(device: torch.device, graph: bool) -> _Exact:
     step = captured_of(_shape(device))
     work = Work(1, step.step_program, step.fixed, kernels(step.step_program.program, step.hints))
     run = _Exact(DeviceExecutor(work, device, graph=graph), step.initial_state(seed=1))
-    for _ in range(WARM):  # kernels are tried and compiled, the step is recorded
+    for _ in range(WARM):  # kernels are self-tested and compiled, the step is recorded
         run()
     return run
 

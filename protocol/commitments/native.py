@@ -26,7 +26,7 @@ _COUNTS = (1, 3, 4, 9)  # whole groups of rows, and what is left of them
 
 @cache
 def row_hasher() -> RowHasher | None:
-    """The compiled hasher, tried in this process; None where there is none or its digests are not hashlib's."""
+    """The compiled hasher, self-tested in this process; None where there is none or its digests are not hashlib's."""
     for suffix in EXTENSION_SUFFIXES:
         path = Path(__file__).with_name(f"_native{suffix}")
         if path.is_file():

@@ -1,6 +1,6 @@
-"""The solver's side: answer every claim, demand and split from its own record of the run (dispute.md section 6).
+"""The solver's side: answer every claim, demand and split from its own run (dispute.md section 6).
 
-Pure: the record is replayed behind `Run`. An honest record always has an answer; where there is none,
+Pure: the run is replayed behind `Run`. An honest run always has an answer; where there is none,
 `NothingToReveal` says so.
 """
 

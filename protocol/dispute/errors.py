@@ -10,7 +10,7 @@ class DisputeError(InternalError):
 
 
 class NothingToChallenge(DisputeError):
-    """The solver's words equal one's own run: no move wins this game."""
+    """The solver's claims equal the challenger's run, so no move wins this game."""
 
 
 class NothingToReveal(DisputeError):

@@ -1,4 +1,4 @@
-"""The other side's tree, as far as its words are known, beside one's own (dispute.md section 6).
+"""The other side's tree, as far as its nodes are known, beside the reader's own (dispute.md section 6).
 
 Pure bookkeeping over hashes. Where a known node equals one's own, everything below it is one's own; where it
 differs, its descendants are learned by a served list of leaves or by a reveal. A challenger that follows the

@@ -1,6 +1,6 @@
-"""What each side of a game brings: its own run, and the other side's served provider. Protocols only.
+"""What each side of a game brings: its own run, and what the other side serves. Protocols only.
 
-The verifier's replay and the solver's record both implement `Run`; tests and adversaries may too.
+The verifier's replay and the solver's run store both implement `Run`; tests and adversaries may too.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from protocol.program.execute import Interpreter
 from protocol.program.step import State, StepProgram
 
 WARM_STEPS = 2
-"""Steps before recording: the first tries the kernels and compiles them, the second shows that nothing is left."""
+"""Steps before recording: the first self-tests the kernels and compiles them, the second shows that nothing is left."""
 
 _log = logging.getLogger("assay.numerics")
 

@@ -2,7 +2,7 @@
 
 Each party calls `self_check(device)` once per process before it computes anything that it will be judged by. It tests
 what the other modules take for granted of torch: subnormals kept in every thread, IEEE division, square root and
-narrowing; and it tries the product kernels, of which one must be exact. It repairs nothing.
+narrowing; and it self-tests the product kernels, of which one must be exact. It repairs nothing.
 """
 
 from __future__ import annotations

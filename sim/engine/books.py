@@ -10,7 +10,7 @@ from sim.agents.population import Population, spread
 from sim.engine.tally import Tally
 from sim.mechanism.arrays import Amounts, Floats, Indices
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
-from sim.mechanism.ledger import Ledger, book, require_room
+from sim.mechanism.ledger import Ledger, book, require_range
 from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
@@ -26,8 +26,8 @@ class Books:
         self.every = np.arange(rows)
         """The numbers of all rows."""
         exact = self._needed(parameters, people, rounds)
-        require_room("deposits", int(exact.sum()))
-        require_room("costs and gains outside of the vault", rounds * most_outside(parameters, people))
+        require_range("deposits", int(exact.sum()))
+        require_range("costs and gains outside of the vault", rounds * most_outside(parameters, people))
         needed = exact.astype(np.int64)
         self.ledger = Ledger(np.broadcast_to(needed[:, None], (len(needed), rows)))
         self.ledger.lock(self.verifiers, parameters.stake_unit * people.slots[:, None])

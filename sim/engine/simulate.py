@@ -19,7 +19,7 @@ from sim.parameters import MarketParameters
 
 CHUNKS: Final = 8
 """Chunks of runs that are played at once: with fewer the 200 calls of a round cost more than their work."""
-ROOM: Final = 1 << 20
+MOST_CELLS: Final = 1 << 20
 """Numbers in a table of accounts, 8 MB: with many accounts fewer chunks are played at once."""
 
 
@@ -43,7 +43,7 @@ Columns = Mapping[str, Floats]
 def block(people: Population) -> int:
     """Rows that are played at once: whole chunks of runs, at least one. Results do not depend on it."""
     accounts = FIRST_SOLVER + people.solver_count + people.verifier_count + people.bystander_count
-    return CHUNK * max(1, min(CHUNKS, ROOM // (CHUNK * accounts)))
+    return CHUNK * max(1, min(CHUNKS, MOST_CELLS // (CHUNK * accounts)))
 
 
 def simulate(case: Case, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:

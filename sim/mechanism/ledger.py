@@ -26,7 +26,7 @@ def book(table: Amounts, rows: Indices, accounts: Indices | int, amounts: Amount
     np.add.at(table.reshape(-1), places.reshape(-1), amounts.reshape(-1) if np.ndim(amounts) else amounts)
 
 
-def require_room(what: str, most: float) -> None:
+def require_range(what: str, most: float) -> None:
     """Raise ParameterError unless sums up to `most` token units stay below 62 bits."""
     if most >= MOST:
         raise ParameterError(
@@ -43,7 +43,7 @@ class Ledger:
     def __init__(self, deposits: Amounts) -> None:
         """Everybody's first deposits, (accounts, rows). Raises ParameterError when their sum leaves 62 bits."""
         if deposits.dtype != object:
-            require_room("deposits", float(deposits.sum(axis=0, dtype=np.float64).max()))
+            require_range("deposits", float(deposits.sum(axis=0, dtype=np.float64).max()))
         self.free = np.array(deposits, order="C")
         self.locked = np.zeros((len(self.free), 1), dtype=self.free.dtype)
         self.burned = np.zeros_like(self.free[0])

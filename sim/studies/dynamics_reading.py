@@ -56,7 +56,7 @@ class Trajectories:
         middle = {name: values.mean() for name, values in self.late.items()}
         cheating = self.late["cheating"]
         sentence = (
-            f"{self.words} the shares {conduct(self.late, self.rest)}: in the second half "
+            f"{self.words} the shares {behaviour(self.late, self.rest)}: in the second half "
             f"{middle['cheating']:.0%} of the solvers cheat ({cheating.min():.0%} to {cheating.max():.0%}) "
             f"and {middle['checking']:.0%} of the verifiers replay; the inspection game's equilibrium is "
             f"{self.rest.cheating:.0%} and {self.rest.checking:.0%}"
@@ -117,7 +117,7 @@ class Trajectories:
         return lines(series, x="x: share of solvers that cheat", y="y: share of verifiers that replay")
 
 
-def conduct(late: Shares, rest: Equilibrium) -> str:
+def behaviour(late: Shares, rest: Equilibrium) -> str:
     """What trajectories do in the second half, each by itself, in words."""
     circling = np.ptp(late["cheating"], axis=2) > _SWING
     off = np.stack([np.abs(values.mean(axis=2) - getattr(rest, name)) for name, values in late.items()])

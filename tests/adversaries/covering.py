@@ -25,7 +25,7 @@ def covers_up(game: GameView, run: Run) -> Move | None:
 
 
 def fitted(op: Op, words: list[int], claimed: int) -> list[int]:
-    """Provider that fold to `claimed`, with as many true ones as the fold allows."""
+    """Words that fold to `claimed`, with as many true ones as the fold allows."""
     if op in (
         Op.DOT,
         Op.SUM,

@@ -98,7 +98,7 @@ def fights(
     segment: int | None = None,
 ) -> tuple[Ended, TaskStatus, Purses]:
     """Submit a run and challenge it, by default at its first false segment: how it ended, and who paid whom from before
-    the posting. `words` are served by default; a solver that has no answer stays silent.
+    the posting. `provider` serves the run by default; a solver that has no answer stays silent.
     """
 
     def answer(view: GameView, own: Run) -> Move | None:

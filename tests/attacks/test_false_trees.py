@@ -113,7 +113,7 @@ class ValuesWithheld(Serving):
 @pytest.mark.parametrize(
     ("served", "least"),
     [(Silent, 6), (lambda: ValuesWithheld(one_ulp_off()), 1), (lambda: Serving(honest()), 3)],
-    ids=["all of it", "the value alone", "honest words beside a false run"],
+    ids=["all of it", "the value alone", "honest data beside a false run"],
 )
 def test_withheld_or_false_answers_are_demanded_on_chain(
     ring: Arena, served: Callable[[], Silent | Serving], least: int

@@ -102,8 +102,10 @@ class Corruptions:
         (task,) = chain.submitted(self.subject, [run])
         pairs = zip(run.segment_roots() or (), self.honest.segment_roots() or (), strict=True)
         segment = next(i for i, (claimed, own) in enumerate(pairs) if claimed != own)
-        words = Silent() if silent else Serving(run)
-        return chain.play(task, self.subject, run, self.honest, words, None if silent else segment, covers_up)
+        provider = Silent() if silent else Serving(run)
+        return chain.play(
+            task, self.subject, run, self.honest, provider, None if silent else segment, covers_up
+        )
 
     def check(self, chain: Arena, site: Site, choose: Callable[[int], Sequence[int]]) -> bool:
         """Corrupt, play, and see that exactly this element is judged; False where the corruption has no effect."""

@@ -35,7 +35,7 @@ class Evm:
     def elements(
         self, instruction: Instruction, chunks: Sequence[Chunk], first: int, count: int
     ) -> list[int]:
-        """Provider of consecutive elements; long rows are split, folded and finished as in a game."""
+        """Words of consecutive elements; long rows are split, folded and finished as in a game."""
         return list(self._call("elements", instruction.encode(), first, count, list(chunks)))
 
     def block_result(

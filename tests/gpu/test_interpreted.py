@@ -59,7 +59,7 @@ def test_roots(interpret: Interpret) -> None:
     assert interpret("roots") == [True, True, True]
 
 
-def test_the_plain_hash_that_roots_are_tried_against_is_the_commitments() -> None:
+def test_the_plain_hash_that_roots_are_compared_with_is_the_commitments() -> None:
     x = torch.arange(3 * 256 + 1, dtype=torch.float32)
     data = to_bytes(x, DType.F32)
     assert hashing._by_hashlib(data) == tensor_root(data)

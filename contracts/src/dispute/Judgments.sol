@@ -61,7 +61,7 @@ abstract contract Judgments is GameState {
         _judgeEdge(game, head, Evidence.judgeOutput.selector, target, before, afterwards);
     }
 
-    /// @dev Both sides of an edge are the solver's words: unequal, it is wrong. `other` is the side outside of the frame.
+    /// @dev Both sides of an edge are roots that the solver claimed: unequal, it is wrong. `other` is the side outside of the frame.
     function _judgeEdge(
         GameId game,
         bytes32 head,

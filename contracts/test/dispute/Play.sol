@@ -9,8 +9,8 @@ import {Deployed} from "./Deployed.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {StepProgram} from "./StepProgram.sol";
 
-/// @title A submitted task of StepProgram, the solver's words about step 1 of segment 2, and the moves of both sides.
-/// @notice The words are honest until a test changes one of `topValues`, `calleeValues`, `before`, `afterTensors` before
+/// @title A submitted task of StepProgram, the solver's claims about step 1 of segment 2, and the moves of both sides.
+/// @notice The claims are honest until a test changes one of `topValues`, `calleeValues`, `before`, `afterTensors` before
 /// `_start`. Checkpoint r_1 is the state before the step; all other checkpoints and steps are of no interest.
 abstract contract Play is Deployed {
     SegmentIndex internal constant SEGMENT = SegmentIndex.wrap(2);
@@ -41,7 +41,7 @@ abstract contract Play is Deployed {
         constants = [topValues[2], StepProgram.integer(7), StepProgram.integer(8)];
     }
 
-    /// @dev Fixes the solver's words and brings the task to Submitted.
+    /// @dev Fixes the solver's claims and brings the task to Submitted.
     function _start() internal {
         topRoots = StepProgram.roots(topValues);
         calleeRoots = StepProgram.roots(calleeValues);

@@ -22,7 +22,7 @@ Evaluate = Callable[[Builder, Sequence[Value], Sequence[Value], Value, Value], S
 
 SMALL = 1 << 16
 """Bytes: copying a tensor that is smaller takes less time than an instruction for it alone."""
-ROOM = 1_600
+MOST_BYTES = 1_600
 """Bytes of a call's types for tensors that pass by themselves, for operands and for results: both, the batch and the
 concatenated rest must stay below an instruction's 4,096 bytes and 255 operands."""
 
@@ -80,13 +80,15 @@ def _sums(
 
 
 class CallLayout:
-    """How tensors of some types pass through a call: the largest by themselves, as far as there is room (`ROOM`), the
-    others concatenated to one vector per element type."""
+    """How tensors of some types pass through a call: the largest by themselves, as far as `MOST_BYTES` allows.
+
+    The others are concatenated to one vector per element type.
+    """
 
     def __init__(self, types: Sequence[TensorType]) -> None:
         self._types = tuple(types)
         together: dict[DType, list[int]] = defaultdict(list)
-        alone, room = [], ROOM
+        alone, room = [], MOST_BYTES
         for k in sorted(range(len(types)), key=lambda k: -types[k].nbytes):
             size = len(types[k].encode()) + 4  # an operand names its leaf too
             if types[k].nbytes >= SMALL and size <= room:

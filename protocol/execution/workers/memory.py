@@ -38,7 +38,7 @@ def fitting(program: StepProgram, processes: int) -> int:
     return processes if free is None else min(processes, free // needed(program))
 
 
-def require_room(program: StepProgram, processes: int) -> None:
+def require_memory(program: StepProgram, processes: int) -> None:
     """Raise TooLittleMemory unless that many workers fit."""
     fit = fitting(program, processes)
     if fit < processes:

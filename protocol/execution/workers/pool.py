@@ -21,13 +21,13 @@ import torch
 
 from protocol.execution.replay import OnStep
 from protocol.execution.workers.errors import WorkerFailed, WorkerLost, WorkersError
-from protocol.execution.workers.memory import require_room
+from protocol.execution.workers.memory import require_memory
 from protocol.execution.workers.states import read_state, write_state
 from protocol.program.parallel.errors import RanksDisagree, TooManyProcesses
 from protocol.program.parallel.units import units
 from protocol.program.step import METRIC, State, StepProgram
 
-Tell = Callable[[int, dict[str, float]], None]
+OnMetrics = Callable[[int, dict[str, float]], None]
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
@@ -48,10 +48,10 @@ class Workers:
         most = max(1, len(units(program.program)))
         if processes > most:
             raise TooManyProcesses(most, processes)
-        require_room(program, processes)
+        require_memory(program, processes)
         self._program = program
         self._events: SimpleQueue[tuple[int, dict[str, Any] | None]] = SimpleQueue()
-        self._place = Path(tempfile.mkdtemp(prefix="assay-workers-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="assay-workers-"))
         self._state: State | None = None
         self._processes: list[subprocess.Popen[str]] = []
         try:
@@ -81,11 +81,11 @@ class Workers:
             for rank in range(len(self._processes)):
                 self._send(rank, {"steps": steps, "root": root})
 
-            def tell(step: int, metrics: dict[str, float]) -> None:
+            def on_metrics(step: int, metrics: dict[str, float]) -> None:
                 named = {METRIC + name: torch.tensor(value) for name, value in metrics.items()}
                 on_step(first + step - 1, named)
 
-            (agreed,) = set(self._collect("root", tell))
+            (agreed,) = set(self._collect("root", on_metrics))
             self._state = read_state(self._program, self._file, bytes.fromhex(agreed))
         except BaseException:
             self.close()
@@ -106,7 +106,7 @@ class Workers:
                 process.kill()
                 process.wait()
         self._processes.clear()
-        shutil.rmtree(self._place, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +118,7 @@ class Workers:
 
     @property
     def _file(self) -> Path:
-        return self._place / "state"
+        return self._folder / "state"
 
     def _job(self, folder: Path, bundle_hash: bytes, rank: int, size: int) -> dict[str, object]:
         return {
@@ -126,7 +126,7 @@ class Workers:
             "hash": bundle_hash.hex(),
             "rank": rank,
             "size": size,
-            "rendezvous": str(self._place / "rendezvous"),
+            "rendezvous": str(self._folder / "rendezvous"),
             "state": str(self._file),
         }
 
@@ -157,7 +157,7 @@ class Workers:
         except OSError:
             raise self._failure(rank, None) from None
 
-    def _collect(self, answer: str, tell: Tell | None = None) -> list[Any]:
+    def _collect(self, answer: str, on_metrics: OnMetrics | None = None) -> list[Any]:
         """Wait for this answer from every worker, passing on what rank 0 says of its steps."""
         answers: list[Any] = []
         while len(answers) < len(self._processes):
@@ -166,8 +166,8 @@ class Workers:
                 raise self._failure(rank, message)
             if answer in message:
                 answers.append(message[answer])
-            elif tell is not None:
-                tell(message["step"], message["metrics"])
+            elif on_metrics is not None:
+                on_metrics(message["step"], message["metrics"])
         return answers
 
     def _failure(self, rank: int, message: dict[str, Any] | None) -> WorkersError:

@@ -63,7 +63,7 @@ _failed: set[str] = set()
 
 
 def passes(chain: Fused, shape_class: ShapeClass) -> bool:
-    """Whether it has given no wrong bit so far, this shape_class included."""
+    """Whether it has given no wrong bit so far, this shape class included."""
     return chain.name not in _failed and _tested(chain, shape_class)
 
 

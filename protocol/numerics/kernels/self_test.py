@@ -51,7 +51,7 @@ def failure_of_widths(kernel: ProductKernel, device: torch.device, px: int, py: 
 
 
 def failure_of_class(kernel: ProductKernel, device: torch.device, shape_class: ShapeClass) -> str | None:
-    """What the kernel gets wrong in one shape_class, or None."""
+    """What the kernel gets wrong in one shape class, or None."""
     call, px, py = shape_class
     for at_limit in (True, False) if call.k > CHUNK else (True,):
         table = _table(call.k, px, py, at_limit)
@@ -83,7 +83,7 @@ def _contracted(
     order_y: Tensor,
     exact: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Bits of what the kernel makes of the shape_class, and the right ones."""
+    """Bits of what the kernel makes of the shape class, and the right ones."""
     call, px, py = shape_class
     bits = round_scaled_bits(exact, table.scales_x[order_x][:, :, None] + table.scales_y[order_y][:, None, :])
     bad = (order_x == BAD_X)[:, :, None] | (order_y == BAD_Y)[:, None, :]

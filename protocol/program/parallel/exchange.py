@@ -36,7 +36,7 @@ class Group:
     ) -> Transfer:
         """Begin to send `results`, of these types, if this is process `source`; to receive them otherwise (None)."""
         if results is None:
-            buffer = torch.empty(sum(map(_room, types)), dtype=torch.uint8, device=self._device)
+            buffer = torch.empty(sum(map(_aligned_size, types)), dtype=torch.uint8, device=self._device)
         else:
             buffer = torch.cat([_padded(x, type_) for x, type_ in zip(results, types, strict=True)])
         with self._reached():
@@ -86,14 +86,18 @@ class Transfer:
         for type_ in self._types:
             data = self._buffer[at : at + type_.nbytes]
             found.append(data.view(type_.dtype.storage).view(type_.shape))
-            at += _room(type_)
+            at += _aligned_size(type_)
         return tuple(found)
 
 
-def _room(type_: TensorType) -> int:
+def _aligned_size(type_: TensorType) -> int:
     return -(-type_.nbytes // ALIGNED) * ALIGNED
 
 
 def _padded(x: Tensor, type_: TensorType) -> Tensor:
     data = x.reshape(-1).view(torch.uint8)
-    return torch.nn.functional.pad(data, (0, _room(type_) - data.numel())) if type_.nbytes % ALIGNED else data
+    return (
+        torch.nn.functional.pad(data, (0, _aligned_size(type_) - data.numel()))
+        if type_.nbytes % ALIGNED
+        else data
+    )

@@ -98,7 +98,7 @@ def test_a_hasher_that_is_wrong_anywhere_is_not_let_in() -> None:
 
 @pytest.mark.skipif(which("c++") is None, reason="no C++ compiler")
 def test_a_library_with_a_wrong_constant_loads_and_is_refused(tmp_path: Path) -> None:
-    """The trial is what stands between a miscompiled library and a commitment: one bit of one round constant."""
+    """The self-test is what stands between a miscompiled library and a commitment: one bit of one round constant."""
     source = Path(native.__file__).with_name("native") / "sha256.cpp"
     for name, text in (
         ("right", source.read_text()),

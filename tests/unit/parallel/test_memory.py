@@ -55,7 +55,7 @@ def test_as_many_as_fit_where_it_is_known_and_all_where_it_is_not(free: Path) ->
     has(free, 3 * memory.needed(program) + 4096)
     assert memory.fitting(program, 4) == 3
     assert memory.fitting(program, 2) == 2
-    memory.require_room(program, 3)
+    memory.require_memory(program, 3)
 
 
 @pytest.mark.parametrize(("room", "due"), [(UNITS + 0.5, UNITS), (2.5, 2), (1.5, 1), (0.5, 1)])

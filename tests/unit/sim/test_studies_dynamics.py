@@ -7,7 +7,7 @@ from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
 from sim.studies import dynamics
 from sim.studies.dynamics import Dynamics, payoffs
-from sim.studies.dynamics_reading import BEST_RESPONSE, REPLICATOR, REST, conduct
+from sim.studies.dynamics_reading import BEST_RESPONSE, REPLICATOR, REST, behaviour
 from sim.studies.study import Point, Table
 from sim.units import TOKEN
 
@@ -107,11 +107,11 @@ def test_each_trajectory_is_looked_at_in_time() -> None:
     rest = STUDY.equilibrium(POINT)
     late = {"cheating": moving, "checking": np.full((1, 2, 8), rest.checking)}
     assert (
-        conduct(late, rest)
+        behaviour(late, rest)
         == "keep circling in 1 of 2 trajectories, go to the equilibrium in 1 of 2 trajectories"
     )
     apart = np.stack([still[:, 0], np.full((1, 8), 0.1)], axis=1)
-    assert conduct({**late, "cheating": apart}, rest) == (
+    assert behaviour({**late, "cheating": apart}, rest) == (
         "go to the equilibrium in 1 of 2 trajectories, settle elsewhere in 1 of 2 trajectories"
     )
 

@@ -33,7 +33,7 @@ class Stand:
         self.work = Work.of(tiny.TASK, self.bundle)
 
     def run_store(self, name: str) -> RunStore:
-        """An empty run_store."""
+        """An empty run store."""
         place = self.folder / name
         place.mkdir()
         kept = tiny.database(place)
@@ -42,7 +42,7 @@ class Stand:
         return RunStore(tiny.TASK, self.work.program, self.work.fixed, executor, SEGMENTS, STEPS, kept, store)
 
     def together(self, run_store: RunStore) -> WorkerRunner:
-        """Two workers for this run_store's training."""
+        """Two workers for this run store's training."""
         return WorkerRunner(self.work, self.folder / "bundle", self.hash, 2, LocalRunner(run_store.executor))
 
     def alone(self) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""The run_store: training that is cut off and goes on, checkpoints that are damaged and computed again."""
+"""The run store: training that is cut off and goes on, checkpoints that are damaged and computed again."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ class Turns:
 
 
 class SlowRecord(RunStore):
-    """A run_store that takes its time to answer."""
+    """A run store that takes its time to answer."""
 
     turns: Turns
 

@@ -59,14 +59,14 @@ def database(folder: Path) -> Database:
 
 
 def run_store(folder: Path, kept: Database) -> RunStore:
-    """The run_store of the tiny task, as far as it is on disk."""
+    """The run store of the tiny task, as far as it is on disk."""
     return RunStore(*parts(folder, kept))
 
 
 def parts(
     folder: Path, kept: Database
 ) -> tuple[int, StepProgram, tuple[Tensor, ...], Executor, int, int, Database, BlobStore]:
-    """What a run_store is made of."""
+    """What a run store is made of."""
     if kept.task(TASK) is None:
         kept.put(TASK, Stage.TRAINING)
     program = step_program()
@@ -75,7 +75,7 @@ def parts(
 
 
 def trained(folder: Path) -> RunStore:
-    """The run_store of the finished run, all of it committed."""
+    """The run store of the finished run, all of it committed."""
     kept = run_store(folder, database(folder))
     training = Training(kept, initial)
     while not training.done:

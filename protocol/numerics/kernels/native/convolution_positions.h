@@ -75,10 +75,10 @@ struct Positions {
 
     bool run() const {
         const int64_t plane = height * width;
-        const Room<uint32_t> image(p.samples * p.groups * couples * plane), left(left_size);
-        const Room<float> norms(norms_size);
-        const Room<double> row_scales(p.groups * panels_m * PANEL_X), sample_scales(p.samples);
-        const Room<Scale> scales(p.groups * panels_m * PANEL_X);
+        const Buffer<uint32_t> image(p.samples * p.groups * couples * plane), left(left_size);
+        const Buffer<float> norms(norms_size);
+        const Buffer<double> row_scales(p.groups * panels_m * PANEL_X), sample_scales(p.samples);
+        const Buffer<Scale> scales(p.groups * panels_m * PANEL_X);
         if (!image || !left || !norms || !row_scales || !sample_scales || !scales) return false;
         struct Task {
             const Phase *phase;
@@ -103,8 +103,8 @@ struct Positions {
             for (int64_t n = 0; n < p.samples; ++n) quantise(n, image, sample_scales);
 #pragma omp for schedule(dynamic)
             for (int64_t i = 0; i < p.groups * panels_m; ++i) pack_left(i, left, norms, row_scales, scales);
-            const Room<uint32_t> columns(most * PANEL_Y);
-            const Room<float> column_norms(up(most, CHUNK_PAIRS) + 16);
+            const Buffer<uint32_t> columns(most * PANEL_Y);
+            const Buffer<float> column_norms(up(most, CHUNK_PAIRS) + 16);
             if (!columns || !column_norms) {
 #pragma omp atomic write
                 enough = false;

@@ -72,15 +72,15 @@ class Kept {
 inline thread_local Kept kept;
 
 // Memory that is given back at the end, or null.
-template <class T> class Room {
+template <class T> class Buffer {
   public:
-    explicit Room(int64_t count)
+    explicit Buffer(int64_t count)
         : data_(static_cast<T *>(kept.take(count * static_cast<int64_t>(sizeof(T)) + SLACK, size_))) {}
-    ~Room() {
+    ~Buffer() {
         if (data_) kept.give(data_, size_);
     }
-    Room(const Room &) = delete;
-    Room &operator=(const Room &) = delete;
+    Buffer(const Buffer &) = delete;
+    Buffer &operator=(const Buffer &) = delete;
     explicit operator bool() const { return data_ != nullptr; }
     operator T *() const { return data_; }
 

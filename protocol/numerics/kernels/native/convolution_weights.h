@@ -23,11 +23,11 @@ struct Weights {
 
     bool run() const {
         const int64_t whole = p.height * p.width;
-        const Room<uint32_t> left(planes_left * p.groups * panels_m * pairs * PANEL_X);
-        const Room<uint32_t> image(planes_image * couples * whole * channels);
-        const Room<float> norms(planes_left * p.groups * panels_m * chunks);
-        const Room<Scale> left_scales(p.groups * panels_m * PANEL_X), channel_scales(channels);
-        const Room<double> row_scales(p.groups * panels_m * PANEL_X);
+        const Buffer<uint32_t> left(planes_left * p.groups * panels_m * pairs * PANEL_X);
+        const Buffer<uint32_t> image(planes_image * couples * whole * channels);
+        const Buffer<float> norms(planes_left * p.groups * panels_m * chunks);
+        const Buffer<Scale> left_scales(p.groups * panels_m * PANEL_X), channel_scales(channels);
+        const Buffer<double> row_scales(p.groups * panels_m * PANEL_X);
         if (!left || !image || !norms || !left_scales || !channel_scales || !row_scales) return false;
         // Columns are packed once for as many rows as leave every thread something to do.
         // No share is empty: 11 panels in shares of 2 are 6 shares, however many were wished for.
@@ -57,9 +57,9 @@ struct Weights {
             for (int64_t t = 0; t < planes_left * p.groups * panels_m; ++t)
                 set.own.norms(left + t * pairs * PANEL_X, PANEL_X, pairs, norms + t * chunks);
             const int64_t length = std::min(BLOCK_PAIRS, pairs);
-            const Room<uint32_t> columns(planes_image * length * PANEL_Y);
-            const Room<float> column_norms(planes_image * up(length, CHUNK_PAIRS));
-            const Room<int64_t> sums(share * PANEL_X * PANEL_Y);
+            const Buffer<uint32_t> columns(planes_image * length * PANEL_Y);
+            const Buffer<float> column_norms(planes_image * up(length, CHUNK_PAIRS));
+            const Buffer<int64_t> sums(share * PANEL_X * PANEL_Y);
             const bool room = columns && column_norms && sums;
             if (!room) {
 #pragma omp atomic write
