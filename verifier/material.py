@@ -1,8 +1,8 @@
 """What is needed to replay and to challenge one task: its verified bundle, an executor, states, a provider.
 
 Bundles come from the address in the terms, else from the solver, and are kept in the node's folder; nothing in one is
-believed or run before it is checked (`protocol.tasks.bundles`). To fetch one waits for strangers, to load it does not. A
-few tasks are in memory at a time.
+believed or run before it is checked (`protocol.tasks.bundles`). To fetch one waits for strangers, to load it does not.
+A few tasks are in memory at a time.
 """
 
 from __future__ import annotations
