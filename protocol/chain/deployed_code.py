@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from protocol.chain.abi import Contract, contract
+from protocol.chain.abi import contract
 from protocol.chain.connection import Connection
+from protocol.chain.contract_code import code_difference, is_test_token_for_real
 from protocol.chain.create2 import first_made_by
-from protocol.chain.deploy import neighbours_of_market, neighbours_of_vault
 from protocol.chain.deployment import Deployment
 from protocol.chain.errors import DeploymentError
+from protocol.chain.initialisation import neighbours_of_market, neighbours_of_vault
 from protocol.chain.parameters import Parameters
 from protocol.chain.plan import Plan, plan
 
@@ -39,6 +40,8 @@ def differences(connection: Connection, deployment: Deployment) -> Iterator[str]
     at = deployment.addresses
     if not connection.code(at.token):
         yield f"token: no contract at {at.token}"
+    elif is_test_token_for_real(connection, at.token):
+        yield f"token: a test token at {at.token}, which anyone can mint, on a chain whose money is real"
     complete = True
     for made in due.creations:
         address = getattr(at, made.key)
@@ -65,28 +68,6 @@ def expected(deployment: Deployment) -> Plan:
         if with_test_token.addresses.token == token
         else plan(*arguments, token, deployment.salt)
     )
-
-
-def code_difference(connection: Connection, made: Contract, address: str) -> str | None:
-    """How the code at an address differs from a contract's, immutables apart; None where it does not."""
-    found = connection.code(address)
-    if not found:
-        return f"no contract at {address}"
-    if len(found) != len(made.runtime):
-        return f"{len(found)} bytes of code at {address}, the package's {made.name} has {len(made.runtime)}"
-    if (bare := without_immutables(made, found)) != made.runtime:
-        first = next(i for i, (a, b) in enumerate(zip(bare, made.runtime, strict=True)) if a != b)
-        return f"code at {address} differs from the package's {made.name} from byte {first} on"
-    return None
-
-
-def without_immutables(made: Contract, code: bytes) -> bytes:
-    """Runtime code with zeros where the constructor wrote immutables, as the compiler leaves it."""
-    bare = bytearray(code)
-    for places in made.immutables:
-        for start, length in places:
-            bare[start : start + length] = bytes(length)
-    return bytes(bare)
 
 
 def _state_differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
