@@ -65,9 +65,9 @@ class Deployment(BaseModel):
 
     format: Literal["assay-deployment"] = "assay-deployment"
     version: Literal[2] = VERSION
-    chain_id: Annotated[int, Field(ge=1)]
+    chain_id: Annotated[int, Field(ge=1, lt=1 << 64)]
     genesis: _Hash
-    block: Annotated[int, Field(ge=0)]
+    block: Annotated[int, Field(ge=0, lt=1 << 63)]
     deployer: Address
     salt: Annotated[str, Field(max_length=MAX_SALT)]
     addresses: Addresses

@@ -152,6 +152,19 @@ def test_what_the_node_lost_is_handed_over_again(fresh: Devnet) -> None:
     assert fresh.connection.transaction_count(DEPLOYER) == 8
 
 
+def test_what_an_earlier_command_signed_is_handed_over_before_anything_new(
+    fresh: Devnet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh.connection.request("evm_setAutomine", False)
+    with sender(fresh, sending=IMPATIENT) as sending, pytest.raises(NotMined):
+        deploy(sending)
+    fresh.connection.request("anvil_dropAllTransactions")
+    monkeypatch.setattr(Sender, "send", lambda *_: 1 / 0)
+    with sender(fresh) as sending, pytest.raises(ZeroDivisionError):
+        deploy(sending)
+    assert fresh.connection.transaction_count(DEPLOYER, "pending") == 1
+
+
 def test_contracts_that_were_initialised_at_the_same_moment_are_found(
     fresh: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
