@@ -70,9 +70,9 @@ def trickling() -> Iterator[str]:
             serving.join()
 
 
-def registered_alone(scene: Scene) -> Watcher:
+def registered_alone(scene: Scene, **settings: object) -> Watcher:
     """The only verifier in the draw."""
-    watcher = Watcher(scene)
+    watcher = Watcher(scene, **settings)
     wait(lambda: scene.submitter.audit.live_slots() > 1)
     scene.submitter.audit.resign()
     return watcher
@@ -90,10 +90,32 @@ def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
                 )
                 for k in (180, 190, 200)
             ]
-            task = scene.post(challenger_clock=15)
+            task = scene.post(challenger_clock=5)
             scene.cheated([*baits, task])
             wait(lambda: task in scene.games_on())
             assert all(scene.view(bait).status is TaskStatus.SUBMITTED for bait in baits)
+            wait(lambda: scene.submitter.game.game(1).demand_open > 0)
+            scene.devnet.skip(500)
+            wait(lambda: scene.view(task).status is TaskStatus.SLASHED)
+        finally:
+            watcher.close()
+
+
+def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
+    """One thread for everything: the baits have a try each, of 2 s, and the task comes before they have another."""
+    with trickling() as address:
+        watcher = registered_alone(scene, replays=1, fetches=1)
+        try:
+            scene.cheat.market.announce(address)
+            baits = [
+                scene.post(bundle=address, bundle_hash=k.to_bytes(32), attest_period=3, challenge_period=k)
+                for k in (300, 301)
+            ]
+            task = scene.post(challenger_clock=5)
+            scene.cheated([*baits, task])
+            wait(lambda: task in scene.games_on())
+            lost = watcher.node._fetches.rests.lost
+            assert all(0 < lost(bait) < 5 for bait in baits)
         finally:
             watcher.close()
 
