@@ -14,7 +14,7 @@ from tests.chain.trees import terms
 from tests.unit.solver import tiny
 from tests.unit.test_unchecked_programs import bundle
 from verifier.database import Database
-from verifier.material import Materials
+from verifier.material import Materials, seconds_of_try
 from verifier.strategy import HONEST
 
 ONE, TWO, THREE = 1, 2, 3
@@ -73,3 +73,11 @@ def test_the_task_that_was_used_last_stays_in_memory(materials: Materials, poste
     assert materials.find(ONE) is not None
     materials.drop(ONE)
     assert materials.find(ONE) is None
+
+
+@pytest.mark.parametrize(
+    ("attest_period", "lost", "seconds"),
+    [(240, 0, 10), (240, 20, 20), (240, 60, 60), (240, 500, 80), (24, 0, 2), (3, 0, 1), (3, 9, 1)],
+)
+def test_a_try_is_as_long_as_all_before_it(attest_period: int, lost: float, seconds: float) -> None:
+    assert seconds_of_try(attest_period, lost) == seconds
