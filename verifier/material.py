@@ -32,7 +32,7 @@ IN_MEMORY = 4
 
 LEAST_TRY = 2.0
 FIRST_TRY, LONGEST_TRY = 1 / 24, 1 / 3
-"""How long an address is given for a bundle, at first and at most: of the time for attesting; `LEAST_TRY` in seconds."""
+"""How long an address is given for a bundle, at first and at most: parts of the time for attesting, and seconds."""
 
 
 @dataclass(frozen=True)
