@@ -115,5 +115,5 @@ def _unsafe(terms: Terms, figures: Figures) -> str | None:
     for other in figures.taken:
         due = least_clock(other, speed, block, max(longest, terms.step_operations))
         if other.solver_clock < due:
-            return f"beside its steps a task that was taken would need {due} s for a move, it has {other.solver_clock} s"
+            return f"beside its steps a task that was taken needs {due} s for a move, it has {other.solver_clock} s"
     return None

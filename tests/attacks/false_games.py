@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from time import monotonic, sleep
 
 from protocol.chain.client import Client
@@ -36,6 +38,12 @@ class FalseGames:
         self.task = task
         self.run = run
         self._salts = 0
+
+    def at_once(self, calls: Sequence[Callable[[], None]]) -> None:
+        """Send several moves, all of them before the first is mined."""
+        with ThreadPoolExecutor(len(calls)) as pool:
+            for done in [pool.submit(call) for call in calls]:
+                done.result()
 
     def open_blind(self) -> int:
         """A game that names no segment; its number."""

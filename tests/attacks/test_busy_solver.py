@@ -6,7 +6,9 @@ one receipt after the other, with the roots of two segments kept: false accusers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import sleep
 
@@ -39,15 +41,28 @@ class Slow(HonestExecutor):
         return super().step(state, number)
 
 
-def slow(seconds: Callable[[int], float]) -> Strategy:
-    """An honest solver whose steps take so long, by task."""
+class Machine:
+    """An honest solver on it takes so many `seconds` a step, by task; 0 for all others."""
 
-    def make(work: Work) -> Executor:
+    def __init__(self, seconds: dict[int, float]) -> None:
+        self._seconds = seconds
+        self._made: list[Slow] = []
+
+    @property
+    def strategy(self) -> Strategy:
+        """Honest, late."""
+        return Strategy(executor=self._make)
+
+    def hurry(self) -> None:
+        """No step takes long any more."""
+        for made in self._made:
+            made.seconds = 0.0
+
+    def _make(self, work: Work) -> Executor:
         made = Slow(work.program, work.fixed, Interpreter(work.kernels))
-        made.seconds = seconds(work.task)
+        made.seconds = self._seconds.get(work.task, 0.0)
+        self._made.append(made)
         return made
-
-    return Strategy(executor=make)
 
 
 @pytest.fixture
@@ -56,80 +71,83 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
         yield made
 
 
-def accused(scene: Stage, segments: int, segment_steps: int, **terms: int) -> FalseGames:
-    """A task that the solver has handed in, and an account with bonds for games on it."""
-    task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
-    scene.until(task, submitted)
+@contextmanager
+def mined_at_once(scene: Stage) -> Iterator[None]:
+    """A block for each transaction, to get somewhere; then a block each second again."""
+    scene.devnet.connection.request("evm_setAutomine", True)
+    try:
+        yield
+    finally:
+        scene.devnet.connection.request("evm_setIntervalMining", 1)
+
+
+@contextmanager
+def accused(
+    scene: Stage, segments: int, segment_steps: int, seconds: dict[int, float] | None = None, **terms: int
+) -> Iterator[tuple[Solver, FalseGames]]:
+    """A solver that has handed in a task, and an account with bonds for games on it."""
+    machine = Machine(seconds or {})
     accuser = scene.client("dev:2")
-    accuser.fund(5_000 * TOKEN)
-    return FalseGames(accuser, task, honest_run(segments, segment_steps))
+    with mined_at_once(scene):
+        accuser.fund(5_000 * TOKEN)
+        solver = Solver(scene, machine.strategy, once=False)
+        task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
+        scene.until(task, submitted)
+    try:
+        yield solver, FalseGames(accuser, task, honest_run(segments, segment_steps))
+    finally:
+        machine.hurry()
+        solver.close()
+        accuser.close()
+
+
+def revealed_together(games: FalseGames, numbers: list[int]) -> None:
+    """All nodes of each demand, in a few blocks."""
+    for number in numbers:
+        blocks = games.blocks_of_reveals(number)
+        assert len(blocks) == NODES
+        assert max(blocks) - min(blocks) < MOST_BLOCKS
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
     """Row 5: a segment of the second task takes a minute, the clock of the first is 10 s."""
-    solver = Solver(scene, slow(lambda task: 0.2 if task == 2 else 0.0), once=False)
-    games = accused(scene, tiny.SEGMENTS, tiny.STEPS, solver_clock=10)
-    try:
-        busy = scene.sold(segment_steps=300)
-        assert (
-            scene.until(busy, lambda view: view.status is TaskStatus.TRAINING).bidder == solver.client.address
-        )
-        scene.until(
-            busy, lambda _view: solver.node.context.metrics.steps._value.get() > tiny.SEGMENTS * tiny.STEPS
-        )
-        game = games.open(1)
-        assert games.until_convicted_or([game], "is_expanded", [1]), "slashed while it trained"
+    with accused(scene, tiny.SEGMENTS, tiny.STEPS, {2: 0.2}, solver_clock=10) as (solver, games):
+        with mined_at_once(scene):
+            busy = scene.sold(segment_steps=300)
+            scene.until(busy, lambda view: view.status is TaskStatus.TRAINING)
+        steps = solver.node.context.metrics.steps.collect
+        scene.until(busy, lambda _view: next(iter(steps())).samples[0].value > tiny.SEGMENTS * tiny.STEPS)
+        assert games.until_convicted_or([games.open(1)], "is_expanded", [1]), "slashed while it trained"
         assert scene.submitter.market.task(games.task).status is TaskStatus.SUBMITTED
-    finally:
-        solver.close()
-        games.client.close()
 
 
 def test_sixteen_nodes_are_revealed_within_three_blocks_of_a_short_clock(scene: Stage) -> None:
     """Row 6: a demand of 16 nodes on a clock of 10 s."""
-    solver = Solver(scene, once=False)
-    games = accused(scene, NODES, 1, solver_clock=10)
-    try:
+    with accused(scene, NODES, 1, solver_clock=10) as (_, games):
         game = games.open_blind()
         games.demand_checkpoints(game)
         assert games.until_convicted_or([game], "is_answered"), "slashed with reveals missing"
-        blocks = games.blocks_of_reveals(game)
-        assert len(blocks) == NODES
-        assert max(blocks) - min(blocks) < MOST_BLOCKS
-    finally:
-        solver.close()
-        games.client.close()
+        revealed_together(games, [game])
 
 
 def test_six_demands_at_once_are_answered_on_the_demos_clock(scene: Stage) -> None:
     """Row 6: six games, 96 nodes, a clock of 40 s."""
-    solver = Solver(scene, once=False)
-    games = accused(scene, NODES, 1, solver_clock=40)
-    try:
-        numbers = [games.open_blind() for _ in range(6)]
-        for number in numbers:
-            games.demand_checkpoints(number)
+    with accused(scene, NODES, 1, solver_clock=40) as (_, games):
+        with mined_at_once(scene):
+            numbers = [games.open_blind() for _ in range(6)]
+        games.at_once([partial(games.demand_checkpoints, number) for number in numbers])
         assert games.until_convicted_or(numbers, "is_answered"), "slashed with reveals missing"
-        for number in numbers:
-            blocks = games.blocks_of_reveals(number)
-            assert len(blocks) == NODES
-            assert max(blocks) - min(blocks) < MOST_BLOCKS
-    finally:
-        solver.close()
-        games.client.close()
+        revealed_together(games, numbers)
 
 
 def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
     """Row 6: a replay of a segment takes a second; four of them are asked for 16 steps each."""
     segments = [1, 2, 3, 4]
-    solver = Solver(scene, slow(lambda _task: 1 / NODES), once=False)
-    games = accused(scene, len(segments), NODES - 1, solver_clock=20)
-    try:
-        numbers = [games.open(segment) for segment in segments]
-        assert games.until_convicted_or(numbers, "is_expanded", segments), "slashed without its step trees"
-        for number, segment in zip(numbers, segments, strict=True):
-            games.demand_steps(number, segment)
+    with accused(scene, len(segments), NODES - 1, {1: 1 / NODES}, solver_clock=20) as (_, games):
+        with mined_at_once(scene):
+            numbers = [games.open(segment) for segment in segments]
+            assert games.until_convicted_or(numbers, "is_expanded", segments), "slashed without step trees"
+        demands = [partial(games.demand_steps, *pair) for pair in zip(numbers, segments, strict=True)]
+        games.at_once(demands)
         assert games.until_convicted_or(numbers, "is_answered"), "slashed with reveals missing"
-    finally:
-        solver.close()
-        games.client.close()
+        revealed_together(games, numbers)
