@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.dispute.view import Phase, Verdict
+from protocol.node.logs import get
 from solver import defence
 from solver.context import Context
 from solver.database import Stage
 from solver.defence import Defence, by_deadline
+from solver.metrics import Metrics
+from solver.settings import SolverSettings
+from solver.turns import Turns
 
 CLOCK = 100
 
@@ -59,12 +63,18 @@ class Chain:
         context = SimpleNamespace(
             client=SimpleNamespace(game=games, deployment=SimpleNamespace(block=0)),
             catalog=SimpleNamespace(run_store=lambda task: run_store if task == 7 else None),
-            database=SimpleNamespace(task=lambda _task: SimpleNamespace(stage=self.stage)),
-            metrics=SimpleNamespace(games=SimpleNamespace(set=lambda _count: None)),
-            strategy=SimpleNamespace(defence=lambda _view, _run: None),
-            log=SimpleNamespace(warning=lambda *_texts, **_about: None),
+            database=SimpleNamespace(task=self.task, tasks=lambda: [self.task(7)]),
+            metrics=Metrics(),
+            settings=SolverSettings(),
+            turns=Turns(),
+            strategy=SimpleNamespace(defence=lambda _view, _run: ()),
+            log=get("test"),
         )
         return cast(Context, context)
+
+    def task(self, _task: int) -> SimpleNamespace:
+        """The only row."""
+        return SimpleNamespace(task=7, stage=self.stage)
 
 
 @pytest.fixture
