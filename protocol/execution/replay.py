@@ -21,7 +21,7 @@ from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter, Kernel
 from protocol.program.library import fusions, kernels
 from protocol.program.step import State, StepProgram
-from protocol.program.trace import held_bytes
+from protocol.program.trace import KEEP_BYTES, held_bytes
 
 if TYPE_CHECKING:
     # Manifests are read with pydantic, which running a program does not need.
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 ROOT_BYTES = 73
 """Of 32 bytes in a tuple: CPython adds a header of 33 and a pointer of 8."""
 ROOTS_SHARE = 32
-FRAMES_SHARE = 4
+FRAMES_SHARE = 8
 """Of the machine's memory a replay keeps at most one part in so many as roots, and as frames."""
+FRAMES_BYTES = 4 * KEEP_BYTES
+"""Nor more than this as frames, which may lie in the smaller memory of a device: two of the greatest."""
 LEAST = 2
 """A game walks one segment, and asks for a neighbour at times."""
 
@@ -147,9 +149,10 @@ class Replay:
         self._segment_steps = segment_steps
         self._checkpoint = checkpoint
         self._roots = roots
-        roots = (segment_steps + 1) * len(program.state) * ROOT_BYTES
-        self._segments: _Kept[int, list[tuple[bytes, ...]]] = _Kept(roots, ROOTS_SHARE)
-        self._frames: _Kept[tuple[int, int], Frame] = _Kept(held_bytes(program.program), FRAMES_SHARE)
+        size = (segment_steps + 1) * len(program.state) * ROOT_BYTES
+        self._segments: _Kept[int, list[tuple[bytes, ...]]] = _Kept(size, machine_memory() // ROOTS_SHARE)
+        most = min(machine_memory() // FRAMES_SHARE, FRAMES_BYTES)
+        self._frames: _Kept[tuple[int, int], Frame] = _Kept(held_bytes(program.program), most)
         self._constants: tuple[bytes, ...] | None = None
 
     def segment_roots(self) -> Sequence[bytes] | None:
@@ -208,15 +211,15 @@ class Replay:
 
 
 class _Kept(Generic[Key, Value]):
-    """The values that were asked for last, of at most `size` bytes each: as many as fit into one part in `share` of the
-    machine's memory, and always LEAST.
+    """The values that were asked for last, of at most `size` bytes each: as many as fit into `most` bytes, and always
+    LEAST.
 
     Unlike `lru_cache` on a method it does not refer to its owner: a replay that nobody needs, with its dataset and
     frames, is freed at once. Nor is there ever one value more in memory.
     """
 
-    def __init__(self, size: int, share: int) -> None:
-        self._most = max(LEAST, machine_memory() // share // max(1, size))
+    def __init__(self, size: int, most: int) -> None:
+        self._most = max(LEAST, most // max(1, size))
         self._values: dict[Key, Value] = {}
 
     def get(self, key: Key, compute: Callable[[], Value]) -> Value:

@@ -64,7 +64,8 @@ class Running:
 
     def until(self, event: str, seconds: float = 60) -> dict[str, Any]:
         """The next line with this event."""
-        deadline, seen = monotonic() + seconds, []
+        deadline = monotonic() + seconds
+        seen: list[str] = []
         while True:
             left = deadline - monotonic()
             assert left > 0, f"no line {event!r} after {seen}"

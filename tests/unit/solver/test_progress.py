@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import monotonic, sleep
 
 import torch
+from rich.progress import ProgressColumn
 
 from protocol.node.progress_bar import progress_bar
 from solver.progress import Progress
@@ -58,6 +59,7 @@ def test_the_bar_says_how_long_there_is_and_in_red_when_that_is_too_little() -> 
     bar = progress_bar("", "", deadline=True)
     row = bar.add_task("", total=100)
     column = bar.columns[-1]
+    assert isinstance(column, ProgressColumn)
     assert str(column.render(bar.tasks[row])) == ""
     bar.update(row, due=monotonic() + 7_200.9)
     text = column.render(bar.tasks[row])
