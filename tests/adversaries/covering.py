@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from protocol.dispute import defender
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run, frame_at
@@ -11,6 +13,14 @@ from protocol.program.opcodes import Op
 
 INFINITY = 0x7F80_0000
 """Bits of f32 infinity: wins every maximum."""
+
+
+def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
+    """All moves that are owed, as the solver's node sends them."""
+    if game.demand is not None:
+        return defender.moves(game, run)
+    move = covers_up(game, run)
+    return () if move is None else (move,)
 
 
 def covers_up(game: GameView, run: Run) -> Move | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import NotPublic
+from protocol.tasks.bundles import BundleUnavailable
 from solver.assignment import Assignment
 from solver.database import Stage
 from solver.errors import SolverError
@@ -46,7 +48,8 @@ class Stand:
             market=SimpleNamespace(
                 address="0xmarket",
                 tasks=lambda: 0,
-                task=lambda _task: view(status=self.status, stake=1, bidder=ME),
+                task=lambda task: view(task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN),
+                terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
             token=SimpleNamespace(balance_of=lambda _who: self.tokens),
@@ -64,6 +67,8 @@ class Work:
         self.done: list[str] = []
         self.refused: SolverError | None = None
         self.unsubmitted = False
+        self.idle = True
+        self.failed_after = 0.0
 
     def tick(self, _view: object) -> bool:
         """Refused by the market."""
@@ -151,6 +156,25 @@ def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work
     assert not node._assignments
     with pytest.raises(SolverError, match="refuses this run"):
         node._outcome(once=False)
+
+
+def test_a_task_whose_bundle_is_lost_ends_nothing_and_holds_no_other(
+    node: SolverNode, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = TASK - 1
+    node.context.database.put(lost, Stage.SUBMITTED)
+
+    def load(*_about: object) -> Assignment:
+        raise BundleUnavailable("nothing there")
+
+    monkeypatch.setattr("solver.node.Assignment", load)
+    deadline = monotonic() + 20
+    while b'error="BundleUnavailable",kind="task"' not in node.context.metrics.render():
+        assert monotonic() < deadline
+        node._tick()
+    assert "closed, wait=False" in work.done  # it had its own turn meanwhile
+    assert node._at_stake() == {"tasks_at_stake": [lost]}
+    assert node._outcome(once=True) is None
 
 
 def test_without_the_stake_nothing_is_begun(stand: Stand, node: SolverNode) -> None:
