@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from protocol.chain.client import Client
 from protocol.chain.views import TaskView
 from protocol.node import logs
+from protocol.node.addresses import parsed
 from protocol.node.home import Home
 from protocol.node.party.data import data_folder, open_database
 from protocol.tasks.bundles import Limits
@@ -42,4 +43,5 @@ class Context:
     def material(self, view: TaskView) -> Material:
         """What is needed to replay a task. Raises BundleError, ChainError."""
         market = self.client.market
-        return self.materials.get(view.task, market.terms(view.task), market.endpoint_of(view.solver))
+        endpoint = parsed(market.endpoint_of(view.solver))
+        return self.materials.get(view.task, market.terms(view.task), endpoint)

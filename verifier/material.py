@@ -15,13 +15,14 @@ from pathlib import Path
 
 from protocol.commitments import BlobStore
 from protocol.execution.replay import Executor, Replay, Work
+from protocol.node.addresses import Address
 from protocol.program.step import State
 from protocol.tasks.bundles import Bundle, Limits, cached_bundle
 from protocol.tasks.task import Terms
 from verifier.database import Accusation, Database
 from verifier.errors import StateLost
 from verifier.replaying import Auditor
-from verifier.solver_client import CheckpointProvider, is_address
+from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 from verifier.strategy import Strategy
 
@@ -85,8 +86,8 @@ class Materials:
         self._lock = threading.Lock()
         self._loading: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
 
-    def get(self, task: int, terms: Terms, endpoint: str) -> Material:
-        """The material of a task; `endpoint` is what its solver has announced. Raises BundleError."""
+    def get(self, task: int, terms: Terms, endpoint: Address | None) -> Material:
+        """The material of a task; `endpoint` is its solver's, None without one. Raises BundleError."""
         with self._lock:
             loading = self._loading[task]
         with loading:
@@ -110,7 +111,7 @@ class Materials:
     def _task_folder(self, task: int) -> Path:
         return self._folder / "tasks" / str(task)
 
-    def _load(self, task: int, terms: Terms, endpoint: str) -> Material:
+    def _load(self, task: int, terms: Terms, endpoint: Address | None) -> Material:
         folder = self._task_folder(task)
         bundle = self._bundle(terms, endpoint)
         work = Work.of(task, bundle)
@@ -122,9 +123,9 @@ class Materials:
         auditor = Auditor(work.program, executor, terms.segment_steps, states, provider)
         return Material(terms, work, executor, states, provider, auditor)
 
-    def _bundle(self, terms: Terms, endpoint: str) -> Bundle:
+    def _bundle(self, terms: Terms, endpoint: Address | None) -> Bundle:
         """Kept, or fetched from the submitter or the solver, and kept."""
-        others = [f"{endpoint.rstrip('/')}/bundles/{terms.bundle_hash.hex()}"] if is_address(endpoint) else []
+        others = [] if endpoint is None else [endpoint / f"bundles/{terms.bundle_hash.hex()}"]
         # A server that trickles must not use up the time in which the duty is to be attested.
         limits = replace(self._limits, seconds=min(self._limits.seconds, terms.attest_period / 3))
         return cached_bundle(self._bundles, terms, limits, others)

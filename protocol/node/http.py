@@ -5,11 +5,11 @@ uvicorn with strangers in mind.
 from __future__ import annotations
 
 import socket
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from protocol.errors import AssayError, Retryable
+from protocol.node.addresses import Address, parsed
 
 if TYPE_CHECKING:
     import uvicorn
@@ -37,11 +37,8 @@ def require_public(url: str, flag: str = "--url") -> None:
     of none (0.0.0.0), or without a host. `flag` names the setting that says another. For any chain but a development
     chain, whose parties share a machine; whether a name or a private network can be reached is not looked into.
     """
-    try:
-        host = urlsplit(url).hostname or ""
-    except ValueError:
-        host = ""
-    if not host or _is_of_this_machine(host):
+    address = parsed(url)
+    if address is None or _is_of_this_machine(address):
         raise NotPublic(
             "announced address",
             expected="one that other machines reach",
@@ -50,16 +47,13 @@ def require_public(url: str, flag: str = "--url") -> None:
         )
 
 
-def _is_of_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:  # a name
-        return False
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address.is_loopback or address.is_unspecified
+def _is_of_this_machine(address: Address) -> bool:
+    ip = address.ip
+    if ip is None:
+        return address.host == "localhost" or address.host.endswith(".localhost")
+    if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    return ip.is_loopback or ip.is_unspecified
 
 
 def free_port(host: str) -> int:
