@@ -5,7 +5,8 @@ uvicorn with strangers in mind.
 from __future__ import annotations
 
 import socket
-from ipaddress import IPv6Address
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Any
 
 from protocol.errors import AssayError, Retryable
@@ -14,7 +15,6 @@ from protocol.node.addresses import Address, parsed
 if TYPE_CHECKING:
     import uvicorn
 
-MAX_CONNECTIONS = 64
 MAX_HEADERS = 16_384
 """Bytes of an unfinished request."""
 
@@ -80,22 +80,31 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
-def server(app: Any) -> uvicorn.Server:
-    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop."""
+def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvicorn.Server:
+    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop.
+
+    `proxies` are IP addresses whose connections are those of many clients, whom the proxy itself keeps in bounds.
+    """
     import uvicorn
 
-    from protocol.node.http_timeouts import TimedProtocol
+    from protocol.node.http_shares import MAX_CONNECTIONS, SharedProtocol
 
+    class Protocol(SharedProtocol):
+        """This server's connections."""
+
+    Protocol.proxies = frozenset(proxies)
     return uvicorn.Server(
         uvicorn.Config(
             app,
             log_config=None,
             access_log=False,
-            limit_concurrency=MAX_CONNECTIONS,
+            log_level="error",  # a line for each request that is none would fill the disk
+            limit_concurrency=MAX_CONNECTIONS
+            + 2,  # for answers to clients that have gone; Protocol sees to the others
             timeout_keep_alive=5,
             timeout_graceful_shutdown=5,
             h11_max_incomplete_event_size=MAX_HEADERS,
-            http=TimedProtocol,
+            http=Protocol,
             ws="none",
             lifespan="off",
         )
