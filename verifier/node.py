@@ -81,6 +81,8 @@ class VerifierNode(Node):
         return False
 
     def _outcome(self, once: bool) -> ExitCode | None:
+        if self._stop.asked:  # then `_alive` no longer counts tasks that are open
+            return None
         return self._verdict() if once and not self._alive and self._seen_enough() else None
 
     def _at_stake(self) -> dict[str, object]:

@@ -87,3 +87,11 @@ def test_a_task_that_is_over_is_let_go_when_no_bond_is_at_stake(
     kept = database.accusation(1)
     assert kept is not None
     assert (kept.outcome, database.finished()) == (outcome, finished)
+
+
+def test_a_verifier_that_is_asked_to_stop_has_no_outcome(node: VerifierNode) -> None:
+    """Once asked to stop it looks at no open task, so it cannot tell whether all are over."""
+    node._finished, node._alive = 1, 0
+    assert node._outcome(once=True) is not None
+    node._stop.ask()
+    assert node._outcome(once=True) is None
