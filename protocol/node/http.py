@@ -4,6 +4,7 @@ uvicorn with strangers in mind.
 
 from __future__ import annotations
 
+import resource
 import socket
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_HEADERS = 16_384
 """Bytes of an unfinished request."""
+OTHER_FILES = 512
+"""Open files of a process besides its server's connections."""
 
 
 class PortTaken(Retryable):
@@ -89,10 +92,7 @@ def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvico
 
     from protocol.node.http_shares import MAX_CONNECTIONS, SharedProtocol
 
-    class Protocol(SharedProtocol):
-        """This server's connections."""
-
-    Protocol.proxies = frozenset(proxies)
+    _allow_files(MAX_CONNECTIONS + OTHER_FILES)
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -100,12 +100,20 @@ def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvico
             access_log=False,
             log_level="error",  # a line for each request that is none would fill the disk
             limit_concurrency=MAX_CONNECTIONS
-            + 2,  # for answers to clients that have gone; Protocol sees to the others
+            + 2,  # for answers to clients that have gone; the protocol sees to the others
             timeout_keep_alive=5,
             timeout_graceful_shutdown=5,
             h11_max_incomplete_event_size=MAX_HEADERS,
-            http=Protocol,
+            http=SharedProtocol.behind(proxies),
             ws="none",
             lifespan="off",
         )
     )
+
+
+def _allow_files(count: int) -> None:
+    """Let this process have so many open files, as far as the system permits; commonly it begins with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -9,13 +9,15 @@ round trip: it waits for nothing that a hostile client holds.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import ClassVar, Final, cast
 
 from protocol.node.http_timeouts import TimedProtocol
 
-MAX_CONNECTIONS: Final = 512
-"""In all; each is an open file, of 1,024 that a process commonly may have."""
+MAX_CONNECTIONS: Final = 1_024
+"""In all, for a hundred clients with as many as they may have; each is an open file."""
 CONNECTIONS_EACH: Final = 8
 HALF_REQUESTS_EACH: Final = 2
 WAIT_SECONDS: Final = 1.0
@@ -47,19 +49,26 @@ def share_of(client: IP) -> Share:
 class SharedProtocol(TimedProtocol):
     """Lets what is over an address's share wait, then refuses it with 503; makes room for whoever comes."""
 
-    proxies: ClassVar[frozenset[IP]] = frozenset()
-    """Whose connections are those of many clients."""
+    _proxies: ClassVar[frozenset[IP]]
+    _members: ClassVar[defaultdict[Share, set[SharedProtocol]]]
 
     _share: Share | None = None
     _half = False
     _held: asyncio.TimerHandle | None = None
     _refused = False
 
+    @classmethod
+    def behind(cls, proxies: Iterable[IP]) -> type[SharedProtocol]:
+        """The connections of one server; those of its proxies are those of many clients."""
+        return type(cls.__name__, (cls,), {"_proxies": frozenset(proxies), "_members": defaultdict(set)})
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count it, and see whether there is room."""
         super().connection_made(transport)
         client = None if self.client is None else client_of(self.client[0])
-        self._share = None if client is None or client in self.proxies else share_of(client)
+        if client is not None and client not in self._proxies:
+            self._share = share_of(client)
+            self._members[self._share].add(self)
         if len(self.connections) > MAX_CONNECTIONS:
             self._make_room()
         self._take_up()
@@ -68,6 +77,7 @@ class SharedProtocol(TimedProtocol):
         """Its place is another's."""
         super().connection_lost(exc)
         self._let_go()
+        self._leave()
         for peer in self._same():
             if peer._held is not None and not peer._refused:
                 peer._take_up()
@@ -106,8 +116,8 @@ class SharedProtocol(TimedProtocol):
 
     def _same(self) -> list[SharedProtocol]:
         """The other connections of the share; none for a proxy's."""
-        peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
-        return [peer for peer in peers if peer._share == self._share is not None]
+        members = () if self._share is None else self._members.get(self._share, ())
+        return [peer for peer in members if peer is not self]
 
     def _make_room(self) -> None:
         """End the connection that waits longest for its client, those over a share first; if none waits, this one."""
@@ -145,7 +155,13 @@ class SharedProtocol(TimedProtocol):
         self._held = self.loop.call_later(WAIT_SECONDS, self._end)
 
     def _end(self) -> None:
-        self.connections.discard(
-            self
-        )  # at once: its loss is heard of after all connections that wait to be taken
+        # At once: its loss is heard of after all connections that wait to be taken.
+        self.connections.discard(self)
+        self._leave()
         self.transport.abort()
+
+    def _leave(self) -> None:
+        if self._share is not None and (members := self._members.get(self._share)) is not None:
+            members.discard(self)
+            if not members:
+                del self._members[self._share]
