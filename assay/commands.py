@@ -153,7 +153,7 @@ def serve(context: Context) -> None:
     bound = bind(settings.host, settings.port)
     port = bound.getsockname()[1]
     context.output.say(f"bundles of {context.home.bundles} at {url_of(settings.host, port)}/bundles/")
-    server(application(context.home.bundles)).run(sockets=[bound])
+    server(application(context.home.bundles), settings.proxies).run(sockets=[bound])
 
 
 def submit(context: Context, file: Path, dry_run: bool) -> None:

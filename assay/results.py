@@ -15,6 +15,7 @@ from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus
 from protocol.commitments import state_root, tensor_root
 from protocol.commitments.atomic import write_atomically
+from protocol.node.addresses import Address, BadAddress
 from protocol.node.home import Home
 from protocol.node.http_client import LEAST_RATE
 from protocol.numerics.types import DType
@@ -84,25 +85,18 @@ def save(result: Result, folder: Path) -> Path:
 
 def _tensors(url: str, task: int, number: int, program: StepProgram) -> list[bytes]:
     """Canonical bytes of a checkpoint's tensors, each of its due length."""
-    if not url:
-        raise ResultError(
-            f"task {task}",
-            expected="an address of its solver",
-            got="none",
-            remedy="the solver must announce one",
-        )
     sizes = [type_.nbytes for type_ in program.state_types]
     limits = Limits(seconds=30 + math.ceil(sum(sizes) / LEAST_RATE))
     try:
         # Asked for by whoever runs this, and checked against the chain: the solver may be in a private network too.
-        address = f"{url.rstrip('/')}/tasks/{task}/checkpoints/{number}"
-        with closing(open_source(address, limits, anywhere=True)) as source:
+        place = Address.parse(url) / f"tasks/{task}/checkpoints/{number}"
+        with closing(open_source(place, limits, anywhere=True)) as source:
             return [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]
-    except BundleRefused as error:
+    except (BadAddress, BundleRefused) as error:
         raise ResultError(
             f"task {task}",
             expected="an http address of its solver",
-            got=repr(url),
+            got=ascii(url[:200]) if url else "none",
             remedy="the solver must announce another",
         ) from error
     except BundleError as error:

@@ -5,6 +5,7 @@ Importing this loads pydantic, so a command line does it only when it runs.
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated
 
 from pydantic import Field
@@ -20,6 +21,8 @@ class AssaySettings(ConnectionSettings):
     host: str = "127.0.0.1"
     """Where `assay serve` listens."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8700
+    proxies: tuple[IPv4Address | IPv6Address, ...] = ()
+    """Of proxies in front of this server: their connections are those of many clients."""
     bundles_url: str | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
 

@@ -11,6 +11,7 @@ from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import NOBODY, Duty, GameState, TaskStatus, TaskView
 from protocol.dispute.view import Phase
+from protocol.node.addresses import parsed
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class TaskStatusReport:
         price = "no bid yet" if self.price is None else f"{self.price / TOKEN:g}"
         yield f"  price {price} of {self.budget / TOKEN:g} tokens; submitter {self.submitter}"
         if self.solver is not None:
-            yield f"  solver {self.solver} at {self.endpoint or 'no announced address'}"
+            yield f"  solver {self.solver} at {parsed(self.endpoint or '') or 'no announced address'}"
         for duty in self.duties:
             done = "attested" if duty.attested else "not attested yet"
             yield f"  duty {duty.number}: segment {duty.segment}, {duty.verifier}, {done}"

@@ -18,6 +18,7 @@ from benchmarks import (
     products,
     repdl,
     resnet,
+    serving,
     simulation,
     starting,
     tracing,
@@ -43,6 +44,7 @@ GROUPS = {
     "tracing": tracing.rows,
     "commands": commands.rows,
     "gas": gas.rows,
+    "serving": serving.rows,
     "simulation": simulation.rows,
 }
 

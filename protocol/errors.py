@@ -20,8 +20,9 @@ AssayError
 │   ├── Busy                     solver: too many clients wait
 │   ├── Stopped                  solver: what would be computed is not needed any more
 │   ├── _NotWorth                solver: no price suits both sides
-│   └── BadAnswer                protocol.node: an HTTP answer that is not the bytes that were asked for
+│   └── BadAnswer                protocol.node: no HTTP answer, or not the bytes that were asked for
 │       ├── NotServed            "not here" or "ask later"
+│       ├── Broken               nobody answers, or what comes is no TLS or HTTP
 │       ├── Encoded              a content encoding that was not asked for
 │       └── TooLong              more bytes than are due
 ├── NoKernel                     protocol.numerics: no kernel gives the right bits on this machine
@@ -83,6 +84,7 @@ AssayError
 ├── SettingsError                protocol.node: a setting that is unknown, or whose value does not fit
 ├── DatabaseError                protocol.node: a damaged database, or one of another version, chain or account
 ├── NotEnoughTokens              protocol.node: the stake, a bond or the escrow cannot be locked
+├── BadAddress                   protocol.node: not an http or https address of host, port and path
 ├── NotPublic                    protocol.node: an address that leads nobody on another machine here
 ├── SolverError                  solver
 │   ├── StakeSlashed             the chain has slashed the solver's stake (exit code 3)

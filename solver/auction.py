@@ -16,7 +16,7 @@ from functools import partial
 from protocol.chain.errors import Reverted
 from protocol.chain.transactions import REORG_DEPTH
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.errors import InternalError
+from protocol.errors import AssayError, InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
@@ -129,6 +129,13 @@ class Auction:
             fetch.result()
         except (OSError, MemoryError) as error:
             raise _NotWorth(f"no room for its bundle here: {type(error).__name__}: {error}") from error
+        except AssayError:
+            raise
+        except (
+            Exception
+        ) as error:  # a defect, which a stranger's bundle has found: it costs this task and no other
+            self._context.log.warning("bundle not read", task=task, exc_info=error)
+            raise _NotWorth(f"its bundle cannot be read: {type(error).__name__}") from error
         return True
 
     def _taken(self) -> list[int]:

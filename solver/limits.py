@@ -1,7 +1,7 @@
 """Limits on every HTTP exchange, whatever the app behind: no bodies, short targets, no client that reads for ever.
 
-An ASGI middleware. How many connections there may be is uvicorn's limit (`protocol.node.http`). What answers
-cost is bounded by `admission`.
+An ASGI middleware. How many connections there may be, in all and an address, is `protocol.node.http_shares`'s. What
+answers cost is bounded by `admission`.
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ class SolverNode(Node):
         Raises StakeSlashed when a stake of this solver was slashed, and SolverError, ChainError.
         """
         context, settings = self.context, self.context.settings
-        serving = Serving(context.strategy.app(context.catalog), settings.host, settings.port)
+        app = context.strategy.app(context.catalog)
+        serving = Serving(app, settings.host, settings.port, settings.proxies)
         with serving, self._progress:
             try:
                 self._prepare(settings.url or serving.url)

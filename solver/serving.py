@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
 from protocol.node.http import bind, server, url_of
+from protocol.node.lookups import IP
 from solver.errors import SolverError
 from solver.limits import App
 
@@ -15,11 +17,13 @@ START_SECONDS = 10.0
 
 
 class Serving:
-    """An app served at `host:port` (port 0: any free one) while the context lasts. Raises PortTaken."""
+    """An app served at `host:port` (port 0: any free one) while the context lasts, behind `proxies` if there are any.
+    Raises PortTaken.
+    """
 
-    def __init__(self, app: App, host: str, port: int) -> None:
+    def __init__(self, app: App, host: str, port: int, proxies: Iterable[IP] = ()) -> None:
         self._socket = bind(host, port)
-        self._server = server(app)
+        self._server = server(app, proxies)
         self._thread = threading.Thread(target=self._run, name="solver-http", daemon=True)
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated
 
 from pydantic import Field
@@ -29,6 +30,8 @@ class SolverSettings(NodeSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8701
     url: str | None = None
+    proxies: tuple[IPv4Address | IPv6Address, ...] = ()
+    """Of proxies in front of this server: their connections are those of many clients."""
     progress_every: Annotated[int, Field(ge=0)] = 0
     """Segments between two progress transactions; 0: a quarter of the task's."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from protocol.chain.client import Client
 from protocol.errors import exit_code_of
 from protocol.node import logs
+from protocol.node.addresses import Address, parsed
 from protocol.node.home import Home
 from protocol.node.party.data import data_folder, open_database
 from protocol.tasks.bundles import Limits
@@ -55,10 +56,10 @@ class Context:
             self._terms[task] = self.client.market.terms(task)
         return self._terms[task]
 
-    def endpoint(self, task: int) -> str:
-        """Where the task's solver says that it serves; empty if it does not say. Raises ChainError."""
+    def endpoint(self, task: int) -> Address | None:
+        """Where the task's solver says that it serves; None without a usable address. Raises ChainError."""
         market = self.client.market
-        return market.endpoint_of(market.task(task).solver)
+        return parsed(market.endpoint_of(market.task(task).solver))
 
     def fetch(self, task: int, lost: float) -> None:
         """Bring a task's bundle here, after tries that took `lost` seconds. Raises BundleError, ChainError."""

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from protocol.commitments import BlobStore
 from protocol.execution.replay import Executor, Replay, Work
+from protocol.node.addresses import Address
 from protocol.program.step import State
 from protocol.tasks.bundles import Bundle, BundleError, Limits, cached_bundle, load_bundle, require_terms
 from protocol.tasks.bundles.write import MANIFEST
@@ -23,7 +24,7 @@ from protocol.tasks.task import Terms
 from verifier.database import Accusation, Database
 from verifier.errors import StateLost
 from verifier.replaying import Auditor
-from verifier.solver_client import CheckpointProvider, is_address
+from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 from verifier.strategy import Strategy
 
@@ -123,19 +124,19 @@ class Materials:
         kept = terms.bundle_hash not in self._damaged
         return kept and (self._bundles / terms.bundle_hash.hex() / MANIFEST).is_file()
 
-    def fetch(self, terms: Terms, endpoint: str, lost: float = 0.0) -> None:
+    def fetch(self, terms: Terms, endpoint: Address | None, lost: float = 0.0) -> None:
         """Bring the bundle to this machine, verified; `endpoint` is what the task's solver has announced.
 
         A try is as long as all before it, which took `lost` seconds: a server that trickles has little of the time in
         which the duties of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError.
         """
-        others = [f"{endpoint.rstrip('/')}/bundles/{terms.bundle_hash.hex()}"] if is_address(endpoint) else []
+        others = [] if endpoint is None else [endpoint / f"bundles/{terms.bundle_hash.hex()}"]
         seconds = min(self._limits.seconds, seconds_of_try(terms.attest_period, lost))
         limits = replace(self._limits, seconds=seconds)
         cached_bundle(self._bundles, terms, limits, others)
         self._damaged.discard(terms.bundle_hash)
 
-    def load(self, task: int, terms: Terms, endpoint: str) -> Material:
+    def load(self, task: int, terms: Terms, endpoint: Address | None) -> Material:
         """The material of a task, in memory from now on, of a bundle that is on this machine. Raises BundleError."""
         found = self.find(task)
         if found is not None:
@@ -162,7 +163,7 @@ class Materials:
     def _task_folder(self, task: int) -> Path:
         return self._folder / "tasks" / str(task)
 
-    def _made(self, task: int, terms: Terms, endpoint: str, bundle: Bundle) -> Material:
+    def _made(self, task: int, terms: Terms, endpoint: Address | None, bundle: Bundle) -> Material:
         folder = self._task_folder(task)
         work = Work.of(task, bundle)
         executor = self._strategy.executor(work)

@@ -10,27 +10,22 @@ by the callers.
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Protocol
-from urllib.parse import urlsplit
-
-import httpx
 
 from protocol.commitments.hashing import HASH_BYTES
 from protocol.dispute.provider import Provider
-from protocol.node import http_client, logs
-from protocol.node.http_client import LEAST_RATE, BadAnswer, NotServed
+from protocol.node import logs
+from protocol.node.addresses import Address
+from protocol.node.http_client import LEAST_RATE, BadAnswer, HttpClient, NotServed
 from protocol.program.program import Program
 from protocol.program.step import StepProgram
 
 TRIES = 2
 REST_SECONDS = 60.0
-MAX_URL = 256
 
 
 class CheckpointProvider(Provider, Protocol):
@@ -57,10 +52,10 @@ class Shapes:
 
 
 class SolverClient:
-    """What one solver serves of one task. Any thread may ask."""
+    """What one solver serves of one task; without an address, nothing. Any thread may ask."""
 
-    def __init__(self, url: str, task: int, shapes: Shapes, patience: float) -> None:
-        self._base = f"{url.rstrip('/')}/tasks/{task}" if is_address(url) else None
+    def __init__(self, address: Address | None, task: int, shapes: Shapes, patience: float) -> None:
+        self._base = None if address is None else address / f"tasks/{task}"
         self._shapes = shapes
         self._patience = patience
         self._lock = threading.Lock()
@@ -115,12 +110,11 @@ class SolverClient:
         if self._base is None or self._resting():
             return None
         parameters = {"path": ",".join(map(str, path))} if path else {}
-        urls = [(f"{self._base}/{where}", due) for where, due in questions]
+        asked = [(self._base / where, due) for where, due in questions]
         started = time.monotonic()
         try:
-            found = asyncio.run(_fetch(urls, parameters, self._patience, shorter))
-        except Exception as error:
-            # Whatever a library makes of a peer's words (IDNA, TLS, HTTP, compression): it has not served.
+            found = asyncio.run(_fetch(asked, parameters, self._patience, shorter))
+        except (BadAnswer, TimeoutError) as error:
             self._failed(questions[0][0], error, time.monotonic() - started)
             return None
         with self._lock:
@@ -142,50 +136,24 @@ class SolverClient:
                 self._failures, self._rests_until = 0, time.monotonic() + max(REST_SECONDS, seconds)
 
 
-def is_address(url: str) -> bool:
-    """Whether a string that a stranger announced is an HTTP address with nothing but host, port and path."""
-    if not 0 < len(url) <= MAX_URL or not url.isascii() or not url.isprintable() or " " in url:
-        return False
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return False
-    plain = not (parts.query or parts.fragment or "@" in parts.netloc) and port != 0
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and plain
-
-
 async def _fetch(
-    questions: Sequence[tuple[str, int]], parameters: dict[str, str], patience: float, shorter: bool
+    questions: Sequence[tuple[Address, int]], parameters: dict[str, str], patience: float, shorter: bool
 ) -> list[bytes]:
-    """The bodies at some URLs, each of its number of bytes (`shorter`: at most).
+    """The bodies at some addresses, each of its number of bytes (`shorter`: at most).
 
     The time limit covers connecting, headers and bodies. There is one patience for all of them, and what has come never
     falls behind `LEAST_RATE` by more.
     """
-    # A client each time: asyncio.run ends its loop, and connections belong to a loop.
-    client = http_client.client(verify=_tls())  # no timeout: one limit below, over everything
     end = asyncio.get_running_loop().time() + patience
     found = []
-    async with asyncio.timeout_at(end) as limit, client:
-        for url, due in questions:
+    # A client each time: asyncio.run ends its loop, and connections belong to a loop.
+    async with asyncio.timeout_at(end) as limit, HttpClient() as client:
+        for address, due in questions:
             end += due / LEAST_RATE
             limit.reschedule(end)
-            found.append(await _body(client, url, parameters, due, shorter))
+            data = bytearray()
+            await client.get(address, due, data, parameters)
+            if len(data) < due and not shorter:
+                raise BadAnswer(expected=f"{due} bytes", got=len(data))
+            found.append(bytes(data))
     return found
-
-
-async def _body(
-    client: httpx.AsyncClient, url: str, parameters: dict[str, str], due: int, shorter: bool
-) -> bytes:
-    data = bytearray()
-    await http_client.get(client, url, due, data, parameters=parameters)
-    if len(data) < due and not shorter:
-        raise BadAnswer(expected=f"{due} bytes", got=len(data))
-    return bytes(data)
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """The system's certificates: loading them takes longer than a question."""
-    return ssl.create_default_context()

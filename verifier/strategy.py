@@ -14,19 +14,20 @@ from protocol.dispute.provider import Provider, Run
 from protocol.dispute.revealed import Revealed
 from protocol.dispute.view import GameView
 from protocol.execution.replay import ExecutorFactory, honest_executor
+from protocol.node.addresses import Address
 from protocol.program.step import StepProgram
 from protocol.tasks.task import Terms
 from verifier.solver_client import CheckpointProvider, Shapes, SolverClient
 
-ProviderFactory = Callable[[str, int, StepProgram, Terms], CheckpointProvider]
-"""From the address that the solver announced, the task, its program and its terms."""
+ProviderFactory = Callable[[Address | None, int, StepProgram, Terms], CheckpointProvider]
+"""From the address that the solver announced (None: none that can be opened), the task, its program and its terms."""
 Challenger = Callable[[GameView, Run, Revealed, Provider], Move | None]
 
 
-def over_http(url: str, task: int, program: StepProgram, terms: Terms) -> CheckpointProvider:
+def over_http(address: Address | None, task: int, program: StepProgram, terms: Terms) -> CheckpointProvider:
     """The solver's own HTTP service. A question may take a fifth of the challenger's clock: two fit into a move."""
     patience = min(30.0, max(1.0, terms.challenger_clock / 5))
-    return SolverClient(url, task, Shapes(program, terms.segments, terms.segment_steps), patience)
+    return SolverClient(address, task, Shapes(program, terms.segments, terms.segment_steps), patience)
 
 
 @dataclass(frozen=True)

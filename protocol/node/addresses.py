@@ -1,14 +1,103 @@
-"""What of an address may be printed: providers of nodes write their customers' keys into paths, queries and users."""
+"""Addresses of strangers' HTTP servers, parsed once, where they come in; and what of an address may be printed.
+
+Whoever opens a connection takes an `Address`: its parts go to the socket and onto the wire as they are, and nothing
+parses them again. So a host that is no name, or a port that is none, is found here and nowhere later.
+"""
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+import re
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final, Self
+from urllib.parse import unquote, urlsplit
+
+from protocol.errors import AssayError
 
 HIDDEN = "…"
+MAX_ADDRESS: Final = 1_024
+"""Characters; as many as the terms of a task hold."""
+PORTS: Final = {"http": 80, "https": 443}
+
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_PATH = re.compile(r"(?:[A-Za-z0-9/._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*")
+
+
+class BadAddress(AssayError):
+    """Not an http or https address of host, port and path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an HTTP server is: nothing but a host, a port and a path."""
+
+    scheme: str
+    """http or https."""
+    host: str
+    """A name of RFC 1123's letters in lower case (and "_"), or an IP address, an IPv6 one without brackets."""
+    port: int
+    path: str = ""
+    """Empty, or "/" and what follows it (RFC 3986, escapes as they came), without "/" at the end."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The address that a stranger, or an operator, has written. Raises BadAddress, and nothing else."""
+        if not 0 < len(text) <= MAX_ADDRESS:
+            raise _bad(text, f"1 to {MAX_ADDRESS} characters")
+        if not text.isascii() or not text.isprintable() or any(sign in text for sign in ' "<>\\^`{|}'):
+            raise _bad(text, "printable ASCII that RFC 3986 allows, names beyond it written as xn--…")
+        if "?" in text or "#" in text:
+            raise _bad(text, "no query and no fragment")
+        try:
+            parts = urlsplit(text)
+            host, port = parts.hostname or "", parts.port
+        except ValueError as error:
+            raise _bad(text, "a host, and a port from 1 to 65535") from error
+        if parts.scheme not in PORTS:
+            raise _bad(text, "http or https")
+        if "@" in parts.netloc:
+            raise _bad(text, "no user and no password")
+        if not _is_host(host, bracketed="[" in parts.netloc):
+            raise _bad(text, "a host: a name, or an IP address")
+        if port == 0:
+            raise _bad(text, "a port from 1 to 65535")
+        if not _PATH.fullmatch(parts.path) or ".." in unquote(parts.path).split("/"):
+            raise _bad(text, "a path without '..' and with whole escapes")
+        return cls(parts.scheme, host, port or PORTS[parts.scheme], parts.path.rstrip("/"))
+
+    def __truediv__(self, below: str) -> Address:
+        """An address below this one."""
+        return replace(self, path=f"{self.path}/{below}")
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+    @property
+    def authority(self) -> str:
+        """Host and port as URLs and the Host header have them (RFC 9110 section 7.2)."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def ip(self) -> IPv4Address | IPv6Address | None:
+        """The IP address that the host is written as; None for a name."""
+        return _ip(self.host)
+
+
+def parsed(text: str) -> Address | None:
+    """The address that a stranger has announced; None for nothing, and for what is none."""
+    try:
+        return Address.parse(text)
+    except BadAddress:
+        return None
 
 
 def public_part(url: str) -> str:
-    """Scheme, host and port of a URL; what else there is becomes "…"."""
+    """Scheme, host and port of a URL; what else there is becomes "…".
+
+    Providers of nodes write their customers' keys into paths, queries and users.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -18,3 +107,31 @@ def public_part(url: str) -> str:
         return HIDDEN
     shown = f"{parts.scheme}://{host}"
     return shown if url.rstrip("/") == shown else f"{shown}/{HIDDEN}"
+
+
+def _is_host(host: str, bracketed: bool) -> bool:
+    """Whether a resolver takes it. What ends in a number is an IPv4 address written in full, or nothing: a resolver
+    would read "127.1" and "0x7f000001" as addresses, too.
+    """
+    found = _ip(host)
+    if bracketed or ":" in host:
+        return bracketed and isinstance(found, IPv6Address) and found.scope_id is None
+    labels = host.split(".")
+    named = len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
+    return found is not None or named
+
+
+def _ip(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _bad(text: str, expected: str) -> BadAddress:
+    return BadAddress(
+        "HTTP address",
+        expected=expected,
+        got=ascii(text[:200]),
+        remedy="give an address such as https://node.example.org:8701/assay",
+    )

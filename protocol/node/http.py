@@ -4,19 +4,22 @@ uvicorn with strangers in mind.
 
 from __future__ import annotations
 
+import resource
 import socket
-from ipaddress import IPv6Address, ip_address
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from protocol.errors import AssayError, Retryable
+from protocol.node.addresses import Address, parsed
 
 if TYPE_CHECKING:
     import uvicorn
 
-MAX_CONNECTIONS = 64
 MAX_HEADERS = 16_384
 """Bytes of an unfinished request."""
+OTHER_FILES = 512
+"""Open files of a process besides its server's connections."""
 
 
 class PortTaken(Retryable):
@@ -37,11 +40,8 @@ def require_public(url: str, flag: str = "--url") -> None:
     of none (0.0.0.0), or without a host. `flag` names the setting that says another. For any chain but a development
     chain, whose parties share a machine; whether a name or a private network can be reached is not looked into.
     """
-    try:
-        host = urlsplit(url).hostname or ""
-    except ValueError:
-        host = ""
-    if not host or _is_of_this_machine(host):
+    address = parsed(url)
+    if address is None or _is_of_this_machine(address):
         raise NotPublic(
             "announced address",
             expected="one that other machines reach",
@@ -50,16 +50,13 @@ def require_public(url: str, flag: str = "--url") -> None:
         )
 
 
-def _is_of_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(host)
-    except ValueError:  # a name
-        return False
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address.is_loopback or address.is_unspecified
+def _is_of_this_machine(address: Address) -> bool:
+    ip = address.ip
+    if ip is None:
+        return address.host == "localhost" or address.host.endswith(".localhost")
+    if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    return ip.is_loopback or ip.is_unspecified
 
 
 def free_port(host: str) -> int:
@@ -86,23 +83,37 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
-def server(app: Any) -> uvicorn.Server:
-    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop."""
+def server(app: Any, proxies: Iterable[IPv4Address | IPv6Address] = ()) -> uvicorn.Server:
+    """A server of an ASGI app; `run(sockets=[bound])` serves until it is told to stop.
+
+    `proxies` are IP addresses whose connections are those of many clients, whom the proxy itself keeps in bounds.
+    """
     import uvicorn
 
-    from protocol.node.http_timeouts import TimedProtocol
+    from protocol.node.http_shares import MAX_CONNECTIONS, SharedProtocol
 
+    _allow_files(MAX_CONNECTIONS + OTHER_FILES)
     return uvicorn.Server(
         uvicorn.Config(
             app,
             log_config=None,
             access_log=False,
-            limit_concurrency=MAX_CONNECTIONS,
+            log_level="error",  # a line for each request that is none would fill the disk
+            limit_concurrency=MAX_CONNECTIONS
+            + 2,  # for answers to clients that have gone; the protocol sees to the others
             timeout_keep_alive=5,
             timeout_graceful_shutdown=5,
             h11_max_incomplete_event_size=MAX_HEADERS,
-            http=TimedProtocol,
+            http=SharedProtocol.behind(proxies),
             ws="none",
             lifespan="off",
         )
     )
+
+
+def _allow_files(count: int) -> None:
+    """Let this process have so many open files, as far as the system permits; commonly it begins with 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,28 +1,37 @@
 """GET of a few bytes from a stranger's server: redirects and encodings refused, no byte read beyond what is due.
 
-The time limit is the caller's, around the whole exchange: no timeout of single reads ends a server that trickles.
+Whatever goes wrong with a peer is a BadAnswer, whichever library notices: name lookup, socket, TLS or HTTP. The time
+limit is the caller's, around the whole exchange: no timeout of single reads ends a server that trickles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import ssl
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import urlencode
 
-from protocol.errors import InternalError
+import httpcore
 
-if TYPE_CHECKING:
-    import ssl
-
-    import httpx
+from protocol.errors import AssayError, InternalError
+from protocol.node.addresses import Address
+from protocol.node.lookups import IP, Permit, look_up
 
 LEAST_RATE = 1 << 20
 """Bytes a second that a server must send and its client must read, over a whole answer: 1.5 GB of state in 25 minutes.
 Whoever is slower keeps time or memory from the others.
 """
+ATTEMPT_SECONDS: Final = 1.0
+"""For a connection to each of a name's addresses but the last, which has all the time that is left."""
+OVERHEAD: Final = 1 << 18
+"""Bytes of an answer besides twice its body: h11 takes 100 KiB of headers, and as much of trailers."""
 
 
 class BadAnswer(InternalError):
-    """An answer that is not the bytes that were asked for."""
+    """No answer, or one that is not the bytes that were asked for."""
 
 
 class NotServed(BadAnswer):
@@ -31,6 +40,14 @@ class NotServed(BadAnswer):
     def __init__(self, status: int) -> None:
         super().__init__(f"status {status}")
         self.status = status
+
+
+class Broken(BadAnswer):
+    """The name leads nowhere, nobody answers, or what comes is no TLS or HTTP. `kind` is the library's own error."""
+
+    def __init__(self, error: Exception) -> None:
+        self.kind = type(error).__name__
+        super().__init__(f"{self.kind}: {str(error)[:200]!a}")
 
 
 class Encoded(BadAnswer):
@@ -48,42 +65,142 @@ class TooLong(BadAnswer):
         super().__init__(expected=f"at most {most} bytes", got="more")
 
 
-def client(timeout: float | None = None, verify: ssl.SSLContext | bool = True) -> httpx.AsyncClient:
-    """A client that follows no redirect, reads no proxy from the environment and asks for plain bytes.
+class HttpClient:
+    """Asks servers; follows no redirect, reads no proxy from the environment and asks for plain bytes. Connections
+    belong to the event loop that it is used in, and close with the context.
 
-    `timeout` is for each read, in seconds; `verify` is httpx's.
+    `timeout` is for each read, in seconds. `permit` is told what a host leads to before it is connected to. A name is
+    looked up once: it cannot lead elsewhere after that.
     """
-    import httpx
 
-    return httpx.AsyncClient(
-        timeout=timeout,
-        follow_redirects=False,
-        trust_env=False,
-        verify=verify,
-        headers={"accept-encoding": "identity"},
-    )
+    def __init__(self, timeout: float | None = None, permit: Permit | None = None) -> None:
+        self._wire = _Wire(permit)
+        self._timeouts = dict.fromkeys(("connect", "read", "write", "pool"), timeout)
+        self._pool = httpcore.AsyncConnectionPool(ssl_context=_tls(), network_backend=self._wire)
+
+    async def get(
+        self, address: Address, most: int, into: bytearray, parameters: Mapping[str, str] | None = None
+    ) -> None:
+        """Read the body at `address`, at most `most` bytes, into `into`, which shows how far it has come. One at a
+        time. Raises BadAnswer, and what `permit` raises.
+        """
+        self._wire.most, self._wire.left = most, 2 * most + OVERHEAD
+        target = (address.path or "/") + (f"?{urlencode(parameters)}" if parameters else "")
+        url = httpcore.URL(
+            scheme=address.scheme.encode(),
+            host=address.host.encode(),
+            port=address.port,
+            target=target.encode(),
+        )
+        headers = [("host", address.authority), ("accept", "*/*"), ("accept-encoding", "identity")]
+        extensions = {"timeout": self._timeouts}
+        try:
+            async with self._pool.stream("GET", url, headers=headers, extensions=extensions) as answer:
+                await _read(answer, most, into)
+        except (AssayError, MemoryError):
+            raise
+        except Exception as error:
+            # Not a list of classes: what a stranger's bytes make half a dozen libraries raise is not written anywhere,
+            # and one that was left out kept a verifier from every replay.
+            raise Broken(error) from error
+
+    async def close(self) -> None:
+        """Let go of the connections; how the other side takes it does not matter."""
+        with suppress(Exception):
+            await self._pool.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
 
-async def get(
-    asking: httpx.AsyncClient,
-    url: str,
-    most: int,
-    into: bytearray,
-    *,
-    parameters: Mapping[str, str] | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> None:
-    """Read the body at `url`, at most `most` bytes, into `into`, which shows how far it has come.
+class _Wire(httpcore.AsyncNetworkBackend):
+    """Opens connections to what `permit` permits, and counts what comes over them."""
 
-    Raises BadAnswer, and httpx's own errors.
-    """
-    async with asking.stream("GET", url, params=parameters, headers=headers) as answer:
-        if answer.status_code != 200:
-            raise NotServed(answer.status_code)
-        encoding = answer.headers.get("content-encoding", "identity")
-        if encoding != "identity":
-            raise Encoded(encoding)
-        async for piece in answer.aiter_raw():
-            into += piece
-            if len(into) > most:
-                raise TooLong(most)
+    def __init__(self, permit: Permit | None) -> None:
+        self.most = self.left = 0
+        self._permit = permit
+        self._tcp = httpcore.AnyIOBackend()
+        self._found: dict[str, Sequence[IP]] = {}
+
+    def take(self, count: int) -> None:
+        """So many bytes came. Raises TooLong: an answer may have a body of one byte and headers without an end."""
+        self.left -= count
+        if self.left < 0:
+            raise TooLong(self.most)
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to the first of a host's addresses that answers."""
+        if host not in self._found:
+            ips = await look_up(host, port)
+            if self._permit is not None:
+                self._permit(ips)
+            self._found[host] = ips
+        *others, last = map(str, self._found[host])
+        for ip in others:
+            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+                stream = await self._tcp.connect_tcp(ip, port, ATTEMPT_SECONDS, local_address, socket_options)
+                return _Counted(stream, self)
+        return _Counted(await self._tcp.connect_tcp(last, port, timeout, local_address, socket_options), self)
+
+
+class _Counted(httpcore.AsyncNetworkStream):
+    """A connection whose bytes are counted."""
+
+    def __init__(self, stream: httpcore.AsyncNetworkStream, wire: _Wire) -> None:
+        self._stream = stream
+        self._wire = wire
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Some bytes; none at the end."""
+        data = await self._stream.read(max_bytes, timeout)
+        self._wire.take(len(data))
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """All bytes."""
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._stream.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        """The same connection, encrypted."""
+        return _Counted(await self._stream.start_tls(ssl_context, server_hostname, timeout), self._wire)
+
+    def get_extra_info(self, info: str) -> Any:
+        """What the connection knows of itself."""
+        return self._stream.get_extra_info(info)
+
+
+async def _read(answer: httpcore.Response, most: int, into: bytearray) -> None:
+    if answer.status != 200:
+        raise NotServed(answer.status)
+    named = (value for name, value in answer.headers if name.lower() == b"content-encoding")
+    encoding = b", ".join(named).decode("latin-1")
+    if encoding not in ("", "identity"):
+        raise Encoded(encoding)
+    async for piece in answer.aiter_stream():
+        into += piece
+        if len(into) > most:
+            raise TooLong(most)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """The system's certificates and certifi's: loading them takes longer than a question."""
+    return httpcore.default_ssl_context()

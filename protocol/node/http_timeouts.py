@@ -13,9 +13,9 @@ from typing import cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 0.25
 """Between two looks at a connection."""
-REQUEST_SECONDS = 10.0
+REQUEST_SECONDS = 5.0
 """For a whole request, from the first byte or before: at most 16 KiB of headers, and no body that is of any use."""
 READING_SECONDS = 60.0
 """For the client to read what is buffered for it: at most 1 MiB and uvicorn's 64 KiB, so 19 KB/s."""
@@ -52,13 +52,22 @@ class TimedProtocol(H11Protocol):
         self._timer = self.loop.call_later(LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
-        now, state = self.loop.time(), (self.cycle, self._owes(), self.transport.is_closing(), self._pauses)
-        if state != self._state:
-            self._state, self._since = state, now
-        elif now - self._since > self._allowed():
+        if self._lasted() > self._allowed():
             self.transport.abort()
             return
         self._look_later()
+
+    @property
+    def waited(self) -> float | None:
+        """Seconds that the client has made the server wait; None while it is the client who waits."""
+        return None if self._allowed() == math.inf else self._lasted()
+
+    def _lasted(self) -> float:
+        """Seconds since the state was first seen as it is."""
+        now, state = self.loop.time(), (self.cycle, self._owes(), self.transport.is_closing(), self._pauses)
+        if state != self._state:
+            self._state, self._since = state, now
+        return now - self._since
 
     def _owes(self) -> bool:
         """Whether a whole request is there that is not answered yet."""

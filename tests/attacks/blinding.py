@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from socket import create_server
 from threading import Event, Thread
+from typing import Any
 
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
@@ -114,7 +115,7 @@ def scene(folder: Path) -> Iterator[Scene]:
             made.close()
 
 
-def registered_alone(scene: Scene, **settings: object) -> Watcher:
+def registered_alone(scene: Scene, **settings: Any) -> Watcher:
     """The only verifier in the draw."""
     watcher = Watcher(scene, **settings)
     wait(lambda: scene.submitter.audit.live_slots() > 1)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from protocol.commitments import BlobStore
 from protocol.commitments.atomic import write_atomically
+from protocol.node.addresses import Address
 from protocol.tasks.bundles.bundle import Bundle
 from protocol.tasks.bundles.errors import BundleError
 from protocol.tasks.bundles.fetch import fetch_bundle, load_bundle
@@ -18,7 +19,9 @@ from protocol.tasks.bundles.write import BLOBS, MANIFEST
 from protocol.tasks.task import Terms
 
 
-def cached_bundle(bundles: Path, terms: Terms, limits: Limits, others: Sequence[str] = ()) -> Bundle:
+def cached_bundle(
+    bundles: Path, terms: Terms, limits: Limits, others: Sequence[str | Address] = ()
+) -> Bundle:
     """The bundle of these terms, from its folder below `bundles`, else from its address in the terms or from `others`.
 
     `limits.seconds` is for each address. Raises BundleError: that of the first address where all failed.
@@ -37,12 +40,12 @@ def _kept(folder: Path, terms: Terms, limits: Limits) -> Bundle | None:
     return None
 
 
-def _fetched(folder: Path, terms: Terms, limits: Limits, others: Sequence[str]) -> Bundle:
+def _fetched(folder: Path, terms: Terms, limits: Limits, others: Sequence[str | Address]) -> Bundle:
     store = BlobStore(folder / BLOBS)
     failures = []
-    for address in (terms.bundle, *others):
+    for place in [terms.bundle, *others]:
         try:
-            bundle = fetch_bundle(address, terms.bundle_hash, store, limits)
+            bundle = fetch_bundle(place, terms.bundle_hash, store, limits)
         except BundleError as error:
             failures.append(error)
             continue

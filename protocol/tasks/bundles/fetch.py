@@ -18,6 +18,7 @@ import torch
 from protocol.commitments import BlobStore, CommitmentError, CorruptBlob
 from protocol.commitments.tensors import CODES, Tensor, is_canonical
 from protocol.commitments.threads import each
+from protocol.node.addresses import Address
 from protocol.numerics.types import DType
 from protocol.program.errors import ProgramError
 from protocol.program.library import Hint
@@ -33,14 +34,16 @@ from protocol.tasks.bundles.write import BLOBS, MANIFEST
 from protocol.tasks.task import ARITHMETIC
 
 
-def fetch_bundle(url: str, bundle_hash: bytes, store: BlobStore, limits: Limits | None = None) -> Bundle:
-    """The bundle at `url`, whose manifest has SHA-256 `bundle_hash`, fully verified in itself.
+def fetch_bundle(
+    place: str | Address, bundle_hash: bytes, store: BlobStore, limits: Limits | None = None
+) -> Bundle:
+    """The bundle at `place`, whose manifest has SHA-256 `bundle_hash`, fully verified in itself.
 
     The manifest is left in the store as well, under the bundle's hash. Raises BundleError (see `errors`);
     whether it is what the terms promise is `require_terms`'s question.
     """
     limits = limits or Limits()
-    with closing(open_source(url, limits)) as source:
+    with closing(open_source(place, limits)) as source:
         return _load(source, bundle_hash, store, limits)
 
 

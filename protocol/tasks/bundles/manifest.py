@@ -111,7 +111,7 @@ def parse_manifest(data: bytes) -> Manifest:
         raise BundleMalformed(
             "bundle manifest",
             expected=f"an assay-bundle of version {VERSION}",
-            got=f"{where}: {first['msg']}",
+            got=f"{where[:100]!a}: {first['msg'][:200]!a}",  # names in it are the stranger's
             remedy="refuse this bundle, or use the release that its version asks for",
         ) from error
     for what, names in (

@@ -36,7 +36,7 @@ def test_a_result_is_read_wherever_its_solver_is(url: str, monkeypatch: pytest.M
     asked = []
 
     def read(source: sources.HttpSource, name: str, limit: int) -> bytes:
-        asked.append(f"{source._base}/{name}")
+        asked.append(f"{source._address}/{name}")
         return bytes(limit)
 
     monkeypatch.setattr(sources.HttpSource, "read", read)
@@ -60,7 +60,7 @@ def test_an_address_that_nobody_may_fetch_from_is_refused_at_once(monkeypatch: p
         raise AssertionError("it waited")
 
     monkeypatch.setattr("assay.submitting.time.sleep", sleep)
-    with pytest.raises(BundleRefused, match="got s3"):
+    with pytest.raises(BundleRefused, match="got 's3'"):
         require_served(terms(bundle="s3://mine/bundle"))
 
 

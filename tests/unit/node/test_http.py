@@ -7,6 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
+from ipaddress import ip_address
 from threading import Event, Thread
 from time import sleep
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 import pytest
 
 from protocol.errors import ExitCode
-from protocol.node import http_timeouts
-from protocol.node.http import MAX_CONNECTIONS, NotPublic, bind, require_public, server, url_of
+from protocol.node import http_shares, http_timeouts
+from protocol.node.http import NotPublic, bind, require_public, server, url_of
+from protocol.node.http_shares import CONNECTIONS_EACH, client_of, share_of
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -76,10 +78,10 @@ async def answers(_scope: Message, _receive: Receive, send: Send) -> None:
 
 
 @contextmanager
-def served(app: App) -> Iterator[tuple[str, int]]:
+def served(app: App, *proxies: str) -> Iterator[tuple[str, int]]:
     """The server of an app; where it listens."""
     bound = bind("127.0.0.1", 0)
-    running = server(app)
+    running = server(app, map(ip_address, proxies))
     thread = Thread(target=running.run, kwargs={"sockets": [bound]})
     thread.start()
     while not running.started:
@@ -138,7 +140,7 @@ def ask(place: tuple[str, int]) -> tuple[int, bytes]:
 @pytest.mark.usefixtures("hasty")
 def test_clients_that_say_nothing_do_not_keep_others_out() -> None:
     with served(answers) as place, ExitStack() as stack:
-        silent = [stack.enter_context(socket.create_connection(place)) for _ in range(MAX_CONNECTIONS)]
+        silent = [stack.enter_context(socket.create_connection(place)) for _ in range(10 * CONNECTIONS_EACH)]
         assert all(is_ended(client) for client in silent)
         assert ask(place) == (200, b"hello")
 
@@ -182,3 +184,50 @@ def test_whoever_waits_for_a_slow_answer_gets_it() -> None:
 
     with served(slow) as place:
         assert ask(place) == (200, b"hello")
+
+
+@pytest.mark.parametrize(
+    ("host", "share"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+    ],
+)
+def test_a_share_is_an_ipv4_address_or_64_bits_of_ipv6(host: str, share: str) -> None:
+    assert str(share_of(client_of(host))) == share
+
+
+def test_a_proxys_connections_are_those_of_many_clients() -> None:
+    with served(answers, "127.0.0.1") as place, ExitStack() as stack:
+        for _ in range(CONNECTIONS_EACH + 1):
+            client = stack.enter_context(socket.create_connection(place, PATIENCE))
+            client.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nname: ")  # and each has a half request
+        assert ask(place) == (200, b"hello")
+
+
+def test_room_is_made_by_ending_what_waits_longest_for_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_shares, "MAX_CONNECTIONS", 4)
+    asked, go = Event(), Event()
+
+    async def patient(scope: Message, receive: Receive, send: Send) -> None:
+        asked.set()
+        while scope["path"] == "/slow" and not go.is_set():
+            await asyncio.sleep(0.01)
+        await answers(scope, receive, send)
+
+    with served(patient, "127.0.0.1") as place, ExitStack() as stack:
+        clients = [stack.enter_context(socket.create_connection(place, PATIENCE)) for _ in range(4)]
+        clients[0].sendall(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")  # the oldest waits for the server
+        assert asked.wait(PATIENCE)
+        clients[3].sendall(b"GET / HTTP/1.1\r\n")
+        assert ask(place) == (200, b"hello")
+        assert is_ended(clients[1])
+        assert ask(place) == (200, b"hello")
+        clients[3].sendall(b"host: x\r\n\r\n")
+        assert clients[3].recv(MIB).startswith(b"HTTP/1.1 200")
+        go.set()
+        assert clients[0].recv(MIB).startswith(b"HTTP/1.1 200")

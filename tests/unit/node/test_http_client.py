@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
+import threading
 
-import httpx
 import pytest
 
-from protocol.node.http_client import BadAnswer, Encoded, NotServed, TooLong, client, get
+from protocol.node.addresses import Address
+from protocol.node.http_client import BadAnswer, Broken, Encoded, HttpClient, NotServed, TooLong
 from tests.unit.node.servers import Handler, answers, serving
 
 BODY = bytes(range(200))
@@ -19,8 +21,8 @@ def read(handler: Handler, most: int) -> bytes:
 
     async def ask(url: str) -> bytes:
         into = bytearray()
-        async with client(5.0) as asking:
-            await get(asking, f"{url}/file", most, into, parameters={"path": "1,2"})
+        async with HttpClient(5.0) as asking:
+            await asking.get(Address.parse(url) / "file", most, into, {"path": "1,2"})
         return bytes(into)
 
     with serving(handler) as server:
@@ -59,16 +61,14 @@ def test_what_has_come_is_seen_when_the_time_is_over() -> None:
     into = bytearray()
 
     async def ask(url: str) -> None:
-        async with asyncio.timeout(0.5), client() as asking:
-            await get(asking, url, 1000, into)
+        async with asyncio.timeout(0.5), HttpClient() as asking:
+            await asking.get(Address.parse(url), 1000, into)
 
     def halts(connection: object, _target: str) -> None:
         answers(BODY, length=1000)(connection, "")  # type: ignore[arg-type]
         gone.wait(10)
 
-    from threading import Event
-
-    gone = Event()
+    gone = threading.Event()
     with serving(halts) as server:
         with pytest.raises(TimeoutError):
             asyncio.run(ask(server.url))
@@ -76,7 +76,71 @@ def test_what_has_come_is_seen_when_the_time_is_over() -> None:
     assert bytes(into) == BODY
 
 
-def test_every_refusal_is_a_bad_answer_and_a_lost_connection_is_not() -> None:
-    assert all(issubclass(kind, BadAnswer) for kind in (Encoded, NotServed, TooLong))
-    with pytest.raises(httpx.HTTPError):
+def test_every_refusal_and_every_failure_is_a_bad_answer() -> None:
+    assert all(issubclass(kind, BadAnswer) for kind in (Broken, Encoded, NotServed, TooLong))
+    with pytest.raises(Broken, match="RemoteProtocolError"):
         read(lambda connection, _target: connection.close(), 200)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b"HTTP/1.1 100 Continue\r\n\r\n", b"a: b\r\n", b"1;" + bytes(4000).replace(b"\0", b"x") + b"\r\ny\r\n"],
+    ids=["informational answers", "headers", "extensions of chunks"],
+)
+def test_an_answer_that_goes_on_beside_its_body_is_cut_off(piece: bytes) -> None:
+    sent = 0
+
+    def endless(connection: socket.socket, _target: str) -> None:
+        nonlocal sent
+        if piece[:1] != b"H":
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        if piece[:1] == b"1":
+            connection.sendall(b"transfer-encoding: chunked\r\n\r\n")
+        while sent < 1 << 28:
+            connection.sendall(piece * 20)
+            sent += len(piece) * 20
+
+    with pytest.raises(BadAnswer):
+        read(endless, 1 << 16)
+    assert sent < 1 << 24  # and of that most lies in buffers of the system
+
+
+def test_a_name_has_one_lookup_and_its_first_address_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up: list[str] = []
+
+    def found(host: str, port: int, *_: object, **__: object) -> list[tuple[object, ...]]:
+        looked_up.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in ("127.0.0.9", "127.0.0.1")]
+
+    async def ask(url: str) -> list[bytes]:
+        async with HttpClient(5.0) as asking:
+            bodies = [bytearray(), bytearray()]
+            for into in bodies:
+                await asking.get(Address.parse(url), 200, into)
+        return [bytes(body) for body in bodies]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    with serving(answers(BODY)) as server:
+        port = server.url.rpartition(":")[2]
+        assert asyncio.run(ask(f"http://two.example:{port}")) == [BODY, BODY]
+    assert looked_up == ["two.example"]
+
+
+def test_a_name_server_that_is_silent_takes_no_more_than_the_callers_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go = threading.Event()
+
+    def silent(*_: object, **__: object) -> list[tuple[object, ...]]:
+        assert go.wait(60)
+        return []
+
+    async def ask() -> None:
+        async with asyncio.timeout(0.1), HttpClient() as asking:
+            await asking.get(Address.parse("http://silent.example"), 1, bytearray())
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    with pytest.raises(TimeoutError):
+        asyncio.run(ask())  # comes back although the lookup has not
+    assert not go.is_set()
+    go.set()

@@ -163,6 +163,17 @@ def test_a_bundle_that_there_is_no_room_for_ends_nothing(stand: Stand, failure: 
     assert not stand.market.bids
 
 
+def test_a_bundle_that_finds_a_defect_costs_its_task_alone(stand: Stand) -> None:
+    stand.failure = UnicodeError("not a name")
+    stand.market.post(1)
+    stand.tick(2)
+    assert stand.stage(1) == (Stage.REFUSED, "its bundle cannot be read: UnicodeError")
+    stand.failure = None
+    stand.market.post(2)
+    stand.tick(2)
+    assert stand.market.bids == [90 * TOKEN]
+
+
 def test_the_bundle_of_a_bid_is_kept_and_one_without_a_bid_is_not(stand: Stand, bundle: str) -> None:
     stand.market.post(1)
     stand.tick(2)

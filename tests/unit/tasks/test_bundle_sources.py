@@ -245,7 +245,7 @@ def test_what_a_name_leads_to_is_looked_up_once(server: Server, monkeypatch: pyt
         reply(200, b"hello")(request)
 
     server.answer = answer
-    monkeypatch.setattr(sources, "_require_public", lambda _url, _hosts: None)  # the test's server is here
+    monkeypatch.setattr(sources, "_require_public", lambda _url: None)  # the test's server is here
     leads_to(monkeypatch, "127.0.0.1")
     name = f"bundles.example:{server.server_port}"
     with closing(open_source(f"http://{name}/bundle", Limits())) as source:

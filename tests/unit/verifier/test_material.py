@@ -39,36 +39,36 @@ def test_what_was_fetched_is_loaded_without_its_server(
 ) -> None:
     assert not materials.has_bundle(posted)
     with pytest.raises(BundleUnavailable):
-        materials.load(ONE, posted, "")
-    materials.fetch(posted, "")
+        materials.load(ONE, posted, None)
+    materials.fetch(posted, None)
     (tmp_path / "served").rename(tmp_path / "gone")
     assert materials.has_bundle(posted)
     assert materials.find(ONE) is None
-    made = materials.load(ONE, posted, "")
+    made = materials.load(ONE, posted, None)
     assert materials.find(ONE) is made
-    assert materials.load(ONE, posted, "") is made
+    assert materials.load(ONE, posted, None) is made
 
 
 def test_a_bundle_damaged_on_disk_is_fetched_anew(
     materials: Materials, posted: Terms, tmp_path: Path
 ) -> None:
-    materials.fetch(posted, "")
+    materials.fetch(posted, None)
     for blob in (tmp_path / "held").rglob("blobs/*/*"):
         blob.write_bytes(b"damaged")
     with pytest.raises(BundleError):
-        materials.load(ONE, posted, "")
+        materials.load(ONE, posted, None)
     assert not materials.has_bundle(posted)
-    materials.fetch(posted, "")
+    materials.fetch(posted, None)
     assert materials.has_bundle(posted)
-    materials.load(ONE, posted, "")
+    materials.load(ONE, posted, None)
 
 
 def test_the_task_that_was_used_last_stays_in_memory(materials: Materials, posted: Terms) -> None:
-    materials.fetch(posted, "")
+    materials.fetch(posted, None)
     for task in (ONE, TWO):
-        materials.load(task, posted, "")
+        materials.load(task, posted, None)
     assert materials.find(ONE) is not None
-    materials.load(THREE, posted, "")
+    materials.load(THREE, posted, None)
     assert materials.find(TWO) is None
     assert materials.find(ONE) is not None
     materials.drop(ONE)

@@ -1,0 +1,117 @@
+"""A bundle server while 100 clients keep half requests open: how long an honest client waits for its answers.
+
+Server and hostile clients are processes of their own. The hostile ones come from 100 addresses of 127.0.0.0/8, or all
+from one, and reopen at once what the server ends (Linux: every address of 127.0.0.0/8 is this machine). Whatever is not
+answered with 200 counts as never.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.measure import Row
+from protocol.node.http import free_port
+
+HOST = "127.0.0.1"
+CLIENTS = 100
+EACH = 3
+"""Half requests of each: one more than an address may have."""
+QUESTIONS = 500
+ABOUT = "answer of a bundle server with 100 clients that reopen half requests, 99 of 100"
+
+
+def rows() -> list[Row]:
+    """The 99th percentile of the honest client's times, for each kind of attack and for none."""
+    found = []
+    for what, addresses in ((f"{ABOUT}, from 100 addresses", CLIENTS), ("the same, from one address", 1)):
+        found.append(Row(what, f"{percentile(times(addresses), 0.99):.3f} s", "1 s"))
+    return [*found, Row("the same, alone", f"{percentile(times(0), 0.99):.3f} s", "")]
+
+
+def percentile(found: list[float], share: float) -> float:
+    """The value that this share does not exceed."""
+    return sorted(found)[math.ceil(share * len(found)) - 1]
+
+
+def times(addresses: int) -> list[float]:
+    """Seconds of an honest client's questions, infinite without an answer; hostile clients on so many addresses."""
+    with serving() as port, attacking(port, addresses):
+        return [ask(port) for _ in range(QUESTIONS)]
+
+
+def ask(port: int) -> float:
+    """Seconds of one question on a connection of its own."""
+    start = time.perf_counter()
+    connection = HTTPConnection(HOST, port, timeout=5)
+    try:
+        connection.request("GET", "/healthz")
+        answered = connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        answered = False
+    finally:
+        connection.close()
+    return time.perf_counter() - start if answered else math.inf
+
+
+@contextmanager
+def serving() -> Iterator[int]:
+    """`assay serve` with nothing to serve; its port."""
+    port = free_port(HOST)
+    command = [str(Path(sys.executable).parent / "assay"), "serve", "--port", str(port)]
+    with TemporaryDirectory() as home, process(command, {"ASSAY_HOME": home}):
+        while ask(port) == math.inf:
+            time.sleep(0.1)
+        yield port
+
+
+@contextmanager
+def attacking(port: int, addresses: int) -> Iterator[None]:
+    """Hostile clients, once they have had two seconds."""
+    if not addresses:
+        yield
+        return
+    with process([sys.executable, "-m", "benchmarks.serving", str(port), str(addresses)], {}):
+        time.sleep(2)
+        yield
+
+
+@contextmanager
+def process(command: list[str], environment: dict[str, str]) -> Iterator[None]:
+    """A process that is ended afterwards."""
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
+    try:
+        yield
+    finally:
+        running.kill()
+        running.wait()
+
+
+async def attack(port: int, addresses: int) -> None:
+    """All hostile clients."""
+    hosts = [f"127.0.1.{1 + number % addresses}" for number in range(CLIENTS)]
+    await asyncio.gather(*(reopen(port, host) for host in hosts for _ in range(EACH)))
+
+
+async def reopen(port: int, host: str) -> None:
+    """Keep half a request open, for ever."""
+    while True:
+        with suppress(OSError):
+            reader, writer = await asyncio.open_connection(HOST, port, local_addr=(host, 0))
+            writer.write(b"GET /healthz HTTP/1.1\r\nhost: x\r\nname: ")
+            while await reader.read(1 << 16):
+                pass
+            writer.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(attack(int(sys.argv[1]), int(sys.argv[2])))

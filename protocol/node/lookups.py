@@ -1,0 +1,57 @@
+"""Looking up where a host's name leads, in no more time than the caller has.
+
+The system's resolver cannot be interrupted: it waits half a minute for a name server that is silent, and a stranger's
+may be. An event loop that ends waits for the threads it lent out, so each lookup has a thread that nobody waits for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from threading import Thread
+from typing import Final
+
+IP = IPv4Address | IPv6Address
+Permit = Callable[[Sequence[IP]], None]
+"""Raises an AssayError unless all these addresses may be connected to."""
+
+MOST: Final = 8
+"""Addresses of one name that are looked at."""
+
+
+async def look_up(host: str, port: int) -> Sequence[IP]:
+    """The first of the addresses that a host has, in the resolver's order; an IP address is its own.
+
+    Raises OSError for a name that leads nowhere, and what the resolver raises.
+    """
+    with suppress(ValueError):
+        return [ip_address(host)]
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[IP]] = loop.create_future()
+
+    def finish(addresses: list[IP], error: Exception | None) -> None:
+        if found.done():  # the caller has given up
+            return
+        if error is None:
+            found.set_result(addresses)
+        else:
+            found.set_exception(error)
+
+    def work() -> None:
+        addresses: list[IP] = []
+        failure: Exception | None = None
+        try:
+            entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses = [ip_address(entry[4][0]) for entry in entries][:MOST]
+            if not addresses:
+                failure = OSError(f"no address of {host}")
+        except Exception as error:
+            failure = error
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(finish, addresses, failure)
+
+    Thread(target=work, name="look-up", daemon=True).start()
+    return await found

@@ -1,0 +1,174 @@
+"""Clients that keep requests half open, or connections for nothing, from one address and from a hundred.
+
+The server had 64 connections for everybody and no share for an address: 100 clients that reopened half requests kept it
+for 40 seconds from answering anybody. What is asserted is who is answered and who is not; how fast is measured by
+benchmarks/serving.py. Every address of 127.0.0.0/8 is this machine (Linux).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic, sleep
+
+import pytest
+
+from protocol.node.http import free_port
+from protocol.node.http_shares import CONNECTIONS_EACH, HALF_REQUESTS_EACH
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="one machine has one address elsewhere")
+
+HOST, HOSTILE = "127.0.0.1", "127.0.1."
+CLIENTS, EACH = 100, HALF_REQUESTS_EACH + 1
+QUESTIONS = 40
+WHOLE, HALF = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n", b"GET /healthz HTTP/1.1\r\nhost: x\r\nname: "
+PATIENCE = 60.0
+"""Seconds after which a test gives up."""
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """`assay serve`, as a process."""
+    port, home = free_port(HOST), tmp_path_factory.mktemp("home")
+    command = [str(Path(sys.executable).with_name("assay")), "serve", "--port", str(port)]
+    with subprocess.Popen(command, env={**os.environ, "ASSAY_HOME": str(home)}) as running:
+        try:
+            deadline = monotonic() + PATIENCE
+            while True:
+                with suppress(OSError):
+                    assert ask(port) == 200
+                    break
+                assert monotonic() < deadline
+                sleep(0.1)
+            yield port
+        finally:
+            running.terminate()
+
+
+def ask(port: int, host: str = HOST) -> int:
+    """The status of one ordinary question from an address."""
+    connection = HTTPConnection(HOST, port, timeout=PATIENCE, source_address=(host, 0))
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+class Attack:
+    """`EACH` half requests of each of `CLIENTS` clients, reopened as soon as they are ended, on some addresses."""
+
+    def __init__(self, port: int, addresses: int) -> None:
+        self._port = port
+        self._over = Event()
+        self._poll = select.epoll()
+        self._open: dict[int, tuple[socket.socket, str]] = {}
+        self.reopened = 0
+        for number in range(CLIENTS * EACH):
+            self._begin(f"{HOSTILE}{1 + number % addresses}")
+        self._thread = Thread(target=self._run)
+
+    def __enter__(self) -> Attack:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._poll.close()
+        for left, _host in self._open.values():
+            left.close()
+
+    def _begin(self, host: str) -> None:
+        client = socket.create_connection((HOST, self._port), PATIENCE, (host, 0))
+        client.sendall(HALF)
+        self._open[client.fileno()] = (client, host)
+        self._poll.register(client, select.EPOLLIN)
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            for number, _event in self._poll.poll(0.05):
+                client, host = self._open.pop(number)
+                self._poll.unregister(client)
+                client.close()
+                self.reopened += 1
+                with suppress(OSError):
+                    self._begin(host)
+
+
+@pytest.mark.parametrize("addresses", [CLIENTS, 1])
+def test_others_are_answered_while_half_requests_are_reopened(port: int, addresses: int) -> None:
+    with Attack(port, addresses) as attack:
+        answers = Counter(ask(port) for _ in range(QUESTIONS))
+        while not attack.reopened:  # the server has ended some of them
+            answers[ask(port)] += 1
+        answers[ask(port)] += 1
+    assert set(answers) == {200}
+
+
+def replies(clients: list[socket.socket]) -> Counter[bytes]:
+    """Status lines that clients read, empty where the other side ended the connection without one."""
+    found = Counter[bytes]()
+    for client in clients:
+        try:
+            found[client.recv(1 << 16).partition(b"\r\n")[0]] += 1
+        except ConnectionResetError:
+            found[b""] += 1
+    return found
+
+
+def opened(port: int, stack: ExitStack, host: str, count: int, begin: bytes) -> list[socket.socket]:
+    """Connections of an address that all have sent the same."""
+    clients = []
+    for _ in range(count):
+        clients.append(stack.enter_context(socket.create_connection((HOST, port), PATIENCE, (host, 0))))
+        clients[-1].sendall(begin)
+    return clients
+
+
+def test_a_ninth_connection_of_an_address_waits_and_is_refused(port: int) -> None:
+    with ExitStack() as stack:
+        kept = opened(port, stack, "127.0.2.1", CONNECTIONS_EACH, WHOLE)
+        assert replies(kept) == {b"HTTP/1.1 200 OK": CONNECTIONS_EACH}  # and stay open for the next question
+        over = opened(port, stack, "127.0.2.1", 3, WHOLE)
+        assert ask(port, "127.0.2.2") == 200
+        assert replies(over) == {b"HTTP/1.1 503 Service Unavailable": 3}
+
+
+def test_a_ninth_connection_is_answered_when_one_ends(port: int) -> None:
+    with ExitStack() as stack:
+        kept = opened(port, stack, "127.0.3.1", CONNECTIONS_EACH, WHOLE)
+        assert replies(kept) == {b"HTTP/1.1 200 OK": CONNECTIONS_EACH}
+        over = opened(port, stack, "127.0.3.1", 2, WHOLE)
+        for client in kept[:2]:
+            client.close()
+        assert replies(over) == {b"HTTP/1.1 200 OK": 2}
+
+
+@pytest.mark.parametrize(
+    "begin", [HALF, WHOLE[:-4] + b"\r\ncontent-length: 9\r\n\r\nhalf", b"G", WHOLE + HALF]
+)
+def test_a_third_half_request_of_an_address_is_refused(port: int, begin: bytes) -> None:
+    host = "127.0.4.1"
+    with ExitStack() as stack:
+        half = opened(port, stack, host, HALF_REQUESTS_EACH, begin)
+        if begin.startswith(WHOLE):
+            assert replies(half) == {b"HTTP/1.1 200 OK": HALF_REQUESTS_EACH}
+        assert ask(port, host) == 200  # by now the server has read what came before
+        third = opened(port, stack, host, 1, HALF)
+        assert ask(port, host) == 200  # a whole request of the same address
+        assert replies(third) == {b"HTTP/1.1 503 Service Unavailable": 1}
+        half[0].close()
+        half[1].close()
+        fourth = opened(port, stack, host, 1, HALF)
+        fourth[0].sendall(b"x\r\n\r\n")
+        assert replies(fourth) == {b"HTTP/1.1 200 OK": 1}
