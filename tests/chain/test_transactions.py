@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,19 @@ def broken(connection: Connection, *, arrives: bool) -> Connection:
 
     frail.broadcast = broadcast  # type: ignore[method-assign]
     return frail
+
+
+def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread:
+    """Act in a thread once something holds."""
+
+    def run() -> None:
+        while not what():
+            time.sleep(0.01)
+        act()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
 
 
 @pytest.fixture
@@ -168,8 +182,9 @@ def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender
     before = chain.connection.balance(NOWHERE)
     chain.connection.request("evm_setAutomine", False)
     try:
-        threading.Timer(0.7, chain.mine).start()
+        miner = after(lambda: len(sender.journal.of_intent("slow")) > 1, chain.mine)
         receipt = sender.send(transfer(4), "slow")
+        miner.join()
     finally:
         chain.connection.request("evm_setAutomine", True)
     attempts = sender.journal.of_intent("slow")
@@ -183,15 +198,19 @@ def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender
 def test_a_transaction_that_the_node_lost_is_handed_over_again(chain: Devnet, sender: Sender) -> None:
     known: list[bool] = []
 
+    def is_known() -> bool:
+        return any(chain.connection.knows(entry.hash) for entry in sender.journal.pending())
+
     def lose() -> None:
         chain.connection.request("anvil_dropAllTransactions")
-        known.append(chain.connection.knows(sender.journal.pending()[0].hash))
+        known.append(is_known())
+        after(is_known, chain.mine).join()
 
     chain.connection.request("evm_setAutomine", False)
     try:
-        threading.Timer(0.3, lose).start()
-        threading.Timer(3.5, chain.mine).start()
+        loser = after(is_known, lose)
         receipt = sender.send(transfer(4), "lost")
+        loser.join()
     finally:
         chain.connection.request("evm_setAutomine", True)
     assert known == [False]
@@ -255,8 +274,11 @@ def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(c
     chain.connection.request(
         "eth_sendTransaction", {"from": account.address, "to": NOWHERE, "value": "0x1"}, attempts=1
     )
-    with Sender(chain.connection, account, QUICK) as sender:
+    with Sender(chain.connection, account, Sending(timeout=0.2, poll=0.02)) as sender:
         entry = sender.journal.pending()[0]
+        with pytest.raises(NotMined):  # the other transaction may yet be taken back
+            sender._wait(entry, transfer(5))
+        chain.mine(chain.connection.chain.reorg_depth)
         with pytest.raises(NonceTaken, match="one program only"):
             sender._wait(entry, transfer(5))
         before = chain.connection.balance(NOWHERE)

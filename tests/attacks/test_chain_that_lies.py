@@ -1,0 +1,103 @@
+"""Chains that lie a little, under the real solver and the real verifier.
+
+Each was found at commit aa59d97: a mined transaction that a re-organisation took back while the next nonce waited hung
+the verifier until it was restarted, and the accused cheat's task ended void; and a node whose reads are at times two
+blocks old ended both parties with exit code 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from eth_utils.address import to_checksum_address
+
+from protocol.chain.events import Follower
+from protocol.chain.views import TaskStatus
+from protocol.errors import ExitCode
+from solver.strategy import Strategy
+from tests.chain.rpc_proxy import RpcProxy
+from tests.chain.solver_stage import Solver, Stage, stage
+from tests.chain.test_verifier_watch import Watcher, cheats, until_registered, wait
+
+pytestmark = pytest.mark.chain
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        made.submitter.audit.resign()  # the verifier under test is the only one in the draw
+        yield made
+
+
+@pytest.fixture
+def proxy(scene: Stage) -> Iterator[RpcProxy]:
+    with RpcProxy(scene.devnet.url) as made:
+        scene.url = made.url
+        yield made
+
+
+def until(what: Callable[[], bool], *parties: Solver | Watcher) -> None:
+    """Wait for something to hold while all parties go on."""
+
+    def holds() -> bool:
+        for party in parties:
+            assert not isinstance(party.ended, BaseException), repr(party.ended)
+        return what()
+
+    wait(holds)
+
+
+def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scene: Stage) -> None:
+    """The verifier's commitment is mined and taken back while its challenge waits: the game opens all the same."""
+    rpc, game = scene.devnet.connection, scene.submitter.game
+    watcher = Watcher(scene, whistleblow=True)
+    until_registered(scene)
+    solver = Solver(scene, Strategy(executor=cheats))
+    committed = Follower(rpc, {game.address: game.contract}, scene.deployment.block)
+    seen: list[int] = []
+
+    def is_committed() -> bool:
+        seen.extend(event.log.block for event in committed.poll().events if event.name == "Committed")
+        return bool(seen)
+
+    def waits() -> bool:
+        pending = rpc.request("txpool_content")["pending"]
+        return watcher.client.address in {to_checksum_address(sender) for sender in pending}
+
+    try:
+        scene.sold()
+        until(is_committed, watcher, solver)
+        rpc.request("evm_setIntervalMining", 0)
+        until(waits, watcher, solver)
+        rpc.request("anvil_reorg", rpc.block().number - seen[0] + 1, [])
+        assert game.games() == 0
+        rpc.request("evm_setIntervalMining", 1)
+        until(lambda: game.games() > 0, watcher, solver)
+    finally:
+        rpc.request("evm_setIntervalMining", 1)
+        watcher.close()
+        if solver is not None:
+            solver.close()
+
+
+def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
+    """Three of ten reads come from a node two blocks behind, from the first look to the last."""
+    proxy.faults.stale_share = 0.3
+    watcher = Watcher(scene)
+    try:
+        until(lambda: scene.submitter.audit.live_slots() > 0, watcher)
+        solver = Solver(scene)
+        task = scene.sold()
+        scene.until_drawn(task)
+        duties = scene.submitter.audit.duties
+        until(lambda: all(duty.attested for duty in duties(task)), watcher, solver)
+        scene.end_challenges(task)
+        assert watcher.join() is ExitCode.FINE
+        assert solver.join() is ExitCode.FINE
+    finally:
+        watcher.close()
+        if solver is not None:
+            solver.close()
+    assert scene.submitter.market.task(task).status is TaskStatus.SETTLED
