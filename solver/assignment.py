@@ -1,4 +1,4 @@
-"""One task that this solver has won: trained segment by segment, committed, submitted, settled once it is over.
+"""One task that this solver has won: trained beside the loop, committed, submitted, settled once it is over.
 
 Where it stands is read from the chain and the run store each time, so that a restart at any point goes on from there.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from protocol.chain.errors import Reverted
+from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.execution.replay import Work
 from protocol.program.scales import scales
@@ -23,7 +24,9 @@ from solver.errors import RunStoreError, SolverError
 from solver.processes import runner
 from solver.progress import Progress
 from solver.run_store import Materials, RunStore
+from solver.trainer import Trainer
 from solver.training import Training
+from solver.turns import InTurns
 
 FEW_BITS = 4.0
 """A row whose ordinary values have fewer bits left than these is worth a warning: up to 3 % off (half of 2^-4)."""
@@ -32,7 +35,7 @@ HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus"})
 
 
 class Assignment:
-    """Raises BundleError when the bundle is neither on disk nor to be had."""
+    """Raises BundleError when the bundle is neither on disk nor to be had. For one thread, which never computes."""
 
     def __init__(self, context: Context, task: int, progress: Progress) -> None:
         self._context = context
@@ -43,11 +46,12 @@ class Assignment:
         self._work = Work.of(task, bundle)
         self._initial = bundle.initial_state
         self._hints = bundle.hints
+        self._executor = context.strategy.executor(self._work)
         self.run_store = RunStore(
             task,
             self._work.program,
             self._work.fixed,
-            context.strategy.executor(self._work),
+            InTurns(self._executor, context.turns),
             self.terms.segments,
             self.terms.segment_steps,
             context.database,
@@ -55,18 +59,23 @@ class Assignment:
         )
         context.catalog.put(self.run_store)
         self.refused: SolverError | None = None
-        self._training: Training | None = None
+        self._trainer: Trainer | None = None
+        self._warned = False
+        self.failed_after = 0.0
+        """Seconds from the last step of a training that failed to its failure."""
         self._committer = Committer(context, self.run_store)
 
     def tick(self, view: TaskView) -> bool:
-        """Do the next piece of work; True if there was one. At most one segment is trained.
+        """Do what is due now; True if something was sent. The training goes on beside it.
 
-        When the market refuses the run for what it is, `refused` says so and the task is left to its deadline.
+        When the market refuses the run for what it is, `refused` says so and the task is left to its deadline. Raises
+        what ended the training; the next tick begins it again from the last checkpoint.
         """
         if self.refused is not None:
             return False
         if view.status is TaskStatus.TRAINING:
-            return self._expire(view) if self._context.client.now() > view.train_until else self._train(view)
+            left = view.train_until - self._context.client.now()
+            return self._expire(view) if left < 0 else self._train(view, left)
         if view.status is TaskStatus.SUBMITTED:
             self._end_training()
             self._stage(Stage.SUBMITTED)
@@ -76,13 +85,23 @@ class Assignment:
     @property
     def unsubmitted(self) -> bool:
         """Whether all is trained and only the last checkpoints and the submission are missing."""
-        return self._training is not None and self._training.done
+        return self._trainer is not None and self._trainer.done
+
+    @property
+    def idle(self) -> bool:
+        """Whether no training goes on."""
+        return self._trainer is None or self._trainer.ended
+
+    def pause(self) -> None:
+        """Begin no further segment."""
+        if self._trainer is not None:
+            self._trainer.pause()
 
     def close(self, wait: bool = True) -> None:
-        """Keep the checkpoints of what is trained, and end all processes and threads: the commitments' worker once what
-        it has begun is sent, which with `wait` is waited for.
+        """Keep the checkpoints of what is trained, and end all processes and threads: the training after its step, the
+        commitments' worker once what it has begun is sent. With `wait` both are waited for.
         """
-        self._end_training()
+        self._end_training(wait)
         self._committer.close(wait)
 
     def retire(self) -> None:
@@ -90,21 +109,20 @@ class Assignment:
         self.close(wait=False)
         self._context.catalog.retire(self.task, partial(_materials, self._context, self.task, self.terms))
 
-    def _train(self, view: TaskView) -> bool:
-        if self._training is None:
-            steps = runner(self._context, self._work, self.terms, self.run_store.executor)
-            kept = self._context.metrics.checkpoints.inc
-            self._training = Training(self.run_store, self._start, kept, steps)
-            self._progress.begin(self.task, self._training.steps, self._training.steps_done)
+    def _train(self, view: TaskView, left: int) -> bool:
+        if self._trainer is None:
+            self._trainer = Trainer(self._open_training, self._on_step, self._on_segment)
+        trainer = self._trainer
+        self._warn_if_late(left, view.price)
+        if trainer.ended and trainer.failure is not None:
+            self.failed_after = trainer.failed_after
+            self._end_training()
+            raise trainer.failure
         try:
-            if self._training.done:
-                self._training.finish()
+            if trainer.ended and trainer.done:
                 self._committer.submit()
                 return True
-            self._training.segment(self._on_step)
-            if self._training.segments_done % -(-self.terms.segments // 4) == 0:
-                self._log_scales(self._training.state)
-            if not self._training.done:
+            if not trainer.done:
                 self._offer()
         except Reverted as error:
             if error.name not in HARMLESS:
@@ -112,7 +130,35 @@ class Assignment:
                 self._context.log.error("run refused", task=self.task, error=str(error))
                 return False
             self._context.log.info("commitment refused", task=self.task, error=error.name)
-        return True
+        return False
+
+    def _open_training(self) -> Training:
+        """On the trainer's thread."""
+        steps = runner(self._context, self._work, self.terms, self._executor)
+        kept = self._context.metrics.checkpoints.inc
+        training = Training(self.run_store, self._start, kept, steps)
+        self._progress.begin(self.task, training.steps, training.steps_done)
+        return training
+
+    def _on_segment(self, training: Training) -> None:
+        if training.segments_done % -(-self.terms.segments // 4) == 0:
+            with self._context.turns.ordinary():
+                self._log_scales(training.state)
+
+    def _warn_if_late(self, left: int, price: int) -> None:
+        """Say once that the training will miss its deadline, `left` seconds from now, unless it gets faster."""
+        needed = self._progress.due(self.task, left)
+        late = needed is not None and needed > left
+        if late and not self._warned:
+            self._context.log.warning(
+                "training will not end in time",
+                task=self.task,
+                seconds_needed=round(needed or 0),
+                seconds_left=left,
+                penalty_tokens=self.terms.delay_penalty / TOKEN,
+                price_tokens=price / TOKEN,
+            )
+        self._warned = late
 
     def _offer(self) -> None:
         """Commit what is kept by now, if that is another `segments_between` segments: it may be behind the training."""
@@ -121,13 +167,16 @@ class Assignment:
         if (kept - 1) // every > max(0, self.run_store.committed - 1) // every:
             self._committer.offer(kept)
 
-    def _end_training(self) -> None:
-        if self._training is None:
+    def _end_training(self, wait: bool = False) -> None:
+        trainer, self._trainer = self._trainer, None
+        if trainer is None:
             return
-        self._training.close()
-        if self._training.failure is not None:
-            self._context.log.error("checkpoint not kept", task=self.task, error=str(self._training.failure))
-        self._training = None
+        trainer.stop()
+        self._progress.end(self.task)
+        if wait:
+            trainer.join()
+            if trainer.failure is not None:
+                self._context.log.error("training ended", task=self.task, error=str(trainer.failure))
 
     def _start(self) -> State:
         return self._context.strategy.start(self._work, self._initial())
@@ -155,10 +204,12 @@ class Assignment:
 
     def _expire(self, view: TaskView) -> bool:
         """The deadline is missed: what remains of the stake comes back with the task's end."""
+        if self._trainer is not None:
+            self._context.log.error("deadline missed, training stopped", task=self.task)
+            self._end_training()
         if view.open_games:
             return False
         market = self._context.client.market
-        self._context.log.error("deadline missed", task=self.task)
         return self._context.send("expire", lambda: market.expire(self.task), task=self.task) is not None
 
     def _stage(self, stage: Stage) -> None:
@@ -173,4 +224,4 @@ def _materials(context: Context, task: int, terms: Terms) -> Materials:
         work = Work.of(task, task_bundle(context, terms))
     except BundleError as error:
         raise RunStoreError(f"task {task}: its bundle is lost: {error}") from error
-    return work.fixed, context.strategy.executor(work)
+    return work.fixed, InTurns(context.strategy.executor(work), context.turns)

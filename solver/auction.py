@@ -9,32 +9,39 @@ solver's, with its stake.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from concurrent.futures import Future
-from threading import Thread
+from functools import partial
 
 from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
+from solver.background import in_thread
 from solver.bidding import Refusal, decide
 from solver.bundle_cache import Candidates, fetch_candidate
 from solver.context import Context
-from solver.database import Stage
+from solver.database import TAKEN, Stage
+from solver.failures import Failures
 
 FETCHES = 4
 """Bundles fetched at a time: as many slow servers as it takes to keep this solver from looking at other tasks."""
 
 
 class Auction:
-    """Bids from one account. What was refused or lost is kept in the database and not looked at again."""
+    """Bids from one account. What was refused or lost is kept in the database and not looked at again.
 
-    def __init__(self, context: Context) -> None:
+    What goes wrong in one task stays there (`failures`).
+    """
+
+    def __init__(self, context: Context, failures: Failures) -> None:
         self._context = context
+        self._failures = failures
         self._seen = 0
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
+        self._began: dict[int, float] = {}  # when the last fetch for a task began
         self._bundles = Candidates(context.candidates)
         self._swept = False
         self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
@@ -44,20 +51,29 @@ class Auction:
         market = self._context.client.market
         if not self._swept:
             self._sweep()
-        for task in self._standing():
-            self._follow(market.task(task))
-        for task in self._staged(Stage.OUTBID):
-            self._watch(market.task(task))
+        for stage, look in ((Stage.BID, self._follow), (Stage.OUTBID, self._watch)):
+            for task in self._staged(stage):
+                if not self._failures.rests(task):
+                    with self._failures.kept(task):
+                        look(market.task(task))
         newest = market.tasks()
         self._candidates += [task for task in range(self._seen + 1, newest + 1) if self._is_new(task)]
         self._seen = newest
         for task in list(self._candidates) if take else ():
             if self._standing():
                 return
-            if not self._consider(task):
-                self._candidates.remove(task)
-                if task not in self._standing():
-                    self._forget(task)
+            if self._failures.rests(task):
+                continue
+            with self._failures.kept(task, partial(self._fetching_since, task)):
+                if not self._consider(task):
+                    self._candidates.remove(task)
+                    if task not in self._standing():
+                        self._forget(task)
+
+    def _fetching_since(self, task: int) -> float:
+        """Seconds since the last fetch for a task began."""
+        now = time.monotonic()
+        return now - self._began.get(task, now)
 
     def _standing(self) -> list[int]:
         return self._staged(Stage.BID)
@@ -102,9 +118,8 @@ class Auction:
         if fetch is None:
             if len(self._fetches) < FETCHES:
                 self._bundles.want(task, terms.bundle_hash)
-                self._fetches[task] = _in_thread(
-                    lambda: fetch_candidate(self._context, terms, max(1.0, left))
-                )
+                self._began[task] = time.monotonic()
+                self._fetches[task] = in_thread(lambda: fetch_candidate(self._context, terms, max(1.0, left)))
             return False
         if not fetch.done():
             return False
@@ -115,9 +130,18 @@ class Auction:
             raise _NotWorth(f"no room for its bundle here: {type(error).__name__}: {error}") from error
         return True
 
+    def _taken(self) -> list[int]:
+        """Tasks that this solver has to train or defend."""
+        return [task for stage in TAKEN for task in self._staged(stage)]
+
     def _price(self, terms: Terms, view: TaskView) -> int:
-        client = self._context.client
-        figures = self._context.settings.figures(client.vault.free(client.address), self._context.free_disk())
+        client, task = self._context.client, view.task
+        figures = self._context.settings.figures(
+            client.vault.free(client.address),
+            self._context.free_disk(),
+            client.block_seconds,
+            [client.market.terms(other) for other in self._taken() if other != task],
+        )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         decision = decide(terms, figures, client.audit.live_verifiers(), view.price if others else None)
         if isinstance(decision, Refusal):
@@ -193,6 +217,7 @@ class Auction:
     def _forget(self, task: int) -> None:
         """Give up what was fetched for a task, once nothing more is written there."""
         self._beaten.pop(task, None)
+        self._began.pop(task, None)
         fetch = self._fetches.pop(task, None)
         if fetch is None:
             self._bundles.drop(task)
@@ -202,18 +227,3 @@ class Auction:
 
 class _NotWorth(InternalError):
     """No price that suits both sides."""
-
-
-def _in_thread(work: Callable[[], None]) -> Future[None]:
-    """Run in a thread that does not keep the process alive: its end is the fetch's own time limit."""
-    future: Future[None] = Future()
-
-    def run() -> None:
-        try:
-            work()
-            future.set_result(None)
-        except BaseException as error:
-            future.set_exception(error)
-
-    Thread(target=run, name="solver-fetch", daemon=True).start()
-    return future

@@ -25,7 +25,8 @@ class Figures:
     """The bidder's own: amounts in token units. `free` is what it may lock. `operations_a_second` is its measured or
     assumed speed, `cost_a_second` what an hour of the machine costs it divided by 3,600; `fixed_cost` covers gas.
     `margin` and `opening` are fractions: profit over costs, and the share of the budget that a first bid asks for.
-    `disk` are the bytes that a task's checkpoints may take.
+    `disk` are the bytes that a task's checkpoints may take. `block_seconds` pass between two blocks. `taken` are the
+    tasks that it has to train or defend beside.
     """
 
     free: int
@@ -35,6 +36,8 @@ class Figures:
     margin: float
     opening: float
     disk: float = math.inf
+    block_seconds: float = 0.0
+    taken: tuple[Terms, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +81,9 @@ def decide(terms: Terms, figures: Figures, verifiers: int, best: int | None = No
         )
     if terms.matches > verifiers:
         return Refusal(f"it asks for {terms.matches} attestations, {verifiers} verifiers are in the draw")
-    due = least_clock(terms, figures.operations_a_second)
-    # With less, a false challenge would win on time.
-    if terms.solver_clock < due:
-        return Refusal(
-            f"it allows a move in {terms.solver_clock} s, replaying a segment safely takes {due} s"
-        )
+    unsafe = _unsafe(terms, figures)
+    if unsafe is not None:
+        return Refusal(unsafe)
     if terms.stake > figures.free:
         return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free")
     least = least_price(terms, figures)
@@ -96,3 +96,24 @@ def decide(terms: Terms, figures: Figures, verifiers: int, best: int | None = No
     if price > most:
         return Refusal(f"it would pay at most {most} units, costs with margin are {least}")
     return Offer(price)
+
+
+def _unsafe(terms: Terms, figures: Figures) -> str | None:
+    """Whether a false challenge would win on time, of this task or of one that was taken before.
+
+    The defence waits for the step that runs, whosever it is, and for no more: so the longest step of one task counts
+    for the clocks of the others, its segment does not.
+    """
+    speed, block = figures.operations_a_second, figures.block_seconds
+    due = least_clock(terms, speed, block)
+    if terms.solver_clock < due:
+        return f"it allows a move in {terms.solver_clock} s, replaying a segment safely takes {due} s"
+    longest = max((other.step_operations for other in figures.taken), default=0)
+    due = least_clock(terms, speed, block, longest)
+    if terms.solver_clock < due:
+        return f"it allows a move in {terms.solver_clock} s, beside the steps of tasks that were taken it needs {due} s"
+    for other in figures.taken:
+        due = least_clock(other, speed, block, max(longest, terms.step_operations))
+        if other.solver_clock < due:
+            return f"beside its steps a task that was taken needs {due} s for a move, it has {other.solver_clock} s"
+    return None

@@ -20,6 +20,7 @@ from solver.database import Database
 from solver.metrics import Metrics
 from solver.settings import SolverSettings
 from solver.strategy import Strategy
+from solver.turns import Turns
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
@@ -31,7 +32,7 @@ DISK_SHARE = 0.8
 @dataclass(frozen=True)
 class Context:
     """One solver's collaborators. `store` keeps checkpoints, `home.bundles` the bundles of tasks that were won,
-    `candidates` those of tasks that may be.
+    `candidates` those of tasks that may be. Whatever computes steps waits for one of the `turns`.
     """
 
     client: Client
@@ -43,6 +44,7 @@ class Context:
     catalog: Catalog
     metrics: Metrics
     candidates: Path
+    turns: Turns = field(default_factory=Turns)
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
 
     def limits(self, seconds: float) -> Limits:

@@ -36,6 +36,10 @@ class Stage(StrEnum):
     OVER = "over"
 
 
+TAKEN = (Stage.TRAINING, Stage.SUBMITTED)
+"""Of tasks that were won and are not over: there is something to train, to defend or to settle."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskRow:
     """A task that this solver has looked at. `sent` is the size of the largest segment tree it sent for inclusion."""

@@ -1,68 +1,185 @@
-"""Games against this solver: found, watched, answered in time (dispute.md section 6).
+"""Games against this solver: found, watched, answered in time, on a thread of their own (dispute.md section 6).
 
-Which move to make is `Strategy.defence`; here it is sent, once, whatever is restarted. Replays for games are the
-defence's own, so that HTTP clients cannot hold them up.
+Which moves to make is `Strategy.defence`; here they are sent, each once, whatever is restarted. While they are computed
+nothing else computes (`turns`). The moves that a game asks for are handed over together, and while their receipts are
+waited for the next game's are computed: the time of a move is that of computing it, and once that of inclusion.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from threading import Event, Thread
 
-from protocol.chain.errors import Reverted
+from protocol.chain.errors import ChainError, Reverted
 from protocol.chain.game_view import GameReader
-from protocol.dispute.errors import NothingToReveal
+from protocol.chain.receipts import Receipt
+from protocol.chain.views import GameState
 from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Phase
 from solver.context import Context
-from solver.database import Stage
+from solver.database import TAKEN, Stage
+from solver.failures import WRONG_BITS, Failures
+from solver.turns import Stopped
+
+SENDERS = 16
+"""Transactions that may wait for their receipts: the most nodes of a demand. They are signed one after the other, so
+their nonces follow each other."""
+
+Sent = list[tuple[str, str, "Future[Receipt]"]]
+"""Name, note and receipt of each move that a game was given."""
 
 
 class Defence:
-    """Watches every game on a task of the catalog, as long as the task is not over: then there is nothing to lose."""
+    """Watches every game on a task of this solver, as long as the task is not over: then there is nothing to lose."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._failures = Failures("game", context.metrics, context.log)
         self._seen = 0
+        self._later: set[int] = (
+            set()
+        )  # games on tasks that cannot be replayed yet: a bundle is still being loaded
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
+        self._sent: dict[int, Sent] = {}
+        self._senders = ThreadPoolExecutor(SENDERS, thread_name_prefix="solver-defence-send")
+        self._closed = Event()
+        # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
+        self._thread = Thread(target=self._run, name="solver-defence", daemon=True)
+        self.owes = False
+        """Whether a move of this solver is due in some game, as far as was seen."""
+        self.failure: BaseException | None = None
+        """What ended the defence: that this machine computes wrong bits."""
+
+    def start(self) -> None:
+        """Watch and answer until `close`."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End after the step that is computed; what is handed over is still sent."""
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._senders.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            try:
+                worked = self.tick()
+            except Stopped:
+                return
+            except WRONG_BITS as error:
+                self.failure = error
+                return
+            except ChainError as error:
+                self._context.log.warning("defence waits for the chain", error=str(error))
+                worked = False
+            except Exception as error:
+                self._failures.note(0, error, 0.0)
+                worked = False
+            if not worked:
+                self._closed.wait(self._context.settings.poll)
 
     def tick(self) -> bool:
-        """Answer what is due now, the most urgent first. True while this solver owes a move somewhere.
+        """Answer what is due now, the most urgent first. True if a move was handed over: there may be more at once.
 
         The chain gives a clock for each move that is owed, in the order in which they were asked for. Answered in
-        another order, the first would be late.
+        another order, the first would be late. After a while the order is looked at anew, for more may be asked for.
         """
+        self._drop_what_is_over()
         self._discover()
-        game = self._context.client.game
-        owing = [self._answer(number) for number in by_deadline(self._open, lambda n: game.game(n).deadline)]
+        states = self._states()
+        began, owes, worked = time.monotonic(), False, False
+        for number in by_deadline(states, lambda n: states[n].deadline):
+            with self._failures.kept(number, task=self._tasks[number]):
+                if self._is_sending(number):
+                    owes = True
+                elif self._answer(number, states[number]):
+                    owes = worked = True
+            if worked and time.monotonic() - began > self._context.settings.poll:
+                break
+        self.owes = owes
         self._context.metrics.games.set(len(self._open))
-        return any(owing)
+        return worked
+
+    def _states(self) -> dict[int, GameState]:
+        """Where the games stand that are to be looked at now. A node may have lost one with a block, or lag."""
+        found = {}
+        for number in self._open:
+            if not self._failures.rests(number):
+                with self._failures.kept(number, task=self._tasks[number]):
+                    found[number] = self._context.client.game.game(number)
+        return {number: state for number, state in found.items() if state.task}
+
+    def _drop_what_is_over(self) -> None:
+        """A task that is over cannot be lost any more, whatever its games still ask."""
+        rows = {row.task: row.stage for row in self._context.database.tasks()}
+        for number in [number for number, task in self._tasks.items() if rows.get(task) is Stage.OVER]:
+            self._close(number)
 
     def _discover(self) -> None:
         game = self._context.client.game
         newest = game.games()
-        for number in range(self._seen + 1, newest + 1):
+        for number in [*sorted(self._later), *range(self._seen + 1, newest + 1)]:
             try:
                 task = game.game(number).task
             except Reverted as error:  # games of others are read too: none of them may end this solver
                 self._context.log.warning("game cannot be read", game=number, error=error.name)
                 continue
             if task == 0:  # a node behind the one that counted: looked at again, or it would never be seen
-                newest = number - 1
+                newest = min(newest, number - 1)
                 break
-            run_store, row = self._context.catalog.run_store(task), self._context.database.task(task)
-            if run_store is None or row is None or row.stage is Stage.OVER:
+            row = self._context.database.task(task)
+            if row is None or row.stage not in TAKEN:
+                self._later.discard(number)
                 continue
-            first = self._context.client.deployment.block
-            self._open[number] = GameReader(game, number, run_store.program.program, first)
-            self._tasks[number] = task
-            if task not in self._runs:
-                self._runs[task] = run_store.replay()
-            self._context.log.warning("challenged", game=number, task=task)
-        self._seen = newest
+            self._later.add(number)
+            if self._context.catalog.run_store(task) is None or self._failures.rests(number):
+                continue
+            with self._failures.kept(number, task=task):
+                self._watch(number, task)
+                self._later.discard(number)
+        self._seen = max(self._seen, newest)
 
-    def _answer(self, number: int) -> bool:
+    def _watch(self, number: int, task: int) -> None:
+        run_store = self._context.catalog.run_store(task)
+        assert run_store is not None
+        client = self._context.client
+        self._open[number] = GameReader(
+            client.game, number, run_store.program.program, client.deployment.block
+        )
+        self._tasks[number] = task
+        if task not in self._runs:
+            self._runs[task] = run_store.replay()
+        self._context.log.warning("challenged", game=number, task=task)
+
+    def _is_sending(self, number: int) -> bool:
+        """Whether moves of this game are under way, or it is to be looked at again after a pause, for it refused one.
+        Notes those that have arrived. Raises what kept one from it.
+        """
+        sent = self._sent.get(number, [])
+        if not all(receipt.done() for _, _, receipt in sent):
+            return True
+        self._sent.pop(number, None)
+        refused, failure = False, None
+        for function, note, receipt in sent:
+            try:
+                self._context.count(function, receipt.result(), game=number, note=note)
+            except Reverted as error:  # the game has moved on, or the time is over: look again
+                self._context.log.warning("move refused", game=number, move=function, error=error.name)
+                refused = True
+            except Exception as error:
+                failure = error
+        if failure is not None:
+            raise failure
+        return refused
+
+    def _answer(self, number: int, state: GameState) -> bool:
+        """Hand over all moves that are owed in a game; whether there was one."""
         context = self._context
         view = self._open[number].view()
         if view.phase is Phase.CLOSED:
@@ -70,22 +187,16 @@ class Defence:
             context.log.warning("game over", game=number, task=view.task, verdict=view.verdict.name)
             return False
         if not view.solver_to_move:
-            self._call_time(view)
-            return False
-        try:
-            move = context.strategy.defence(view, self._runs[view.task])
-        except NothingToReveal as error:
-            context.log.error("no answer", game=number, error=str(error))
-            return False
-        if move is None:
-            return False
-        try:
-            receipt = context.client.game.send_move(move, view.head)
-        except Reverted as error:  # the game has moved on, or the time is over: look again
-            context.log.warning("move refused", game=number, move=move.function, error=error.name)
-            return True
-        context.count(move.function, receipt, game=number, note=move.note)
-        return True
+            return self._call_time(view, state)
+        with context.turns.urgent():
+            moves = context.strategy.defence(view, self._runs[view.task])
+        game = context.client.game
+        for move in moves:
+            self._send(number, move.function, move.note, partial(game.send_move, move, view.head))
+        return bool(moves)
+
+    def _send(self, number: int, function: str, note: str, call: Callable[[], Receipt]) -> None:
+        self._sent.setdefault(number, []).append((function, note, self._senders.submit(call)))
 
     def _close(self, number: int) -> None:
         """Watch a game no more. After a task's last one, what was replayed for it is let go."""
@@ -94,11 +205,13 @@ class Defence:
         if task not in self._tasks.values():
             del self._runs[task]
 
-    def _call_time(self, view: GameView) -> None:
+    def _call_time(self, view: GameView, state: GameState) -> bool:
         """End a game whose challenger let its time run out."""
-        game, client = view.game, self._context.client
-        if client.now() > client.game.game(game).deadline:
-            self._context.send("timeOut", lambda: client.game.time_out(game), game=game)
+        client = self._context.client
+        if client.now() <= state.deadline:
+            return False
+        self._send(view.game, "timeOut", "", partial(client.game.time_out, view.game))
+        return True
 
 
 def by_deadline(games: Iterable[int], deadline: Callable[[int], int]) -> list[int]:

@@ -21,6 +21,12 @@ class Metrics:
             "solver_transactions", "Transactions mined, by function", ["function"], registry=self._registry
         )
         self.gas = Counter("solver_gas", "Gas used, by function", ["function"], registry=self._registry)
+        self.failures = Counter(
+            "solver_failures",
+            "Errors kept to one task or one game, by the error's class",
+            ["kind", "error"],
+            registry=self._registry,
+        )
         self.games = Gauge("solver_open_games", "Games open against this solver", registry=self._registry)
         self.tasks = Gauge("solver_tasks", "Tasks by stage", ["stage"], registry=self._registry)
         self.gpus = Gauge(

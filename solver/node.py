@@ -1,16 +1,21 @@
-"""The running solver: one loop that defends first, then works on what it has won, looks for work, and trains.
+"""The running solver: a loop that looks after what was won and looks for work, beside the defence and the trainings.
 
-Nothing here decides a move, a price or a number: that is `Strategy`, `bidding` and the program. The main thread sends
-and trains; the HTTP service has threads of its own.
+Nothing here decides a move, a price or a number: that is `Strategy`, `bidding` and the program. The main thread never
+computes. The defence, every training and the HTTP service have threads of their own, which compute in turns. What goes
+wrong in one task stays in that task (`failures`).
 """
 
 from __future__ import annotations
+
+import time
+from concurrent.futures import Future
+from functools import partial
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import TaskStatus
+from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import BlobStore
 from protocol.errors import ExitCode
 from protocol.node.home import Home
@@ -18,15 +23,16 @@ from protocol.node.http import require_public
 from protocol.node.party.data import data_folder, open_database
 from protocol.node.party.node import AWAY, Node
 from protocol.node.stopping import Stop
-from protocol.tasks.bundles import BundleError
 from solver import gpu, settlement
 from solver.assignment import Assignment
 from solver.auction import Auction
+from solver.background import in_thread
 from solver.catalog import KEPT_RESULTS, Catalog
 from solver.context import Context
-from solver.database import Database, Stage
+from solver.database import TAKEN, Database, Stage
 from solver.defence import Defence
 from solver.errors import SolverError, StakeSlashed
+from solver.failures import Failures
 from solver.metrics import Metrics
 from solver.progress import Progress
 from solver.serving import Serving
@@ -65,9 +71,11 @@ class SolverNode(Node):
         )
         super().__init__(settings, self.context.log, stop)
         self._progress = progress or Progress(bar=False)
-        self._auction = Auction(self.context)
+        self._failures = Failures("task", metrics, self.context.log)
+        self._auction = Auction(self.context, self._failures)
         self._defence = Defence(self.context)
         self._assignments: dict[int, Assignment] = {}  # tasks that this solver can still do something for
+        self._loading: dict[int, tuple[Future[Assignment], float]] = {}  # with when it began
         self._refused: dict[int, SolverError] = {}
         self._finished: dict[int, TaskStatus] = {}
 
@@ -81,9 +89,12 @@ class SolverNode(Node):
         with serving, self._progress:
             try:
                 self._prepare(settings.url or serving.url)
+                self._defence.start()
                 return self._loop(once)
             finally:
                 context.catalog.ready = False
+                context.turns.close()
+                self._defence.close()
                 for assignment in self._assignments.values():
                     assignment.close()
                 context.database.close()
@@ -96,11 +107,8 @@ class SolverNode(Node):
         context.log.info(gpu.describe(gpu.read_gpus()))
         rows = context.database.tasks()
         over = [row.task for row in rows if row.stage is Stage.OVER][-KEPT_RESULTS:]
-        for row in rows:
-            if row.stage in (Stage.TRAINING, Stage.SUBMITTED):
-                self._take_up(row.task)
-            elif row.task in over:
-                self._serve_result(row.task)
+        for task in over:
+            self._serve_result(task)
         self._fund()
         if context.client.market.endpoint_of(context.client.address) != url:
             context.count("announce", context.client.market.announce(url), url=url)
@@ -108,33 +116,44 @@ class SolverNode(Node):
         context.log.info("ready", account=context.client.address, url=url)
 
     def _at_stake(self) -> dict[str, object]:
-        return {"tasks_at_stake": sorted(self._assignments)}
+        return {"tasks_at_stake": sorted(self._taken())}
+
+    def _may_stop(self) -> bool:
+        """Whether no game waits for a move and every training is at the end of a segment."""
+        return not self._defence.owes and all(one.idle for one in self._assignments.values())
 
     def _tick(self) -> bool:
         """One round; True if there is more to do at once. Once asked to stop, only what cannot wait is done."""
         context = self.context
-        worked = self._defence.tick()
-        for task in list(self._assignments):
-            worked = self._work_on(task) or worked
+        if self._defence.failure is not None:
+            raise self._defence.failure
+        worked = False
+        for task in self._taken():
+            if not self._failures.rests(task):
+                with self._failures.kept(task, partial(self._failed_for, task)):
+                    worked = self._work_on(task) or worked
         if not self._stop.asked:
-            training = any(self._stage(task) is Stage.TRAINING for task in self._assignments)
+            training = any(row.stage is Stage.TRAINING for row in context.database.tasks())
             self._auction.tick(take=not training and self._is_sound())
-        rows = context.database.tasks()
-        context.metrics.count_tasks([row.stage for row in rows])
-        for row in rows:
-            if row.stage is Stage.TRAINING and row.task not in {*self._assignments, *self._refused}:
-                self._take_up(row.task)
-                worked = True
+        context.metrics.count_tasks([row.stage for row in context.database.tasks()])
         return worked
 
+    def _taken(self) -> list[int]:
+        """Tasks that were won and for which something can still be done."""
+        rows = self.context.database.tasks()
+        return [row.task for row in rows if row.stage in TAKEN and row.task not in self._refused]
+
     def _work_on(self, task: int) -> bool:
-        """The next piece of work on a task that was won; True if there was one."""
-        assignment = self._assignments[task]
+        """What is due now on a task that was won; True if something was sent."""
         view = self.context.client.market.task(task)
         if view.status.is_over:
-            self._over(task, view.status)
+            self._over(view)
+            return False
+        assignment = self._assignment(task)
+        if assignment is None:
             return False
         if self._stop.asked and not assignment.unsubmitted:
+            assignment.pause()
             return False
         worked = assignment.tick(view)
         if assignment.refused is not None:
@@ -146,36 +165,49 @@ class SolverNode(Node):
         """Whether no run of this process was refused or found false: otherwise it takes no more work."""
         return not self._refused and TaskStatus.SLASHED not in self._finished.values()
 
-    def _stage(self, task: int) -> Stage | None:
-        row = self.context.database.task(task)
-        return None if row is None else row.stage
+    def _assignment(self, task: int) -> Assignment | None:
+        """A task that was won, once it is loaded: beside the loop, for its bundle may have to be fetched anew."""
+        if task not in self._assignments:
+            if task not in self._loading:
+                load = partial(Assignment, self.context, task, self._progress)
+                self._loading[task] = in_thread(load), time.monotonic()
+            loading, _ = self._loading[task]
+            if not loading.done():
+                return None
+            self._assignments[task] = loading.result()
+            del self._loading[task]
+        return self._assignments[task]
 
-    def _take_up(self, task: int) -> None:
-        try:
-            self._assignments[task] = Assignment(self.context, task, self._progress)
-        except BundleError as error:
-            raise SolverError(f"task {task}: its bundle is lost: {error}") from error
+    def _failed_for(self, task: int) -> float:
+        """Seconds that a failure beside the loop took: of loading a task, or since its training's last step."""
+        if task in self._loading:
+            return time.monotonic() - self._loading.pop(task)[1]
+        return self._assignments[task].failed_after if task in self._assignments else 0.0
 
     def _serve_result(self, task: int) -> None:
-        """Serve the result of a task that was over when this process began."""
-        try:
+        """Serve the result of a task that is over and was not loaded."""
+        with Failures("result", self.context.metrics, self.context.log).kept(task):
             Assignment(self.context, task, self._progress).retire()
-        except BundleError as error:
-            self.context.log.warning("result no longer served", task=task, error=str(error))
 
-    def _over(self, task: int, status: TaskStatus) -> None:
-        """A task ended: note how, and take what was earned out of the vault."""
-        context = self.context
+    def _over(self, view: TaskView) -> None:
+        """A task ended: note how and what was lost, stop its training, and take what was earned out of the vault."""
+        context, task, status = self.context, view.task, view.status
         context.database.put(task, Stage.OVER, status.name.lower())
         self._finished[task] = status
-        context.log.info("task over", task=task, outcome=status.name.lower())
-        self._assignments.pop(task).retire()
+        lost = settlement.lost(context, view, context.client.market.terms(task))
+        log = context.log.error if lost else context.log.info
+        log("task over", task=task, outcome=status.name.lower(), **lost)
+        assignment = self._assignments.pop(task, None)
+        if assignment is None:
+            in_thread(partial(self._serve_result, task))
+        else:
+            assignment.retire()
         if status is TaskStatus.SETTLED:
             settlement.withdraw(context, max(0, context.settings.stake_units - self._locked()))
 
     def _outcome(self, once: bool) -> ExitCode | None:
         """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
-        if self._assignments or not (self._finished or self._refused):
+        if self._taken() or not (self._finished or self._refused):
             return None
         if TaskStatus.SLASHED in self._finished.values():
             slashed = [task for task, status in self._finished.items() if status is TaskStatus.SLASHED]
@@ -205,11 +237,9 @@ class SolverNode(Node):
                 got=f"{held / TOKEN:g}",
                 remedy="send tokens to it or lower --stake",
             )
-            if not (locked or self._assignments):
+            if not (locked or self._taken()):
                 raise error
-            self.context.log.warning(
-                "less stake than asked for", reason=str(error), tasks=sorted(self._assignments)
-            )
+            self.context.log.warning("less stake than asked for", reason=str(error), tasks=self._taken())
             return
         for receipt in client.fund(due):
             self.context.count(receipt.label.split(".")[-1], receipt)
@@ -217,8 +247,8 @@ class SolverNode(Node):
     def _locked(self) -> int:
         """Token units of this solver's stake in its unfinished tasks."""
         client = self.context.client
-        locks = [client.market.task(task).stake for task in self._assignments]
-        bids = [row.task for row in self.context.database.tasks() if row.stage in (Stage.BID, Stage.OUTBID)]
-        views = [client.market.task(task) for task in bids]
-        locks += [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
+        stages = (*TAKEN, Stage.BID, Stage.OUTBID)
+        held = [row.task for row in self.context.database.tasks() if row.stage in stages]
+        views = [client.market.task(task) for task in held]
+        locks = [view.stake for view in views if view.bidder == client.address and not view.status.is_over]
         return sum(client.vault.lock_of(lock).remaining for lock in locks)

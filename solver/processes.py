@@ -8,28 +8,31 @@ are another matter: then a device is broken, and the solver stops before it comm
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 from protocol.execution.replay import Executor, HonestExecutor, OnStep, Work
 from protocol.execution.workers import TooLittleMemory, WorkerLost, Workers
 from protocol.execution.workers.memory import available, fitting, needed
+from protocol.execution.workers.pool import Turn
 from protocol.node.logs import get
 from protocol.program.parallel.units import units
 from protocol.program.step import State
 from protocol.tasks.task import Terms
 from solver.context import Context
 from solver.training import LocalRunner, Runner
+from solver.turns import InTurns
 
 ATTEMPTS = 2
 """To train one segment with workers."""
 
 
 def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Runner:
-    """What trains a task, of whose bundle the verified copy lies under the home folder.
+    """What trains a task in turns, of whose bundle the verified copy lies under the home folder.
 
     Workers compute as `HonestExecutor` does, on the CPU; any other executor keeps to this process.
     """
-    alone = LocalRunner(executor)
+    alone = LocalRunner(InTurns(executor, context.turns))
     wanted, there = context.settings.processes, len(units(work.program.program))
     if wanted == 1 or type(executor) is not HonestExecutor:
         return alone
@@ -51,18 +54,25 @@ def runner(context: Context, work: Work, terms: Terms, executor: Executor) -> Ru
     if fit == 1:
         return alone
     folder = context.home.bundles / terms.bundle_hash.hex()
-    return WorkerRunner(work, folder, terms.bundle_hash, fit, alone)
+    return WorkerRunner(work, folder, terms.bundle_hash, fit, alone, context.turns.ordinary)
 
 
 class WorkerRunner:
     """Workers that are started for the first segment, and started again when one of them was lost."""
 
     def __init__(
-        self, work: Work, folder: Path, bundle_hash: bytes, processes: int, alone: LocalRunner
+        self,
+        work: Work,
+        folder: Path,
+        bundle_hash: bytes,
+        processes: int,
+        alone: LocalRunner,
+        turn: Turn = nullcontext,
     ) -> None:
         self.processes = processes
         self._start: Callable[[], Workers] = lambda: Workers(folder, bundle_hash, work.program, processes)
         self._alone = alone
+        self._turn = turn
         self._workers: Workers | None = None
         self._given_up = False
         self._log = get("solver.processes").bind(task=work.task)
@@ -81,7 +91,7 @@ class WorkerRunner:
                 if self._workers is None:
                     self._workers = self._start()
                     self._log.info("training together", processes=len(self._workers.pids))
-                return self._workers.run(state, first, steps, on_step)
+                return self._workers.run(state, first, steps, on_step, self._turn)
             except TooLittleMemory as error:
                 self._given_up = True
                 self._log.warning("training in this process alone", reason=str(error))

@@ -1,14 +1,39 @@
-"""How training is shown: a bar for people at a terminal, a log line per quarter of the run everywhere else."""
+"""How training is shown: a bar for people at a terminal, a log line per quarter of the run everywhere else.
+
+It knows the rate, and with it how long the rest takes; beside it the bar shows how long there is.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from protocol.node.logs import get
 from protocol.node.progress_bar import progress_bar
 from protocol.program.step import State, metrics
+
+
+@dataclass
+class _Run:
+    """One training: its steps, how many are done, and when the first one that this process ran had ended."""
+
+    steps: int
+    done: int
+    began_at: int = 0
+    began: float | None = None
+
+    def step(self, number: int) -> None:
+        self.done = number
+        if self.began is None:  # the first step compiles and tests kernels: the rate is that of the others
+            self.began, self.began_at = time.monotonic(), number
+
+    def seconds_needed(self) -> float | None:
+        if self.began is None or self.done <= self.began_at:
+            return None
+        return (time.monotonic() - self.began) / (self.done - self.began_at) * (self.steps - self.done)
 
 
 class Progress:
@@ -18,20 +43,26 @@ class Progress:
         self._log = get("solver.training")
         self._bar: Any = None
         self._rows: dict[int, Any] = {}
-        self._totals: dict[int, int] = {}
+        self._runs: dict[int, _Run] = {}
         if bar:
-            self._bar = progress_bar("task {task.fields[number]}", "{task.fields[metrics]}")
+            self._bar = progress_bar("task {task.fields[number]}", "{task.fields[metrics]}", deadline=True)
 
     def begin(self, task: int, steps: int, done: int) -> None:
         """A training of `steps` steps, of which `done` are behind it."""
-        self._totals[task] = steps
-        if self._bar is not None:
+        self._runs[task] = _Run(steps, done)
+        if self._bar is not None and task in self._rows:
+            self._bar.update(self._rows[task], completed=done)
+        elif self._bar is not None:
             self._rows[task] = self._bar.add_task("", total=steps, completed=done, number=task, metrics="")
         self._log.info("training", task=task, steps=steps, done=done)
 
     def step(self, task: int, number: int, state: State) -> None:
         """Step `number` gave `state`."""
-        total = self._totals[task]
+        run = self._runs.get(task)
+        if run is None:  # given up while this step ran
+            return
+        run.step(number)
+        total = run.steps
         if self._bar is not None:
             self._bar.update(self._rows[task], completed=number, metrics=_shown(state))
         elif number % -(-total // 4) == 0 or number == total:
@@ -42,6 +73,25 @@ class Progress:
                 of=total,
                 **{name: round(value, 6) for name, value in metrics(state).items()},
             )
+
+    def due(self, task: int, seconds: float) -> float | None:
+        """There are so many seconds until the deadline: the seconds that the rest takes at the rate so far, None while
+        that is not known.
+        """
+        run = self._runs.get(task)
+        if run is None:
+            return None
+        if self._bar is not None:
+            self._bar.update(self._rows[task], due=time.monotonic() + seconds)
+        return run.seconds_needed()
+
+    def end(self, task: int) -> None:
+        """The training of a task is over, or given up."""
+        self._runs.pop(task, None)
+        row = self._rows.pop(task, None)
+        if row is not None:
+            self._bar.update(row, due=None)
+            self._bar.stop_task(row)
 
     def __enter__(self) -> Self:
         if self._bar is not None:

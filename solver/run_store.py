@@ -7,7 +7,6 @@ Not the training (`training`) and not the chain's view of the task (`node`).
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -74,7 +73,6 @@ class RunStore:
         self._database = database
         self._store = store
         self._rows = database.checkpoints(task)
-        self._mending = threading.RLock()
         self.tree = ProgressTree(row.root for row in self._rows)
         row = database.task(task)
         self._committed = 0 if row is None else row.sent
@@ -178,16 +176,19 @@ class RunStore:
         return Replay(self.program, fixed, executor, self.segment_steps, self.state, lambda: self.roots())
 
     def _mend(self, number: int, error: Exception) -> Checkpoint:
-        """Compute a damaged checkpoint again from the one before it, and store it anew."""
+        """Compute a damaged checkpoint again from the one before it, and store it anew.
+
+        Without a lock: two threads that find the damage at once write the same blobs, and a lock that is held while a
+        step waits for its turn would hold the defence.
+        """
         row = self._rows[number]
         if number == 0:
             raise self._lost(number, str(error)) from error
-        with self._mending:
-            state = run_segment(self.executor, self.state(number - 1), number, self.segment_steps)
-            checkpoint = self.program.checkpoint(state)
-            if checkpoint.state_root != row.root:
-                raise self._lost(number, "another state when computed again") from error
-            save_checkpoint(self._store, checkpoint)
+        state = run_segment(self.executor, self.state(number - 1), number, self.segment_steps)
+        checkpoint = self.program.checkpoint(state)
+        if checkpoint.state_root != row.root:
+            raise self._lost(number, "another state when computed again") from error
+        save_checkpoint(self._store, checkpoint)
         return checkpoint
 
     def _lost(self, number: int, got: str) -> RunStoreError:

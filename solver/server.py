@@ -35,6 +35,7 @@ from solver.answers import (
 from solver.catalog import Catalog
 from solver.limits import App, Limits
 from solver.run_store import RunStore
+from solver.turns import Stopped
 
 Answer = TypeVar("Answer")
 
@@ -55,6 +56,7 @@ def application(catalog: Catalog, admission: Admission | None = None, budget: Bu
 
 
 def _general(api: FastAPI, catalog: Catalog) -> None:
+    @api.exception_handler(Stopped)
     @api.exception_handler(Busy)
     async def busy(_request: Request, _error: Exception) -> Response:
         detail = "too many questions that take time or memory; ask again later"

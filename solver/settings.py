@@ -6,6 +6,7 @@ command line does it only when it runs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated
 
@@ -44,8 +45,8 @@ class SolverSettings(NodeSettings):
         """The stake in token units."""
         return int(self.stake * TOKEN)
 
-    def figures(self, free: int, disk: int) -> Figures:
-        """The bidder's figures, `free` in token units, `disk` in bytes."""
+    def figures(self, free: int, disk: int, block_seconds: float, taken: Sequence[Terms]) -> Figures:
+        """The bidder's figures: `free` in token units, `disk` in bytes, `taken` the tasks that it has already."""
         return Figures(
             free,
             self.speed,
@@ -54,6 +55,8 @@ class SolverSettings(NodeSettings):
             self.margin,
             self.opening,
             disk,
+            block_seconds,
+            tuple(taken),
         )
 
     def segments_between(self, terms: Terms) -> int:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from protocol.chain.errors import HeaderError, RpcRefused
 from protocol.chain.header import HISTORY
-from protocol.chain.views import TaskView
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.funds import withdraw_above
+from protocol.tasks.task import Terms
 from solver.context import Context
 
 
@@ -26,6 +28,19 @@ def advance(context: Context, view: TaskView) -> bool:
     elif audit.satisfied(task):
         return context.send("settle", lambda: market.settle(task), task=task) is not None
     return context.send("voidTask", lambda: market.void(task), task=task) is not None
+
+
+def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
+    """What a task that is over cost this solver, in tokens, by what it was: nothing if it was paid."""
+    unpaid = {"price_tokens": view.price / TOKEN}
+    if view.status is TaskStatus.REFUNDED:
+        return {"penalty_tokens": terms.delay_penalty / TOKEN, **unpaid}
+    if view.status is TaskStatus.SLASHED:
+        return {"stake_tokens": terms.stake / TOKEN, **unpaid}
+    if view.status is TaskStatus.VOID:
+        undrawn = context.client.audit.drawn_at(view.task) == 0
+        return {"stake_tokens": terms.stake / TOKEN * undrawn, **unpaid}
+    return {}
 
 
 def withdraw(context: Context, keep: int) -> int:

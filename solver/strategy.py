@@ -6,7 +6,7 @@ The defaults are honest. Parties outside this package that behave otherwise give
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from protocol.dispute import defender
@@ -21,7 +21,8 @@ from solver.server import application
 
 Start = Callable[[Work, State], State]
 AppFactory = Callable[[Catalog], App]
-Defence = Callable[[GameView, Run], Move | None]
+Defence = Callable[[GameView, Run], Sequence[Move]]
+"""All moves that the solver owes in a game now."""
 
 
 def honest_start(_work: Work, initial: State) -> State:
@@ -36,7 +37,7 @@ class Strategy:
     executor: ExecutorFactory = honest_executor
     start: Start = honest_start
     app: AppFactory = application
-    defence: Defence = defender.next_move
+    defence: Defence = defender.moves
 
 
 HONEST = Strategy()

@@ -6,6 +6,8 @@ Pure: the run is replayed behind `Run`. An honest run always has an answer; wher
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from protocol.commitments import CHUNK, Tree, segment_tree, state_tree, step_tree, tensor_tree
 from protocol.dispute.errors import NothingToReveal
 from protocol.dispute.moves import Move
@@ -15,17 +17,25 @@ from protocol.dispute.splitting import state_words
 from protocol.dispute.view import Demand, GameView, Phase, TreeKind
 
 
-def next_move(game: GameView, run: Run) -> Move | None:
-    """The solver's next move in a game; None while the challenger is to move or the game is over."""
+def moves(game: GameView, run: Run) -> Sequence[Move]:
+    """All moves that the solver owes in a game, in any order; none while the challenger is to move or it is over.
+
+    Several are owed only to a demand: one for each node that is still to be revealed.
+    """
     if game.phase in (Phase.NONE, Phase.CLOSED) or not game.solver_to_move:
-        return None
+        return ()
     if game.demand is not None:
-        return reveal(game, game.demand, run)
+        return reveals(game, game.demand, run)
     if game.phase is Phase.STEP:
-        return expand_steps(game, run)
+        return (expand_steps(game, run),)
     if game.phase is Phase.SPLIT:
-        return state_words(game, frame_at(run, game.segment, game.step, game.path))
-    return expand_trace(game, run)
+        return (state_words(game, frame_at(run, game.segment, game.step, game.path)),)
+    return (expand_trace(game, run),)
+
+
+def next_move(game: GameView, run: Run) -> Move | None:
+    """The first of `moves`, or None."""
+    return next(iter(moves(game, run)), None)
 
 
 def expand_steps(game: GameView, run: Run) -> Move:
@@ -55,10 +65,13 @@ def expand_trace(game: GameView, run: Run) -> Move:
     )
 
 
-def reveal(game: GameView, demand: Demand, run: Run) -> Move:
-    """Answer the first unanswered node of a demand with its descendants, or with its leaf's bytes."""
+def reveals(game: GameView, demand: Demand, run: Run) -> list[Move]:
+    """Answer every unanswered node of a demand with its descendants, or with its leaf's bytes."""
     tree, leaves = _demanded_tree(game, demand, run)
-    index = demand.unanswered[0]
+    return [_reveal(game, demand, index, tree, leaves) for index in demand.unanswered]
+
+
+def _reveal(game: GameView, demand: Demand, index: int, tree: Tree, leaves: Sequence[bytes]) -> Move:
     node = demand.nodes[index]
     nodes = list(demand.nodes)
     if node.size == 1:

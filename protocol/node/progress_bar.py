@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 
-def progress_bar(before: str, after: str, *, elapsed: bool = False) -> Progress:
-    """A bar between two texts, with how many of how many and the time that is left; with `elapsed` the time so far too.
+def progress_bar(before: str, after: str, *, elapsed: bool = False, deadline: bool = False) -> Progress:
+    """A bar between two texts, with how many of how many and how long the rest takes; with `elapsed` the time so far
+    too, with `deadline` how long there is: until `due`, by `time.monotonic`, which `update` is given.
 
     The texts are format strings of rich's `task`: "{task.description}", or "{task.fields[name]}" for what `add_task`
     and `update` are given.
@@ -20,12 +23,28 @@ def progress_bar(before: str, after: str, *, elapsed: bool = False) -> Progress:
         MofNCompleteColumn,
         Progress,
         ProgressColumn,
+        Task,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class Due(ProgressColumn):
+        """Time until the deadline, red when the rest takes longer."""
+
+        def render(self, task: Task) -> Text:
+            due = task.fields.get("due")
+            if due is None:
+                return Text("")
+            left, needed = max(0.0, due - time.monotonic()), task.time_remaining
+            late = left == 0.0 or (needed is not None and needed > left)
+            return Text(f"due in {timedelta(seconds=int(left))}", "red" if late else "")
 
     columns: list[ProgressColumn] = [TextColumn(before), BarColumn(), MofNCompleteColumn(), TextColumn(after)]
     if elapsed:
         columns.append(TimeElapsedColumn())
-    return Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+    columns.append(TimeRemainingColumn())
+    if deadline:
+        columns.append(Due())
+    return Progress(*columns, console=Console(stderr=True))

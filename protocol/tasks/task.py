@@ -177,12 +177,23 @@ def solver_clock(
     )
 
 
-def least_clock(terms: Terms, operations_a_second: float) -> int:
-    """Seconds that a move of either side must at least have on a machine of this speed, inclusion apart: time to
-    replay a segment safely. Who has less loses a game that it is right in.
+INCLUSION_BLOCKS: Final = 3
+"""Blocks until all of a move is mined: the 16 reveals of a demand, handed over together, take no more."""
+
+
+def least_clock(
+    terms: Terms, operations_a_second: float, block_seconds: float = 0.0, step_operations: int = 0
+) -> int:
+    """Seconds that a move of either side must at least have on a machine of this speed: time to replay a segment
+    safely, and for inclusion where there is a block every `block_seconds`. Who has less loses a game that it is right
+    in.
+
+    `step_operations` are those of the longest step that may run when the move falls due, of another task: it is waited
+    for.
     """
+    wait = 3 * step_operations / operations_a_second
     return solver_clock(
-        0,
+        ceil(INCLUSION_BLOCKS * block_seconds + wait),
         Speed(throughput=max(1, int(operations_a_second)), bandwidth=1),
         segment_steps=terms.segment_steps,
         step_operations=terms.step_operations,

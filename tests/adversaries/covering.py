@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from protocol.dispute import defender
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run, frame_at
@@ -13,15 +15,15 @@ INFINITY = 0x7F80_0000
 """Bits of f32 infinity: wins every maximum."""
 
 
-def covers_up(game: GameView, run: Run) -> Move | None:
-    """The honest defence's next move, but for the words of a split."""
+def covers_up(game: GameView, run: Run) -> Sequence[Move]:
+    """The honest defence's moves, but for the words of a split."""
     if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
-        return defender.next_move(game, run)
+        return defender.moves(game, run)
     frame = frame_at(run, game.segment, game.step, game.path)
     instruction = frame.program.instructions[game.instruction]
     chosen = game.selection
     words = block_words(frame, instruction, chosen.element, chosen.lo, chosen.hi)
-    return split_move(game, instruction, fitted(instruction.op, words, chosen.word))
+    return (split_move(game, instruction, fitted(instruction.op, words, chosen.word)),)
 
 
 def fitted(op: Op, words: list[int], claimed: int) -> list[int]:

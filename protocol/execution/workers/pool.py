@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -27,7 +27,8 @@ from protocol.program.parallel.errors import RanksDisagree, TooManyProcesses
 from protocol.program.parallel.units import units
 from protocol.program.step import METRIC, State, StepProgram
 
-OnMetrics = Callable[[int, dict[str, float]], None]
+Turn = Callable[[], AbstractContextManager[object]]
+"""What lasts while a step runs."""
 
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 GRACE = 5.0
@@ -68,24 +69,25 @@ class Workers:
         """Process ids, in the order of ranks; none once they are stopped."""
         return [process.pid for process in self._processes]
 
-    def run(self, state: State, first: int, steps: int, on_step: OnStep) -> State:
+    def run(self, state: State, first: int, steps: int, on_step: OnStep, turn: Turn = nullcontext) -> State:
         """The state after `steps` steps, of which the first has number `first`; all workers agree on its root.
 
-        Raises WorkerLost, or WorkerFailed where they disagree.
+        A step is begun inside a `turn` and has ended when that does. Raises WorkerLost, or WorkerFailed where they
+        disagree.
         """
         root = None
         try:
             if state is not self._state:
                 write_state(self._program, state, self._file)
                 root = self._program.state_root(state).hex()
-            for rank in range(len(self._processes)):
-                self._send(rank, {"steps": steps, "root": root})
-
-            def on_metrics(step: int, metrics: dict[str, float]) -> None:
-                named = {METRIC + name: torch.tensor(value) for name, value in metrics.items()}
-                on_step(first + step - 1, named)
-
-            (agreed,) = set(self._collect("root", on_metrics))
+            for step in range(steps):
+                with turn():
+                    for rank in range(len(self._processes)):
+                        self._send(rank, {"root": root, "last": step == steps - 1})
+                    answers = self._collect("metrics")
+                root, metrics = None, answers[0]["metrics"]
+                on_step(first + step, {METRIC + name: torch.tensor(value) for name, value in metrics.items()})
+            (agreed,) = {answer["root"] for answer in answers}
             self._state = read_state(self._program, self._file, bytes.fromhex(agreed))
         except BaseException:
             self.close()
@@ -157,18 +159,15 @@ class Workers:
         except OSError:
             raise self._failure(rank, None) from None
 
-    def _collect(self, answer: str, on_metrics: OnMetrics | None = None) -> list[Any]:
-        """Wait for this answer from every worker, passing on what rank 0 says of its steps."""
-        answers: list[Any] = []
+    def _collect(self, answer: str) -> list[dict[str, Any]]:
+        """Wait for a message with this answer from every worker; the messages by rank."""
+        answers: dict[int, dict[str, Any]] = {}
         while len(answers) < len(self._processes):
             rank, message = self._events.get()
-            if message is None or "error" in message:
+            if message is None or answer not in message:
                 raise self._failure(rank, message)
-            if answer in message:
-                answers.append(message[answer])
-            elif on_metrics is not None:
-                on_metrics(message["step"], message["metrics"])
-        return answers
+            answers[rank] = message
+        return [answers[rank] for rank in range(len(self._processes))]
 
     def _failure(self, rank: int, message: dict[str, Any] | None) -> WorkersError:
         """What to say of a failure, once all have had time to say what they saw: wrong bits before an end without a

@@ -3,9 +3,9 @@
 Its parent, `pool.Workers`, writes to its standard input and reads its standard output. The worker ends when its input
 ends, whatever it is doing.
 
-    parent: {"bundle": …, "hash": …, "rank": 0, "size": 2, "rendezvous": …, "state": …}      once, then
-            {"steps": 50, "root": …}      the state file holds the state with this root; null: go on from the last one
-    worker: {"ready": true}      {"step": 1, "metrics": {"loss": 2.3}}, from rank 0 alone      {"root": …}
+    parent: {"bundle": …, "hash": …, "rank": 0, "size": 2, "rendezvous": …, "state": …}      once, then for every step
+            {"root": …, "last": false}      the state file holds the state with this root; null: go on from the last one
+    worker: {"ready": true}      {"metrics": {"loss": 2.3}}      after the last step {"metrics": …, "root": …}
             {"error": "RanksDisagree", "message": …}, the last thing it says
 """
 
@@ -68,15 +68,15 @@ def _work(job: dict[str, Any], commands: SimpleQueue[str], out: TextIO) -> None:
         command = json.loads(commands.get())
         if command["root"] is not None:
             state = read_state(program, file, bytes.fromhex(command["root"]))
-        for number in range(1, command["steps"] + 1):
-            require_mode()
-            state = shared.step(state)
-            if rank == 0:
-                _say(out, step=number, metrics=metrics(state))
+        require_mode()
+        state = shared.step(state)
+        if not command["last"]:
+            _say(out, metrics=metrics(state))
+            continue
         root = shared.agreed_root(state)  # when all have this, all have read the file
         if rank == 0:
             write_state(program, state, file)
-        _say(out, root=root.hex())
+        _say(out, metrics=metrics(state), root=root.hex())
 
 
 def _listen(stream: TextIO, commands: SimpleQueue[str]) -> None:

@@ -1,0 +1,24 @@
+"""Work that may take as long as a stranger's server likes, beside the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def in_thread(work: Callable[[], Result]) -> Future[Result]:
+    """Run in a thread that does not keep the process alive: its end is the work's own time limit."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, name="solver-fetch", daemon=True).start()
+    return future

@@ -1,0 +1,88 @@
+"""A task's training on a thread of its own: nothing that a task computes holds the loop that looks after all tasks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+
+from protocol.execution.replay import OnStep
+from protocol.program.step import State
+from solver.training import Training
+from solver.turns import Stopped
+
+
+class Trainer:
+    """Trains all segments that are left, beginning at once. `make` opens the training, on that thread too.
+
+    `on_step` and `on_segment` are called after each. Once it has `ended`, all that is trained is in the run store
+    unless there was a `failure`, and nothing is held any more.
+    """
+
+    def __init__(
+        self, make: Callable[[], Training], on_step: OnStep, on_segment: Callable[[Training], object]
+    ) -> None:
+        self._make = make
+        self._on_step = on_step
+        self._on_segment = on_segment
+        self._paused = Event()
+        self._stopped = Event()
+        self.failure: BaseException | None = None
+        self.failed_after = 0.0
+        """Seconds from the last step, or from the beginning, to the failure."""
+        self._done = False
+        self._last = time.monotonic()
+        # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
+        self._thread = Thread(target=self._run, name="solver-training", daemon=True)
+        self._thread.start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is computed or kept any more."""
+        return not self._thread.is_alive()
+
+    @property
+    def done(self) -> bool:
+        """Whether all segments are trained; their checkpoints are kept once it has ended."""
+        return self._done
+
+    def pause(self) -> None:
+        """End after the segment that is under way."""
+        self._paused.set()
+
+    def stop(self) -> None:
+        """End after the step that is under way; what it adds to its segment is lost."""
+        self._stopped.set()
+
+    def join(self) -> None:
+        """Wait for the end."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        training = None
+        try:
+            training = self._make()
+            while not (training.done or self._paused.is_set()):
+                training.segment(self._checked_step)
+                self._on_segment(training)
+            self._done = training.done
+            training.finish()
+        except Stopped:
+            pass
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            if training is not None:
+                training.close()
+                if training.failure is not None and self.failure is None:
+                    self._fail(training.failure)
+
+    def _checked_step(self, number: int, state: State) -> None:
+        self._last = time.monotonic()
+        if self._stopped.is_set():
+            raise Stopped
+        self._on_step(number, state)
+
+    def _fail(self, error: BaseException) -> None:
+        self.failure = error
+        self.failed_after = time.monotonic() - self._last

@@ -1,0 +1,122 @@
+"""Games against an honest solver that is a running node, by an account with bonds that asks for a lot at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic, sleep
+
+from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
+from protocol.chain.events import Follower
+from protocol.commitments import Tree, segment_tree, step_tree
+from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment, steps_key
+from protocol.dispute.moves import Move
+from protocol.dispute.openings import NO_INSTRUCTION, NO_LEAF, Node, open_leaf
+from protocol.dispute.view import TreeKind
+from protocol.execution.replay import HonestExecutor, Replay
+from protocol.program.execute import Interpreter
+from tests.chain.arena import Subject, replay
+from tests.unit.solver import tiny
+
+NODES = 16
+"""The most that one demand may name (contracts/src/dispute/Demands.sol)."""
+
+
+def honest_run(segments: int, segment_steps: int) -> Replay:
+    """A run of the tiny task with these segments: what the solver committed, for it is honest."""
+    program = tiny.step_program()
+    executor = HonestExecutor(program, tiny.fixed(), Interpreter())
+    return replay(Subject(program, tiny.fixed(), tiny.initial(), segments, segment_steps), executor)
+
+
+class FalseGames:
+    """Everything that a challenger may ask in the games of one task, without any difference to find."""
+
+    def __init__(self, client: Client, task: int, run: Replay) -> None:
+        self.client = client
+        self.task = task
+        self.run = run
+        self._salts = 0
+
+    def at_once(self, calls: Sequence[Callable[[], None]]) -> None:
+        """Send several moves, all of them before the first is mined."""
+        with ThreadPoolExecutor(len(calls)) as pool:
+            for done in [pool.submit(call) for call in calls]:
+                done.result()
+
+    def open_blind(self) -> int:
+        """A game that names no segment; its number."""
+        return self.client.game.challenge_blind(self.task, self._commit(SEGMENT_UNKNOWN))[0]
+
+    def open(self, segment: int) -> int:
+        """A game on a segment, whose step tree the solver owes from now on; its number."""
+        salt = self._commit(segment)
+        roots = list(self.run.segment_roots() or [])
+        tree = segment_tree(roots)
+        before, after = (open_leaf(tree, k, roots[k]) for k in (segment - 1, segment))
+        return self.client.game.challenge(self.task, segment, salt, before, after)[0]
+
+    def demand_checkpoints(self, game: int) -> None:
+        """Ask for the first 16 leaves of the segment tree."""
+        roots = list(self.run.segment_roots() or [])
+        self._demand(game, TreeKind.SEGMENT, segment_tree(roots))
+
+    def demand_steps(self, game: int, segment: int) -> None:
+        """Ask for the first 16 leaves of the segment's step tree."""
+        self._demand(game, TreeKind.STEP, step_tree(list(self.run.step_roots(segment))))
+
+    def is_expanded(self, segment: int) -> bool:
+        """Whether the solver has posted the segment's step tree."""
+        return self.client.game.claim(steps_key(self.task, segment)).posted is not None
+
+    def is_answered(self, game: int) -> bool:
+        """Whether all of the demand is revealed."""
+        return self.client.game.game(game).demand_open == 0
+
+    def until_convicted_or(self, games: list[int], done: str, segments: list[int] | None = None) -> bool:
+        """Wait until every game is answered (`is_answered`) or expanded, with every timeout called that is due.
+
+        False as soon as one of them convicts the solver.
+        """
+        due = list(zip(games, segments or games, strict=True))
+        give_up = monotonic() + 240
+        while due:
+            game, segment = due[0]
+            if getattr(self, done)(segment if segments else game):
+                due.pop(0)
+                continue
+            for late, _ in due:
+                if self.client.now() > self.client.game.game(late).deadline:
+                    try:
+                        self.client.game.time_out(late)
+                    except Reverted:  # answered in between
+                        continue
+                    return False
+            assert monotonic() < give_up
+            sleep(0.1)
+        return True
+
+    def blocks_of_reveals(self, game: int) -> list[int]:
+        """Numbers of the blocks that hold the reveals of a game, one for each."""
+        client = self.client
+        topics = [None, game.to_bytes(32, "big")]
+        contracts = {client.game.address: client.game.contract}
+        events = Follower(client.connection, contracts, client.deployment.block, topics=topics).poll().events
+        return [event.log.block for event in events if event.name in ("NodeRevealed", "LeafRevealed")]
+
+    def _demand(self, game: int, kind: TreeKind, tree: Tree) -> None:
+        head = self.client.game.game(game).head
+        nodes = [Node(k, 1, tree.node(k, 1), tree.subtree_path(k, 1)) for k in range(NODES)]
+        arguments = (game, head, int(kind), (NO_INSTRUCTION, NO_LEAF), bytes(32), bytes(32), nodes)
+        self.client.game.send_move(Move("demand", arguments), head)
+
+    def _commit(self, segment: int) -> bytes:
+        self._salts += 1
+        salt = self._salts.to_bytes(32, "big")
+        client = self.client
+        chain = client.deployment.chain_id
+        client.game.commit(
+            priority_commitment(chain, client.game.address, self.task, segment, client.address, salt)
+        )
+        return salt

@@ -1,0 +1,153 @@
+"""An honest solver that is accused while it is busy, or of much at once: it must never lose on the clock.
+
+Issue F, rows 5 and 6. At fd6f56d the solver answered once a round in the thread that trained, one move of each game and
+one receipt after the other, with the roots of two segments kept: false accusers had its stake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from time import sleep
+
+import pytest
+
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.execution.replay import Executor, HonestExecutor, Work
+from protocol.program.execute import Interpreter
+from protocol.program.step import State
+from solver.strategy import Strategy
+from tests.attacks.false_games import NODES, FalseGames, honest_run
+from tests.chain.solver_stage import Solver, Stage, stage, submitted
+from tests.unit.solver import tiny
+
+pytestmark = pytest.mark.chain
+
+MOST_BLOCKS = 3
+"""That the 16 reveals of a demand may take."""
+
+
+class Slow(HonestExecutor):
+    """A machine on which a step takes `seconds`."""
+
+    seconds = 0.0
+
+    def step(self, state: State, number: int, /) -> State:
+        """The next state, late."""
+        sleep(self.seconds)
+        return super().step(state, number)
+
+
+class Machine:
+    """An honest solver on it takes so many `seconds` a step, by task; 0 for all others."""
+
+    def __init__(self, seconds: dict[int, float]) -> None:
+        self._seconds = seconds
+        self._made: list[Slow] = []
+
+    @property
+    def strategy(self) -> Strategy:
+        """Honest, late."""
+        return Strategy(executor=self._make)
+
+    def hurry(self) -> None:
+        """No step takes long any more."""
+        for made in self._made:
+            made.seconds = 0.0
+
+    def _make(self, work: Work) -> Executor:
+        made = Slow(work.program, work.fixed, Interpreter(work.kernels))
+        made.seconds = self._seconds.get(work.task, 0.0)
+        self._made.append(made)
+        return made
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def mined_at_once(scene: Stage) -> Iterator[None]:
+    """A block for each transaction, to get somewhere; then a block each second again."""
+    scene.devnet.connection.request("evm_setAutomine", True)
+    try:
+        yield
+    finally:
+        scene.devnet.connection.request("evm_setIntervalMining", 1)
+
+
+@contextmanager
+def accused(
+    scene: Stage, segments: int, segment_steps: int, seconds: dict[int, float] | None = None, **terms: int
+) -> Iterator[tuple[Solver, FalseGames]]:
+    """A solver that has handed in a task, and an account with bonds for games on it."""
+    machine = Machine(seconds or {})
+    accuser = scene.client("dev:2")
+    with mined_at_once(scene):
+        accuser.fund(5_000 * TOKEN)
+        solver = Solver(scene, machine.strategy, once=False)
+        task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
+        scene.until(task, submitted)
+    try:
+        yield solver, FalseGames(accuser, task, honest_run(segments, segment_steps))
+    finally:
+        machine.hurry()
+        solver.close()
+        accuser.close()
+
+
+def revealed_together(games: FalseGames, numbers: list[int]) -> None:
+    """All nodes of each demand, in a few blocks."""
+    for number in numbers:
+        blocks = games.blocks_of_reveals(number)
+        assert len(blocks) == NODES
+        assert max(blocks) - min(blocks) < MOST_BLOCKS
+
+
+def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
+    """Row 5: a segment of the second task takes a minute, the clock of the first is 10 s."""
+    with accused(scene, tiny.SEGMENTS, tiny.STEPS, {2: 0.2}, solver_clock=10) as (solver, games):
+        with mined_at_once(scene):
+            busy = scene.sold(segment_steps=300)
+            scene.until(busy, lambda view: view.status is TaskStatus.TRAINING)
+        steps = solver.node.context.metrics.steps.collect
+        scene.until(busy, lambda _view: next(iter(steps())).samples[0].value > tiny.SEGMENTS * tiny.STEPS)
+        assert games.until_convicted_or([games.open(1)], "is_expanded", [1]), "slashed while it trained"
+        assert scene.submitter.market.task(games.task).status is TaskStatus.SUBMITTED
+
+
+def test_sixteen_nodes_are_revealed_within_three_blocks_of_a_short_clock(scene: Stage) -> None:
+    """Row 6: a demand of 16 nodes on a clock of 10 s."""
+    with accused(scene, NODES, 1, solver_clock=10) as (_, games):
+        game = games.open_blind()
+        games.demand_checkpoints(game)
+        assert games.until_convicted_or([game], "is_answered"), "slashed with reveals missing"
+        revealed_together(games, [game])
+
+
+def test_six_demands_at_once_are_answered_on_the_demos_clock(scene: Stage) -> None:
+    """Row 6: six games, 96 nodes, a clock of 40 s."""
+    with accused(scene, NODES, 1, solver_clock=40) as (_, games):
+        with mined_at_once(scene):
+            numbers = [games.open_blind() for _ in range(6)]
+        games.at_once([partial(games.demand_checkpoints, number) for number in numbers])
+        assert games.until_convicted_or(numbers, "is_answered"), "slashed with reveals missing"
+        revealed_together(games, numbers)
+
+
+def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
+    """Row 6: a replay of a segment takes a second; four of them are asked for 16 steps each."""
+    segments = [1, 2, 3, 4]
+    with accused(scene, len(segments), NODES - 1, {1: 1 / NODES}, solver_clock=20) as (_, games):
+        with mined_at_once(scene):
+            numbers = [games.open(segment) for segment in segments]
+            assert games.until_convicted_or(numbers, "is_expanded", segments), "slashed without step trees"
+        demands = [partial(games.demand_steps, *pair) for pair in zip(numbers, segments, strict=True)]
+        games.at_once(demands)
+        assert games.until_convicted_or(numbers, "is_answered"), "slashed with reveals missing"
+        revealed_together(games, numbers)
