@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from protocol.chain.client import Client
-from protocol.chain.views import TaskView
+from protocol.errors import exit_code_of
 from protocol.node import logs
 from protocol.node.home import Home
 from protocol.node.party.data import data_folder, open_database
 from protocol.tasks.bundles import Limits
+from protocol.tasks.task import Terms
 from verifier.database import Database
-from verifier.material import Material, Materials
+from verifier.material import IN_MEMORY, Material, Materials
+from verifier.metrics import Metrics
 from verifier.settings import VerifierSettings
 from verifier.strategy import Strategy
 
@@ -29,17 +31,45 @@ class Context:
     strategy: Strategy
     database: Database
     materials: Materials
+    metrics: Metrics
     log: FilteringBoundLogger
+    _terms: dict[int, Terms] = field(default_factory=dict)
 
     @classmethod
     def at(cls, home: Home, client: Client, settings: VerifierSettings, strategy: Strategy) -> Context:
         """The context of this account on this chain, below the home folder. Raises DatabaseError."""
         database = open_database(Database, home, client)
-        limits = Limits(allowed=settings.bundles)
-        materials = Materials(data_folder(home, "verifier", client), home.bundles, database, strategy, limits)
-        return cls(client, settings, strategy, database, materials, logs.get("verifier"))
+        materials = Materials(
+            data_folder(home, "verifier", client),
+            home.bundles,
+            database,
+            strategy,
+            Limits(allowed=settings.bundles),
+            max(IN_MEMORY, settings.replays),
+        )
+        return cls(client, settings, strategy, database, materials, Metrics(), logs.get("verifier"))
 
-    def material(self, view: TaskView) -> Material:
-        """What is needed to replay a task. Raises BundleError, ChainError."""
+    def terms(self, task: int) -> Terms:
+        """The terms of a task, read once: they never change. Raises ChainError."""
+        if task not in self._terms:
+            self._terms[task] = self.client.market.terms(task)
+        return self._terms[task]
+
+    def endpoint(self, task: int) -> str:
+        """Where the task's solver says that it serves; empty if it does not say. Raises ChainError."""
         market = self.client.market
-        return self.materials.get(view.task, market.terms(view.task), market.endpoint_of(view.solver))
+        return market.endpoint_of(market.task(task).solver)
+
+    def fetch(self, task: int) -> None:
+        """Bring a task's bundle to this machine. Raises BundleError, ChainError."""
+        self.materials.fetch(self.terms(task), self.endpoint(task))
+
+    def load(self, task: int) -> Material:
+        """What is needed to replay a task, whose bundle is here. Raises BundleError, ChainError."""
+        return self.materials.load(task, self.terms(task), self.endpoint(task))
+
+    def failed(self, task: int | None, kind: str, error: Exception) -> None:
+        """Count and say that some work on a task failed, with the traceback of a defect."""
+        defect = error if exit_code_of(error) is None else None
+        self.metrics.failures.labels(kind.split()[0]).inc()
+        self.log.warning("failed", task=task, job=kind, error=str(error), exc_info=defect)

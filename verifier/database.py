@@ -168,6 +168,14 @@ class Database(NodeDatabase):
         )
         return [StateRow(number, bool(own), root, manifest) for number, own, root, manifest in rows]
 
+    def state(self, task: int, number: int, root: bytes) -> StateRow | None:
+        """The kept state of checkpoint `number` that has this root, by own computation if there is one."""
+        rows = self._execute(
+            "SELECT own, manifest FROM states WHERE task = ? AND number = ? AND root = ? ORDER BY own DESC",
+            (task, number, root),
+        )
+        return StateRow(number, bool(rows[0][0]), root, rows[0][1]) if rows else None
+
     def own_segments(self, task: int) -> int:
         """Segments of a task that one's own run from the start has come through."""
         ((count,),) = self._execute(

@@ -71,6 +71,14 @@ def own_duties(seen: Observation, account: str) -> list[Duty]:
     return [duty for duty in seen.duties if duty.verifier == account and not duty.attested]
 
 
+def drawn_segments(seen: Observation, account: str) -> list[int]:
+    """The segments that the account was drawn for and has not attested, while they may be challenged: a difference that
+    comes to light too late to attest is still accused.
+    """
+    own = {duty.segment for duty in seen.duties if duty.verifier == account and not duty.attested}
+    return sorted(own) if open_segments(seen) else []
+
+
 def open_segments(seen: Observation) -> range:
     """The segments of a submitted task while they may be challenged: what a whistleblower replays."""
     view = seen.view

@@ -13,5 +13,9 @@ class StateLost(VerifierError):
     """The state before an accused segment is neither on disk nor served any more."""
 
 
+class Unserved(VerifierError):
+    """The solver does not serve what it has committed to, or not in time."""
+
+
 class TwoRoots(VerifierError):
     """This verifier has stated one root for a duty and would now state another: its own replay is not reproducible."""

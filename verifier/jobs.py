@@ -1,7 +1,8 @@
 """Work that runs beside the node's loop: one job per key at a time, a bounded number in all, rests after failures.
 
-So a game never waits for another game's receipt, nor a move for a replay. Jobs are idempotent: what a job did not
-finish is decided anew, from the chain and the database, when it is offered again.
+So a game never waits for another game's receipt, nor a move for a replay. Whatever a job raises is its task's failure:
+the task rests in this kind of work, and the others come first. Jobs are idempotent: what a job did not finish is
+decided anew, from the chain and the database, when it is offered again.
 """
 
 from __future__ import annotations
@@ -11,48 +12,119 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
+from typing import NamedTuple
 
 FIRST_REST = 0.5
+DOUBLED = 30.0
+"""Seconds up to which each failure of a task doubles its rest."""
 
 
-class _Job:
-    """One piece of work; `done` is set when it has ended."""
+class Job(NamedTuple):
+    """A piece of work: `what` it is about, unique within its task. No task: the node's own, such as a withdrawal."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self.done = threading.Event()
-        self.error: Exception | None = None
-        self._work = work
+    task: int | None
+    what: str
+    work: Callable[[], None]
 
-    def run(self) -> None:
-        """Do the work, in a worker's thread."""
-        try:
-            self._work()
-        except Exception as error:
-            self.error = error
-        finally:
-            self.done.set()
+    @property
+    def key(self) -> tuple[int | None, str]:
+        """What tells it from others."""
+        return self.task, self.what
+
+
+class Failure(NamedTuple):
+    """A job that raised `error` after `seconds`."""
+
+    task: int | None
+    what: str
+    error: Exception
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """How long a key that failed rests, and until when."""
+    """How long a task that failed rests, and until when; how many seconds its failures took in all."""
 
-    seconds: float
-    until: float
+    seconds: float = 0.0
+    until: float = 0.0
+    lost: float = 0.0
+
+
+class Rests:
+    """Rests of tasks: each as long as the failure took, and twice the last one up to `DOUBLED`, but at most `longest`.
+
+    Seconds. Forgotten by `forget`, for what a task has cost stays true while the task lasts.
+    """
+
+    def __init__(self, longest: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._longest = longest
+        self._clock = clock
+        self._rests: dict[int | None, _Rest] = {}
+
+    def resting(self, task: int | None) -> bool:
+        """Whether others come first."""
+        return self._clock() < self._of(task).until
+
+    def lost(self, task: int | None) -> float:
+        """What its failures took."""
+        return self._of(task).lost
+
+    def failed(self, task: int | None, took: float) -> None:
+        """Let it rest from now on."""
+        last = self._of(task)
+        doubled = FIRST_REST if not last.seconds else min(2 * last.seconds, DOUBLED)
+        seconds = min(max(took, doubled), self._longest)
+        self._rests[task] = _Rest(seconds, self._clock() + seconds, last.lost + took)
+
+    def succeeded(self, task: int | None) -> None:
+        """The next failure is the first again."""
+        if task in self._rests:
+            self._rests[task] = _Rest(lost=self._rests[task].lost)
+
+    def forget(self, task: int | None) -> None:
+        """The task is over."""
+        self._rests.pop(task, None)
+
+    def _of(self, task: int | None) -> _Rest:
+        return self._rests.get(task, _NONE)
+
+
+_NONE = _Rest()
+
+
+class _Running:
+    """A job in the queue or in a worker's hands; `done` is set when it has ended."""
+
+    def __init__(self, job: Job, clock: Callable[[], float]) -> None:
+        self.job = job
+        self.done = threading.Event()
+        self.error: Exception | None = None
+        self.seconds = 0.0
+        self._clock = clock
+
+    def run(self) -> None:
+        """Do the work, in a worker's thread."""
+        started = self._clock()
+        try:
+            self.job.work()
+        except Exception as error:
+            self.error = error
+        finally:
+            self.seconds = self._clock() - started
+            self.done.set()
 
 
 class Jobs:
-    """At most `workers` jobs side by side; what failed rests up to `longest_rest` seconds. For the loop's thread."""
+    """At most `workers` jobs side by side; who failed rests up to `longest_rest` seconds. For the loop's thread."""
 
     def __init__(
         self, workers: int, longest_rest: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self.rests = Rests(longest_rest, clock)
         self._workers = workers
-        self._longest_rest = longest_rest
         self._clock = clock
-        self._running: dict[str, _Job] = {}
-        self._rests: dict[str, _Rest] = {}
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._running: dict[tuple[int | None, str], _Running] = {}
+        self._queue: SimpleQueue[_Running | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
 
     @property
@@ -65,55 +137,52 @@ class Jobs:
         """Whether all workers are busy."""
         return self.busy >= self._workers
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: tuple[int | None, str]) -> bool:
         return key in self._running
 
-    def offer(self, key: str, work: Callable[[], None]) -> bool:
-        """Start a job, unless one of its key runs or rests, or all workers are busy; whether it was started."""
-        rest = self._rests.get(key)
-        resting = rest is not None and self._clock() < rest.until
-        if key in self._running or resting or self.full:
+    def offer(self, job: Job) -> bool:
+        """Start a job, unless one of its key runs, its task rests, or all workers are busy; whether it was started."""
+        if job.key in self._running or self.full or self.rests.resting(job.task):
             return False
-        self._running[key] = _Job(work)
+        running = self._running[job.key] = _Running(job, self._clock)
         if self.busy > len(self._threads):
             # Few threads that stay, for each holds a connection to the node. Daemons: an operator's second signal ends
             # them too.
             self._threads.append(threading.Thread(target=self._serve, daemon=True))
             self._threads[-1].start()
-        self._queue.put(self._running[key])
+        self._queue.put(running)
         return True
 
-    def collect(self) -> list[tuple[str, Exception]]:
-        """Take the finished jobs away; the failures among them, whose keys now rest: twice as long each time."""
-        now = self._clock()
-        self._rests = {
-            key: rest for key, rest in self._rests.items() if now < rest.until + self._longest_rest
-        }
+    def collect(self) -> list[Failure]:
+        """Take the finished jobs away; the failures among them, whose tasks now rest."""
         failures = []
-        for key, job in [(key, job) for key, job in self._running.items() if job.done.is_set()]:
-            del self._running[key]
-            if job.error is None:
-                self._rests.pop(key, None)
-                continue
-            last = self._rests.get(key)
-            seconds = FIRST_REST if last is None else min(2 * last.seconds, self._longest_rest)
-            self._rests[key] = _Rest(seconds, now + seconds)
-            failures.append((key, job.error))
+        for running in [running for running in self._running.values() if running.done.is_set()]:
+            job, error, seconds = running.job, running.error, running.seconds
+            del self._running[job.key]
+            if error is None:
+                self.rests.succeeded(job.task)
+            else:
+                self.rests.failed(job.task, seconds)
+                failures.append(Failure(job.task, job.what, error, seconds))
         return failures
 
     def wait(self) -> None:
         """Until no job runs."""
-        for job in self._running.values():
-            job.done.wait()
+        for running in self._running.values():
+            running.done.wait()
+
+    def abandon(self) -> None:
+        """Let each thread end with its job, which nobody waits for; nothing may be offered afterwards."""
+        for _ in self._threads:
+            self._queue.put(None)
 
     def close(self) -> None:
         """Until no job runs and all threads have ended; nothing may be offered afterwards."""
         self.wait()
-        for _ in self._threads:
-            self._queue.put(None)
+        self.abandon()
         for thread in self._threads:
             thread.join()
 
     def _serve(self) -> None:
-        while (job := self._queue.get()) is not None:
-            job.run()
+        while (running := self._queue.get()) is not None:
+            running.run()

@@ -1,14 +1,15 @@
 """What is needed to replay and to challenge one task: its verified bundle, an executor, states, a provider.
 
 Bundles come from the address in the terms, else from the solver, and are kept in the node's folder; nothing in one is
-believed or run before it is checked (`protocol.tasks.bundles`). A few tasks are in memory at a time.
+believed or run before it is checked (`protocol.tasks.bundles`). To fetch one waits for strangers, to load it does not.
+A few tasks are in memory at a time.
 """
 
 from __future__ import annotations
 
 import shutil
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from pathlib import Path
 from protocol.commitments import BlobStore
 from protocol.execution.replay import Executor, Replay, Work
 from protocol.program.step import State
-from protocol.tasks.bundles import Bundle, Limits, cached_bundle
+from protocol.tasks.bundles import Bundle, BundleError, Limits, cached_bundle, load_bundle, require_terms
+from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from verifier.database import Accusation, Database
 from verifier.errors import StateLost
@@ -71,48 +73,81 @@ class Material:
 
 
 class Materials:
-    """Material by task, under `folder`; bundles under `bundles`, by hash. Any thread may ask; a task is loaded once."""
+    """Material by task, under `folder`; bundles under `bundles`, by hash. Any thread may ask, and none waits for
+    another: who calls sees to it that a task is fetched, and loaded, by one thread at a time.
+    """
 
     def __init__(
-        self, folder: Path, bundles: Path, database: Database, strategy: Strategy, limits: Limits
+        self,
+        folder: Path,
+        bundles: Path,
+        database: Database,
+        strategy: Strategy,
+        limits: Limits,
+        in_memory: int = IN_MEMORY,
     ) -> None:
         self._folder = folder
         self._bundles = bundles
         self._database = database
         self._strategy = strategy
         self._limits = limits
+        self._in_memory = in_memory
+        self._damaged: set[bytes] = set()
         self._loaded: OrderedDict[int, Material] = OrderedDict()
         self._lock = threading.Lock()
-        self._loading: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
 
-    def get(self, task: int, terms: Terms, endpoint: str) -> Material:
-        """The material of a task; `endpoint` is what its solver has announced. Raises BundleError."""
+    def find(self, task: int) -> Material | None:
+        """The material of a task if it is in memory."""
         with self._lock:
-            loading = self._loading[task]
-        with loading:
-            found = self._loaded.get(task)
-            if found is None:
-                found = self._load(task, terms, endpoint)
+            if task in self._loaded:
+                self._loaded.move_to_end(task)
+            return self._loaded.get(task)
+
+    def has_bundle(self, terms: Terms) -> bool:
+        """Whether the bundle is on this machine: its manifest is written last."""
+        kept = terms.bundle_hash not in self._damaged
+        return kept and (self._bundles / terms.bundle_hash.hex() / MANIFEST).is_file()
+
+    def fetch(self, terms: Terms, endpoint: str) -> None:
+        """Bring the bundle to this machine, verified; `endpoint` is what the task's solver has announced.
+
+        Raises BundleError.
+        """
+        others = [f"{endpoint.rstrip('/')}/bundles/{terms.bundle_hash.hex()}"] if is_address(endpoint) else []
+        # A server that trickles must not use up the time in which the duty is to be attested.
+        limits = replace(self._limits, seconds=min(self._limits.seconds, terms.attest_period / 3))
+        cached_bundle(self._bundles, terms, limits, others)
+        self._damaged.discard(terms.bundle_hash)
+
+    def load(self, task: int, terms: Terms, endpoint: str) -> Material:
+        """The material of a task, in memory from now on, of a bundle that is on this machine. Raises BundleError."""
+        found = self.find(task)
+        if found is not None:
+            return found
+        try:
+            bundle = load_bundle(self._bundles / terms.bundle_hash.hex(), limits=self._limits)
+            require_terms(bundle, terms)
+        except BundleError:
+            self._damaged.add(terms.bundle_hash)  # fetched anew
+            raise
+        made = self._made(task, terms, endpoint, bundle)
         with self._lock:
-            self._loaded[task] = found
-            self._loaded.move_to_end(task)
-            while len(self._loaded) > IN_MEMORY:
+            self._loaded[task] = made
+            while len(self._loaded) > self._in_memory:
                 self._loaded.popitem(last=False)
-        return found
+        return made
 
     def drop(self, task: int) -> None:
         """Forget a task that is over, and delete what was kept for it on disk."""
         with self._lock:
             self._loaded.pop(task, None)
-            self._loading.pop(task, None)
         shutil.rmtree(self._task_folder(task), ignore_errors=True)
 
     def _task_folder(self, task: int) -> Path:
         return self._folder / "tasks" / str(task)
 
-    def _load(self, task: int, terms: Terms, endpoint: str) -> Material:
+    def _made(self, task: int, terms: Terms, endpoint: str, bundle: Bundle) -> Material:
         folder = self._task_folder(task)
-        bundle = self._bundle(terms, endpoint)
         work = Work.of(task, bundle)
         executor = self._strategy.executor(work)
         store = BlobStore(folder / "blobs")
@@ -121,10 +156,3 @@ class Materials:
         provider = self._strategy.provider(endpoint, task, work.program, terms)
         auditor = Auditor(work.program, executor, terms.segment_steps, states, provider)
         return Material(terms, work, executor, states, provider, auditor)
-
-    def _bundle(self, terms: Terms, endpoint: str) -> Bundle:
-        """Kept, or fetched from the submitter or the solver, and kept."""
-        others = [f"{endpoint.rstrip('/')}/bundles/{terms.bundle_hash.hex()}"] if is_address(endpoint) else []
-        # A server that trickles must not use up the time in which the duty is to be attested.
-        limits = replace(self._limits, seconds=min(self._limits.seconds, terms.attest_period / 3))
-        return cached_bundle(self._bundles, terms, limits, others)

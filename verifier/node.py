@@ -1,27 +1,31 @@
 """The running verifier: one loop that plays its games first, then attests, moves tasks on, and replays.
 
 Nothing here decides a move or a number: that is `Strategy`, `duties` and the program. The loop never waits for a
-receipt or a replay; `Jobs` does, so that games and duties go on side by side.
+receipt, a replay or a stranger; `Jobs` does, so that games and duties go on side by side. What goes wrong about a task
+is that task's failure: logged with its number, counted, tried again after a rest.
 """
 
 from __future__ import annotations
 
-import threading
+import math
+import time
 from functools import partial
 
 from protocol.chain.client import Client
+from protocol.chain.connection import Block
+from protocol.chain.errors import Reverted, RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskView
-from protocol.errors import ExitCode, exit_code_of
+from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.party.funds import withdraw_above
-from protocol.node.party.node import Node
+from protocol.node.party.node import AWAY, Node
 from protocol.node.stopping import Stop
 from verifier import auditing, keeper
-from verifier.challenging import Challenge
 from verifier.context import Context
-from verifier.duties import Observation, action
-from verifier.jobs import Jobs
+from verifier.duties import Observation
+from verifier.games import Games
+from verifier.jobs import Job, Jobs, Rests
 from verifier.registration import ensure_registered
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -35,6 +39,9 @@ LOST = "challenger_silent"
 class VerifierNode(Node):
     """A verifier on one chain from one account. `run` returns the process's exit code."""
 
+    WAITS_FOR = (*AWAY, Reverted)
+    """A node a block behind the last one does not have what that one showed (it reverts)."""
+
     def __init__(
         self,
         client: Client,
@@ -46,12 +53,11 @@ class VerifierNode(Node):
     ) -> None:
         self.context = Context.at(home, client, settings, strategy)
         super().__init__(settings, self.context.log, stop)
-        # A move waits for nothing but its own clock: it is tried again within seconds. A replay may rest longer.
-        self._games = Jobs(settings.games, longest_rest=4)
+        self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
+        self._replays = Jobs(settings.replays, longest_rest=math.inf)
         self._sends = Jobs(SENDERS, longest_rest=8)
-        self._replays = Jobs(settings.replays, longest_rest=30)
-        self._challenges: dict[int, Challenge] = {}
-        self._challenges_lock = threading.Lock()  # games' threads add, the loop removes and looks
+        self._games = Games(self.context, self._fetches)
+        self._looks = Rests(longest=30)
         self._withdraw = True
         self._prepared = False
         self._alive = 1
@@ -64,11 +70,15 @@ class VerifierNode(Node):
 
         FRAUD if with `once` a solver was found false or an own challenge was lost. Raises VerifierError, ChainError.
         """
+        if self.context.settings.metrics_port is not None:
+            self.context.metrics.serve(self.context.settings.metrics_port)
         try:
             return self._loop(once)
         finally:
-            for jobs in (self._games, self._sends, self._replays):
-                jobs.close()
+            self._fetches.abandon()  # what is on disk by then is not fetched again
+            self._games.close()
+            self._sends.close()
+            self._replays.close()
             self.context.database.close()
 
     def _tick(self) -> bool:
@@ -87,51 +97,72 @@ class VerifierNode(Node):
         return {"open_accusations": len(self.context.database.open_accusations())}
 
     def _may_stop(self) -> bool:
-        return not self._moves_due()
+        return not self._games.moves_due
 
     def turn(self) -> int:
         """One look at everything; how many tasks and accusations are not over. Raises ChainError."""
         self._collect()
         context = self.context
         block = context.client.connection.block()
-        alive = self._play()
-        observed = []
-        for view in self._open_tasks():
-            if view.status.is_over:
-                self._over(view)
+        accusations = self._games.play()
+        observed: list[Observation] = []
+        tasks = self._open_tasks()
+        alive = len(tasks)
+        for task in tasks:
+            if self._looks.resting(task):
+                continue
+            started = time.monotonic()
+            try:
+                seen = self._look(task, block)
+            except RpcUnavailable:
+                raise
+            except Exception as error:
+                # What the chain says of a task, a stranger has written: it ends no look at the others.
+                self._looks.failed(task, time.monotonic() - started)
+                context.failed(task, "look", error)
+                continue
+            self._looks.succeeded(task)
+            if seen is None:
+                alive -= 1
             elif not self._stop.asked:
-                alive += 1
-                observed.append(keeper.observe(context, view, block.time, block.number))
-                self._offer_actions(observed[-1])
-        for key, job in auditing.replays(context, observed):
-            if self._replays.full:
-                break
-            self._replays.offer(key, job)
+                observed.append(seen)
+            self._games.begin()
+        auditing.offer(context, observed, self._fetches, self._replays)
         self._take_earnings()
-        return alive + self._games.busy + self._sends.busy
+        context.metrics.accusations.set(accusations)
+        context.metrics.tasks.set(alive)
+        return (0 if self._stop.asked else alive) + accusations + self._sends.busy
+
+    def _look(self, task: int, block: Block) -> Observation | None:
+        """The task as it is now, with the transactions that it asks for offered; None if it is over."""
+        view = self.context.client.market.task(task)
+        if view.status.is_over:
+            self._over(view)
+            return None
+        seen = keeper.observe(self.context, view, block.time, block.number)
+        if not self._stop.asked:
+            self._offer_actions(seen)
+        return seen
 
     def _seen_enough(self) -> bool:
         """Whether the chosen tasks, or at least one task, are over."""
         chosen = set(self.context.settings.tasks)
         return chosen <= self.context.database.finished() if chosen else self._finished > 0
 
-    def _open_tasks(self) -> list[TaskView]:
+    def _open_tasks(self) -> list[int]:
         """Tasks that are not over, or not yet known to be."""
-        market, finished = self.context.client.market, self.context.database.finished()
-        chosen = self.context.settings.tasks
-        newest = market.tasks()
-        numbers = [n for n in (chosen or range(1, newest + 1)) if n <= newest and n not in finished]
-        return [market.task(number) for number in numbers]
+        finished, chosen = self.context.database.finished(), self.context.settings.tasks
+        newest = self.context.client.market.tasks()
+        return [n for n in (chosen or range(1, newest + 1)) if n <= newest and n not in finished]
 
     def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
-        for key, job in auditing.attestations(self.context, seen):
-            self._sends.offer(key, job)
-        what = action(seen)
+        for job in auditing.attestations(self.context, seen):
+            self._sends.offer(job)
+        what = keeper.due(self.context, seen)
         if what is not None:
-            self._sends.offer(
-                f"{what} {seen.view.task}", partial(keeper.perform, self.context, seen.view, what)
-            )
+            work = partial(keeper.perform, self.context, seen.view, what)
+            self._sends.offer(Job(seen.view.task, what, work))
 
     def _over(self, view: TaskView) -> None:
         """Forget a task once its accusation, if any, is over too."""
@@ -139,52 +170,24 @@ class VerifierNode(Node):
         accusation = self.context.database.accusation(task)
         if accusation is not None:
             at_stake = accusation.reclaimable is not None and accusation.outcome is None
-            if at_stake or f"game {task}" in self._games:
+            if at_stake or self._games.is_busy(task):
                 return
             if accusation.outcome is None:  # somebody else was first, and nothing of ours is at stake
                 self.context.database.update_accusation(task, outcome="needless")
             self._outcomes.add(accusation.outcome)
         self.context.database.finish(task)
         self.context.materials.drop(task)
+        self._games.forget(task)
+        for rests in (self._fetches.rests, self._replays.rests, self._sends.rests, self._looks):
+            rests.forget(task)
         self._withdraw = True
         self._finished += 1
         self.context.log.info("over", task=task, status=view.status.name.lower())
 
-    def _play(self) -> int:
-        """Offer the next move of every accusation, those beyond `games` wait; how many are open."""
-        tasks = [accusation.task for accusation in self.context.database.open_accusations()]
-        with self._challenges_lock:
-            self._challenges = {task: game for task, game in self._challenges.items() if task in tasks}
-            held = set(self._challenges)
-        for task in tasks:
-            if task in held or len(held) < self.context.settings.games:
-                self._games.offer(f"game {task}", partial(self._advance, task))
-        return len(tasks)
-
-    def _advance(self, task: int) -> None:
-        """The next thing in one accusation."""
-        context = self.context
-        with self._challenges_lock:
-            challenge = self._challenges.get(task)
-        if challenge is None:
-            material = context.material(context.client.market.task(task))
-            challenger = context.strategy.challenger
-            challenge = Challenge(
-                context.client, context.database, material, task, challenger, context.settings.speed
-            )
-            with self._challenges_lock:
-                self._challenges[task] = challenge
-        challenge.advance()
-
-    def _moves_due(self) -> bool:
-        """Whether one's own clock runs in a game."""
-        with self._challenges_lock:
-            return bool(self._games.busy) or any(game.own_turn for game in self._challenges.values())
-
     def _take_earnings(self) -> None:
         """After a task: take what is free out of the vault, but for one bond."""
-        if self._withdraw and not self._challenges and not self._stop.asked:
-            self._withdraw = not self._sends.offer("withdraw", self._withdraw_now)
+        if self._withdraw and not self._games and not self._stop.asked:
+            self._withdraw = not self._sends.offer(Job(None, "withdraw", self._withdraw_now))
 
     def _withdraw_now(self) -> None:
         client = self.context.client
@@ -194,10 +197,9 @@ class VerifierNode(Node):
 
     def _collect(self) -> None:
         """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""
-        for jobs in (self._games, self._sends, self._replays):
-            for key, error in jobs.collect():
-                defect = error if exit_code_of(error) is None else None
-                self.context.log.warning("failed", job=key, error=str(error), exc_info=defect)
+        failures = [*self._games.collect(), *self._sends.collect()]
+        for failure in [*failures, *self._replays.collect(), *self._fetches.collect()]:
+            self.context.failed(failure.task, failure.what, failure.error)
 
     def _verdict(self) -> ExitCode:
         return ExitCode.FRAUD if self._outcomes & {*WON, LOST} else ExitCode.FINE

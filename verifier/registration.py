@@ -21,6 +21,10 @@ def ensure_registered(client: Client, slots: int) -> None:
     """Lock the stake of `slots` units, unless the account is registered. Raises NotEnoughTokens, ChainError."""
     if slots == 0 or is_registered(client):
         return
-    require_free(client, slots * client.deployment.parameters.stake_unit)
+    parameters = client.deployment.parameters
+    stake, bond = slots * parameters.stake_unit, parameters.challenge_bond
+    wealth = client.vault.free(client.address) + client.token.balance_of(client.address)
+    # A bond lies ready, if there are tokens for one: a commitment then waits for no deposit.
+    require_free(client, stake + bond if wealth >= stake + bond else stake)
     client.audit.register(slots)
     logs.get("verifier").info("registered", slots=slots)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from protocol.commitments import segment_tree, state_root, step_tree
 from protocol.execution.replay import Executor, run_segment
 from protocol.program.step import State, StepProgram
+from verifier.errors import Unserved
 from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 
@@ -47,7 +48,7 @@ Finding = Equal | Different
 
 
 class Auditor:
-    """Replays segments of one task. Any thread may ask."""
+    """Asks for what replays of one task need, and replays. Any thread may do either, and none waits for another."""
 
     def __init__(
         self,
@@ -63,16 +64,39 @@ class Auditor:
         self._states = states
         self._provider = provider
         self._revealed: dict[Committed, Sequence[bytes]] = {}
+        self._withheld: set[Committed] = set()
+
+    def is_here(self, committed: Committed, segment: int) -> bool:
+        """Whether the solver's word on this segment, and the state before it, are on this machine."""
+        roots = self._revealed.get(committed)
+        return roots is not None and self._states.has(segment - 1, roots[segment - 1])
+
+    def was_asked(self, committed: Committed) -> bool:
+        """Whether the solver has withheld something: then the run from the start tells what it does not."""
+        return committed in self._withheld
+
+    def ask(self, committed: Committed, segments: Sequence[int]) -> None:
+        """Ask the solver for what is not here yet of these segments. Raises Unserved if something is still missing."""
+        roots = self._segment_roots(committed)
+        missing = [segment - 1 for segment in segments if roots is None or not self._ask(segment - 1, roots)]
+        if missing:
+            self._withheld.add(committed)
+            raise Unserved(
+                "what the solver serves",
+                expected=f"checkpoints {', '.join(map(str, missing))}",
+                got="no roots that it has committed to" if roots is None else "not all of them",
+                remedy="the task is run from its start meanwhile",
+            )
 
     def audit(self, committed: Committed, segment: int) -> Finding | None:
-        """Compare segment 1 … size - 1 of a commitment.
+        """Compare segment 1 … size - 1 of a commitment with what is here; nobody is asked.
 
-        None if it cannot be told yet: one's own run from the start has come on by a segment, ask again.
+        None if it cannot be told yet: one's own run from the start has come on by a segment, call again.
         """
-        roots = self._segment_roots(committed)
+        roots = self._revealed.get(committed)
         if roots is None:
             return self._audit_unserved(committed, segment)
-        before = self._states.served(segment - 1, roots[segment - 1], self._provider)
+        before = self._states.kept(segment - 1, roots[segment - 1])
         if before is None:
             arrived = self._states.extend(segment - 1)
             pairs = zip(self._states.own_roots()[:segment], roots, strict=False)
@@ -86,6 +110,11 @@ class Auditor:
         if steps[-1] != roots[segment]:
             return Different(segment, tuple(roots))
         return Equal(step_tree(steps).root)
+
+    def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
+        """Whether checkpoint `number` is here, or comes when it is asked for."""
+        states, root = self._states, roots[number]
+        return states.has(number, root) or states.ask(number, root, self._provider) is not None
 
     def _segment_roots(self, committed: Committed) -> Sequence[bytes] | None:
         """The solver's checkpoint roots if it serves, or once served, those that it committed."""

@@ -119,7 +119,8 @@ class SolverClient:
         started = time.monotonic()
         try:
             found = asyncio.run(_fetch(urls, parameters, self._patience, shorter))
-        except (httpx.HTTPError, httpx.InvalidURL, BadAnswer, TimeoutError) as error:
+        except Exception as error:
+            # Whatever a library makes of a peer's words (IDNA, TLS, HTTP, compression): it has not served.
             self._failed(questions[0][0], error, time.monotonic() - started)
             return None
         with self._lock:

@@ -6,7 +6,6 @@ solver that served a checkpoint once may refuse it when it is accused.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from protocol.commitments import BlobStore, CommitmentError
@@ -18,7 +17,9 @@ from verifier.solver_client import CheckpointProvider
 
 
 class States:
-    """Checkpoint 0 is the initial state. Any thread may ask; one's own run is extended by one thread at a time."""
+    """Checkpoint 0 is the initial state. Any thread may ask, and none waits for another: what two compute or are served
+    at once is the same, and is kept under one name.
+    """
 
     def __init__(
         self,
@@ -37,7 +38,6 @@ class States:
         self._initial = initial
         self._database = database
         self._store = store
-        self._lock = threading.RLock()
 
     def own_roots(self) -> list[bytes]:
         """State roots r_0, r_1, … of one's own run, as far as it has got."""
@@ -45,15 +45,14 @@ class States:
 
     def extend(self, last: int) -> bool:
         """Run on towards checkpoint `last`, by one segment at most; whether one's own run has got there."""
-        with self._lock:
-            rows = self._database.states(self._task, own=True)
-            if not rows:
-                rows = [self._keep(0, True, self._initial())]
-            if len(rows) <= last:
-                before, segment = self._load(rows[-1]), rows[-1].number + 1
-                state = run_segment(self._executor, before, segment, self._segment_steps)
-                rows.append(self._keep(len(rows), True, state))
-            return len(rows) > last
+        rows = self._database.states(self._task, own=True)
+        if not rows:
+            rows = [self._keep(0, True, self._initial())]
+        if len(rows) <= last:
+            before, segment = self._load(rows[-1]), rows[-1].number + 1
+            state = run_segment(self._executor, before, segment, self._segment_steps)
+            rows.append(self._keep(len(rows), True, state))
+        return len(rows) > last
 
     def own(self, number: int) -> State:
         """Checkpoint `number` of one's own run."""
@@ -61,14 +60,24 @@ class States:
             pass
         return self._load(self._database.states(self._task, own=True)[number])
 
-    def served(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
-        """The checkpoint with this root, kept or asked for; None if the solver does not give it."""
+    def has(self, number: int, root: bytes) -> bool:
+        """Whether `kept` gives the checkpoint with this root."""
+        return number == 0 or self._database.state(self._task, number, root) is not None
+
+    def kept(self, number: int, root: bytes) -> State | None:
+        """The checkpoint with this root, if it is on disk; the initial state always is."""
         if number == 0:
             self.extend(0)
-        for own in (True, False):
-            for row in self._database.states(self._task, own):
-                if row.number == number and row.root == root:
-                    return self._load(row)
+        row = self._database.state(self._task, number, root)
+        return None if row is None else self._load(row)
+
+    def served(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
+        """The checkpoint with this root, kept or asked for; None if the solver does not give it."""
+        state = self.kept(number, root)
+        return self.ask(number, root, provider) if state is None else state
+
+    def ask(self, number: int, root: bytes, provider: CheckpointProvider) -> State | None:
+        """Ask for the checkpoint with this root, and keep it; None if the solver does not give it."""
         tensors = provider.checkpoint(number)
         if tensors is None:
             return None

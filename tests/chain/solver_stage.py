@@ -57,7 +57,9 @@ class Stage:
             client.token.mint(client.address, 200_000 * TOKEN)
         return client
 
-    def post(self, segments: int = tiny.SEGMENTS, manifest: bytes | None = None, **changes: int | str) -> int:
+    def post(
+        self, segments: int = tiny.SEGMENTS, manifest: bytes | None = None, **changes: int | str | bytes
+    ) -> int:
         """Post the tiny task; its id. `changes` replace fields of its terms, `manifest` what its server has instead."""
         program = tiny.step_program()
         state = tuple(

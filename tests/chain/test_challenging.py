@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -13,13 +12,12 @@ from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.dispute import challenger
 from protocol.node.database import Identity
 from tests.chain.conftest import Connect
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
+from verifier import accusing
 from verifier.challenging import Challenge
 from verifier.database import COMMITTING, Accusation, Database
-from verifier.material import Material
 
 pytestmark = pytest.mark.chain
 
@@ -61,8 +59,9 @@ class Accuser:
 
     def advance(self) -> None:
         """The next thing, as a process does it that has just been started."""
-        material = cast(Material, SimpleNamespace(terms=self.terms, run=lambda _accusation: None))
-        Challenge(self.client, self.database, material, self.task, challenger.next_move, 1e12).advance()
+        bonds = accusing.Bonds(self.client, self.database)
+        accuser = accusing.Accuser(self.client, self.database, bonds, self.terms, self.task, 1e12)
+        Challenge(self.client, self.database, accuser, self.task).advance()
         self.chain.mine()  # a commitment is opened in a later block
 
     def killed(self, before: str, field: str = "") -> None:

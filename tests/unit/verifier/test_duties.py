@@ -9,7 +9,7 @@ import pytest
 
 from protocol.chain.views import NOBODY, Duty, TaskStatus, TaskView
 from protocol.tasks.task import Terms
-from verifier.duties import Action, Observation, action, open_segments, own_duties
+from verifier.duties import Action, Observation, action, drawn_segments, open_segments, own_duties
 
 ME, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
 NOW = 10_000
@@ -115,6 +115,16 @@ def test_own_duties_are_the_accounts_unattested_ones_while_there_is_time() -> No
     assert not own_duties(replace(seen, now=seen.drawn_at + TERMS.attest_period + 1), ME)
     assert not own_duties(observation(TaskStatus.SLASHED, **DRAWN, duties=duties), ME)
     assert not own_duties(seen, NOBODY)
+
+
+def test_a_drawn_segment_is_looked_at_until_the_window_is_over() -> None:
+    duties = (Duty(0, ME, 8, True), Duty(1, ME, 5, False), Duty(2, OTHER, 4, False), Duty(3, ME, 3, False))
+    seen = observation(**DRAWN, duties=duties)
+    assert drawn_segments(seen, ME) == [3, 5]
+    late = replace(seen, now=seen.view.challenge_until)
+    assert not own_duties(replace(late, now=seen.drawn_at + TERMS.attest_period + 1), ME)
+    assert drawn_segments(late, ME) == [3, 5]
+    assert not drawn_segments(replace(late, now=late.now + 1), ME)
 
 
 def test_a_whistleblower_looks_at_every_segment_of_a_submitted_task_until_the_window_is_over() -> None:

@@ -1,10 +1,13 @@
-"""Jobs beside the loop: one per key, bounded, rested after failures."""
+"""Jobs beside the loop: one per key, bounded, their tasks rested after failures."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Event
 
-from verifier.jobs import Jobs
+import pytest
+
+from verifier.jobs import DOUBLED, FIRST_REST, Job, Jobs, Rests
 
 
 class Clock:
@@ -16,65 +19,107 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
+    def takes(self, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
+        """Work that takes so long."""
+
+        def slow() -> None:
+            self.now += seconds
+            work()
+
+        return slow
+
 
 def fails() -> None:
     raise ValueError("as it must")
 
 
+def fine() -> None:
+    pass
+
+
 def test_a_key_runs_once_at_a_time_and_again_when_it_is_done() -> None:
     jobs, go = Jobs(4, 60), Event()
-    assert jobs.offer("a", lambda: (go.wait(5), None)[1])
-    assert not jobs.offer("a", go.set)
-    assert "a" in jobs
+    assert jobs.offer(Job(1, "a", lambda: (go.wait(5), None)[1]))
+    assert not jobs.offer(Job(1, "a", go.set))
+    assert (1, "a") in jobs
     go.set()
     jobs.wait()
     assert jobs.collect() == []
-    assert jobs.offer("a", go.set)
-    jobs.wait()
+    assert jobs.offer(Job(1, "a", go.set))
+    jobs.close()
 
 
 def test_no_more_jobs_than_workers() -> None:
     jobs, go = Jobs(2, 60), Event()
-    started = [jobs.offer(key, lambda: (go.wait(5), None)[1]) for key in "abc"]
+    started = [jobs.offer(Job(1, what, lambda: (go.wait(5), None)[1])) for what in "abc"]
     assert started == [True, True, False]
     assert jobs.full
     go.set()
     jobs.wait()
     jobs.collect()
     assert jobs.busy == 0
+    jobs.close()
 
 
-def test_a_failure_rests_twice_as_long_each_time_up_to_the_longest() -> None:
+@pytest.mark.parametrize(("took", "longest", "rest"), [(0, 60, FIRST_REST), (7, 60, 7), (100, 60, 60)])
+def test_a_task_rests_as_long_as_its_failure_took(took: float, longest: float, rest: float) -> None:
     clock = Clock()
-    jobs = Jobs(1, 2.0, clock)
-    for rest in (0.5, 1.0, 2.0, 2.0):
-        assert jobs.offer("a", fails)
-        jobs.wait()
-        ((key, error),) = jobs.collect()
-        assert (key, str(error)) == ("a", "as it must")
-        clock.now += rest - 0.01
-        assert not jobs.offer("a", fails)
-        clock.now += 0.01
-
-
-def test_a_success_ends_the_rests() -> None:
-    clock = Clock()
-    jobs = Jobs(1, 60, clock)
-    for work in (fails, fails, lambda: None, fails):
-        clock.now += 100
-        assert jobs.offer("a", work)
-        jobs.wait()
-        jobs.collect()
-    clock.now += 0.5
-    assert jobs.offer("a", lambda: None)
+    jobs = Jobs(1, longest, clock)
+    assert jobs.offer(Job(1, "a", clock.takes(took, fails)))
     jobs.wait()
+    ((task, what, error, seconds),) = jobs.collect()
+    assert (task, what, str(error), seconds) == (1, "a", "as it must", took)
+    assert jobs.rests.lost(1) == took
+    clock.now += rest - 0.01
+    assert not jobs.offer(Job(1, "b", fine)), "all of its task rests"
+    clock.now += 0.02
+    assert jobs.offer(Job(1, "b", fine))
+    jobs.close()
 
 
-def test_a_failure_of_one_key_does_not_hold_up_another() -> None:
+def test_quick_failures_rest_twice_as_long_each_time() -> None:
+    clock = Clock()
+    rests = Rests(60, clock)
+    expected = FIRST_REST
+    for _ in range(8):
+        rests.failed(1, 0)
+        clock.now += expected - 0.01
+        assert rests.resting(1)
+        clock.now += 0.02
+        assert not rests.resting(1)
+        expected = min(2 * expected, DOUBLED)
+    assert expected == DOUBLED
+
+
+def test_a_success_ends_the_rests_and_forgets_no_time_lost() -> None:
+    clock = Clock()
+    rests = Rests(60, clock)
+    rests.failed(1, 3)
+    rests.failed(1, 3)
+    rests.succeeded(1)
+    assert not rests.resting(1)
+    assert rests.lost(1) == 6
+    rests.failed(1, 0)
+    clock.now += FIRST_REST
+    assert not rests.resting(1)
+    rests.forget(1)
+    assert rests.lost(1) == 0
+
+
+def test_a_failure_of_one_task_does_not_hold_up_another() -> None:
     clock = Clock()
     jobs = Jobs(1, 60, clock)
-    jobs.offer("a", fails)
+    jobs.offer(Job(1, "a", fails))
     jobs.wait()
     jobs.collect()
-    assert jobs.offer("b", lambda: None)
-    jobs.wait()
+    assert jobs.offer(Job(2, "a", fine))
+    jobs.close()
+
+
+def test_threads_end_with_jobs_that_nobody_waits_for() -> None:
+    jobs, go = Jobs(1, 60), Event()
+    jobs.offer(Job(1, "a", lambda: (go.wait(5), None)[1]))
+    jobs.abandon()
+    assert jobs.busy
+    go.set()
+    jobs.close()

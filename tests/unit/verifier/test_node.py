@@ -1,76 +1,37 @@
-"""The verifier's loop beside the threads of its games, and when it lets go of a task."""
+"""When the verifier lets go of a task, and what it leaves to others. The database is the real one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from protocol.chain.client import Client
-from protocol.chain.views import TaskStatus, TaskView
+from protocol.chain.views import Duty, TaskStatus, TaskView
 from protocol.node.home import Home
-from verifier.context import Context
+from tests.unit.verifier.test_duties import DRAWN, LONG_OVER, ME, OTHER, OVER, observation
+from verifier import keeper
 from verifier.database import COMMITTING, Accusation
+from verifier.duties import Action, Observation
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 
 
-class Idle:
-    """A challenge in which nothing is due."""
-
-    own_turn = False
-
-    def __init__(self, *_collaborators: object) -> None:
-        pass
-
-    def advance(self) -> None:
-        pass
-
-
 @pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VerifierNode]:
-    monkeypatch.setattr("verifier.node.Challenge", Idle)
-    monkeypatch.setattr(Context, "material", lambda _context, _view: None)
-    address = "0x" + "11" * 20
+def node(tmp_path: Path) -> Iterator[VerifierNode]:
     client = SimpleNamespace(
         connection=SimpleNamespace(genesis="0x" + "22" * 32, chain_id=31337),
-        market=SimpleNamespace(address=address, task=lambda number: number),
-        address=address,
+        market=SimpleNamespace(address=ME),
+        address=ME,
     )
     made = VerifierNode(cast(Client, client), VerifierSettings(), Home(tmp_path / "home"))
     yield made
     made._games.close()
     made.context.database.close()
-
-
-def test_a_game_begins_while_the_loop_looks_at_the_others(
-    node: VerifierNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun: list[Thread] = []
-
-    class Compared(int):
-        """A task at whose first comparison, by the loop, a thread begins another game."""
-
-        __hash__ = int.__hash__
-
-        def __eq__(self, other: object) -> bool:
-            if not begun:
-                begun.append(Thread(target=node._advance, args=(2,)))
-                begun[0].start()
-                begun[0].join(0.5)  # it may have to wait for the loop
-            return int(self) == other
-
-    node._advance(1)
-    accusations: list[Any] = [SimpleNamespace(task=Compared(1)), SimpleNamespace(task=3)]
-    monkeypatch.setattr(node.context.database, "open_accusations", lambda: accusations)
-    assert node._play() == 2
-    begun[0].join()
-    node._games.wait()
-    assert sorted(node._challenges) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -87,3 +48,36 @@ def test_a_task_that_is_over_is_let_go_when_no_bond_is_at_stake(
     kept = database.accusation(1)
     assert kept is not None
     assert (kept.outcome, database.finished()) == (outcome, finished)
+
+
+SATISFIED = observation(**DRAWN, **OVER, satisfied=True)
+UNSATISFIED = observation(**DRAWN, **LONG_OVER)
+UNDRAWN = observation()
+
+
+@pytest.mark.parametrize("seen", [SATISFIED, UNSATISFIED, UNDRAWN])
+def test_a_verifier_makes_no_call_for_a_solver_that_it_accuses(node: VerifierNode, seen: Observation) -> None:
+    assert keeper.due(node.context, seen) is not None
+    node.context.database.accuse(Accusation(1, 2, bytes(32), b""))
+    assert keeper.due(node.context, seen) is None
+
+
+@pytest.mark.parametrize("outcome", ["clock_too_short", "challenger_silent", "needless"])
+def test_a_solver_that_was_accused_in_vain_is_not_paid_by_the_accuser(
+    node: VerifierNode, outcome: str
+) -> None:
+    node.context.database.accuse(Accusation(1, 2, bytes(32), b""))
+    node.context.database.update_accusation(1, outcome=outcome)
+    assert keeper.due(node.context, SATISFIED) is None
+    assert keeper.due(node.context, UNSATISFIED) is Action.VOID
+
+
+def test_a_task_that_was_drawn_and_not_looked_at_is_not_settled(node: VerifierNode) -> None:
+    duties = (Duty(0, OTHER, 2, True), Duty(1, ME, 3, False), Duty(2, ME, 4, True))
+    seen = replace(SATISFIED, duties=duties)
+    assert keeper.due(node.context, seen) is None
+    assert keeper.due(node.context, replace(UNSATISFIED, duties=duties)) is Action.VOID
+    node.context.database.put_steps(1, 3, bytes(31) + b"\x01", bytes(32))
+    assert keeper.due(node.context, seen) is None, "another commitment was looked at"
+    node.context.database.put_steps(1, 3, seen.view.root, bytes(32))
+    assert keeper.due(node.context, seen) is Action.SETTLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from protocol.program.execute import Interpreter
 from protocol.program.step import State
 from tests.unit.solver import tiny
 from verifier.database import Database
+from verifier.errors import Unserved
 from verifier.replaying import Auditor, Committed, Different, Equal, Finding
 from verifier.states import States
 
@@ -91,9 +93,13 @@ def steps(states: list[State], segment: int) -> bytes:
 
 
 class Patient(Auditor):
-    """Asks until it can be told."""
+    """Asks the solver, and calls until it can be told."""
 
     def audit(self, committed: Committed, segment: int) -> Finding:
+        if not self.is_here(committed, segment):
+            with suppress(Unserved):
+                self.ask(committed, [segment])
+            assert self.is_here(committed, segment) is not self.was_asked(committed)
         for _ in range(tiny.SEGMENTS + 1):
             finding = super().audit(committed, segment)
             if finding is not None:

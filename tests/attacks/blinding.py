@@ -1,0 +1,106 @@
+"""A stage for attacks on a verifier: cheats hand in random roots at once, and anvil makes a block for each transaction.
+
+The verifier is the real node in a thread. The cheats are accounts that answer nothing; what they serve is the test's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+from protocol.chain.client import Client
+from protocol.chain.devnet import Devnet
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskView
+from protocol.commitments import ProgressTree
+from protocol.errors import ExitCode
+from protocol.node.stopping import Stop
+from tests.chain.solver_stage import SOLVER, Stage
+from verifier.node import VerifierNode
+from verifier.settings import VerifierSettings
+
+WATCHER = "dev:2"
+
+
+class Scene(Stage):
+    """`cheat` hands in roots that nobody has computed; `submitter` is a verifier in league with it."""
+
+    def __init__(self, devnet: Devnet, folder: Path) -> None:
+        super().__init__(devnet, folder)
+        self.cheat = self.client(SOLVER)
+        self.cheat.fund(100_000 * TOKEN)
+
+    def cheated(self, tasks: Sequence[int]) -> list[TaskView]:
+        """Random roots handed in for tasks that are open for bids; the tasks once they are drawn."""
+        for task in tasks:
+            self.cheat.market.bid(task, 50 * TOKEN)
+        self.devnet.skip(max(self.view(task).bids_until for task in tasks) - self.cheat.now() + 1)
+        for task in tasks:
+            self._hand_in(task)
+        self.devnet.mine(max(self.view(task).draw_block for task in tasks))
+        for task in tasks:
+            self.until_drawn(task)
+        return [self.view(task) for task in tasks]
+
+    def view(self, task: int) -> TaskView:
+        """The task now."""
+        return self.submitter.market.task(task)
+
+    def games_on(self) -> list[int]:
+        """The tasks of all games, in their order."""
+        game = self.submitter.game
+        return [game.game(number).task for number in range(1, game.games() + 1)]
+
+    def close(self) -> None:
+        """Give the accounts back."""
+        self.cheat.close()
+        self.submitter.close()
+
+    def _hand_in(self, task: int) -> None:
+        terms = self.cheat.market.terms(task)
+        self.cheat.market.assign(task)
+        roots = [terms.initial_state, *(os.urandom(32) for _ in range(terms.segments))]
+        tree = ProgressTree(roots).at(len(roots))
+        path = tree.inclusion_path(terms.segments)
+        self.cheat.market.submit(task, tree.root, tree.inclusion_path(0), [], roots[-1], path)
+
+
+class Watcher:
+    """A verifier node in a thread."""
+
+    def __init__(self, scene: Scene, **settings: object) -> None:
+        self.stop = Stop()
+        self.client: Client = scene.client(WATCHER)
+        chosen = {"poll": 0.05, "bundles": (scene.bundles.parent.as_uri(),), **settings}
+        self.node = VerifierNode(
+            self.client, VerifierSettings.model_validate(chosen), scene.home, stop=self.stop
+        )
+        self.ended: ExitCode | BaseException | None = None
+        self._thread = Thread(target=self._run)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and give the account back."""
+        self.stop.ask()
+        self._thread.join(60)
+        self.client.close()
+
+    def _run(self) -> None:
+        try:
+            self.ended = self.node.run()
+        except BaseException as error:
+            self.ended = error
+
+
+@contextmanager
+def scene(folder: Path) -> Iterator[Scene]:
+    """A fresh chain with everything deployed."""
+    with Devnet(block_time=None) as devnet:
+        made = Scene(devnet, folder)
+        try:
+            yield made
+        finally:
+            made.close()

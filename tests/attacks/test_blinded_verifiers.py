@@ -1,0 +1,125 @@
+"""Cheats that keep a verifier from seeing, or from accusing, what it was drawn for. The verifier is the real node.
+
+A bundle server that sends one byte a second held both replay workers, so that another task of random roots settled; an
+endpoint that is no host's name ended every replay of its task; four tasks sacrificed to the verifier's four games kept
+the fifth from being accused, and the verifier itself sent `settle`. In each the cheat was paid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socket import create_server
+from threading import Event, Thread
+
+import pytest
+
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from tests.attacks.blinding import Scene, Watcher
+from tests.attacks.blinding import scene as staged
+from tests.chain.test_verifier_watch import wait
+
+pytestmark = pytest.mark.chain
+
+LONG_CLOCK = 2_000
+"""Seconds that a sacrificed task's game lasts at least: longer than the window of the others."""
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with staged(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def trickling() -> Iterator[str]:
+    """A server that answers one byte a second and never ends; its address."""
+    ended = Event()
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n"
+
+    def answer(connection: object) -> None:
+        with connection as held:  # type: ignore[attr-defined]
+            held.recv(65_536)
+            held.sendall(head)
+            while not ended.wait(1):
+                try:
+                    held.sendall(b"{")
+                except OSError:
+                    return
+
+    def serve() -> None:
+        while not ended.is_set():
+            try:
+                connection, _ = server.accept()
+            except TimeoutError:
+                continue
+            Thread(target=answer, args=(connection,), daemon=True).start()
+
+    with create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        serving = Thread(target=serve)
+        serving.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            ended.set()
+            serving.join()
+
+
+def registered_alone(scene: Scene) -> Watcher:
+    """The only verifier in the draw."""
+    watcher = Watcher(scene)
+    wait(lambda: scene.submitter.audit.live_slots() > 1)
+    scene.submitter.audit.resign()
+    return watcher
+
+
+def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
+    with trickling() as address:
+        watcher = registered_alone(scene)
+        try:
+            scene.cheat.market.announce(address)
+            # The shorter a task, the earlier its turn: these come first again and again.
+            baits = [
+                scene.post(
+                    bundle=address, bundle_hash=bytes([k]) * 32, attest_period=k, challenge_period=k + 4
+                )
+                for k in (180, 190, 200)
+            ]
+            task = scene.post(challenger_clock=15)
+            scene.cheated([*baits, task])
+            wait(lambda: task in scene.games_on())
+            assert all(scene.view(bait).status is TaskStatus.SUBMITTED for bait in baits)
+        finally:
+            watcher.close()
+
+
+def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
+    watcher = registered_alone(scene)
+    try:
+        scene.cheat.market.announce("https://xn--a/")
+        task = scene.post()
+        scene.cheated([task])
+        wait(lambda: task in scene.games_on())
+    finally:
+        watcher.close()
+
+
+def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None:
+    watcher = Watcher(scene, whistleblow=True, stake_slots=0)
+    try:
+        tasks = [scene.post(segments=1, solver_clock=LONG_CLOCK) for _ in range(4)]
+        tasks.append(scene.post(segments=1, stake=600 * TOKEN))
+        scene.cheated(tasks)
+        for task in tasks:
+            scene.attest(task)
+        accusations = watcher.node.context.database
+        wait(lambda: all(accusations.accusation(task) is not None for task in tasks))
+        wait(lambda: sorted(scene.games_on()) == tasks)
+        wait(lambda: all(scene.submitter.game.game(number).demand_open for number in range(1, 6)))
+        scene.devnet.skip(LONG_CLOCK * 5)
+        wait(lambda: all(scene.view(task).status is TaskStatus.SLASHED for task in tasks))
+    finally:
+        watcher.close()

@@ -1,0 +1,23 @@
+"""What the verifier counts, for Prometheus. One registry per node, so that two nodes may live in one process."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+
+
+class Metrics:
+    """The node's counters and gauges."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.failures = Counter(
+            "verifier_failures", "Work on a task that failed, by kind", ["kind"], registry=self.registry
+        )
+        self.accusations = Gauge(
+            "verifier_open_accusations", "Accusations that are not over", registry=self.registry
+        )
+        self.tasks = Gauge("verifier_open_tasks", "Tasks that are not over", registry=self.registry)
+
+    def serve(self, port: int) -> None:
+        """Answer GET /metrics on this machine's loopback while the process lasts. Raises OSError."""
+        start_http_server(port, "127.0.0.1", self.registry)
