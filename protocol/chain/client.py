@@ -64,12 +64,12 @@ class Client:
         return self.connection.block().time
 
     def tokens(self) -> tuple[int, int]:
-        """The account's tokens, free in the vault and outside of it, at one block that is not behind any seen before."""
+        """The account's tokens, in the vault and outside of it, at one block that is not behind any seen before."""
         block = self.connection.block().number
         return self.vault.free(self.address, block), self.token.balance_of(self.address, block)
 
     def is_final(self, receipt: Receipt) -> bool:
-        """Whether a transaction is in a block that no re-organisation takes away: what cannot be undone waits for it."""
+        """Whether a transaction is in a final block: what cannot be undone waits for it."""
         final = self.connection.final_block()
         return receipt.block <= final and self.connection.stands(receipt.block, receipt.block_hash)
 
@@ -81,8 +81,8 @@ class Client:
             return False
 
     def tend(self) -> None:
-        """Hand over again what the chain or the node has lost of this account's transactions. Often called, it asks once
-        a block at most.
+        """Hand over again what the chain or the node has lost of this account's transactions. Often called, it asks
+        once a block at most.
         """
         if self.sender is not None:
             self.sender.tend()
@@ -130,8 +130,8 @@ def connect(
     sending: Sending | None = None,
     finality: Finality | None = None,
 ) -> Client:
-    """A client of the chain behind `urls`, those of one node or of several. `deployment` is by default the file of the node's chain; `account` as
-    `open_account` takes it.
+    """A client of the chain behind `urls`, those of one node or of several. `deployment` is by default the file of
+    the node's chain; `account` as `open_account` takes it.
 
     Transactions that an earlier process left in the journal are handed over again first. Raises
     RpcUnavailable, WrongChain, DeploymentError, AccountError.

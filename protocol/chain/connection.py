@@ -1,8 +1,8 @@
 """A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
-Reads are retried, for asking twice changes nothing; those of one block also where a node says that it has no such block,
-for it may be behind the last one that answered. `broadcast` is the only write and is never retried here: whether to send
-again is decided with the journal (`transactions`).
+Reads are retried, for asking twice changes nothing; those of one block also where a node says that it has no such
+block, for it may be behind the last one that answered. `broadcast` is the only write and is never retried here:
+whether to send again is decided with the journal (`transactions`).
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Block:
 class Connection:
     """One chain, by the URL of a node or of several. Nothing is asked before it is needed.
 
-    Another chain behind one of the URLs, from the start or after an outage, raises WrongChain unless another node serves
-    the first one. `finality` takes the place of the chain's own (`chains.toml`).
+    Another chain behind one of the URLs, from the start or after an outage, raises WrongChain unless another node
+    serves the first one. `finality` takes the place of the chain's own (`chains.toml`).
     """
 
     def __init__(
@@ -186,8 +186,8 @@ class Connection:
 
     @contextmanager
     def view(self) -> Iterator[Block]:
-        """The newest block; as long as the context lasts, this thread's calls of the latest state are all at its hash, so
-        that what they tell fits together. Nothing is sent from within.
+        """The newest block; as long as the context lasts, this thread's calls of the latest state are all at its
+        hash, so that what they tell fits together. Nothing is sent from within.
         """
         self._pinned.block = self.block()
         try:

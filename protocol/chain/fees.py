@@ -12,7 +12,7 @@ from eth_account.typed_transactions.typed_transaction import TypedTransaction
 from hexbytes import HexBytes
 
 from protocol.chain.connection import Block, Connection, block_tag
-from protocol.chain.errors import InsufficientFunds
+from protocol.chain.errors import InsufficientFunds, Reverted
 
 _LEGACY: Final = ("nonce", "gasPrice", "gas", "to", "value", "data")
 """Fields of a signed transaction without a type, in order; its signature follows (yellow paper, section 4.2)."""
@@ -38,9 +38,7 @@ def first_offer(
     if call.to is not None:
         query["to"] = call.to
     block = connection.block()
-    # At this block and not at a node's latest: one that is behind would refuse what depends on the last transaction.
-    at = block_tag(block.hash)
-    estimate = int(connection.request("eth_estimateGas", query, at, label=call.label, refusals=True), 16)
+    estimate = _estimate(connection, query, block, call.label)
     fields: dict[str, Any] = {
         "chainId": connection.chain_id,
         "nonce": nonce,
@@ -65,6 +63,18 @@ def higher_offer(connection: Connection, sender: str, raw: bytes) -> dict[str, A
             fields[name] = max(-(-fields[name] * 9 // 8) + 1, now.get(name, 0))
     _require_balance(connection, sender, fields)
     return fields
+
+
+def _estimate(connection: Connection, query: dict[str, Any], block: Block, label: str) -> int:
+    """Gas for the call in the next block. What a node refuses, which may be behind, is asked again as of `block`."""
+    try:
+        return int(connection.request("eth_estimateGas", query, label=label), 16)
+    except Reverted as refused:
+        at = block_tag(block.hash)
+        try:
+            return int(connection.request("eth_estimateGas", query, at, label=label, refusals=True), 16)
+        except Reverted:
+            raise refused from None
 
 
 def _offer(connection: Connection, block: Block) -> dict[str, Any]:

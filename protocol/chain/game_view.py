@@ -53,8 +53,8 @@ class GameReader:
         self._start()
 
     def view(self) -> GameView:
-        """The game at the newest block: its state is read at that block's hash, its events end there. Raises UnstableChain
-        when blocks change faster than they are read.
+        """The game at the newest block: its state is read at that block's hash, its events end there. Raises
+        UnstableChain when blocks change faster than they are read.
         """
         for _ in range(_TRIES):
             block = self.game.connection.block()

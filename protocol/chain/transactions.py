@@ -98,8 +98,8 @@ class Sender:
         return self._wait(entries[0], call)
 
     def recover(self) -> int:
-        """Hand over again what the journal holds and neither chain nor node does: never sent, lost by the node, or taken
-        back by a re-organisation; how many nonces. Does not wait for receipts.
+        """Hand over again what the journal holds and neither chain nor node does: never sent, lost by the node, or
+        taken back by a re-organisation; how many nonces. Does not wait for receipts.
         """
         self._tended = time.monotonic()
         with self._nonces:
@@ -168,8 +168,8 @@ class Sender:
             raise
 
     def _hand_over_again(self, entry: Entry) -> bool:
-        """Give the node what it has lost, or never got; with a higher fee if it refuses it by now, as after a rise of the
-        base fee. Whether it had to be. The caller holds the lock.
+        """Give the node what it has lost, or never got; with a higher fee if it refuses it by now, as after a rise of
+        the base fee. Whether it had to be. The caller holds the lock.
         """
         if self.connection.knows(entry.hash):
             return False
@@ -197,8 +197,8 @@ class Sender:
     def _is_lost(self, entries: list[Entry]) -> bool:
         """Whether none of these can be mined any more, for another transaction has the nonce; marks them if so.
 
-        Only what lies deeper than re-organisations reach says so: before, the receipt may be missing because the node that
-        was asked is behind, and the other transaction may be taken back.
+        Only what lies deeper than re-organisations reach says so: before, the receipt may be missing because the node
+        that was asked is behind, and the other transaction may be taken back.
         """
         nonce = entries[0].nonce
         if self.connection.transaction_count(self.address) <= nonce:
@@ -237,11 +237,11 @@ class Sender:
             time.sleep(self.sending.poll)
 
     def _push(self) -> int:
-        """Go through all nonces that the chain has not used: hand over again what is gone, raise the fee of what is left
-        lying, fill gaps; how many were gone. The caller holds the lock.
+        """Go through all nonces that the chain has not used: hand over again what is gone, raise the fee of what is
+        left lying, fill gaps; how many were gone. The caller holds the lock.
 
-        Also for intents that nobody waits for any more, or whose receipt was seen: nothing is mined before all that has a
-        lower nonce.
+        Also for intents that nobody waits for any more, or whose receipt was seen: nothing is mined before all that
+        has a lower nonce.
         """
         mined = self.connection.transaction_count(self.address)
         self._offered = {n: since for n, since in self._offered.items() if n >= mined}

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
 AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableChain, Reverted, WrongChain)
-"""What a chain raises that is out of reach for a while, or whose nodes are behind one another: one that is a block behind
-the last does not have what that one showed, such as a task (it reverts) or a nonce. Another chain behind the same address
-may be put right too.
+"""What a chain raises that is out of reach for a while, or whose nodes are behind one another: one that is a block
+behind the last does not have what that one showed, such as a task (it reverts) or a nonce. Another chain behind the
+same address may be put right too.
 """
 
 

@@ -22,8 +22,8 @@ class ConnectionSettings(BaseModel):
         Field(min_length=1),
         BeforeValidator(lambda given: given.split(",") if isinstance(given, str) else given),
     ] = ("http://127.0.0.1:8545",)
-    """Nodes of the chain: the next one is asked when one fails or is behind; a transaction goes to all. In a flag between
-    commas.
+    """Nodes of the chain: the next one is asked when one fails or is behind; a transaction goes to all. In a flag
+    between commas.
     """
     finality: Finality | None = None
     """What cannot be undone waits for it; without, the chain's own of protocol/chain/chains.toml."""
