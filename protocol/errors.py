@@ -18,6 +18,7 @@ AssayError
 │   │   ├── NothingToChallenge   no difference where the game stands
 │   │   └── NothingToReveal      a demanded node that is in none of one's own trees
 │   ├── Busy                     solver: too many clients wait
+│   ├── Stopped                  solver: what would be computed is not needed any more
 │   ├── _NotWorth                solver: no price suits both sides
 │   └── BadAnswer                protocol.node: an HTTP answer that is not the bytes that were asked for
 │       ├── NotServed            "not here" or "ask later"

@@ -62,7 +62,7 @@ class Assignment:
         self._trainer: Trainer | None = None
         self._warned = False
         self.failed_after = 0.0
-        """Seconds from the last step of a training that failed to its failure."""
+        """Seconds from the training's last step to its failure, if the last tick raised that."""
         self._committer = Committer(context, self.run_store)
 
     def tick(self, view: TaskView) -> bool:
@@ -71,6 +71,7 @@ class Assignment:
         When the market refuses the run for what it is, `refused` says so and the task is left to its deadline. Raises
         what ended the training; the next tick begins it again from the last checkpoint.
         """
+        self.failed_after = 0.0
         if self.refused is not None:
             return False
         if view.status is TaskStatus.TRAINING:

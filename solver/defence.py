@@ -57,6 +57,7 @@ class Defence:
 
     def start(self) -> None:
         """Watch and answer until `close`."""
+        self.owes = True  # until it has looked
         self._thread.start()
 
     def close(self) -> None:
@@ -77,10 +78,10 @@ class Defence:
                 return
             except ChainError as error:
                 self._context.log.warning("defence waits for the chain", error=str(error))
-                worked = False
+                worked = self.owes = False
             except Exception as error:
                 self._failures.note(0, error, 0.0)
-                worked = False
+                worked = self.owes = False
             if not worked:
                 self._closed.wait(self._context.settings.poll)
 
@@ -202,6 +203,7 @@ class Defence:
     def _close(self, number: int) -> None:
         """Watch a game no more. After a task's last one, what was replayed for it is let go."""
         del self._open[number]
+        self._sent.pop(number, None)
         task = self._tasks.pop(number)
         if task not in self._tasks.values():
             del self._runs[task]

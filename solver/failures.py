@@ -2,7 +2,8 @@
 
 A peer, a bundle, an answer of the chain or a model may fail in ways that nobody foresaw, and one stake must not depend
 on another task's data. The rest lasts as long as the failure took, so what fails slowly leaves at least half of the
-time to all others. A machine that computes wrong bits is no task's failure and passes.
+time to all others. What fails again and again is logged the first time, the second, the fourth, and so on. A machine
+that computes wrong bits is no task's failure and passes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ WRONG_BITS = (SelfCheckError, WorkerFailed)
 """After these nothing that this machine computes may be believed."""
 
 
+QUIET_SECONDS = 600.0
+"""Without a failure: the next one is the first again."""
+
+
 class Failures:
     """Failures of tasks or games, by number. `kind` names them in the log: "task". Used by one thread."""
 
@@ -34,6 +39,7 @@ class Failures:
         self._metrics = metrics
         self._log = log
         self._rests_until: dict[int, float] = {}
+        self._times: dict[int, int] = {}  # that it failed, one soon after the other
 
     def rests(self, number: int) -> bool:
         """Whether it failed a moment ago and is not to be tried yet."""
@@ -52,18 +58,23 @@ class Failures:
             raise
         except Exception as error:
             self.note(number, error, max(took(), time.monotonic() - began), **about)
-        else:
-            self._rests_until.pop(number, None)
 
     def note(self, number: int, error: Exception, took: float, **about: object) -> None:
         """An error that this work ended with after some seconds."""
-        self._rests_until[number] = time.monotonic() + took
+        now = time.monotonic()
+        if now - self._rests_until.get(number, 0.0) > QUIET_SECONDS:
+            self._times.pop(number, None)
+        self._rests_until[number] = now + took
         self._metrics.failures.labels(self._kind, type(error).__name__).inc()
+        times = self._times[number] = self._times.get(number, 0) + 1
+        if times & (times - 1):  # no power of two
+            return
         log = self._log.warning if isinstance(error, ChainError) else self._log.error
         log(
             f"{self._kind} failed",
             **{self._kind: number, **about},
             error=f"{type(error).__name__}: {error}",
+            times=times,
             rest=round(took, 1),
             exc_info=None if isinstance(error, AssayError) else error,  # a defect keeps its traceback
         )

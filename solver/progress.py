@@ -63,8 +63,9 @@ class Progress:
             return
         run.step(number)
         total = run.steps
-        if self._bar is not None:
-            self._bar.update(self._rows[task], completed=number, metrics=_shown(state))
+        row = self._rows.get(task)
+        if row is not None:
+            self._bar.update(row, completed=number, metrics=_shown(state))
         elif number % -(-total // 4) == 0 or number == total:
             self._log.info(
                 "trained",
@@ -81,8 +82,9 @@ class Progress:
         run = self._runs.get(task)
         if run is None:
             return None
-        if self._bar is not None:
-            self._bar.update(self._rows[task], due=time.monotonic() + seconds)
+        row = self._rows.get(task)
+        if row is not None:
+            self._bar.update(row, due=time.monotonic() + seconds)
         return run.seconds_needed()
 
     def end(self, task: int) -> None:

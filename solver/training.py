@@ -1,4 +1,4 @@
-"""Training a task, one segment at a time: so that between two segments games can be answered.
+"""Training a task, one segment at a time.
 
 Every segment ends with a checkpoint, which goes to the disk while the next segment is trained; a run that was cut off
 anywhere goes on from the last one there. Nothing here knows of the chain, or of how many processes compute.

@@ -7,6 +7,7 @@ one runs the committed program.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -20,10 +21,21 @@ from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter, Kernel
 from protocol.program.library import fusions, kernels
 from protocol.program.step import State, StepProgram
+from protocol.program.trace import KEEP_BYTES, held_bytes
 
 if TYPE_CHECKING:
     # Manifests are read with pydantic, which running a program does not need.
     from protocol.tasks.bundles import Bundle
+
+ROOT_BYTES = 73
+"""Of 32 bytes in a tuple: CPython adds a header of 33 and a pointer of 8."""
+ROOTS_SHARE = 32
+FRAMES_SHARE = 8
+"""Of the machine's memory a replay keeps at most one part in so many as roots, and as frames."""
+FRAMES_BYTES = 4 * KEEP_BYTES
+"""Nor more than this as frames, which may lie in the smaller memory of a device: two of the greatest."""
+LEAST = 2
+"""A game walks one segment, and asks for a neighbour at times."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -117,6 +129,9 @@ class Replay:
     `checkpoint(i)` gives the state at the end of segment i (0: the initial state); `roots()` the state roots
     r_0, r_1, … as far as this side has them from the start, or None. Segments and steps count from 1, C =
     `segment_steps`.
+
+    What was computed is kept as long as the replay, for games in several segments ask in turn; where all of it takes
+    more than a share of the machine's memory, what nobody asked for the longest goes, and two of each kind stay.
     """
 
     def __init__(
@@ -134,9 +149,10 @@ class Replay:
         self._segment_steps = segment_steps
         self._checkpoint = checkpoint
         self._roots = roots
-        # Two of each: a game walks one segment, and asks for a neighbour at times.
-        self._segments: _Last[int, list[tuple[bytes, ...]]] = _Last(2)
-        self._frames: _Last[tuple[int, int], Frame] = _Last(2)
+        size = (segment_steps + 1) * len(program.state) * ROOT_BYTES
+        self._segments: _Kept[int, list[tuple[bytes, ...]]] = _Kept(size, machine_memory() // ROOTS_SHARE)
+        most = min(machine_memory() // FRAMES_SHARE, FRAMES_BYTES)
+        self._frames: _Kept[tuple[int, int], Frame] = _Kept(held_bytes(program.program), most)
         self._constants: tuple[bytes, ...] | None = None
 
     def segment_roots(self) -> Sequence[bytes] | None:
@@ -194,17 +210,20 @@ class Replay:
         return self._executor.trace(self.state(segment, step - 1), number)
 
 
-class _Last(Generic[Key, Value]):
-    """The last few values that were asked for. Unlike `lru_cache` on a method it does not refer to its owner: a replay
-    that nobody needs, with its dataset and frames, is freed at once. Nor is there ever one value more in memory.
+class _Kept(Generic[Key, Value]):
+    """The values that were asked for last, of at most `size` bytes each: as many as fit into `most` bytes, and always
+    LEAST.
+
+    Unlike `lru_cache` on a method it does not refer to its owner: a replay that nobody needs, with its dataset and
+    frames, is freed at once. Nor is there ever one value more in memory.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, size: int, most: int) -> None:
+        self._most = max(LEAST, most // max(1, size))
         self._values: dict[Key, Value] = {}
 
     def get(self, key: Key, compute: Callable[[], Value]) -> Value:
-        """The value of a key, computed unless it is one of the last."""
+        """The value of a key, computed unless it is kept."""
         if key in self._values:
             value = self._values.pop(key)
         else:
@@ -213,3 +232,8 @@ class _Last(Generic[Key, Value]):
             value = compute()
         self._values[key] = value
         return value
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

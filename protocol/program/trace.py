@@ -139,6 +139,23 @@ class Trace:
         return self._callee[1]
 
 
+def held_bytes(program: Program, keep: int = KEEP_BYTES) -> int:
+    """The most bytes of values that a trace of this program and all traces below it hold at once."""
+    known: dict[tuple[bytes, int], int] = {}
+
+    def held(program: Program, keep: int) -> int:
+        if (program.id, keep) not in known:
+            own = sum(
+                type_.nbytes for at in program.instructions if at.op is not Op.INPUT for type_ in at.results
+            )
+            calls = [number for number, at in enumerate(program.instructions) if at.op is Op.CALL]
+            below = max((held(program.callee(number), keep // 2) for number in calls), default=0)
+            known[program.id, keep] = min(own, keep) + below
+        return known[program.id, keep]
+
+    return held(program, keep)
+
+
 def trace(
     program: Program,
     inputs: Sequence[Tensor],

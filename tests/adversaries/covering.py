@@ -15,15 +15,23 @@ INFINITY = 0x7F80_0000
 """Bits of f32 infinity: wins every maximum."""
 
 
-def covers_up(game: GameView, run: Run) -> Sequence[Move]:
-    """The honest defence's moves, but for the words of a split."""
-    if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
+def all_covered_up(game: GameView, run: Run) -> Sequence[Move]:
+    """All moves that are owed, as the solver's node sends them."""
+    if game.demand is not None:
         return defender.moves(game, run)
+    move = covers_up(game, run)
+    return () if move is None else (move,)
+
+
+def covers_up(game: GameView, run: Run) -> Move | None:
+    """The honest defence's next move, but for the words of a split."""
+    if game.phase is not Phase.SPLIT or game.selection is None or game.demand is not None:
+        return defender.next_move(game, run)
     frame = frame_at(run, game.segment, game.step, game.path)
     instruction = frame.program.instructions[game.instruction]
     chosen = game.selection
     words = block_words(frame, instruction, chosen.element, chosen.lo, chosen.hi)
-    return (split_move(game, instruction, fitted(instruction.op, words, chosen.word)),)
+    return split_move(game, instruction, fitted(instruction.op, words, chosen.word))
 
 
 def fitted(op: Op, words: list[int], claimed: int) -> list[int]:

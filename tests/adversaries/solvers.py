@@ -13,7 +13,7 @@ from protocol.program.step import State
 from solver.catalog import Catalog
 from solver.limits import App, Message, Receive, Send
 from solver.strategy import Strategy
-from tests.adversaries.covering import covers_up
+from tests.adversaries.covering import all_covered_up
 from tests.adversaries.executors import (
     doubles_the_rate,
     falsifies_a_product,
@@ -51,10 +51,10 @@ CHEATS: Mapping[str, Strategy] = {
     "wrong-rate": Strategy(executor=doubles_the_rate),
     "skipper": Strategy(executor=skips_a_segment),
     "other-start": Strategy(start=starts_elsewhere),
-    "silent": Strategy(executor=falsifies_a_product, app=says_nothing, defence=covers_up),
-    "wrong-dot": Strategy(executor=falsifies_a_product, defence=covers_up),
-    "second-moment": Strategy(executor=moves_second_moment, defence=covers_up),
-    "dropout-mask": Strategy(executor=keeps_what_is_dropped, defence=covers_up),
-    "softmax": Strategy(executor=doubles_a_denominator, defence=covers_up),
+    "silent": Strategy(executor=falsifies_a_product, app=says_nothing, defence=all_covered_up),
+    "wrong-dot": Strategy(executor=falsifies_a_product, defence=all_covered_up),
+    "second-moment": Strategy(executor=moves_second_moment, defence=all_covered_up),
+    "dropout-mask": Strategy(executor=keeps_what_is_dropped, defence=all_covered_up),
+    "softmax": Strategy(executor=doubles_a_denominator, defence=all_covered_up),
 }
 """By the name that `python -m tests.adversaries` takes."""

@@ -15,12 +15,15 @@ import pytest
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.node.home import Home
+from protocol.node.logs import get
 from protocol.tasks.bundles import BundleUnavailable
 from protocol.tasks.task import Terms
 from solver import auction
 from solver.auction import Auction
 from solver.context import Context
 from solver.database import Database, Stage
+from solver.failures import Failures
+from solver.metrics import Metrics
 from solver.settings import SolverSettings
 from tests.chain.trees import terms
 from tests.unit.solver import tiny
@@ -80,6 +83,7 @@ class Stand:
         client = SimpleNamespace(
             market=self.market,
             address=ME,
+            block_seconds=1.0,
             now=lambda: self.now,
             vault=SimpleNamespace(free=lambda _who: 10**24),
             audit=SimpleNamespace(live_verifiers=lambda: 9),
@@ -103,7 +107,7 @@ class Stand:
             ),
         )
         monkeypatch.setattr(auction, "fetch_candidate", self.fetch)
-        self.auction = Auction(self.context)
+        self.auction = Auction(self.context, Failures("task", Metrics(), get("test")))
 
     def fetch(self, _context: Context, asked: Terms, _seconds: float) -> None:
         """What is fetched is one file; or it fails half way."""

@@ -79,6 +79,32 @@ def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: T
     assert words in decision.reason
 
 
+def test_a_move_needs_three_blocks_too() -> None:
+    assert isinstance(decide(TERMS, replace(FIGURES, block_seconds=14.0), 1), Offer)  # 16 s + 42 s of 60 s
+    decision = decide(TERMS, replace(FIGURES, block_seconds=15.0), 1)
+    assert decision == Refusal("it allows a move in 60 s, replaying a segment safely takes 61 s")
+
+
+def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
+    """A replay here takes 5 s, safely 16 s: of a clock of 60 s 44 s are left, three times a step of 14.7 s."""
+    for_hours = replace(TERMS, segment_steps=3_600, solver_clock=10**6)
+    assert isinstance(decide(TERMS, replace(FIGURES, taken=(for_hours,)), 1), Offer)
+    long_step = replace(for_hours, step_operations=15_000_000)
+    decision = decide(TERMS, replace(FIGURES, taken=(TERMS, long_step)), 1)
+    assert decision == Refusal(
+        "it allows a move in 60 s, beside the steps of tasks that were taken it needs 61 s"
+    )
+    fits = replace(long_step, step_operations=14_000_000)
+    assert isinstance(decide(TERMS, replace(FIGURES, taken=(TERMS, fits)), 1), Offer)
+
+
+def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
+    mine = replace(TERMS, step_operations=15_000_000, solver_clock=10**6, training_period=10**6)
+    figures = replace(FIGURES, taken=(TERMS,))
+    decision = decide(mine, figures, 1)
+    assert decision == Refusal("beside its steps a task that was taken needs 61 s for a move, it has 60 s")
+
+
 @given(st.integers(1, 10**24), st.integers(0, 10**24), st.none() | st.integers(1, 10**24))
 def test_an_offer_is_never_below_costs_above_the_budget_or_not_lower(
     budget: int, fixed: int, best: int | None

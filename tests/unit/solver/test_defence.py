@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event
+from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,12 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.dispute.view import Phase, Verdict
+from protocol.node.logs import get
 from solver import defence
 from solver.context import Context
 from solver.database import Stage
-from solver.defence import Defence, by_deadline
+from solver.defence import SENDERS, Defence, by_deadline
+from solver.metrics import Metrics
+from solver.settings import SolverSettings
+from solver.turns import Turns
 
 CLOCK = 100
+SECONDS = 20
 
 
 def test_the_game_that_asked_first_is_answered_first_whatever_its_number() -> None:
@@ -41,30 +48,56 @@ class Chain:
         self.stage = Stage.SUBMITTED
         self.closed = False
         self.replays = 0
+        self.loaded = True
+        self.moves = 0  # that each game asks for
+        self.broken: set[int] = set()  # games whose answer fails
+        self.sent: list[tuple[int, int]] = []
+        self.go = Event()
+        self.go.set()
 
     def game(self, number: int) -> SimpleNamespace:
         """A node that does not have it answers with zeros."""
-        return SimpleNamespace(task=7 if number <= self.known else 0, deadline=number)
+        return SimpleNamespace(task=7 if number <= self.known else 0, deadline=-number)
 
     def replay(self) -> object:
         """A run."""
         self.replays += 1
         return object()
 
+    def defence(self, view: SimpleNamespace, _run: object) -> list[SimpleNamespace]:
+        """Moves by game and number."""
+        if view.number in self.broken:
+            raise ZeroDivisionError
+        return [
+            SimpleNamespace(function="revealNode", note="", name=(view.number, k)) for k in range(self.moves)
+        ]
+
+    def send_move(self, move: SimpleNamespace, _head: object) -> None:
+        """It is mined when `go` is set."""
+        self.sent.append(move.name)
+        assert self.go.wait(SECONDS)
+
     @property
     def context(self) -> Context:
         """Of a solver that holds task 7."""
         run_store = SimpleNamespace(program=SimpleNamespace(program=None), replay=self.replay)
-        games = SimpleNamespace(games=lambda: self.counted, game=self.game)
+        games = SimpleNamespace(games=lambda: self.counted, game=self.game, send_move=self.send_move)
         context = SimpleNamespace(
             client=SimpleNamespace(game=games, deployment=SimpleNamespace(block=0)),
-            catalog=SimpleNamespace(run_store=lambda task: run_store if task == 7 else None),
-            database=SimpleNamespace(task=lambda _task: SimpleNamespace(stage=self.stage)),
-            metrics=SimpleNamespace(games=SimpleNamespace(set=lambda _count: None)),
-            strategy=SimpleNamespace(defence=lambda _view, _run: None),
-            log=SimpleNamespace(warning=lambda *_texts, **_about: None),
+            catalog=SimpleNamespace(run_store=lambda task: run_store if task == 7 and self.loaded else None),
+            count=lambda *_what, **_about: None,
+            database=SimpleNamespace(task=self.task, tasks=lambda: [self.task(7)]),
+            metrics=Metrics(),
+            settings=SolverSettings(),
+            turns=Turns(),
+            strategy=SimpleNamespace(defence=self.defence),
+            log=get("test"),
         )
         return cast(Context, context)
+
+    def task(self, _task: int) -> SimpleNamespace:
+        """The only row."""
+        return SimpleNamespace(task=7, stage=self.stage)
 
 
 @pytest.fixture
@@ -74,13 +107,15 @@ def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
     class Reader:
         """A game in which it is the solver's turn, until all are closed."""
 
-        def __init__(self, *_about: object) -> None:
-            pass
+        def __init__(self, _game: object, number: int, *_about: object) -> None:
+            self.number = number
 
         def view(self) -> SimpleNamespace:
             """Where it stands."""
             phase = Phase.CLOSED if made.closed else Phase.SEGMENT
-            return SimpleNamespace(task=7, phase=phase, solver_to_move=True, verdict=Verdict.NONE)
+            return SimpleNamespace(
+                task=7, number=self.number, phase=phase, solver_to_move=True, verdict=Verdict.NONE, head=b""
+            )
 
     monkeypatch.setattr(defence, "GameReader", Reader)
     return made
@@ -95,6 +130,59 @@ def test_a_game_that_a_node_does_not_have_yet_is_looked_at_again(chain: Chain) -
     chain.known = 2
     watching.tick()
     assert list(watching._open) == [1, 2]
+
+
+def test_a_game_on_a_task_that_is_still_being_loaded_is_looked_at_again(chain: Chain) -> None:
+    watching = Defence(chain.context)
+    chain.counted, chain.known, chain.loaded = 2, 2, False
+    watching.tick()
+    assert not watching._open
+    chain.loaded = True
+    watching.tick()
+    assert list(watching._open) == [1, 2]
+
+
+def until_sent(chain: Chain, count: int) -> None:
+    deadline = monotonic() + SECONDS
+    while len(chain.sent) < count:
+        assert monotonic() < deadline
+        sleep(0.001)
+
+
+def test_all_moves_of_the_first_due_game_go_before_those_of_the_next(chain: Chain) -> None:
+    """None is mined meanwhile, and no game is asked again while its moves are under way."""
+    chain.counted, chain.known, chain.moves = 2, 2, SENDERS
+    chain.go.clear()
+    watching = Defence(chain.context)
+    assert watching.tick()
+    until_sent(chain, SENDERS)
+    assert not watching.tick()
+    assert watching.owes
+    assert sorted(chain.sent) == [(2, k) for k in range(SENDERS)]  # its deadline is the earlier one
+    chain.go.set()
+    until_sent(chain, 2 * SENDERS)
+    assert sorted(chain.sent[SENDERS:]) == [(1, k) for k in range(SENDERS)]
+    watching.close()
+
+
+def test_a_game_whose_answer_fails_keeps_no_other_from_its_own(chain: Chain) -> None:
+    chain.counted, chain.known, chain.moves, chain.broken = 2, 2, 1, {2}
+    watching = Defence(chain.context)
+    assert watching.tick()
+    until_sent(chain, 1)
+    assert chain.sent == [(1, 0)]
+    watching.close()
+
+
+def test_games_that_are_open_go_with_their_task(chain: Chain) -> None:
+    watching = Defence(chain.context)
+    chain.counted = chain.known = 2
+    watching.tick()
+    assert len(watching._open) == 2
+    chain.stage = Stage.OVER
+    watching.tick()
+    assert not watching._open
+    assert not watching._runs
 
 
 def test_what_is_replayed_for_games_goes_with_the_last_of_them(chain: Chain) -> None:

@@ -8,6 +8,7 @@ from typing import cast
 from protocol.chain.errors import Reverted
 from solver.context import Context
 from solver.defence import Defence
+from solver.metrics import Metrics
 
 
 def test_a_game_that_cannot_be_read_ends_nothing_and_hides_no_other() -> None:
@@ -23,8 +24,8 @@ def test_a_game_that_cannot_be_read_ends_nothing_and_hides_no_other() -> None:
     context = SimpleNamespace(
         client=SimpleNamespace(game=SimpleNamespace(games=lambda: 2, game=read)),
         catalog=SimpleNamespace(run_store=lambda _task: None),
-        database=SimpleNamespace(task=lambda _task: None),
-        metrics=SimpleNamespace(games=SimpleNamespace(set=lambda _count: None)),
+        database=SimpleNamespace(task=lambda _task: None, tasks=list),
+        metrics=Metrics(),
         log=SimpleNamespace(warning=lambda event, **about: told.append((event, about["game"]))),
     )
     defence = Defence(cast(Context, context))

@@ -46,7 +46,8 @@ class Stand:
             market=SimpleNamespace(
                 address="0xmarket",
                 tasks=lambda: 0,
-                task=lambda _task: view(status=self.status, stake=1, bidder=ME),
+                task=lambda task: view(task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN),
+                terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
             token=SimpleNamespace(balance_of=lambda _who: self.tokens),
@@ -64,6 +65,8 @@ class Work:
         self.done: list[str] = []
         self.refused: SolverError | None = None
         self.unsubmitted = False
+        self.idle = True
+        self.failed_after = 0.0
 
     def tick(self, _view: object) -> bool:
         """Refused by the market."""

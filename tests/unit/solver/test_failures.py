@@ -1,0 +1,66 @@
+"""Failures of one task: kept, counted, rested from for as long as they took, logged now and then."""
+
+from __future__ import annotations
+
+from time import sleep
+
+import pytest
+from structlog.testing import capture_logs
+
+from protocol.chain.errors import RpcRefused
+from protocol.node.logs import get
+from protocol.numerics.self_check import SelfCheckError
+from solver.errors import RunStoreError
+from solver.failures import Failures
+from solver.metrics import Metrics
+from solver.turns import Stopped
+
+
+def fail(error: Exception) -> None:
+    """What mypy does not see to always raise."""
+    raise error
+
+
+def test_it_rests_as_long_as_it_took_and_no_other_task_does() -> None:
+    failures = Failures("task", Metrics(), get("test"))
+    with failures.kept(1):
+        sleep(0.2)
+        fail(ZeroDivisionError())
+    assert failures.rests(1)
+    assert not failures.rests(2)
+    sleep(0.21)
+    assert not failures.rests(1)
+    with failures.kept(1, took=lambda: 1000.0):
+        fail(ZeroDivisionError())
+    assert failures.rests(1)
+
+
+def test_every_failure_is_counted_and_the_powers_of_two_are_logged() -> None:
+    metrics = Metrics()
+    failures = Failures("game", metrics, get("test"))
+    with capture_logs() as lines:
+        for _ in range(9):
+            with failures.kept(3, task=7):
+                raise RunStoreError("blob")
+    assert [line["times"] for line in lines] == [1, 2, 4, 8]
+    assert {(line["event"], line["game"], line["task"]) for line in lines} == {("game failed", 3, 7)}
+    assert b'solver_failures_total{error="RunStoreError",kind="game"} 9.0' in metrics.render()
+
+
+def test_a_defect_keeps_its_traceback_and_an_operators_error_is_a_line() -> None:
+    failures = Failures("task", Metrics(), get("test"))
+    errors = (ZeroDivisionError("one"), RunStoreError("two"), RpcRefused("three", "busy"))
+    with capture_logs() as lines:
+        for number, error in enumerate(errors):
+            with failures.kept(number):
+                raise error
+    assert [line["log_level"] for line in lines] == ["error", "error", "warning"]
+    assert [line["exc_info"] for line in lines] == [errors[0], None, None]
+
+
+@pytest.mark.parametrize("error", [SelfCheckError("other bits"), Stopped(), KeyboardInterrupt()])
+def test_what_is_no_tasks_matter_passes(error: BaseException) -> None:
+    failures = Failures("task", Metrics(), get("test"))
+    with pytest.raises(type(error)), failures.kept(1):
+        raise error
+    assert not failures.rests(1)

@@ -1,0 +1,133 @@
+"""Who computes when: one at a time, the defence before all others, these in the order of asking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Thread
+from time import monotonic, sleep
+
+import pytest
+import torch
+
+from protocol.dispute.provider import Frame
+from protocol.program.step import State
+from solver.turns import InTurns, Stopped, Turns
+
+SECONDS = 20
+
+
+def until(what: Callable[[], bool]) -> None:
+    deadline = monotonic() + SECONDS
+    while not what():
+        assert monotonic() < deadline
+        sleep(0.001)
+
+
+class Threads:
+    """Threads that take turns; `done` are the names of those that had theirs."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self.done: list[str] = []
+        self._threads: list[Thread] = []
+
+    def ask(self, name: str, *, urgent: bool = False) -> None:
+        """A thread that asks for a turn, once it waits."""
+        turn = self.turns.urgent if urgent else self.turns.ordinary
+
+        def run() -> None:
+            with turn():
+                self.done.append(name)
+
+        before = self._asking()
+        self._threads.append(Thread(target=run))
+        self._threads[-1].start()
+        until(lambda: self._asking() > before)
+
+    def _asking(self) -> int:
+        return len(self.turns._waiting) + self.turns._urgent
+
+    def join(self) -> list[str]:
+        """All have had their turns."""
+        for thread in self._threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive()
+        return self.done
+
+
+def test_what_is_urgent_goes_first_and_all_others_in_order() -> None:
+    threads = Threads(Turns())
+    with threads.turns.ordinary():
+        for name in ("a", "b", "c"):
+            threads.ask(name)
+        threads.ask("defence", urgent=True)
+    assert threads.join() == ["defence", "a", "b", "c"]
+
+
+def test_no_step_begins_while_the_defence_computes_its_own() -> None:
+    turns = Turns()
+    order: list[str] = []
+    begun, go = Event(), Event()
+
+    class Noting:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def step(self, state: State, _number: int, /) -> State:
+            order.append(self.name)
+            begun.set()
+            return state
+
+        def trace(self, state: State, _number: int, /) -> Frame:
+            raise AssertionError(state)
+
+    training, own = InTurns(Noting("training"), turns), InTurns(Noting("defence"), turns)
+    state = {"x": torch.zeros(1)}
+
+    def defend() -> None:
+        with turns.urgent():
+            own.step(state, 1)
+            go.wait(SECONDS)
+            own.step(state, 2)
+
+    defence = Thread(target=defend)
+    defence.start()
+    assert begun.wait(SECONDS)
+    trainer = Thread(target=training.step, args=(state, 1))
+    trainer.start()
+    until(lambda: bool(turns._waiting))
+    go.set()
+    defence.join(SECONDS)
+    trainer.join(SECONDS)
+    assert order == ["defence", "defence", "training"]
+
+
+def test_an_error_gives_the_turn_back() -> None:
+    turns = Turns()
+    for turn in (turns.ordinary, turns.urgent):
+        with pytest.raises(ZeroDivisionError), turn():
+            raise ZeroDivisionError
+    threads = Threads(turns)
+    with turns.urgent():
+        threads.ask("a")
+    assert threads.join() == ["a"]
+
+
+def test_closed_nobody_begins_who_waits_or_asks() -> None:
+    turns = Turns()
+    ended: list[str] = []
+
+    def wait() -> None:
+        with pytest.raises(Stopped), turns.ordinary():
+            ended.append("computed")
+        ended.append("stopped")
+
+    with turns.ordinary():
+        waiting = Thread(target=wait)
+        waiting.start()
+        until(lambda: bool(turns._waiting))
+        turns.close()
+        waiting.join(SECONDS)
+    assert ended == ["stopped"]
+    with pytest.raises(Stopped), turns.urgent():
+        ended.append("computed")
