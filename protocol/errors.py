@@ -91,7 +91,7 @@ AssayError
 │   └── KeepingError             a checkpoint cannot be written (exit code 1)
 ├── VerifierError                verifier
 │   ├── StateLost                a state that a challenge needs is gone
-│   ├── Unserved             the solver does not serve what it has committed to
+│   ├── Unserved                 the solver does not serve what it has committed to
 │   └── TwoRoots                 a second, different root for a duty that was attested already
 ├── SubmitterError               assay
 │   ├── DescriptionError         the file that describes a task

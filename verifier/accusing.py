@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Callable
 
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
@@ -22,26 +23,35 @@ from verifier.database import COMMITTING, Accusation, Database
 
 
 class Bonds:
-    """The bonds of commitments that are about to be sent: free in the vault, for all of them by one deposit."""
+    """The bonds of commitments that are about to be sent: free in the vault, for all of them by one deposit.
 
-    def __init__(self, client: Client, database: Database) -> None:
+    Where the tokens do not reach for all, they are for the tasks of which `at_stake` gives the most.
+    """
+
+    def __init__(self, client: Client, database: Database, at_stake: Callable[[int], int]) -> None:
         self._client = client
         self._database = database
+        self._at_stake = at_stake
         self._lock = threading.Lock()
 
     def require(self, task: int) -> None:
         """Note that a bond for this task is at stake, and have it free. Raises NotEnoughTokens, ChainError."""
         client, bond = self._client, self._client.deployment.parameters.challenge_bond
         with self._lock:
-            waiting = [row for row in self._database.open_accusations() if row.game is None]
-            committing = 1 + sum(row.reclaimable == COMMITTING and row.task != task for row in waiting)
+            rows = self._database.open_accusations()
+            due = [row for row in rows if row.game is None and row.reclaimable in (None, COMMITTING)]
+            ahead = sum(
+                row.task != task and (row.reclaimable == COMMITTING or self._before(row.task, task))
+                for row in due
+            )
             free = client.vault.free(client.address)
-            if free < committing * bond:
+            if free < (ahead + 1) * bond:
                 wealth = free + client.token.balance_of(client.address)
-                due = sum(row.reclaimable in (None, COMMITTING) for row in waiting)
-                # All that are due by one deposit, or as many as the tokens reach for: the largest stakes ask first.
-                require_free(client, max(bond, min(due, wealth // bond) * bond), "for bonds")
+                require_free(client, max(ahead + 1, min(len(due), wealth // bond)) * bond, "for bonds")
             self._database.update_accusation(task, reclaimable=COMMITTING)
+
+    def _before(self, one: int, other: int) -> bool:
+        return (self._at_stake(one), -one) > (self._at_stake(other), -other)
 
 
 class Accuser:

@@ -11,7 +11,6 @@ from functools import partial
 from verifier.accusing import Accuser, Bonds
 from verifier.challenging import Challenge
 from verifier.context import Context
-from verifier.database import Accusation
 from verifier.jobs import Failure, Job, Jobs
 
 TURNS = 64
@@ -31,7 +30,7 @@ class Games:
         self._fetches = fetches
         self._turns = Jobs(TURNS, LONGEST_REST)
         self._opening = Jobs(self._limit, LONGEST_REST)
-        self._bonds = Bonds(context.client, context.database)
+        self._bonds = Bonds(context.client, context.database, self._at_stake)
         self._challenges: dict[int, Challenge] = {}
 
     def __len__(self) -> int:
@@ -49,14 +48,12 @@ class Games:
     def begin(self) -> None:
         """Begin with what was found different since the last call: its commitment goes out now."""
         database = self._context.database
-        new = [row for row in database.open_accusations() if row.task not in self._challenges]
-        for row in sorted(new, key=self._at_stake, reverse=True):
-            terms = self._context.terms(row.task)
-            accuser = Accuser(
-                self._context.client, database, self._bonds, terms, row.task, self._context.settings.speed
-            )
-            self._challenges[row.task] = Challenge(self._context.client, database, accuser, row.task)
-            self._offer_turn(row.task)
+        client, speed = self._context.client, self._context.settings.speed
+        new = [row.task for row in database.open_accusations() if row.task not in self._challenges]
+        for task in sorted(new, key=self._at_stake, reverse=True):
+            accuser = Accuser(client, database, self._bonds, self._context.terms(task), task, speed)
+            self._challenges[task] = Challenge(client, database, accuser, task)
+            self._offer_turn(task)
 
     def play(self) -> int:
         """Offer the next thing in every accusation; how many are open."""
@@ -66,9 +63,9 @@ class Games:
         }
         self._open_trees()
         self.begin()
-        unopened = [row for row in rows.values() if row.game is None]
-        for row in sorted(unopened, key=self._at_stake, reverse=True):
-            self._offer_turn(row.task)
+        unopened = [task for task, row in rows.items() if row.game is None]
+        for task in sorted(unopened, key=self._at_stake, reverse=True):
+            self._offer_turn(task)
         for task in sorted(self._challenges, key=lambda task: self._challenges[task].deadline):
             self._offer_turn(task)
         return len(rows)
@@ -87,9 +84,9 @@ class Games:
         self._turns.close()
         self._opening.close()
 
-    def _at_stake(self, row: Accusation) -> int:
-        """What the solver loses if it is convicted and gains if it is not."""
-        terms = self._context.terms(row.task)
+    def _at_stake(self, task: int) -> int:
+        """What the solver loses if it is convicted, and gains at most if it is not. Token units."""
+        terms = self._context.terms(task)
         return terms.stake + terms.budget
 
     def _offer_turn(self, task: int) -> None:

@@ -45,8 +45,14 @@ class Material:
     def run(self, accusation: Accusation) -> Replay:
         """One's own run below an accusation: from the solver's state before the false segment, or from the start."""
         if accusation.segment is None:
-            return self._replay(accusation, self.states.own_roots)
+            return self._replay(accusation, self._own_roots)
         return self._replay(accusation, lambda: None)
+
+    def _own_roots(self) -> Sequence[bytes]:
+        """The roots of one's own run to its end; what was lost of it is computed again."""
+        while not self.states.extend(self.terms.segments):
+            pass
+        return self.states.own_roots()
 
     def _replay(self, accusation: Accusation, roots: Callable[[], Sequence[bytes] | None]) -> Replay:
         return Replay(

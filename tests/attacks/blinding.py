@@ -21,6 +21,7 @@ from protocol.node.stopping import Stop
 from tests.chain.solver_stage import SOLVER, Stage
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
+from verifier.strategy import HONEST, Strategy
 
 WATCHER = "dev:2"
 
@@ -33,16 +34,17 @@ class Scene(Stage):
         self.cheat = self.client(SOLVER)
         self.cheat.fund(100_000 * TOKEN)
 
-    def cheated(self, tasks: Sequence[int]) -> list[TaskView]:
-        """Random roots handed in for tasks that are open for bids; the tasks once they are drawn."""
+    def cheated(self, tasks: Sequence[int], drawn: bool = True) -> list[TaskView]:
+        """Random roots handed in for tasks that are open for bids; the tasks, by default once they are drawn."""
         for task in tasks:
             self.cheat.market.bid(task, 50 * TOKEN)
         self.devnet.skip(max(self.view(task).bids_until for task in tasks) - self.cheat.now() + 1)
         for task in tasks:
             self._hand_in(task)
         self.devnet.mine(max(self.view(task).draw_block for task in tasks))
-        for task in tasks:
-            self.until_drawn(task)
+        if drawn:
+            for task in tasks:
+                self.until_drawn(task)
         return [self.view(task) for task in tasks]
 
     def view(self, task: int) -> TaskView:
@@ -69,23 +71,27 @@ class Scene(Stage):
 
 
 class Watcher:
-    """A verifier node in a thread."""
+    """A verifier node in a thread, unless it is not `started`."""
 
-    def __init__(self, scene: Scene, **settings: object) -> None:
+    def __init__(
+        self, scene: Scene, strategy: Strategy = HONEST, started: bool = True, **settings: object
+    ) -> None:
         self.stop = Stop()
         self.client: Client = scene.client(WATCHER)
         chosen = {"poll": 0.05, "bundles": (scene.bundles.parent.as_uri(),), **settings}
         self.node = VerifierNode(
-            self.client, VerifierSettings.model_validate(chosen), scene.home, stop=self.stop
+            self.client, VerifierSettings.model_validate(chosen), scene.home, strategy, stop=self.stop
         )
         self.ended: ExitCode | BaseException | None = None
         self._thread = Thread(target=self._run)
-        self._thread.start()
+        if started:
+            self._thread.start()
 
     def close(self) -> None:
         """Stop, and give the account back."""
         self.stop.ask()
-        self._thread.join(60)
+        if self._thread.ident is not None:
+            self._thread.join(60)
         self.client.close()
 
     def _run(self) -> None:

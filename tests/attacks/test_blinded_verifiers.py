@@ -17,9 +17,11 @@ import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.execution.replay import Executor, Work, honest_executor
 from tests.attacks.blinding import Scene, Watcher
 from tests.attacks.blinding import scene as staged
 from tests.chain.test_verifier_watch import wait
+from verifier.strategy import Strategy
 
 pytestmark = pytest.mark.chain
 
@@ -103,6 +105,32 @@ def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
         task = scene.post()
         scene.cheated([task])
         wait(lambda: task in scene.games_on())
+    finally:
+        watcher.close()
+
+
+def fails_on_the_first(work: Work) -> Executor:
+    """An executor that the first task of the chain crashes."""
+    if work.task == 1:
+        raise MemoryError("task 1")
+    return honest_executor(work)
+
+
+def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
+    watcher = Watcher(
+        scene, Strategy(executor=fails_on_the_first), whistleblow=True, stake_slots=0, replays=1
+    )
+    try:
+        tasks = [
+            scene.post(),
+            scene.post(bundle="https://xn--a/", bundle_hash=bytes(31) + b"\x01"),
+            scene.post(),
+        ]
+        scene.cheated(tasks)
+        wait(lambda: tasks[2] in scene.games_on())
+        failed = watcher.node.context.metrics.registry.get_sample_value
+        wait(lambda: all(failed("verifier_failures_total", {"kind": kind}) for kind in ("load", "fetch")))
+        assert watcher.ended is None
     finally:
         watcher.close()
 

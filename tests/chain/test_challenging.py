@@ -59,7 +59,7 @@ class Accuser:
 
     def advance(self) -> None:
         """The next thing, as a process does it that has just been started."""
-        bonds = accusing.Bonds(self.client, self.database)
+        bonds = accusing.Bonds(self.client, self.database, lambda _task: 0)
         accuser = accusing.Accuser(self.client, self.database, bonds, self.terms, self.task, 1e12)
         Challenge(self.client, self.database, accuser, self.task).advance()
         self.chain.mine()  # a commitment is opened in a later block

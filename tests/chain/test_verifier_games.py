@@ -1,0 +1,87 @@
+"""Which accusation and which game comes first, where bonds or memory do not reach for all. On a real chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.chain.parameters import DEVNET, TOKEN
+from tests.attacks.blinding import Scene, Watcher
+from tests.attacks.blinding import scene as staged
+from tests.chain.test_verifier_watch import wait
+from verifier.database import Accusation
+from verifier.games import Games
+
+pytestmark = pytest.mark.chain
+
+BOND = DEVNET.challenge_bond
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with staged(tmp_path) as made:
+        yield made
+
+
+def accusing(watcher: Watcher, tasks: list[int]) -> Games:
+    """The node's games, with a difference found in each task."""
+    for task in tasks:
+        watcher.node.context.database.accuse(Accusation(task, None, bytes([task]) * 32, b""))
+    return watcher.node._games
+
+
+def test_the_tokens_for_bonds_go_to_the_largest_stakes(scene: Scene) -> None:
+    stakes = [500, 800, 600, 900, 700]
+    tasks = [scene.post(segments=1, stake=stake * TOKEN) for stake in stakes]
+    scene.cheated(tasks, drawn=False)
+    watcher = Watcher(scene, started=False)
+    client = watcher.client
+    tokens = client.token.balance_of(client.address)
+    client.token.write("transfer", scene.submitter.address, tokens - 2 * BOND - 1)
+    games = accusing(watcher, tasks)
+
+    def played() -> bool:
+        games.play()
+        errors = [type(failure.error).__name__ for failure in games.collect()]
+        return len(scene.games_on()) == 2 and "NotEnoughTokens" in errors
+
+    try:
+        wait(played)
+        assert sorted(scene.games_on()) == [tasks[1], tasks[3]]
+        assert client.vault.free(client.address) + client.token.balance_of(client.address) == 1
+    finally:
+        games.close()
+        watcher.close()
+
+
+def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
+    tasks = [scene.post(segments=1, challenger_clock=clock) for clock in (1_500, 900, 1_200)]
+    scene.cheated(tasks, drawn=False)
+    watcher = Watcher(scene, started=False, games=1)
+    games = accusing(watcher, tasks)
+    games.begin()
+    moved: list[int] = []
+
+    def played() -> bool:
+        # Trees are opened only once a move is due in every game.
+        if moved or all(game.needs_trees for game in games._challenges.values()):
+            games._open_trees()
+        else:
+            for task in tasks:
+                games._offer_turn(task)
+        for failure in games.collect():
+            raise failure.error
+        game = scene.submitter.game
+        states = [game.game(number) for number in range(1, game.games() + 1)]
+        moved.extend(state.task for state in states if state.demand_open and state.task not in moved)
+        assert sum(game.holds_trees for game in games._challenges.values()) <= 1
+        return len(moved) == len(tasks)
+
+    try:
+        wait(played)
+        assert moved == [tasks[1], tasks[2], tasks[0]]
+    finally:
+        games.close()
+        watcher.close()
