@@ -98,9 +98,7 @@ class SolverNode(Node):
                 context.database.close()
 
     def _prepare(self) -> None:
-        """Bring the stake into the vault, say where the service is, take up what an earlier process left. What the
-        chain does not answer is asked again at the next look.
-        """
+        """Bring the stake into the vault, say where the service is, serve what an earlier process left."""
         context, url = self.context, self._url
         if context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(url)
@@ -125,8 +123,6 @@ class SolverNode(Node):
     def _tick(self) -> bool:
         """One round; True if there is more to do at once. Once asked to stop, only what cannot wait is done."""
         context = self.context
-        if not context.catalog.ready:
-            self._prepare()
         if self._defence.failure is not None:
             raise self._defence.failure
         worked = False

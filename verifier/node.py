@@ -56,7 +56,6 @@ class VerifierNode(Node):
         self._games = Games(self.context, self._fetches)
         self._looks = Rests(longest=30)
         self._withdraw = True
-        self._prepared = False
         self._alive = 1
         """Tasks and accusations that are not over, as the last look found."""
         self._finished = 0
@@ -78,12 +77,12 @@ class VerifierNode(Node):
             self._replays.close()
             self.context.database.close()
 
+    def _prepare(self) -> None:
+        ensure_registered(self.context.client, self.context.settings.stake_slots)
+        self.context.log.info("ready", account=self.context.client.address)
+
     def _tick(self) -> bool:
         self._alive = 1  # until this look says otherwise
-        if not self._prepared:
-            ensure_registered(self.context.client, self.context.settings.stake_slots)
-            self.context.log.info("ready", account=self.context.client.address)
-            self._prepared = True
         with self.context.client.connection.view() as block:
             self._alive = self.turn(block)
         return False

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 import requests
 from eth_utils.crypto import keccak
@@ -116,7 +116,7 @@ class RpcProxy:
         return self._ask(method, arguments)
 
     def _ask(self, method: str, arguments: list[Any]) -> dict[str, Any]:
-        query = {"jsonrpc": "2.0", "id": 1, "method": method, "params": arguments}
+        query: Any = {"jsonrpc": "2.0", "id": 1, "method": method, "params": arguments}
         found: dict[str, Any] = self._session.post(self.upstream, json=query, timeout=20).json()
         return {key: found[key] for key in ("result", "error") if key in found}
 
@@ -172,7 +172,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    protocol_version: ClassVar[str] = "HTTP/1.1"
+    protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:

@@ -49,6 +49,9 @@ class Node(ABC):
         self._log = log
         self._stop = stop or Stop()
 
+    def _prepare(self) -> None:
+        """What comes before the first look; begun anew where the chain is away. Raises as `_tick` does."""
+
     @abstractmethod
     def _tick(self) -> bool:
         """Look at everything once; True if there is more to do at once. Raises ChainError."""
@@ -68,10 +71,14 @@ class Node(ABC):
     def _loop(self, once: bool) -> ExitCode:
         """Until the node ends. Raises what a tick raised, if it may not pass or has not passed in time."""
         failing: float | None = None
+        prepared = False
         while True:
             try:
                 if self._client is not None:
                     self._client.tend()
+                if not prepared:
+                    self._prepare()
+                    prepared = True
                 worked = self._tick()
                 failing = None
             except AWAY as error:

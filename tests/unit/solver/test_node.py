@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -40,7 +41,10 @@ class Stand:
         """A node that polls often. Its port is any."""
         view = SimpleNamespace
         client = SimpleNamespace(
-            connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id),
+            connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id, view=nullcontext),
+            tend=lambda: None,
+            tokens=lambda: (0, self.tokens),
+            is_over_for_good=lambda _task: True,
             address=ME,
             game=SimpleNamespace(games=lambda: 0),
             market=SimpleNamespace(
@@ -50,7 +54,6 @@ class Stand:
                 terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
-            token=SimpleNamespace(balance_of=lambda _who: self.tokens),
         )
         given = {"port": 0, "poll": 0.01, **settings}
         node = SolverNode(cast(Client, client), SolverSettings.model_validate(given), Home(self.folder))
