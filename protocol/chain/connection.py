@@ -171,16 +171,12 @@ class Connection:
     def raw_block(self, block: BlockId) -> dict[str, Any]:
         """A block's fields as the node writes them."""
 
+        is_hash = isinstance(block, str) and block.startswith("0x")
+        method = "eth_getBlockByHash" if is_hash else "eth_getBlockByNumber"
+        which = block if is_hash else block_tag(block)
+
         def ask() -> dict[str, Any]:
-            if isinstance(block, str) and block.startswith("0x"):
-                found = self._nodes.ask("eth_getBlockByHash", (block, False), f"block {block}")
-            else:
-                found = self._nodes.ask("eth_getBlockByNumber", (block_tag(block), False), f"block {block}")
-            if found is None:
-                raise RpcRefused(
-                    f"block {block}", "none of that number or hash", "wait for the node to catch up"
-                )
-            return dict(found)
+            return dict(self._nodes.ask(method, (which, False), method, f"block {block}"))
 
         return self._retried(ask, failures=RpcError)
 

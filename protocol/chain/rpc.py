@@ -146,9 +146,18 @@ class Nodes:
         assert self._identity is not None, "a node that answers is known"
         return self._identity
 
-    def ask(self, method: str, parameters: Sequence[Any], label: str) -> Any:
-        """The first node's answer, or the next one's. Raises RpcUnavailable, Reverted, RpcRefused, WrongChain."""
-        return self._each(lambda node: node.ask(method, parameters, label))
+    def ask(self, method: str, parameters: Sequence[Any], label: str, needed: str = "") -> Any:
+        """The first node's answer, or the next one's; with `needed`, a name of what is asked for, not null. Raises
+        RpcUnavailable, Reverted, RpcRefused, WrongChain.
+        """
+
+        def ask(node: _Node) -> Any:
+            answer = node.ask(method, parameters, label)
+            if answer is None and needed:
+                raise RpcRefused(needed, "none of that number or hash", "wait for the node to catch up")
+            return answer
+
+        return self._each(ask)
 
     def broadcast(self, parameters: Sequence[Any]) -> str:
         """Hand a transaction to every node, once; its hash from the first that takes it. Raises as `ask` does."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 import threading
 import time
 from collections import Counter
@@ -86,6 +87,11 @@ class RpcProxy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def hang_up(self) -> None:
+        """Close every connection that is open and idle, as a server does that is restarted."""
+        for handler in list(self._server.handlers):
+            handler.request.shutdown(socket.SHUT_RDWR)
 
     def answer(self, query: dict[str, Any]) -> dict[str, Any] | None:
         """The answer to one request; None for none at all."""
@@ -169,11 +175,23 @@ class _Server(ThreadingHTTPServer):
     proxy: RpcProxy
     daemon_threads = True
 
+    def __init__(self, *arguments: Any) -> None:
+        self.handlers: set[_Handler] = set()
+        super().__init__(*arguments)
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.handlers.add(self)
+
+    def finish(self) -> None:
+        self.server.handlers.discard(self)
+        super().finish()
 
     def do_POST(self) -> None:
         query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

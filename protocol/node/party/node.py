@@ -49,6 +49,7 @@ class Node(ABC):
         self._log = log
         self._stop = stop or Stop()
 
+    @abstractmethod
     def _prepare(self) -> None:
         """What comes before the first look; begun anew where the chain is away. Raises as `_tick` does."""
 

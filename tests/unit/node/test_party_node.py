@@ -32,12 +32,18 @@ class Script(Node):
         settings = NodeSettings(account="dev:1", patience=patience, poll=poll)
         super().__init__(settings, logs.get("test"), None)
         self.events = list(events)
+        self.unprepared: list[ChainError] = []
+        """What goes wrong before the first look."""
         self.outcome: ExitCode | None = None
         self.busy = 0
         """Looks for which a move is still due."""
 
     def run(self, once: bool = False) -> ExitCode:
         return self._loop(once)
+
+    def _prepare(self) -> None:
+        if self.unprepared:
+            raise self.unprepared.pop()
 
     def _tick(self) -> bool:
         if not self.events:
@@ -82,6 +88,14 @@ def slow(seconds: float, worked: bool = True) -> Callable[[], bool]:
 def test_it_waits_for_a_chain_that_is_away(error: ChainError) -> None:
     node = Script(error, error, error)
     assert node.run() is ExitCode.INTERRUPTED
+    assert not node.events
+
+
+def test_it_prepares_anew_where_the_chain_was_away() -> None:
+    node = Script(lambda: False)
+    node.unprepared = [AWAY, AWAY]
+    assert node.run() is ExitCode.INTERRUPTED
+    assert not node.unprepared
     assert not node.events
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from protocol.chain.client import Client
-from protocol.chain.errors import ChainError, Reverted, RpcRefused, RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
@@ -103,39 +102,6 @@ def work(node: SolverNode) -> Work:
     made = Work()
     node._assignments[TASK] = cast(Assignment, made)
     return made
-
-
-def ticks(node: SolverNode, monkeypatch: pytest.MonkeyPatch, *events: Any) -> None:
-    """Let every round be an error, or a call; after the last one the node is asked to stop."""
-    left = list(events)
-
-    def tick() -> bool:
-        if not left:
-            node._stop.ask()
-            return False
-        event = left.pop(0)
-        if isinstance(event, Exception):
-            raise event
-        event()
-        return True
-
-    monkeypatch.setattr(node, "_tick", tick)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        RpcUnavailable("http://127.0.0.1:1", OSError()),
-        RpcRefused("block 7", "none of that number or hash"),
-        RpcRefused("eth_call", "too many requests"),
-        Reverted("TaskMarket.taskOf", "UnknownTask", {"task": 7}),
-    ],
-)
-def test_it_waits_for_a_node_that_is_away_or_behind(
-    node: SolverNode, monkeypatch: pytest.MonkeyPatch, error: ChainError
-) -> None:
-    ticks(node, monkeypatch, error, error, error)
-    assert node._loop(once=False) is ExitCode.INTERRUPTED
 
 
 def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Work) -> None:
