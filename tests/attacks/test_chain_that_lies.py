@@ -10,8 +10,9 @@ taken for a nonce that somebody else used, and a balance that it does not have y
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from eth_utils.address import to_checksum_address
@@ -32,6 +33,25 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
     with stage(tmp_path) as made:
         made.submitter.audit.resign()  # the verifier under test is the only one in the draw
         yield made
+
+
+@contextmanager
+def blocks(scene: Stage) -> Iterator[None]:
+    """Five blocks a second as long as this lasts, none afterwards."""
+    ended = Event()
+
+    def mine() -> None:
+        while not ended.wait(0.2):
+            scene.devnet.mine()
+
+    scene.devnet.connection.request("evm_setIntervalMining", 0)
+    miner = Thread(target=mine)
+    miner.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        miner.join()
 
 
 @pytest.fixture
@@ -68,24 +88,24 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
             pending = rpc.request("txpool_content")["pending"]
             return watcher.client.address in {to_checksum_address(sender) for sender in pending}
 
-        until_registered(scene)
-        with closing(Solver(scene, Strategy(executor=cheats))) as solver:
-            scene.sold()
-            until(is_committed, watcher, solver)
-            rpc.request("evm_setIntervalMining", 0)
-            try:
-                until(waits, watcher, solver)
-                rpc.request("anvil_reorg", rpc.block().number - seen[0] + 1, [])
-                assert game.games() == 0
-            finally:
-                rpc.request("evm_setIntervalMining", 1)
+        with ExitStack() as parties:
+            with blocks(scene):
+                until_registered(scene)
+                solver = parties.enter_context(closing(Solver(scene, Strategy(executor=cheats))))
+                scene.sold()
+                until(is_committed, watcher, solver)
+            until(waits, watcher, solver)
+            rpc.request("anvil_reorg", rpc.block().number - seen[0] + 1, [])
+            assert game.games() == 0
+            parties.enter_context(blocks(scene))
             until(lambda: game.games() > 0, watcher, solver)
+            watcher.stop.ask()
 
 
 def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
     """Three of ten reads come from a node two blocks behind, from the first look to the last."""
     proxy.faults.stale_share = 0.3
-    with closing(Watcher(scene)) as watcher:
+    with blocks(scene), closing(Watcher(scene)) as watcher:
         until(lambda: scene.submitter.audit.live_slots() > 0, watcher)
         with closing(Solver(scene)) as solver:
             task = scene.post()
