@@ -29,6 +29,7 @@ from protocol.chain.fees import Call
 from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.transactions import Sender, Sending
 from tests.chain.conftest import QUICK, Connect
+from tests.chain.rpc_proxy import RpcProxy
 from tests.chain.trees import fund, terms
 
 pytestmark = pytest.mark.chain
@@ -303,6 +304,63 @@ def test_a_transaction_taken_away_by_a_reorganisation_is_handed_over_again(
     again = sender.send(transfer(6), "pay")
     assert again.transaction == receipt.transaction
     assert chain.connection.balance(NOWHERE) == before
+
+
+def test_a_mined_transaction_that_is_taken_back_is_mined_again_before_the_next(
+    chain: Devnet, sender: Sender
+) -> None:
+    """Its receipt was seen, and the next nonce waits for it: nobody is restarted."""
+    rpc, before = chain.connection, chain.connection.balance(NOWHERE)
+    first = sender.send(transfer(6), "first")
+
+    def waits() -> bool:
+        return any(rpc.knows(entry.hash) for entry in sender.journal.of_intent("second"))
+
+    def take_back() -> None:
+        rpc.request("anvil_reorg", 1, [])
+        # Of the two that wait then, anvil tries the later one first and throws it away: it is lost too.
+        for transaction in (first.transaction, sender.journal.of_intent("second")[0].hash):
+            after(lambda known=transaction: rpc.knows(known), chain.mine).join()  # type: ignore[misc]
+
+    rpc.request("evm_setAutomine", False)
+    try:
+        taker = after(waits, take_back)
+        second = sender.send(transfer(7), "second")
+        taker.join()
+    finally:
+        rpc.request("evm_setAutomine", True)
+    assert rpc.receipt(first.transaction) is not None
+    assert rpc.receipt(second.transaction) is not None
+    assert rpc.balance(NOWHERE) - before == 13
+
+
+def test_a_nonce_that_was_given_up_does_not_hold_up_the_next(chain: Devnet, sender: Sender) -> None:
+    rpc, before = chain.connection, chain.connection.balance(NOWHERE)
+    lost = orphan(chain, sender)
+    rpc.request("evm_setAutomine", False)
+    try:
+        with pytest.raises(NotMined):
+            sender.send(transfer(5), "next")
+        rpc.request("anvil_dropAllTransactions")
+        sender.journal.mark(lost.hash, Status.DROPPED)
+    finally:
+        rpc.request("evm_setAutomine", True)
+    assert sender.recover() == 2
+    assert sender.recover() == 0
+    assert rpc.balance(NOWHERE) - before == 5
+
+
+def test_a_nonce_that_a_node_behind_still_counts_as_free_is_not_used_again(
+    chain: Devnet, sender: Sender
+) -> None:
+    with RpcProxy(chain.url) as proxy:
+        sender.send(transfer(1), "first")
+        used = sender.journal.of_intent("first")[0].nonce
+        sender.connection = Connection(proxy.url)
+        proxy.faults.stale_share = 1.0
+        entry = sender._sign(transfer(2), "second")
+        sender.connection.close()
+    assert entry.nonce == used + 1
 
 
 def test_an_empty_account_is_told_what_it_needs(chain: Devnet) -> None:
