@@ -64,6 +64,11 @@ def deploy(
 
     Their addresses are known before (--dry-run); what is there already is not made again.
     """
+    _require_meaningful(
+        check,
+        {"--token": token, "--parameters": parameters, "--salt": salt, "--dry-run": dry_run},
+        connection["deployment"],
+    )
     from assay import commands
 
     context = context_of("deploy", home, as_json, **connection)
@@ -71,6 +76,23 @@ def deploy(
         commands.check_contracts(context)
     else:
         commands.deploy_contracts(context, token, parameters, dry_run, salt)
+
+
+def _require_meaningful(check: bool, arguments: dict[str, object], deployment: object) -> None:
+    """Raise SettingsError for options of `deploy` that would be ignored: `--check` compares with what a file says, and
+    a deployment writes the file of its chain under the home folder.
+    """
+    from protocol.node.settings import SettingsError
+
+    ignored = [name for name, value in arguments.items() if value] if check else []
+    if not check and deployment is not None:
+        ignored = ["--deployment"]
+    if ignored:
+        raise SettingsError(
+            expected="--check with --deployment, or what is to be deployed",
+            got=f"{', '.join(ignored)} {'with' if check else 'without'} --check",
+            remedy=f"leave {', '.join(ignored)} out",
+        )
 
 
 @command(app, connection=SENDS)

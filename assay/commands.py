@@ -12,12 +12,12 @@ from assay.settings import AssaySettings
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account, open_account
 from protocol.chain.client import Client, connect
 from protocol.chain.connection import Connection
-from protocol.chain.deploy import deploy, require_deployable
+from protocol.chain.deploy import deploy
+from protocol.chain.deployable import prepare, require_deployable
 from protocol.chain.deployed_code import require_package_code
-from protocol.chain.deployment import deployment_file, earlier_deployment, kept_file, load_deployment
+from protocol.chain.deployment import Deployment, copy_to_keep, deployment_file, load_deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN, load_parameters
-from protocol.chain.plan import plan
 from protocol.chain.transactions import Sender
 from protocol.node.home import Home
 from protocol.node.http import require_public
@@ -76,7 +76,7 @@ def deploy_contracts(
     fixed = load_parameters(chosen)
     require_deployable(connection, token)
     account = open_account(settings.account, connection.chain_id, settings.password_file)
-    planned = plan(str(account.address), fixed, token, salt)
+    planned, described = prepare(connection, str(account.address), fixed, token, salt)
     missing = [made.key for made in planned.missing(connection)]
     for name, address in planned.addresses.model_dump().items():
         made = any(name == creation.key for creation in planned.creations)
@@ -98,21 +98,23 @@ def deploy_contracts(
             }
         )
         return
-    earlier = earlier_deployment(connection.chain_id, connection.genesis)
+    copy = copy_to_keep(described)
     with Sender(connection, account) as sender:
         deployed = deploy(sender, fixed, token, salt)
     if token is None and connection.chain_id == DEVELOPMENT_CHAIN:
-        _give_out_tokens(context)
+        _give_out_tokens(context, deployed)
     file = deployment_file(deployed.chain_id)
     output.say(f"written to {file}")
-    if earlier is not None and earlier.addresses != deployed.addresses:
-        output.say(f"the contracts deployed before stand in {kept_file(earlier)}; --deployment names them")
+    if copy is not None:
+        output.say(f"what the deployment file said before is kept in {copy}; --deployment names it")
     output.result({"file": str(file), **deployed.model_dump(mode="json")})
 
 
-def _give_out_tokens(context: Context) -> None:
-    """Test tokens to every development account that holds none."""
-    with context.client(account=True) as client, ThreadPoolExecutor(DEVELOPMENT_ACCOUNTS) as pool:
+def _give_out_tokens(context: Context, deployed: Deployment) -> None:
+    """Tokens of a deployment to every development account that holds none."""
+    settings = context.settings
+    client = connect(settings.rpc, deployed, settings.account, password_file=settings.password_file)
+    with client, ThreadPoolExecutor(DEVELOPMENT_ACCOUNTS) as pool:
 
         def give(index: int) -> None:
             address = str(development_account(index, client.connection.chain_id).address)

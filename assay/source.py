@@ -39,7 +39,7 @@ def build(description: Description) -> CapturedStep:
             f"{description.source}, {name}",
             expected="it to return a captured step",
             got=type(captured).__name__,
-            remedy="return what protocol.capture.capture gives",
+            remedy="return what `capture` of protocol.capture gives",
         )
     return captured
 

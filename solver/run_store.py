@@ -23,7 +23,7 @@ from protocol.commitments.checkpoints import (
     write_state,
 )
 from protocol.commitments.states import Checkpoint
-from protocol.execution.replay import Executor, Replay, run_segment
+from protocol.execution.replay import Executor, Replay, first_step, run_steps
 from protocol.numerics.types import canonical_buffer
 from protocol.program.step import State, StepProgram
 from solver.database import CheckpointRow, Database
@@ -184,7 +184,8 @@ class RunStore:
         row = self._rows[number]
         if number == 0:
             raise self._lost(number, str(error)) from error
-        state = run_segment(self.executor, self.state(number - 1), number, self.segment_steps)
+        first = first_step(number, self.segment_steps)
+        state = run_steps(self.executor, self.state(number - 1), first, self.segment_steps)
         checkpoint = self.program.checkpoint(state)
         if checkpoint.state_root != row.root:
             raise self._lost(number, "another state when computed again") from error

@@ -82,14 +82,15 @@ class Accuser:
     def _commit(self, accusation: Accusation) -> None:
         game, commitment = self._client.game, self._commitment(accusation)
         # What was sent before is looked up, whatever has become of the task and the tokens since.
-        if not game.committing(commitment) and not self._may_commit():
-            self.own_turn = False
-            return
+        if not game.committing(commitment):
+            self.own_turn = False  # nothing is at stake yet
+            if not self._may_commit():
+                return
+        self.own_turn = True
         receipt = game.commit(commitment)
         period = self._client.deployment.parameters.opening_period
         until = self._client.connection.block(receipt.block).time + period
         self._database.update_accusation(self._task, reclaimable=until + 1)
-        self.own_turn = True
         self._log.warning("accused", segment=accusation.segment)
 
     def _may_commit(self) -> bool:

@@ -72,8 +72,11 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
                 replays.offer(Job(task, "run", partial(_replay, context, seen, material, committed, segment)))
     for task in sorted(missing, key=fetches.rests.lost):
         material, committed, segments = missing[task]
-        ask = None if material is None else partial(material.auditor.ask, committed, segments[:ASKED_AT_ONCE])
-        fetches.offer(Job(task, "fetch", ask or partial(context.fetch, task)))
+        if material is None:
+            work = partial(context.fetch, task, fetches.rests.lost(task))
+        else:
+            work = partial(material.auditor.ask, committed, segments[:ASKED_AT_ONCE])
+        fetches.offer(Job(task, "fetch", work))
 
 
 def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, int, int]:

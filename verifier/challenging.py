@@ -92,8 +92,10 @@ class Challenge:
         if accusation.game is not None:
             self._look(accusation.game)
             return
-        opened = self._accuser.advance(accusation)
-        self.own_turn = self._accuser.own_turn
+        try:
+            opened = self._accuser.advance(accusation)
+        finally:
+            self.own_turn = self._accuser.own_turn
         if opened is not None:
             self._first = opened.block
 

@@ -60,9 +60,9 @@ class Context:
         market = self.client.market
         return market.endpoint_of(market.task(task).solver)
 
-    def fetch(self, task: int) -> None:
-        """Bring a task's bundle to this machine. Raises BundleError, ChainError."""
-        self.materials.fetch(self.terms(task), self.endpoint(task))
+    def fetch(self, task: int, lost: float) -> None:
+        """Bring a task's bundle here, after tries that took `lost` seconds. Raises BundleError, ChainError."""
+        self.materials.fetch(self.terms(task), self.endpoint(task), lost)
 
     def load(self, task: int) -> Material:
         """What is needed to replay a task, whose bundle is here. Raises BundleError, ChainError."""

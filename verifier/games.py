@@ -103,7 +103,9 @@ class Games:
         for _, task in due:
             terms = self._context.terms(task)
             if not self._context.materials.has_bundle(terms):
-                self._fetches.offer(Job(task, "fetch", partial(self._context.fetch, task)))
+                self._fetches.offer(
+                    Job(task, "fetch", partial(self._context.fetch, task, self._fetches.rests.lost(task)))
+                )
                 continue
             if held >= self._limit and waiting:
                 waiting.pop().let_go()

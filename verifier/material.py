@@ -30,6 +30,10 @@ from verifier.strategy import Strategy
 IN_MEMORY = 4
 """Tasks in memory besides those under challenge; each holds its dataset and constants."""
 
+LEAST_TRY = 2.0
+FIRST_TRY, LONGEST_TRY = 1 / 24, 1 / 3
+"""How long an address is given for a bundle, at first and at most: parts of the time for attesting, and seconds."""
+
 
 @dataclass(frozen=True)
 class Material:
@@ -78,6 +82,11 @@ class Material:
         return state
 
 
+def seconds_of_try(attest_period: int, lost: float) -> float:
+    """How long an address is given for a bundle, after tries that took `lost` seconds: as long as all of them."""
+    return min(max(lost, attest_period * FIRST_TRY, LEAST_TRY), attest_period * LONGEST_TRY)
+
+
 class Materials:
     """Material by task, under `folder`; bundles under `bundles`, by hash. Any thread may ask, and none waits for
     another: who calls sees to it that a task is fetched, and loaded, by one thread at a time.
@@ -114,14 +123,15 @@ class Materials:
         kept = terms.bundle_hash not in self._damaged
         return kept and (self._bundles / terms.bundle_hash.hex() / MANIFEST).is_file()
 
-    def fetch(self, terms: Terms, endpoint: str) -> None:
+    def fetch(self, terms: Terms, endpoint: str, lost: float = 0.0) -> None:
         """Bring the bundle to this machine, verified; `endpoint` is what the task's solver has announced.
 
-        Raises BundleError.
+        A try is as long as all before it, which took `lost` seconds: a server that trickles has little of the time in
+        which the duties of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError.
         """
         others = [f"{endpoint.rstrip('/')}/bundles/{terms.bundle_hash.hex()}"] if is_address(endpoint) else []
-        # A server that trickles must not use up the time in which the duty is to be attested.
-        limits = replace(self._limits, seconds=min(self._limits.seconds, terms.attest_period / 3))
+        seconds = min(self._limits.seconds, seconds_of_try(terms.attest_period, lost))
+        limits = replace(self._limits, seconds=seconds)
         cached_bundle(self._bundles, terms, limits, others)
         self._damaged.discard(terms.bundle_hash)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
 
@@ -18,6 +21,16 @@ class Metrics:
         )
         self.tasks = Gauge("verifier_open_tasks", "Tasks that are not over", registry=self.registry)
 
-    def serve(self, port: int) -> None:
-        """Answer GET /metrics on this machine's loopback while the process lasts. Raises OSError."""
-        start_http_server(port, "127.0.0.1", self.registry)
+    @contextmanager
+    def served(self, port: int | None) -> Iterator[None]:
+        """Answer GET /metrics on this machine's loopback, if there is a port. Raises OSError."""
+        if port is None:
+            yield
+            return
+        server, thread = start_http_server(port, "127.0.0.1", self.registry)
+        try:
+            yield
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()

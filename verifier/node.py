@@ -26,7 +26,7 @@ from verifier.context import Context
 from verifier.duties import Observation
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
-from verifier.registration import ensure_registered
+from verifier.registration import ensure_bond, ensure_registered
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
@@ -66,10 +66,9 @@ class VerifierNode(Node):
 
         FRAUD if with `once` a solver was found false or an own challenge was lost. Raises VerifierError, ChainError.
         """
-        if self.context.settings.metrics_port is not None:
-            self.context.metrics.serve(self.context.settings.metrics_port)
         try:
-            return self._loop(once)
+            with self.context.metrics.served(self.context.settings.metrics_port):
+                return self._loop(once)
         finally:
             self._fetches.abandon()  # what is on disk by then is not fetched again
             self._games.close()
@@ -79,6 +78,7 @@ class VerifierNode(Node):
 
     def _prepare(self) -> None:
         ensure_registered(self.context.client, self.context.settings.stake_slots)
+        ensure_bond(self.context.client)
         self.context.log.info("ready", account=self.context.client.address)
 
     def _tick(self) -> bool:
@@ -88,6 +88,8 @@ class VerifierNode(Node):
         return False
 
     def _outcome(self, once: bool) -> ExitCode | None:
+        if self._stop.asked:  # then `_alive` no longer counts tasks that are open
+            return None
         return self._verdict() if once and not self._alive and self._seen_enough() else None
 
     def _at_stake(self) -> dict[str, object]:

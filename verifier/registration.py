@@ -23,8 +23,21 @@ def ensure_registered(client: Client, slots: int) -> None:
         return
     parameters = client.deployment.parameters
     stake, bond = slots * parameters.stake_unit, parameters.challenge_bond
-    wealth = client.vault.free(client.address) + client.token.balance_of(client.address)
-    # A bond lies ready, if there are tokens for one: a commitment then waits for no deposit.
-    require_free(client, stake + bond if wealth >= stake + bond else stake)
+    require_free(client, stake + bond if _wealth(client) >= stake + bond else stake)
     client.audit.register(slots)
     logs.get("verifier").info("registered", slots=slots)
+
+
+def ensure_bond(client: Client) -> None:
+    """Have one bond free in the vault, if there are tokens for it: a commitment then waits for no deposit, and the
+    earliest commitment is rewarded.
+    """
+    bond = client.deployment.parameters.challenge_bond
+    if _wealth(client) >= bond:
+        client.fund(bond)
+    else:
+        logs.get("verifier").warning("no tokens for a bond: nobody can be challenged", units=bond)
+
+
+def _wealth(client: Client) -> int:
+    return client.vault.free(client.address) + client.token.balance_of(client.address)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from protocol.commitments import segment_tree, state_root, step_tree
-from protocol.execution.replay import Executor, run_segment
+from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
 from verifier.errors import Unserved
 from verifier.solver_client import CheckpointProvider
@@ -140,10 +140,10 @@ class Auditor:
     def _replay(self, before: State, segment: int) -> list[bytes]:
         """State roots s_0 … s_C."""
         roots = [self._root(before)]
-        run_segment(
+        run_steps(
             self._executor,
             before,
-            segment,
+            first_step(segment, self._segment_steps),
             self._segment_steps,
             lambda _, state: roots.append(self._root(state)),
         )

@@ -24,7 +24,7 @@ class VerifierSettings(NodeSettings):
     """Games whose trees are open side by side, each in memory; the earliest deadline goes first."""
     replays: Annotated[int, Field(ge=1, le=64)] = 2
     """Segments replayed side by side, each in memory."""
-    fetches: Annotated[int, Field(ge=1, le=256)] = 16
+    fetches: Annotated[int, Field(ge=1, le=256)] = 8
     """Tasks whose bundle or checkpoints are fetched side by side, each in memory as far as it has come."""
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where Prometheus may read on this machine; by default nowhere."""

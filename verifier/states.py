@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from protocol.commitments import BlobStore, CommitmentError
 from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint
-from protocol.execution.replay import Executor, run_segment
+from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
 from verifier.database import Database, StateRow
 from verifier.solver_client import CheckpointProvider
@@ -49,8 +49,8 @@ class States:
         if not rows:
             rows = [self._keep(0, True, self._initial())]
         if len(rows) <= last:
-            before, segment = self._load(rows[-1]), rows[-1].number + 1
-            state = run_segment(self._executor, before, segment, self._segment_steps)
+            first = first_step(rows[-1].number + 1, self._segment_steps)
+            state = run_steps(self._executor, self._load(rows[-1]), first, self._segment_steps)
             rows.append(self._keep(len(rows), True, state))
         return len(rows) > last
 

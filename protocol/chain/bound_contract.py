@@ -84,7 +84,7 @@ class BoundContract:
         return f"{self.address}:{function}:{about}:{digest}"
 
     def events(self, receipt: Receipt) -> list[Event]:
-        """The events that this contract unseen in a receipt."""
+        """The events of this contract in a receipt, in its order."""
         return receipt.events(self.contract, self.address)
 
     def event(self, receipt: Receipt, name: str) -> Event:

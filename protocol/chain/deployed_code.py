@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from protocol.chain.abi import Contract, contract
+from protocol.chain.abi import contract
 from protocol.chain.connection import Connection
+from protocol.chain.contract_code import code_difference, is_test_token_for_real
 from protocol.chain.create2 import first_made_by
-from protocol.chain.deploy import neighbours_of_market, neighbours_of_vault
 from protocol.chain.deployment import Deployment
-from protocol.chain.errors import DeploymentError
+from protocol.chain.errors import DeploymentError, RpcRefused
+from protocol.chain.initialisation import is_initialised, neighbours_of_market, neighbours_of_vault
 from protocol.chain.parameters import Parameters
 from protocol.chain.plan import Plan, plan
 
@@ -29,6 +30,7 @@ def require_package_code(connection: Connection, deployment: Deployment) -> None
             got="; ".join(found),
             remedy="lock no tokens there, unless you know the version that deployed them",
         )
+    _require_early_block(connection, deployment)
 
 
 def differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
@@ -39,6 +41,8 @@ def differences(connection: Connection, deployment: Deployment) -> Iterator[str]
     at = deployment.addresses
     if not connection.code(at.token):
         yield f"token: no contract at {at.token}"
+    elif is_test_token_for_real(connection, at.token):
+        yield f"token: a test token at {at.token}, which anyone can mint, on a chain whose money is real"
     complete = True
     for made in due.creations:
         address = getattr(at, made.key)
@@ -67,28 +71,6 @@ def expected(deployment: Deployment) -> Plan:
     )
 
 
-def code_difference(connection: Connection, made: Contract, address: str) -> str | None:
-    """How the code at an address differs from a contract's, immutables apart; None where it does not."""
-    found = connection.code(address)
-    if not found:
-        return f"no contract at {address}"
-    if len(found) != len(made.runtime):
-        return f"{len(found)} bytes of code at {address}, the package's {made.name} has {len(made.runtime)}"
-    if (bare := without_immutables(made, found)) != made.runtime:
-        first = next(i for i, (a, b) in enumerate(zip(bare, made.runtime, strict=True)) if a != b)
-        return f"code at {address} differs from the package's {made.name} from byte {first} on"
-    return None
-
-
-def without_immutables(made: Contract, code: bytes) -> bytes:
-    """Runtime code with zeros where the constructor wrote immutables, as the compiler leaves it."""
-    bare = bytearray(code)
-    for places in made.immutables:
-        for start, length in places:
-            bare[start : start + length] = bytes(length)
-    return bytes(bare)
-
-
 def _state_differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
     at = deployment.addresses
     if (found := neighbours_of_market(connection, at)) != [at.audit, at.game]:
@@ -98,3 +80,26 @@ def _state_differences(connection: Connection, deployment: Deployment) -> Iterat
     (values,) = connection.call(contract("TaskMarket"), at.market, "parameters")
     if Parameters.from_abi(values) != deployment.parameters:
         yield f"market: its parameters are {Parameters.from_abi(values)}"
+
+
+def _require_early_block(connection: Connection, deployment: Deployment) -> None:
+    """Parties read events from the file's block on: with a later one a solver would not see a challenge, and be
+    slashed. A node that cannot tell is no reason to trust the file.
+    """
+    head, block = connection.block().number, deployment.block
+    try:
+        late = block > head or is_initialised(connection, deployment.addresses, block)
+    except RpcRefused as error:
+        raise DeploymentError(
+            "block of the deployment file",
+            expected=f"a node that knows the state of block {block}",
+            got=f"{error.message}: the contracts are this package's, but the block could not be verified",
+            remedy="name the URL of an archive node with --rpc; with a wrong block a party misses challenges",
+        ) from error
+    if late:
+        raise DeploymentError(
+            "block of the deployment file",
+            expected="one before the vault was initialised, for events begin after it",
+            got=f"{block}, and the newest block is {head}",
+            remedy="take part with a file that has the right block, for this one hides challenges",
+        )

@@ -4,53 +4,74 @@ ASSAY_HOME.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from eth_utils.address import is_checksum_address, to_checksum_address
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from protocol.chain.connection import Connection
 from protocol.chain.errors import DeploymentError
+from protocol.chain.parameter_bounds import broken_bound
 from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 
 VERSION: Final = 2
 MAX_BYTES: Final = 1 << 16
+MAX_SALT: Final = 64
+"""Characters."""
 
-_Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
+
+def _checksummed(address: str) -> str:
+    digits = address[2:]
+    if digits not in (digits.lower(), digits.upper()) and not is_checksum_address(address):
+        raise ValueError("an address with a wrong checksum (EIP-55)")
+    return to_checksum_address(address)
+
+
+def _within_bounds(parameters: Parameters) -> Parameters:
+    if (bound := broken_bound(parameters)) is not None:
+        raise ValueError(f"{bound.field} must be {bound.least} to {bound.most}")
+    return parameters
+
+
+Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$"), AfterValidator(_checksummed)]
+"""Checksummed when it is read; a wrong checksum (EIP-55) is refused."""
 _Hash = Annotated[str, Field(pattern=r"^0x[0-9a-f]{64}$")]
 
 
 class Addresses(BaseModel):
-    """Addresses of the contracts, checksummed."""
+    """Addresses of the contracts; checksummed when they are read."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    token: _Address
-    vault: _Address
-    market: _Address
-    audit: _Address
-    game: _Address
-    arbiter: _Address
+    token: Address
+    vault: Address
+    market: Address
+    audit: Address
+    game: Address
+    arbiter: Address
 
 
 class Deployment(BaseModel):
-    """What a party has to know to take part. `block` is one in which the vault was not there yet: events begin
-    after it. The addresses follow from `deployer`, `salt`, the token and the parameters (protocol.chain.plan).
+    """What a party has to know to take part. `block` is one in which the vault was not initialised yet: events begin
+    after it (protocol.chain.initialisation). The addresses follow from `deployer`, `salt`, the token and the parameters
+    (protocol.chain.plan).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     format: Literal["assay-deployment"] = "assay-deployment"
     version: Literal[2] = VERSION
-    chain_id: Annotated[int, Field(ge=1)]
+    chain_id: Annotated[int, Field(ge=1, lt=1 << 64)]
     genesis: _Hash
-    block: Annotated[int, Field(ge=0)]
-    deployer: _Address
-    salt: Annotated[str, Field(max_length=64)]
+    block: Annotated[int, Field(ge=0, lt=1 << 63)]
+    deployer: Address
+    salt: Annotated[str, Field(max_length=MAX_SALT)]
     addresses: Addresses
-    parameters: Parameters
+    parameters: Annotated[Parameters, AfterValidator(_within_bounds)]
     arithmetic: Annotated[int, Field(ge=1, le=65_535)]
 
 
@@ -61,8 +82,7 @@ def deployment_file(chain_id: int) -> Path:
 
 def kept_file(deployment: Deployment) -> Path:
     """Where the file of a deployment goes when a later one on the same chain takes its place."""
-    path = deployment_file(deployment.chain_id)
-    return path.with_name(f"{path.stem}-{deployment.addresses.market[2:10].lower()}.json")
+    return _beside(deployment_file(deployment.chain_id), deployment.addresses.market[2:10].lower())
 
 
 def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:
@@ -74,16 +94,52 @@ def earlier_deployment(chain_id: int, genesis: str) -> Deployment | None:
     return found if found.genesis == genesis else None
 
 
-def save_deployment(deployment: Deployment) -> Path:
-    """Write the file, whole or not at all. That of other contracts on the same chain, which may hold stakes,
-    is kept beside it.
+def copy_to_keep(deployment: Deployment) -> Path | None:
+    """Where the file is copied to that this deployment takes the place of; None if nothing is lost with it.
+
+    That is the file of other contracts on the same chain, which may hold stakes, or one that this version cannot read,
+    such as an earlier version's. Raises DeploymentError if there is a file that cannot be opened.
     """
     path = deployment_file(deployment.chain_id)
-    earlier = earlier_deployment(deployment.chain_id, deployment.genesis)
-    if earlier is not None and earlier.addresses != deployment.addresses:
-        write_atomically(kept_file(earlier), path.read_bytes())
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DeploymentError(
+            f"earlier deployment {path}",
+            expected="a readable file, to keep a copy of",
+            got=type(error).__name__,
+            remedy="move it away",
+        ) from error
+    try:
+        earlier = load_deployment(path)
+    except DeploymentError:
+        return _beside(path, sha256(data).hexdigest()[:8])
+    if earlier.genesis != deployment.genesis or earlier.addresses == deployment.addresses:
+        return None
+    return kept_file(earlier)
+
+
+def save_deployment(deployment: Deployment) -> Path:
+    """Write the file, whole or not at all. What stood there is kept beside it (`copy_to_keep`)."""
+    path = deployment_file(deployment.chain_id)
+    copy = copy_to_keep(deployment)
+    if copy is not None:
+        write_atomically(copy, path.read_bytes())
     write_atomically(path, (deployment.model_dump_json(indent=2) + "\n").encode())
     return path
+
+
+def require_salt(salt: str) -> None:
+    """Raises DeploymentError for a salt that a deployment file cannot hold."""
+    if len(salt) > MAX_SALT or any("\ud800" <= character <= "\udfff" for character in salt):
+        raise DeploymentError(
+            "salt of a deployment",
+            expected=f"text of at most {MAX_SALT} characters",
+            got=f"{len(salt)} characters" if len(salt) > MAX_SALT else "bytes that are no text in UTF-8",
+            remedy="choose another --salt",
+        )
 
 
 def load_deployment(source: int | Path) -> Deployment:
@@ -108,14 +164,23 @@ def load_deployment(source: int | Path) -> Deployment:
     try:
         return Deployment.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the document"
         raise DeploymentError(
             f"deployment {path}",
             expected=f"an assay-deployment of version {VERSION}",
-            got=f"{where}: {first['msg']}",
+            got=first_fault(error),
             remedy="write it anew with `assay deploy`",
         ) from error
+
+
+def first_fault(error: ValidationError) -> str:
+    """Field and reason of the first thing that is wrong with a file."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"])) or "the document"
+    return f"{where}: {first['msg']}"
+
+
+def _beside(path: Path, name: str) -> Path:
+    return path.with_name(f"{path.stem}-{name}.json")
 
 
 def require_alive(deployment: Deployment, connection: Connection) -> None:

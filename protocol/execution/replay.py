@@ -76,7 +76,10 @@ OnStep = Callable[[int, State], object]
 def run_steps(
     executor: Executor, state: State, first: int, steps: int, on_step: OnStep | None = None
 ) -> State:
-    """The state after step `first` and those that follow it, `steps` in all."""
+    """The state after step `first` and those that follow it, `steps` in all.
+
+    `state` is dropped after the first step if the caller passes it without a name: a state may be gigabytes.
+    """
     for number in range(first, first + steps):
         state = executor.step(state, number)
         if on_step is not None:
@@ -84,11 +87,9 @@ def run_steps(
     return state
 
 
-def run_segment(
-    executor: Executor, state: State, segment: int, segment_steps: int, on_step: OnStep | None = None
-) -> State:
-    """The state at the end of a segment, from that at the end of the one before it. Segments count from 1."""
-    return run_steps(executor, state, (segment - 1) * segment_steps + 1, segment_steps, on_step)
+def first_step(segment: int, segment_steps: int) -> int:
+    """The number of a segment's first step. Steps and segments count from 1."""
+    return (segment - 1) * segment_steps + 1
 
 
 def honest_executor(work: Work) -> Executor:
@@ -182,7 +183,7 @@ class Replay:
 
     def state(self, segment: int, step: int) -> State:
         """State s_step of a segment (0 … C)."""
-        first = (segment - 1) * self._segment_steps + 1
+        first = first_step(segment, self._segment_steps)
         return run_steps(self._executor, self._checkpoint(segment - 1), first, step)
 
     def _run_segment(self, segment: int) -> list[tuple[bytes, ...]]:
@@ -193,11 +194,10 @@ class Replay:
                 found.append(self._program.tensor_roots(state))
                 return state
 
-            # No name is bound to the first state, so it is let go after the first step.
-            run_segment(
+            run_steps(
                 self._executor,
                 noted(self._checkpoint(segment - 1)),
-                segment,
+                first_step(segment, self._segment_steps),
                 self._segment_steps,
                 lambda _, state: noted(state),
             )
@@ -206,7 +206,7 @@ class Replay:
         return self._segments.get(segment, roots)
 
     def _trace(self, segment: int, step: int) -> Frame:
-        number = (segment - 1) * self._segment_steps + step
+        number = first_step(segment, self._segment_steps) + step - 1
         return self._executor.trace(self.state(segment, step - 1), number)
 
 

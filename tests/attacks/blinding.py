@@ -9,7 +9,8 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from socket import create_server
+from threading import Event, Thread
 
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
@@ -19,6 +20,7 @@ from protocol.commitments import ProgressTree
 from protocol.errors import ExitCode
 from protocol.node.stopping import Stop
 from tests.chain.solver_stage import SOLVER, Stage
+from tests.chain.test_verifier_watch import wait
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
@@ -110,3 +112,46 @@ def scene(folder: Path) -> Iterator[Scene]:
             yield made
         finally:
             made.close()
+
+
+def registered_alone(scene: Scene, **settings: object) -> Watcher:
+    """The only verifier in the draw."""
+    watcher = Watcher(scene, **settings)
+    wait(lambda: scene.submitter.audit.live_slots() > 1)
+    scene.submitter.audit.resign()
+    return watcher
+
+
+@contextmanager
+def trickling() -> Iterator[str]:
+    """A server that answers one byte a second and never ends; its address."""
+    ended = Event()
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n"
+
+    def answer(connection: object) -> None:
+        with connection as held:  # type: ignore[attr-defined]
+            held.recv(65_536)
+            held.sendall(head)
+            while not ended.wait(1):
+                try:
+                    held.sendall(b"{")
+                except OSError:
+                    return
+
+    def serve() -> None:
+        while not ended.is_set():
+            try:
+                connection, _ = server.accept()
+            except TimeoutError:
+                continue
+            Thread(target=answer, args=(connection,), daemon=True).start()
+
+    with create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        serving = Thread(target=serve)
+        serving.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            ended.set()
+            serving.join()

@@ -8,17 +8,14 @@ the fifth from being accused, and the verifier itself sent `settle`. In each the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from socket import create_server
-from threading import Event, Thread
 
 import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.execution.replay import Executor, Work, honest_executor
-from tests.attacks.blinding import Scene, Watcher
+from tests.attacks.blinding import Scene, Watcher, registered_alone, trickling
 from tests.attacks.blinding import scene as staged
 from tests.chain.test_verifier_watch import wait
 from verifier.strategy import Strategy
@@ -35,49 +32,6 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield made
 
 
-@contextmanager
-def trickling() -> Iterator[str]:
-    """A server that answers one byte a second and never ends; its address."""
-    ended = Event()
-    head = b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n"
-
-    def answer(connection: object) -> None:
-        with connection as held:  # type: ignore[attr-defined]
-            held.recv(65_536)
-            held.sendall(head)
-            while not ended.wait(1):
-                try:
-                    held.sendall(b"{")
-                except OSError:
-                    return
-
-    def serve() -> None:
-        while not ended.is_set():
-            try:
-                connection, _ = server.accept()
-            except TimeoutError:
-                continue
-            Thread(target=answer, args=(connection,), daemon=True).start()
-
-    with create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0.1)
-        serving = Thread(target=serve)
-        serving.start()
-        try:
-            yield f"http://127.0.0.1:{server.getsockname()[1]}"
-        finally:
-            ended.set()
-            serving.join()
-
-
-def registered_alone(scene: Scene) -> Watcher:
-    """The only verifier in the draw."""
-    watcher = Watcher(scene)
-    wait(lambda: scene.submitter.audit.live_slots() > 1)
-    scene.submitter.audit.resign()
-    return watcher
-
-
 def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
     with trickling() as address:
         watcher = registered_alone(scene)
@@ -90,10 +44,13 @@ def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
                 )
                 for k in (180, 190, 200)
             ]
-            task = scene.post(challenger_clock=15)
+            task = scene.post(challenger_clock=5)
             scene.cheated([*baits, task])
             wait(lambda: task in scene.games_on())
             assert all(scene.view(bait).status is TaskStatus.SUBMITTED for bait in baits)
+            wait(lambda: scene.submitter.game.game(1).demand_open > 0)
+            scene.devnet.skip(500)
+            wait(lambda: scene.view(task).status is TaskStatus.SLASHED)
         finally:
             watcher.close()
 

@@ -22,6 +22,7 @@ from protocol.chain.deployment import Deployment, kept_file, load_deployment, sa
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import DeploymentError, Reverted, UnsuitableChain
 from protocol.chain.fees import Call
+from protocol.chain.initialisation import is_initialised
 from protocol.chain.parameters import DEVNET
 from protocol.chain.plan import Plan, plan
 from protocol.chain.transactions import Sender
@@ -116,8 +117,8 @@ def test_deploying_again_sends_nothing(chain: Devnet, deployed: Deployment) -> N
         with Sender(chain.connection, account, QUICK) as sender:
             again = deploy(sender)
         assert again.model_copy(update={"block": deployed.block}) == deployed
-        assert chain.connection.code(again.addresses.vault, again.block) == b"", keeps_file
-        assert chain.connection.code(again.addresses.vault, again.block + 1), keeps_file
+        assert not is_initialised(chain.connection, again.addresses, again.block), keeps_file
+        assert is_initialised(chain.connection, again.addresses, again.block + 1), keeps_file
     assert chain.connection.transaction_count(str(account.address)) == sent
 
 

@@ -1,4 +1,4 @@
-"""Which accusation and which game comes first, where bonds or memory do not reach for all. On a real chain."""
+"""Which accusation, game or fetch comes first where bonds, memory or threads do not reach for all. On a real chain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protocol.chain.parameters import DEVNET, TOKEN
-from tests.attacks.blinding import Scene, Watcher
+from tests.attacks.blinding import Scene, Watcher, registered_alone, trickling
 from tests.attacks.blinding import scene as staged
 from tests.chain.test_verifier_watch import wait
 from verifier.database import Accusation
@@ -85,3 +85,22 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
     finally:
         games.close()
         watcher.close()
+
+
+def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
+    """One thread for everything: the baits have a try each, and the task comes before they have another."""
+    with trickling() as address:
+        watcher = registered_alone(scene, replays=1, fetches=1)
+        try:
+            scene.cheat.market.announce(address)
+            baits = [
+                scene.post(bundle=address, bundle_hash=k.to_bytes(32), attest_period=2, challenge_period=k)
+                for k in (300, 301)
+            ]
+            task = scene.post(challenger_clock=5)
+            scene.cheated([*baits, task])
+            wait(lambda: task in scene.games_on())
+            lost = watcher.node._fetches.rests.lost
+            assert all(0 < lost(bait) < 5 for bait in baits)
+        finally:
+            watcher.close()

@@ -17,6 +17,7 @@ from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
 from solver.strategy import Strategy
+from tests.attacks import blinding
 from tests.chain.solver_stage import Solver, Stage, over, stage
 from tests.chain.test_verifier_watch import cheats, until_registered, wait
 
@@ -99,6 +100,32 @@ def test_a_challenge_survives_kills(scene: Stage, tmp_path: Path) -> None:
             solver.close()
     assert game.verdict is Verdict.SOLVER_FALSE
     assert (happened["Committed"], happened["Challenged"], happened["StepSelected"]) == (1, 1, 1)
+
+
+def test_a_commitment_on_its_way_survives_a_kill(tmp_path: Path) -> None:
+    with blinding.scene(tmp_path) as scene:
+        account = scene.client("dev:2")
+        address = account.address
+        account.close()
+        sent = scene.devnet.connection.transaction_count
+        task = scene.post(bundle=f"{scene.bundles.as_uri()}/")
+        held_back = scene.bundles.rename(tmp_path / "held-back")
+        verifier = Process(scene, tmp_path / "verifier", tmp_path / "verifier.log")
+        try:
+            wait(lambda: scene.submitter.audit.live_slots() > 1)
+            scene.cheated([task])
+            scene.devnet.connection.request("evm_setAutomine", False)
+            held_back.rename(scene.bundles)
+            wait(lambda: sent(address, "pending") > sent(address))
+            verifier.kill()
+            scene.devnet.connection.request("evm_setAutomine", True)
+            scene.devnet.mine()
+            wait(lambda: task in scene.games_on())
+            happened = events(scene)
+        finally:
+            print((tmp_path / "verifier.log").read_text())
+            verifier.close()
+    assert (happened["Committed"], happened["Challenged"]) == (1, 1)
 
 
 def test_a_second_verifier_from_one_account_is_refused(scene: Stage, tmp_path: Path) -> None:

@@ -29,8 +29,6 @@ LAYERS = (
 )
 PARTIES = ("solver", "verifier", "assay", "sim")
 OUTSIDE = ("tests", "benchmarks", "examples")
-DOOR = "protocol.__init__"
-"""Its one import, of `protocol.capture`, is for submitters: `from protocol import capture`."""
 PYTHON_FILES = sorted(path for top in ("protocol", *PARTIES) for path in (REPOSITORY / top).rglob("*.py"))
 
 
@@ -65,8 +63,6 @@ def _allowed(module: str, name: str) -> bool:
         return top not in PARTIES or top == module_top
     if top != "protocol" or name == "protocol":
         return True
-    if module == DOOR:
-        return within(name, "protocol.capture")
     return LAYERS.index(layer(name)) <= LAYERS.index(layer(module))
 
 
@@ -84,7 +80,7 @@ def test_imports_point_one_way(path: Path) -> None:
 
 def test_every_module_of_protocol_has_a_layer() -> None:
     modules = [".".join(path.relative_to(REPOSITORY).with_suffix("").parts) for path in PYTHON_FILES]
-    inner = [module for module in modules if module.startswith("protocol.") and module != DOOR]
+    inner = [module for module in modules if module.startswith("protocol.") and module != "protocol.__init__"]
     assert [module for module in inner if not any(within(module, name) for name in LAYERS)] == []
     empty = [name for name in LAYERS if not any(layer(module) == name for module in inner)]
     assert empty == [], "layers without a module"
@@ -120,8 +116,6 @@ def test_the_reader_sees_every_form_of_import(tmp_path: Path, monkeypatch: pytes
         ("protocol.node.settings", "protocol.chain.client", False),
         ("protocol.node.party.loop", "protocol.chain.client", True),
         ("protocol.chain.client", "protocol.node.party.loop", False),
-        ("protocol.__init__", "protocol.capture", True),
-        ("protocol.__init__", "protocol.chain", False),
         ("solver.node", "verifier.node", False),
         ("solver.node", "protocol.chain", True),
         ("assay.commands", "examples.demo.play", False),

@@ -81,3 +81,11 @@ def test_a_task_that_was_drawn_and_not_looked_at_is_not_settled(node: VerifierNo
     assert keeper.due(node.context, seen) is None, "another commitment was looked at"
     node.context.database.put_steps(1, 3, seen.view.root, bytes(32))
     assert keeper.due(node.context, seen) is Action.SETTLE
+
+
+def test_a_verifier_that_is_asked_to_stop_has_no_outcome(node: VerifierNode) -> None:
+    """Once asked to stop it looks at no open task, so it cannot tell whether all are over."""
+    node._finished, node._alive = 1, 0
+    assert node._outcome(once=True) is not None
+    node._stop.ask()
+    assert node._outcome(once=True) is None

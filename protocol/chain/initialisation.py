@@ -1,0 +1,140 @@
+"""Which contracts a deployment's market and vault know, and since when.
+
+The deployer alone initialises, once, the vault last. Every task, verifier and challenge begins with a lock in the
+vault, and only its modules lock there: no event that a party needs is older than the vault's initialisation, whoever
+created the contracts, and whenever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from eth_utils.address import to_checksum_address
+
+from protocol.chain.abi import Contract, contract
+from protocol.chain.connection import BlockId, Connection
+from protocol.chain.deployment import Addresses
+from protocol.chain.errors import DeploymentError, Reverted, RpcRefused
+from protocol.chain.fees import Call
+from protocol.chain.receipts import Receipt
+from protocol.chain.transactions import Sender
+
+NOBODY: Final = "0x" + "00" * 20
+
+
+def neighbours_of_market(connection: Connection, at: Addresses) -> list[str]:
+    """Audit board and game as the market knows them: zero addresses before it is initialised."""
+    market = contract("TaskMarket")
+    found = [connection.call(market, at.market, name)[0] for name in ("board", "game")]
+    return [to_checksum_address(address) for address in found]
+
+
+def neighbours_of_vault(connection: Connection, at: Addresses, block: BlockId = "latest") -> list[str]:
+    """Market, audit board and game as the vault knows them: zero addresses before it is initialised."""
+    (found,) = connection.call(contract("StakeVault"), at.vault, "modules", block=block)
+    return [to_checksum_address(address) for address in found]
+
+
+@dataclass(frozen=True)
+class Initialisation:
+    """One contract's `initialise`: with what, and how to read what it was initialised with."""
+
+    contract: Contract
+    address: str
+    due: list[str]
+    known: Callable[[], list[str]]
+
+    def is_done(self) -> bool:
+        """Whether it was carried out. Raises DeploymentError if it was with others."""
+        known = self.known()
+        if set(known) == {NOBODY}:
+            return False
+        if known != self.due:
+            raise DeploymentError(
+                f"{self.contract.name} at {self.address}",
+                expected=f"to be initialised with {', '.join(self.due)}",
+                got=", ".join(known),
+                remedy="deploy with another --salt",
+            )
+        return True
+
+    def carry_out(self, sender: Sender) -> Receipt | None:
+        """Initialise the contract, once, whatever is restarted; the receipt, or None if the sender's journal does not
+        know the transaction that did it. Raises DeploymentError if it was initialised with others.
+        """
+        intent = f"initialise:{self.address}"
+        if self.is_done() and not sender.journal.of_intent(intent):
+            return None
+        call = Call(
+            self.address, self.contract.encode("initialise", self.due), f"{self.contract.name}.initialise"
+        )
+        try:
+            receipt = sender.send(call, intent)
+        except Reverted:
+            # From another machine the same account may have initialised it meanwhile.
+            if not self.is_done():
+                raise
+            return None
+        self.is_done()  # a transaction of the journal may be from a command with other parameters
+        return receipt
+
+
+def initialisations(connection: Connection, at: Addresses) -> tuple[Initialisation, Initialisation]:
+    """Those of the market and of the vault, in this order."""
+    return (
+        Initialisation(
+            contract("TaskMarket"),
+            at.market,
+            [at.audit, at.game],
+            lambda: neighbours_of_market(connection, at),
+        ),
+        Initialisation(
+            contract("StakeVault"),
+            at.vault,
+            [at.market, at.audit, at.game],
+            lambda: neighbours_of_vault(connection, at),
+        ),
+    )
+
+
+def is_initialised(connection: Connection, at: Addresses, block: BlockId = "latest") -> bool:
+    """Whether the vault was there and initialised at a block. Raises RpcRefused for a block whose state is gone."""
+    return bool(connection.code(at.vault, block)) and set(neighbours_of_vault(connection, at, block)) != {
+        NOBODY
+    }
+
+
+def block_before_initialisation(connection: Connection, at: Addresses) -> int:
+    """The newest block in which an initialised vault was not initialised yet, searched back from the newest block.
+
+    Asks for states little older than that block. Raises DeploymentError where the node does not have them.
+    """
+    head = there = connection.block().number
+    before, step = head, 1
+
+    def initialised(block: int) -> bool:
+        try:
+            return is_initialised(connection, at, block)
+        except RpcRefused:
+            return False  # too old for this node: the search goes on among newer blocks
+
+    while there and initialised(before := max(0, head - step)):
+        there, step = before, 2 * step
+    while there - before > 1:
+        middle = (before + there) // 2
+        if initialised(middle):
+            there = middle
+        else:
+            before = middle
+    try:
+        is_initialised(connection, at, before)
+    except RpcRefused as error:
+        raise DeploymentError(
+            f"block in which the vault at {at.vault} was initialised",
+            expected="a node that knows the state of that block",
+            got=error.message,
+            remedy="name the URL of an archive node, or copy the deployment file from whoever has it",
+        ) from error
+    return before

@@ -1,0 +1,67 @@
+"""Bounds on a deployment's parameters, as TermsCheck.checkParameters and the types of the struct set them.
+
+The market's constructor checks the same (contracts/src/libraries/TermsCheck.sol), but only after other contracts were
+paid for, and the proxy that creates it does not pass its error on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from protocol.chain.parameters import Parameters, ParametersError
+
+_UINT8: Final = (1 << 8) - 1
+_UINT32: Final = (1 << 32) - 1
+MAX_LOCK: Final = (1 << 94) - 1
+"""Most that one lock of the vault holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Least and most value of a field, both allowed."""
+
+    field: str
+    least: int
+    most: int
+
+
+def bounds(parameters: Parameters) -> Iterator[Bound]:
+    """The bounds in the contract's order, then those of the types alone."""
+    clock = parameters.min_clock
+    yield Bound("min_clock", 1, _UINT32)
+    yield Bound("max_clock", clock, _UINT32)
+    yield Bound("min_period", 1, _UINT32 - 1)
+    yield Bound("max_period", parameters.min_period + 2 * clock, _UINT32)
+    yield Bound("opening_period", clock, _UINT32)
+    yield Bound("draw_delay", 1, _UINT32)
+    yield Bound("draw_fee", 0, MAX_LOCK)
+    yield Bound("stake_unit", 1, MAX_LOCK)
+    yield Bound("challenge_bond", 1, MAX_LOCK)
+    yield Bound("reward_cap", 0, 3 * MAX_LOCK // 4)
+    yield Bound("max_misses", 0, _UINT8)
+    yield Bound("unbonding_period", 0, _UINT32)
+
+
+def broken_bound(parameters: Parameters) -> Bound | None:
+    """The first bound that the parameters break; None if they are fit for a deployment."""
+    return next(
+        (
+            bound
+            for bound in bounds(parameters)
+            if not bound.least <= getattr(parameters, bound.field) <= bound.most
+        ),
+        None,
+    )
+
+
+def require_within_bounds(parameters: Parameters) -> None:
+    """Raises ParametersError for the first field that breaks its bounds."""
+    if (bound := broken_bound(parameters)) is not None:
+        raise ParametersError(
+            f"parameter {bound.field}",
+            expected=f"{bound.least} to {bound.most} (seconds, blocks or units of the token)",
+            got=getattr(parameters, bound.field),
+            remedy="correct it in the file of parameters",
+        )

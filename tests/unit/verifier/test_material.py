@@ -1,0 +1,83 @@
+"""Bundles are fetched once and loaded from disk; what is damaged there is fetched anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from protocol.node.database import Identity
+from protocol.tasks.bundles import BundleError, BundleUnavailable, Limits, write_bundle
+from protocol.tasks.bundles.terms import committed_terms
+from protocol.tasks.task import Terms
+from tests.chain.trees import terms
+from tests.unit.solver import tiny
+from tests.unit.test_unchecked_programs import bundle
+from verifier.database import Database
+from verifier.material import Materials, seconds_of_try
+from verifier.strategy import HONEST
+
+ONE, TWO, THREE = 1, 2, 3
+
+
+@pytest.fixture
+def posted(tmp_path: Path) -> Terms:
+    """Terms of a bundle that lies in `served`."""
+    made, folder = bundle(tiny.step_program()), tmp_path / "served"
+    return terms(**committed_terms(made), bundle_hash=write_bundle(made, folder), bundle=folder.as_uri())
+
+
+@pytest.fixture
+def materials(tmp_path: Path) -> Materials:
+    database = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", "account"))
+    limits = Limits(allowed=(tmp_path.as_uri(),))
+    return Materials(tmp_path / "node", tmp_path / "held", database, HONEST, limits, in_memory=2)
+
+
+def test_what_was_fetched_is_loaded_without_its_server(
+    materials: Materials, posted: Terms, tmp_path: Path
+) -> None:
+    assert not materials.has_bundle(posted)
+    with pytest.raises(BundleUnavailable):
+        materials.load(ONE, posted, "")
+    materials.fetch(posted, "")
+    (tmp_path / "served").rename(tmp_path / "gone")
+    assert materials.has_bundle(posted)
+    assert materials.find(ONE) is None
+    made = materials.load(ONE, posted, "")
+    assert materials.find(ONE) is made
+    assert materials.load(ONE, posted, "") is made
+
+
+def test_a_bundle_damaged_on_disk_is_fetched_anew(
+    materials: Materials, posted: Terms, tmp_path: Path
+) -> None:
+    materials.fetch(posted, "")
+    for blob in (tmp_path / "held").rglob("blobs/*/*"):
+        blob.write_bytes(b"damaged")
+    with pytest.raises(BundleError):
+        materials.load(ONE, posted, "")
+    assert not materials.has_bundle(posted)
+    materials.fetch(posted, "")
+    assert materials.has_bundle(posted)
+    materials.load(ONE, posted, "")
+
+
+def test_the_task_that_was_used_last_stays_in_memory(materials: Materials, posted: Terms) -> None:
+    materials.fetch(posted, "")
+    for task in (ONE, TWO):
+        materials.load(task, posted, "")
+    assert materials.find(ONE) is not None
+    materials.load(THREE, posted, "")
+    assert materials.find(TWO) is None
+    assert materials.find(ONE) is not None
+    materials.drop(ONE)
+    assert materials.find(ONE) is None
+
+
+@pytest.mark.parametrize(
+    ("attest_period", "lost", "seconds"),
+    [(240, 0, 10), (240, 20, 20), (240, 60, 60), (240, 500, 80), (24, 0, 2), (3, 0, 1), (3, 9, 1)],
+)
+def test_a_try_is_as_long_as_all_before_it(attest_period: int, lost: float, seconds: float) -> None:
+    assert seconds_of_try(attest_period, lost) == seconds
