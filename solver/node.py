@@ -179,7 +179,7 @@ class SolverNode(Node):
 
     def _failed_for(self, task: int) -> float:
         """Seconds that a failure beside the loop took: of loading a task, or since its training's last step."""
-        if task in self._loading:
+        if task in self._loading and self._loading[task][0].done():
             return time.monotonic() - self._loading.pop(task)[1]
         return self._assignments[task].failed_after if task in self._assignments else 0.0
 
@@ -191,9 +191,9 @@ class SolverNode(Node):
     def _over(self, view: TaskView) -> None:
         """A task ended: note how and what was lost, stop its training, and take what was earned out of the vault."""
         context, task, status = self.context, view.task, view.status
+        lost = settlement.lost(context, view, context.client.market.terms(task))
         context.database.put(task, Stage.OVER, status.name.lower())
         self._finished[task] = status
-        lost = settlement.lost(context, view, context.client.market.terms(task))
         log = context.log.error if lost else context.log.info
         log("task over", task=task, outcome=status.name.lower(), **lost)
         assignment = self._assignments.pop(task, None)

@@ -13,6 +13,7 @@ from protocol.program.cost import cost
 from solver import processes
 from solver.processes import WorkerRunner
 from solver.training import LocalRunner
+from solver.turns import Turns
 from tests.unit.parallel import tasks
 from tests.unit.parallel.tasks import UNITS
 
@@ -65,7 +66,10 @@ def test_a_solver_trains_with_as_many_as_fit(free: Path, tmp_path: Path, room: f
     said: list[tuple[str, dict[str, object]]] = []
     log = SimpleNamespace(info=lambda *_, **__: None, warning=lambda text, **more: said.append((text, more)))
     context = SimpleNamespace(
-        settings=SimpleNamespace(processes=UNITS), log=log, home=SimpleNamespace(bundles=tmp_path)
+        settings=SimpleNamespace(processes=UNITS),
+        log=log,
+        home=SimpleNamespace(bundles=tmp_path),
+        turns=Turns(),
     )
     work = Work(1, program, (), {})
     executor = HonestExecutor.__new__(HonestExecutor)

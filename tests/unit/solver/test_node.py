@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 from typing import cast
 
@@ -16,6 +17,7 @@ from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import NotPublic
+from protocol.tasks.bundles import BundleUnavailable
 from solver.assignment import Assignment
 from solver.database import Stage
 from solver.errors import SolverError
@@ -123,6 +125,25 @@ def test_a_run_that_the_market_refuses_keeps_no_processes(node: SolverNode, work
     assert not node._assignments
     with pytest.raises(SolverError, match="refuses this run"):
         node._outcome(once=False)
+
+
+def test_a_task_whose_bundle_is_lost_ends_nothing_and_holds_no_other(
+    node: SolverNode, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = TASK - 1
+    node.context.database.put(lost, Stage.SUBMITTED)
+
+    def load(*_about: object) -> Assignment:
+        raise BundleUnavailable("nothing there")
+
+    monkeypatch.setattr("solver.node.Assignment", load)
+    deadline = monotonic() + 20
+    while b'error="BundleUnavailable",kind="task"' not in node.context.metrics.render():
+        assert monotonic() < deadline
+        node._tick()
+    assert "closed, wait=False" in work.done  # it had its own turn meanwhile
+    assert node._at_stake() == {"tasks_at_stake": [lost]}
+    assert node._outcome(once=True) is None
 
 
 def test_without_the_stake_nothing_is_begun(stand: Stand, node: SolverNode) -> None:

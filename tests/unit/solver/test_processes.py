@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,8 @@ class Stand:
         self.folder = folder
         self.bundle = load_bundle(folder / "bundle")
         self.work = Work.of(tiny.TASK, self.bundle)
+        self.turns = 0
+        self.computing = False
 
     def run_store(self, name: str) -> RunStore:
         """An empty run store."""
@@ -43,7 +47,16 @@ class Stand:
 
     def together(self, run_store: RunStore) -> WorkerRunner:
         """Two workers for this run store's training."""
-        return WorkerRunner(self.work, self.folder / "bundle", self.hash, 2, LocalRunner(run_store.executor))
+        alone = LocalRunner(run_store.executor)
+        return WorkerRunner(self.work, self.folder / "bundle", self.hash, 2, alone, self.turn)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """What a step waits for."""
+        self.turns += 1
+        self.computing = True
+        yield
+        self.computing = False
 
     def alone(self) -> list[bytes]:
         """The roots of one process."""
@@ -73,6 +86,7 @@ def test_a_run_whose_workers_are_killed_has_the_roots_of_one_process(stand: Stan
         nonlocal left
         seen.append(number)
         assert "metric.loss" in state
+        assert not stand.computing
         if number > STEPS and left:
             left -= 1
             os.kill(workers.pids[-1], signal.SIGKILL)
@@ -83,6 +97,8 @@ def test_a_run_whose_workers_are_killed_has_the_roots_of_one_process(stand: Stan
     training.close()
     assert workers.pids == []
     assert left == 0
+    if kills == 1:
+        assert stand.turns >= len(seen)  # a turn for each step
     assert seen[:STEPS] == list(range(1, STEPS + 1))
     assert seen[-STEPS:] == list(range(2 * STEPS + 1, SEGMENTS * STEPS + 1))
     assert run_store.roots() == stand.alone()
