@@ -8,8 +8,6 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from stamina.instrumentation import set_on_retry_hooks
-
 from assay.settings import AssaySettings
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account, open_account
 from protocol.chain.client import Client, connect
@@ -35,7 +33,6 @@ class Context:
     """One command's home folder, settings and output."""
 
     def __init__(self, home: Home, flags: Mapping[str, object | None], output: Output) -> None:
-        set_on_retry_hooks(())  # a command that ends with one clear line does not tell of each try before
         self.home = home
         self.settings = load(AssaySettings, "assay", home.config, flags).values
         self.output = output
@@ -44,7 +41,13 @@ class Context:
         """The contracts, with the account that sends if there is something to send."""
         settings = self.settings
         name = settings.account if account else None
-        return connect(settings.rpc, settings.deployment, name, password_file=settings.password_file)
+        return connect(
+            settings.rpc,
+            settings.deployment,
+            name,
+            password_file=settings.password_file,
+            finality=settings.finality,
+        )
 
 
 def devnet(context: Context, port: int, block_time: int, log: Path | None) -> None:

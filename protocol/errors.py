@@ -63,6 +63,7 @@ AssayError
 │   │   ├── RpcUnavailable       nobody answers at the URL
 │   │   └── RpcRefused           the node answered with an error of its own
 │   ├── WrongChain               another chain id than the deployment's
+│   ├── ChainTableError          a table of chains that does not have the form of chains.toml
 │   ├── UnsuitableChain          the chain lacks something that the contracts need
 │   ├── DeploymentError          no, an unreadable or a stale deployment file
 │   ├── ArtifactMissing          a contract was not compiled
@@ -72,7 +73,7 @@ AssayError
 │   │   ├── InsufficientFunds    the account cannot pay for the gas
 │   │   ├── Reverted             a contract refused; `name` and `arguments` of its error
 │   │   ├── NotMined             no receipt in time; the transaction stays in the journal (exit code 1)
-│   │   └── NonceTaken           another transaction used the nonce
+│   │   └── NonceTaken           another transaction used the nonce (exit code 1)
 │   ├── JournalError             the journal file is damaged or of another version
 │   ├── HeaderError              a block header that does not hash to its block's hash
 │   ├── UnstableChain            re-organisations faster than they can be read (exit code 1)

@@ -14,7 +14,6 @@ from concurrent.futures import Future
 from functools import partial
 
 from protocol.chain.errors import Reverted
-from protocol.chain.transactions import REORG_DEPTH
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
@@ -195,7 +194,8 @@ class Auction:
         context, task = self._context, view.task
         if view.bidder != context.client.address or view.status.is_over:
             newest = context.client.connection.block().number
-            if newest - self._beaten.setdefault(task, newest) >= REORG_DEPTH:
+            depth = context.client.connection.chain.reorg_depth
+            if newest - self._beaten.setdefault(task, newest) >= depth:
                 row = context.database.task(task)
                 self._refuse(task, "" if row is None else row.note)
             return

@@ -92,8 +92,9 @@ class Defence:
         another order, the first would be late. After a while the order is looked at anew, for more may be asked for.
         """
         self._drop_what_is_over()
-        self._discover()
-        states = self._states()
+        with self._context.client.connection.view():
+            self._discover()
+            states = self._states()
         began, owes, worked = time.monotonic(), False, False
         for number in by_deadline(states, lambda n: states[n].deadline):
             with self._failures.kept(number, task=self._tasks[number]):

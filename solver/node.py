@@ -13,7 +13,6 @@ from functools import partial
 
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
-from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import BlobStore
@@ -21,7 +20,7 @@ from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.party.data import data_folder, open_database
-from protocol.node.party.node import AWAY, Node
+from protocol.node.party.node import Node
 from protocol.node.stopping import Stop
 from solver import gpu, settlement
 from solver.assignment import Assignment
@@ -42,9 +41,6 @@ from solver.strategy import HONEST, Strategy
 
 class SolverNode(Node):
     """A solver on one chain from one account. `run` returns the process's exit code."""
-
-    WAITS_FOR = (*AWAY, Reverted)
-    """A node a block behind the last one does not have what that one showed: a block, or a task (it reverts)."""
 
     def __init__(
         self,
@@ -69,7 +65,9 @@ class SolverNode(Node):
             metrics,
             home.folder("solver", folder.name, "candidates"),
         )
-        super().__init__(settings, self.context.log, stop)
+        super().__init__(settings, self.context.log, stop, client)
+        self._url = ""
+        """Where the service is; said on the chain when the node is ready."""
         self._progress = progress or Progress(bar=False)
         self._failures = Failures("task", metrics, self.context.log)
         self._auction = Auction(self.context, self._failures)
@@ -88,8 +86,8 @@ class SolverNode(Node):
         app = context.strategy.app(context.catalog)
         serving = Serving(app, settings.host, settings.port, settings.proxies)
         with serving, self._progress:
+            self._url = settings.url or serving.url
             try:
-                self._prepare(settings.url or serving.url)
                 self._defence.start()
                 return self._loop(once)
             finally:
@@ -100,19 +98,19 @@ class SolverNode(Node):
                     assignment.close()
                 context.database.close()
 
-    def _prepare(self, url: str) -> None:
-        """Take up what an earlier process left, bring the stake into the vault, say where the service is."""
-        context = self.context
+    def _prepare(self) -> None:
+        """Bring the stake into the vault, say where the service is, serve what an earlier process left."""
+        context, url = self.context, self._url
         if context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(url)
+        self._fund()
+        if context.client.market.endpoint_of(context.client.address) != url:
+            context.count("announce", context.client.market.announce(url), url=url)
         context.log.info(gpu.describe(gpu.read_gpus()))
         rows = context.database.tasks()
         over = [row.task for row in rows if row.stage is Stage.OVER][-KEPT_RESULTS:]
         for task in over:
             self._serve_result(task)
-        self._fund()
-        if context.client.market.endpoint_of(context.client.address) != url:
-            context.count("announce", context.client.market.announce(url), url=url)
         context.catalog.ready = True
         context.log.info("ready", account=context.client.address, url=url)
 
@@ -148,7 +146,8 @@ class SolverNode(Node):
         """What is due now on a task that was won; True if something was sent."""
         view = self.context.client.market.task(task)
         if view.status.is_over:
-            self._over(view)
+            if self.context.client.is_over_for_good(task):
+                self._over(view)
             return False
         assignment = self._assignment(task)
         if assignment is None:
@@ -229,8 +228,8 @@ class SolverNode(Node):
         """
         client, locked = self.context.client, self._locked()
         due = self.context.settings.stake_units - locked
-        missing = due - client.vault.free(client.address)
-        held = client.token.balance_of(client.address)
+        free, held = client.tokens()
+        missing = due - free
         if missing > held:
             error = SolverError(
                 "stake",

@@ -13,13 +13,13 @@ from functools import partial
 
 from protocol.chain.client import Client
 from protocol.chain.connection import Block
-from protocol.chain.errors import Reverted, RpcUnavailable
+from protocol.chain.errors import RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskView
 from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.party.funds import withdraw_above
-from protocol.node.party.node import AWAY, Node
+from protocol.node.party.node import Node
 from protocol.node.stopping import Stop
 from verifier import auditing, keeper
 from verifier.context import Context
@@ -39,9 +39,6 @@ LOST = "challenger_silent"
 class VerifierNode(Node):
     """A verifier on one chain from one account. `run` returns the process's exit code."""
 
-    WAITS_FOR = (*AWAY, Reverted)
-    """A node a block behind the last one does not have what that one showed (it reverts)."""
-
     def __init__(
         self,
         client: Client,
@@ -52,14 +49,13 @@ class VerifierNode(Node):
         stop: Stop | None = None,
     ) -> None:
         self.context = Context.at(home, client, settings, strategy)
-        super().__init__(settings, self.context.log, stop)
+        super().__init__(settings, self.context.log, stop, client)
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
         self._replays = Jobs(settings.replays, longest_rest=math.inf)
         self._sends = Jobs(SENDERS, longest_rest=8)
         self._games = Games(self.context, self._fetches)
         self._looks = Rests(longest=30)
         self._withdraw = True
-        self._prepared = False
         self._alive = 1
         """Tasks and accusations that are not over, as the last look found."""
         self._finished = 0
@@ -80,14 +76,15 @@ class VerifierNode(Node):
             self._replays.close()
             self.context.database.close()
 
+    def _prepare(self) -> None:
+        ensure_registered(self.context.client, self.context.settings.stake_slots)
+        ensure_bond(self.context.client)
+        self.context.log.info("ready", account=self.context.client.address)
+
     def _tick(self) -> bool:
         self._alive = 1  # until this look says otherwise
-        if not self._prepared:
-            ensure_registered(self.context.client, self.context.settings.stake_slots)
-            ensure_bond(self.context.client)
-            self.context.log.info("ready", account=self.context.client.address)
-            self._prepared = True
-        self._alive = self.turn()
+        with self.context.client.connection.view() as block:
+            self._alive = self.turn(block)
         return False
 
     def _outcome(self, once: bool) -> ExitCode | None:
@@ -101,11 +98,10 @@ class VerifierNode(Node):
     def _may_stop(self) -> bool:
         return not self._games.moves_due
 
-    def turn(self) -> int:
-        """One look at everything; how many tasks and accusations are not over. Raises ChainError."""
+    def turn(self, block: Block) -> int:
+        """One look at everything as of this block; how many tasks and accusations are not over. Raises ChainError."""
         self._collect()
         context = self.context
-        block = context.client.connection.block()
         accusations = self._games.play()
         observed: list[Observation] = []
         tasks = self._open_tasks()
@@ -136,9 +132,9 @@ class VerifierNode(Node):
         return (0 if self._stop.asked else alive) + accusations + self._sends.busy
 
     def _look(self, task: int, block: Block) -> Observation | None:
-        """The task as it is now, with the transactions that it asks for offered; None if it is over."""
+        """The task as it is now, with the transactions that it asks for offered; None if it is over for good."""
         view = self.context.client.market.task(task)
-        if view.status.is_over:
+        if view.status.is_over and self.context.client.is_over_for_good(task):
             self._over(view)
             return None
         seen = keeper.observe(self.context, view, block.time, block.number)

@@ -6,6 +6,7 @@ with connect("http://127.0.0.1:8545", account="dev:0") as client:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -18,8 +19,10 @@ from eth_account.signers.local import LocalAccount
 from protocol.chain.abi import Contract, contract
 from protocol.chain.accounts import open_account
 from protocol.chain.audit import Audit
+from protocol.chain.chains import Finality
 from protocol.chain.connection import Connection
 from protocol.chain.deployment import Deployment, load_deployment, require_alive
+from protocol.chain.errors import Reverted
 from protocol.chain.game import Game
 from protocol.chain.market import Market
 from protocol.chain.receipts import Receipt
@@ -60,6 +63,30 @@ class Client:
         """The chain's clock: time of the newest block in seconds since 1970."""
         return self.connection.block().time
 
+    def tokens(self) -> tuple[int, int]:
+        """The account's tokens, in the vault and outside of it, at one block that is not behind any seen before."""
+        block = self.connection.block().number
+        return self.vault.free(self.address, block), self.token.balance_of(self.address, block)
+
+    def is_final(self, receipt: Receipt) -> bool:
+        """Whether a transaction is in a final block: what cannot be undone waits for it."""
+        final = self.connection.final_block()
+        return receipt.block <= final and self.connection.stands(receipt.block, receipt.block_hash)
+
+    def is_over_for_good(self, task: int) -> bool:
+        """Whether the task was over in a block that is final."""
+        try:
+            return self.market.task(task, self.connection.final_block()).status.is_over
+        except Reverted:  # not even posted at that block
+            return False
+
+    def tend(self) -> None:
+        """Hand over again what the chain or the node has lost of this account's transactions. Often called, it asks
+        once a block at most.
+        """
+        if self.sender is not None:
+            self.sender.tend()
+
     @cached_property
     def block_seconds(self) -> float:
         """Seconds between two blocks: the median of the newest ones', 0 on a chain without any."""
@@ -71,7 +98,7 @@ class Client:
         """Bring the account's free balance in the vault to at least `amount`, from its tokens; receipts of
         what was sent.
         """
-        missing = amount - self.vault.free(self.address)
+        missing = amount - self.tokens()[0]
         if missing <= 0:
             return []
         sent = []
@@ -95,20 +122,21 @@ class Client:
 
 
 def connect(
-    url: str,
+    urls: str | Sequence[str],
     deployment: Deployment | Path | None = None,
     account: str | LocalAccount | None = None,
     *,
     password_file: Path | None = None,
     sending: Sending | None = None,
+    finality: Finality | None = None,
 ) -> Client:
-    """A client of the node at `url`. `deployment` is by default the file of the node's chain; `account` as
-    `open_account` takes it.
+    """A client of the chain behind `urls`, those of one node or of several. `deployment` is by default the file of
+    the node's chain; `account` as `open_account` takes it.
 
     Transactions that an earlier process left in the journal are handed over again first. Raises
     RpcUnavailable, WrongChain, DeploymentError, AccountError.
     """
-    connection = Connection(url)
+    connection = Connection(urls, finality=finality)
     if not isinstance(deployment, Deployment):
         deployment = load_deployment(connection.chain_id if deployment is None else deployment)
     connection.require_chain(deployment.chain_id)

@@ -1,34 +1,37 @@
-"""A connection to one node: JSON-RPC with typed errors, retried reads, blocks and contract reads.
+"""A connection to a chain: retried reads of blocks, contracts and accounts, through one or more of its nodes.
 
-Reads are retried, for asking twice changes nothing. `broadcast` is the only write and is never retried here:
+Reads are retried, for asking twice changes nothing; those of one block also where a node says that it has no such
+block, for it may be behind the last one that answered. `broadcast` is the only write and is never retried here:
 whether to send again is decided with the journal (`transactions`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-import requests
-import stamina
 from eth_abi.exceptions import DecodingError
-from web3 import HTTPProvider
-from web3.types import RPCEndpoint
 
 from protocol.chain.abi import Contract
-from protocol.chain.errors import RpcRefused, RpcUnavailable, WrongChain
-from protocol.chain.reverts import as_revert
+from protocol.chain.chains import Chain, Finality, chain_of
+from protocol.chain.errors import RpcError, RpcRefused, RpcUnavailable, WrongChain
+from protocol.chain.rpc import Nodes
 
 TIMEOUT_SECONDS: Final = 20.0
-ATTEMPTS: Final = 5
-"""Waits 0.1, 0.2, 0.4, 0.8 s between them: a node that restarts is back, a wrong URL is reported within
-seconds.
-"""
+WAITS: Final = (0.1, 0.2, 0.4, 0.8)
+"""Seconds before each further attempt: a node that restarts is back, a wrong URL is reported within seconds."""
+ATTEMPTS: Final = len(WAITS) + 1
+LOOKS: Final = (0.02, 0.05, 0.1)
+"""Seconds before each further look at a head that has gone back: behind one address may be nodes that are not equal."""
 
 BlockId = int | str
 """A block number, a block hash (0x…), or "latest"."""
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,53 +47,63 @@ class Block:
 
 
 class Connection:
-    """One node, by URL. Nothing is asked before it is needed."""
+    """One chain, by the URL of a node or of several. Nothing is asked before it is needed.
 
-    def __init__(self, url: str, timeout: float = TIMEOUT_SECONDS) -> None:
-        self.url = url
-        # One session for all threads: web3 would keep one for each thread that ever asked, and close none.
-        self._session = requests.Session()
-        self._provider = HTTPProvider(
-            url,
-            request_kwargs={"timeout": timeout},
-            session=self._session,
-            exception_retry_configuration=None,
-        )
+    Another chain behind one of the URLs, from the start or after an outage, raises WrongChain unless another node
+    serves the first one. `finality` takes the place of the chain's own (`chains.toml`).
+    """
+
+    def __init__(
+        self, urls: str | Sequence[str], timeout: float = TIMEOUT_SECONDS, finality: Finality | None = None
+    ) -> None:
+        self._nodes = Nodes((urls,) if isinstance(urls, str) else urls, timeout)
+        self._finality = finality
+        self._pinned = threading.local()
+        self._highest = 0
+        """Number of the newest block that any node has shown."""
+
+    @property
+    def url(self) -> str:
+        """The node that is asked first."""
+        return self._nodes.url
+
+    @property
+    def chain_id(self) -> int:
+        """The chain's id."""
+        return self._retried(self._nodes.identity).chain_id
+
+    @property
+    def genesis(self) -> str:
+        """Hash of block 0: tells one development chain from the next, which has the same id."""
+        return self._retried(self._nodes.identity).genesis
 
     @cached_property
-    def chain_id(self) -> int:
-        """The node's chain id."""
-        return _number(self.request("eth_chainId"))
+    def chain(self) -> Chain:
+        """What is known of the chain by its id."""
+        return chain_of(self.chain_id)
 
     def close(self) -> None:
         """Let go of the sockets. A later question opens new ones."""
-        self._session.close()
+        self._nodes.close()
 
     def require_chain(self, chain_id: int) -> None:
         """Raises WrongChain if the node serves another chain."""
         if self.chain_id != chain_id:
             raise WrongChain(self.url, chain_id, self.chain_id)
 
-    @cached_property
-    def genesis(self) -> str:
-        """Hash of block 0: tells one development chain from the next, which has the same id."""
-        return self.block(0).hash
-
-    def request(self, method: str, *parameters: Any, label: str = "", attempts: int = ATTEMPTS) -> Any:
-        """Result of a JSON-RPC request that only reads.
+    def request(
+        self, method: str, *parameters: Any, label: str = "", attempts: int = ATTEMPTS, refusals: bool = False
+    ) -> Any:
+        """Result of a JSON-RPC request that only reads. With `refusals` also these are asked again.
 
         Raises RpcUnavailable, Reverted (a contract refused), or RpcRefused.
         """
-        for attempt in stamina.retry_context(
-            on=RpcUnavailable, attempts=attempts, wait_initial=0.1, wait_jitter=0.0
-        ):
-            with attempt:
-                return self._ask(method, parameters, label or method)
-        raise AssertionError("the last attempt returns or raises")
+        ask = lambda: self._nodes.ask(method, parameters, label or method)  # noqa: E731
+        return self._retried(ask, attempts, RpcError if refusals else RpcUnavailable)
 
     def broadcast(self, raw: bytes) -> str:
-        """Hand a signed transaction to the node, once; its hash. Raises RpcUnavailable or RpcRefused."""
-        return str(self._ask("eth_sendRawTransaction", ("0x" + raw.hex(),), "broadcast"))
+        """Hand a signed transaction to all nodes, once; its hash. Raises RpcUnavailable or RpcRefused."""
+        return self._nodes.broadcast(("0x" + raw.hex(),))
 
     def call(
         self,
@@ -129,29 +142,65 @@ class Connection:
             query["to"] = to
         if sender is not None:
             query["from"] = sender
-        return _bytes(self.request("eth_call", query, block_tag(block), label=label))
+        if block == "latest" and getattr(self._pinned, "block", None) is not None:
+            block = str(self._pinned.block.hash)
+        found = self.request("eth_call", query, block_tag(block), label=label, refusals=_is_one(block))
+        return _bytes(found)
 
     def block(self, block: BlockId = "latest") -> Block:
-        """A block by number or tag. Raises RpcRefused if the node does not have it."""
-        found = self.raw_block(block)
-        return Block(
-            _number(found["number"]),
-            found["hash"],
-            found["parentHash"],
-            _number(found["timestamp"]),
-            _number(found.get("baseFeePerGas") or "0x0"),
-            _number(found["gasLimit"]),
-        )
+        """A block by number, hash or tag. Raises RpcRefused if no node has it.
+
+        The latest one is never behind what was seen before, but where several looks say so: then the chain was
+        re-organised to a shorter one.
+        """
+        if block != "latest":
+            return _read_block(self.raw_block(block))
+        pinned: Block | None = getattr(self._pinned, "block", None)
+        if pinned is not None:
+            return pinned
+        self._nodes.compare()
+        for wait in (*LOOKS, None):
+            found = _read_block(self.raw_block(block))
+            if found.number >= self._highest or wait is None:
+                break
+            self._nodes.doubt()
+            time.sleep(wait)
+        self._highest = found.number
+        return found
 
     def raw_block(self, block: BlockId) -> dict[str, Any]:
         """A block's fields as the node writes them."""
-        if isinstance(block, str) and block.startswith("0x"):
-            found = self.request("eth_getBlockByHash", block, False)
-        else:
-            found = self.request("eth_getBlockByNumber", block_tag(block), False)
-        if found is None:
-            raise RpcRefused(f"block {block}", "none of that number or hash", "wait for the node to catch up")
-        return dict(found)
+
+        is_hash = isinstance(block, str) and block.startswith("0x")
+        method = "eth_getBlockByHash" if is_hash else "eth_getBlockByNumber"
+        which = block if is_hash else block_tag(block)
+
+        def ask() -> dict[str, Any]:
+            return dict(self._nodes.ask(method, (which, False), method, f"block {block}"))
+
+        return self._retried(ask, failures=RpcError)
+
+    @contextmanager
+    def view(self) -> Iterator[Block]:
+        """The newest block; as long as the context lasts, this thread's calls of the latest state are all at its
+        hash, so that what they tell fits together. Nothing is sent from within.
+        """
+        self._pinned.block = self.block()
+        try:
+            yield self._pinned.block
+        finally:
+            self._pinned.block = None
+
+    def final_block(self) -> int:
+        """Number of the newest block that is final; 0, the first one, before any other is."""
+        finality = self.chain.finality if self._finality is None else self._finality
+        if isinstance(finality, int):
+            return max(0, self.block().number - finality)
+        return self.block(finality).number
+
+    def stands(self, number: int, block_hash: str) -> bool:
+        """Whether a block is the chain's at that height now."""
+        return number <= self.block().number and self.block(number).hash == block_hash
 
     def code(self, address: str, block: BlockId = "latest") -> bytes:
         """Code at an address, empty where there is no contract. Raises RpcRefused for a block whose state is gone."""
@@ -161,35 +210,36 @@ class Connection:
         """Native currency of an account, in wei."""
         return _number(self.request("eth_getBalance", address, "latest"))
 
-    def transaction_count(self, address: str, block: str = "latest") -> int:
-        """The account's next nonce, at the latest block or with what is "pending"."""
-        return _number(self.request("eth_getTransactionCount", address, block))
+    def transaction_count(self, address: str, block: BlockId = "latest") -> int:
+        """The account's next nonce, at a block or with what is "pending"."""
+        return _number(
+            self.request("eth_getTransactionCount", address, block_tag(block), refusals=_is_one(block))
+        )
 
     def receipt(self, transaction: str) -> dict[str, Any] | None:
-        """Receipt of a mined transaction, None while it is not mined."""
+        """Receipt of a mined transaction, None while it is not mined, or where the node is behind."""
         found = self.request("eth_getTransactionReceipt", transaction)
-        return None if found is None else dict(found)
+        if found is None:
+            return None
+        self._highest = max(self._highest, _number(found["blockNumber"]))
+        return dict(found)
 
     def knows(self, transaction: str) -> bool:
         """Whether the node has the transaction, mined or waiting."""
         return self.request("eth_getTransactionByHash", transaction) is not None
 
-    def _ask(self, method: str, parameters: Sequence[Any], label: str) -> Any:
-        try:
-            response = self._provider.make_request(RPCEndpoint(method), list(parameters))
-        except (requests.RequestException, OSError) as error:
-            raise RpcUnavailable(self.url, error) from error
-        except ValueError as error:  # not JSON: whatever answers there is no Ethereum node
-            raise RpcUnavailable(self.url, error) from error
-        failure = response.get("error")
-        if failure is None:
-            return response.get("result")
-        if isinstance(failure, str):
-            raise RpcRefused(label, failure)
-        reverted = as_revert(label, failure)
-        if reverted is not None:
-            raise reverted
-        raise RpcRefused(label, str(failure.get("message", failure)))
+    def _retried(
+        self,
+        ask: Callable[[], Answer],
+        attempts: int = ATTEMPTS,
+        failures: type[RpcError] = RpcUnavailable,
+    ) -> Answer:
+        for wait in WAITS[: attempts - 1]:
+            try:
+                return ask()
+            except failures:
+                time.sleep(wait)
+        return ask()
 
 
 def block_tag(block: BlockId) -> Any:
@@ -197,6 +247,22 @@ def block_tag(block: BlockId) -> Any:
     if isinstance(block, int):
         return hex(block)
     return {"blockHash": block} if block.startswith("0x") else block
+
+
+def _is_one(block: BlockId) -> bool:
+    """Whether it is one block, which a node may not have yet, and no tag."""
+    return isinstance(block, int) or block.startswith("0x")
+
+
+def _read_block(fields: dict[str, Any]) -> Block:
+    return Block(
+        _number(fields["number"]),
+        fields["hash"],
+        fields["parentHash"],
+        _number(fields["timestamp"]),
+        _number(fields.get("baseFeePerGas") or "0x0"),
+        _number(fields["gasLimit"]),
+    )
 
 
 def _number(value: Any) -> int:

@@ -40,15 +40,19 @@ class RpcRefused(RpcError):
 
 
 class WrongChain(ChainError):
-    """The node serves another chain than the one asked for."""
+    """The node serves another chain than the one asked for, from the start or since its connection was renewed."""
 
-    def __init__(self, url: str, expected: int, got: int) -> None:
+    def __init__(self, url: str, expected: object, got: object) -> None:
         super().__init__(
             f"chain id at {public_part(url)}",
             expected=expected,
             got=got,
             remedy="name the URL of a node of the right chain",
         )
+
+
+class ChainTableError(ChainError):
+    """A table of chains that is not of the form of chains.toml."""
 
 
 class UnsuitableChain(ChainError):
@@ -122,6 +126,8 @@ class NotMined(TransactionError):
 
 class NonceTaken(TransactionError):
     """The account's nonce was used by a transaction that this journal does not know."""
+
+    exit_code = ExitCode.RETRY
 
 
 class JournalError(ChainError):

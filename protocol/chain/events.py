@@ -3,6 +3,9 @@
 A follower keeps the hashes of the blocks it stopped at. When one of them is no longer the chain's, it goes
 back to the last one that is and says so (`Batch.rewound`): whoever has acted on later events reads the
 contracts again.
+
+Asked for a range that ends above its head, a node that is behind answers with what it has, as if nothing else had
+happened. So the newest blocks are read one by one and by hash: who does not have a block refuses.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ SPAN: Final = 2_000
 """Blocks asked for at once: public nodes allow 2,000 to 10,000."""
 KEPT: Final = 128
 """Stops remembered; re-organisations deeper than the oldest restart the follower at its first block."""
+NEWEST: Final = 8
+"""Blocks that are read by hash: no node that answers is further behind."""
 _TRIES: Final = 5
 
 Topics = Sequence[bytes | None]
@@ -32,7 +37,8 @@ class Batch:
     """
 
     events: tuple[Event, ...]
-    upto: int
+    stop: str
+    """Hash of the block that they end with; empty before the first block."""
     rewound: int | None = None
 
 
@@ -63,35 +69,36 @@ class Follower:
         """Events since the last poll that returned, up to block `upto` or the newest confirmed one. Raises
         UnstableChain, RpcError.
         """
-        stops = self._standing()
+        head = self._connection.block()
+        stops = self._standing(head.number)
         rewound = None
         if len(stops) < len(self._stops):
             rewound = stops[-1][0] if stops else self._first - 1
-        newest = self._connection.block().number - self._confirmations
+        newest = head.number - self._confirmations
         end = newest if upto is None else min(upto, newest)
         begin = stops[-1][0] + 1 if stops else self._first
         events: list[Event] = []
         while begin <= end:
-            last, logs, stop = self._read(begin, min(end, begin + self._span - 1))
+            far = min(end, begin + self._span - 1, head.number - NEWEST)
+            last, logs, stop = self._read(begin, far) if far >= begin else self._read_one(begin)
             events += decode_logs(logs, self._contracts)
             stops.append((last, stop))
             begin = last + 1
         # Only now: after an error in a later span nobody has seen the events of the earlier ones.
         self._stops = stops[-KEPT:]
-        return Batch(tuple(events), end, rewound)
+        return Batch(tuple(events), stops[-1][1] if stops else "", rewound)
 
-    def _standing(self) -> list[tuple[int, str]]:
-        """The stops but for those that a re-organisation took away."""
-        stops = list(self._stops)
-        while stops and not self._stands(*stops[-1]):
+    def _standing(self, head: int) -> list[tuple[int, str]]:
+        """The stops but for those that a re-organisation took away; the chain may be shorter than it was."""
+        stops = [stop for stop in self._stops if stop[0] <= head]
+        while stops and self._connection.block(stops[-1][0]).hash != stops[-1][1]:
             stops.pop()
         return stops
 
-    def _stands(self, number: int, block_hash: str) -> bool:
-        try:
-            return self._connection.block(number).hash == block_hash
-        except RpcRefused:  # the chain is shorter than it was
-            return False
+    def _read_one(self, number: int) -> tuple[int, list[Log], str]:
+        """The same of one block, which is asked for by its hash."""
+        block_hash = self._connection.block(number).hash
+        return number, self._logs({"blockHash": block_hash}), block_hash
 
     def _read(self, begin: int, end: int) -> tuple[int, list[Log], str]:
         """Logs of a range, the range's real end, and the hash of that block: the same before and after."""
@@ -99,7 +106,7 @@ class Follower:
         while tries:
             before = self._connection.block(end).hash
             try:
-                logs = self._logs(begin, end)
+                logs = self._logs({"fromBlock": hex(begin), "toBlock": hex(end)})
             except RpcRefused:
                 # Nodes limit the range or the answer's size, each with words of its own: ask for less.
                 if begin == end:
@@ -116,11 +123,10 @@ class Follower:
             remedy="follow with more confirmations",
         )
 
-    def _logs(self, begin: int, end: int) -> list[Log]:
+    def _logs(self, blocks: dict[str, str]) -> list[Log]:
         query: dict[str, Any] = {
             "address": list(self._contracts),
-            "fromBlock": hex(begin),
-            "toBlock": hex(end),
             "topics": [None if topic is None else "0x" + topic.hex() for topic in self._topics],
         }
-        return [Log.read(fields) for fields in self._connection.request("eth_getLogs", query)]
+        found = self._connection.request("eth_getLogs", query | blocks, refusals="blockHash" in blocks)
+        return [Log.read(fields) for fields in found]

@@ -53,7 +53,9 @@ class GameReader:
         self._start()
 
     def view(self) -> GameView:
-        """The game at the newest block. Raises UnstableChain when blocks change faster than they are read."""
+        """The game at the newest block: its state is read at that block's hash, its events end there. Raises
+        UnstableChain when blocks change faster than they are read.
+        """
         for _ in range(_TRIES):
             block = self.game.connection.block()
             batch = self._follower.poll(block.number)
@@ -61,9 +63,8 @@ class GameReader:
                 self._start()
                 continue
             self._events += batch.events
-            view = self._build(self.game.game(self.number, block.number), block.number)
-            if self.game.connection.block(block.number).hash == block.hash:
-                return view
+            if batch.stop == block.hash:
+                return self._build(self.game.game(self.number, block.hash), block.hash)
         raise UnstableChain(
             f"game {self.number}",
             expected=f"a block that stays for one reading within {_TRIES} tries",
@@ -88,7 +89,7 @@ class GameReader:
             topics=[None, self.number.to_bytes(32, "big")],
         )
 
-    def _build(self, state: GameState, block: int) -> GameView:
+    def _build(self, state: GameState, block: str) -> GameView:
         path = tuple(int(event.arguments["n"]) for event in self._of("CallSelected"))
         steps = self._of("StepSelected")
         chosen = steps[-1].arguments if steps else None
@@ -122,7 +123,7 @@ class GameReader:
     def _of(self, name: str) -> list[Event]:
         return [event for event in self._events if event.name == name]
 
-    def _claimed(self, key: bytes, block: int) -> bytes | None:
+    def _claimed(self, key: bytes, block: str) -> bytes | None:
         return self.game.claim(key, block).posted
 
     def _words(self) -> tuple[int, ...]:

@@ -125,9 +125,9 @@ class Journal:
         """Transactions that may or may not be mined, by nonce."""
         return self._select("status = 'pending'", ())
 
-    def mined_since(self, block: int) -> list[Entry]:
-        """Transactions mined at `block` or later, which a re-organisation may have taken away."""
-        return self._select("status IN ('mined', 'failed') AND block >= ?", (block,))
+    def since(self, nonce: int) -> list[Entry]:
+        """Transactions from this nonce on that are pending or were mined, by nonce, the latest attempt last."""
+        return self._select("status != 'dropped' AND nonce >= ?", (nonce,))
 
     def _select(self, condition: str, values: tuple[object, ...]) -> list[Entry]:
         # `condition` is one of the constants above; values are bound.

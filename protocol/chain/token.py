@@ -6,15 +6,16 @@ from functools import cached_property
 
 from protocol.chain.abi import contract
 from protocol.chain.bound_contract import BoundContract
+from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
 
 
 class Token(BoundContract):
     """Amounts are units of the token."""
 
-    def balance_of(self, account: str) -> int:
+    def balance_of(self, account: str, block: BlockId = "latest") -> int:
         """Tokens of an account outside the vault."""
-        return int(self.read("balanceOf", account))
+        return int(self.read("balanceOf", account, block=block))
 
     def allowance(self, owner: str, spender: str) -> int:
         """What `spender` may still take from `owner`."""

@@ -15,13 +15,15 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from eth_account.signers.local import LocalAccount
 
+from protocol.chain.chains import Chain
 from protocol.chain.connection import Connection
 from protocol.chain.errors import (
     AccountInUse,
+    InsufficientFunds,
     NonceTaken,
     NotMined,
     Reverted,
@@ -33,16 +35,6 @@ from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.receipts import Receipt
 from protocol.node.home import Home
 
-REORG_DEPTH: Final = 64
-"""Two epochs on Ethereum: what lies deeper is final, so `recover` looks no further back."""
-
-_LOOKS: Final = 10
-_LOOK_SECONDS: Final = 0.2
-
-
-LOOK_AGAIN: Final = 2.0
-"""Seconds after which a transaction that the node has lost, or never got, is handed over again."""
-
 
 @dataclass(frozen=True, slots=True)
 class Sending:
@@ -51,12 +43,19 @@ class Sending:
     timeout: float = 300.0
     """Then NotMined is raised; the transaction stays in the journal."""
     poll: float = 0.2
+    look_again: float = 2.0
+    """How often what the chain or the node has lost is looked for, and handed over again."""
     replace_after: float = 60.0
     """Without a receipt for this long the fee is raised."""
     confirmations: int = 0
     """Blocks on top of the receipt's before it counts."""
     gas_margin: float = 1.25
     """Estimates are exact for the state of one block; a game moves on in between."""
+
+    @classmethod
+    def on(cls, chain: Chain) -> Self:
+        """As the chain's block time asks: a fee is raised after five blocks without room for it."""
+        return cls(timeout=max(300.0, 25 * chain.block_time), replace_after=max(10.0, 5 * chain.block_time))
 
 
 class Sender:
@@ -69,7 +68,7 @@ class Sender:
         self.connection = connection
         self.account = account
         self.address = str(account.address)
-        self.sending = sending or Sending()
+        self.sending = sending or Sending.on(connection.chain)
         # The genesis block tells a fresh development chain, whose nonces begin at 0, from the last one.
         chain = f"{connection.chain_id}-{connection.genesis[2:10]}"
         folder = Home.find().folder("journals", chain)
@@ -78,6 +77,7 @@ class Sender:
         self._nonces = threading.Lock()
         self._offered: dict[int, float] = {}
         """When the fee of a nonce was last chosen; of an earlier process's nonce, when it was first pushed."""
+        self._tended = time.monotonic()
 
     def send(self, call: Call, intent: str | None = None) -> Receipt:
         """Carry out an intent once, and return its receipt, also when an earlier process began it.
@@ -98,22 +98,17 @@ class Sender:
         return self._wait(entries[0], call)
 
     def recover(self) -> int:
-        """After a restart: hand over again what the journal holds and the chain does not; how many nonces
-        there were.
-
-        Also transactions that a re-organisation took away. Does not wait for receipts.
+        """Hand over again what the journal holds and neither chain nor node does: never sent, lost by the node, or
+        taken back by a re-organisation; how many nonces. Does not wait for receipts.
         """
-        recent = self.connection.block().number - REORG_DEPTH
-        gone: set[int] = set()
+        self._tended = time.monotonic()
         with self._nonces:
-            for entry in [*self.journal.pending(), *self.journal.mined_since(recent)]:
-                if self.connection.receipt(entry.hash) is None and not self._is_lost([entry]):
-                    self.journal.mark(entry.hash, Status.PENDING)
-                    gone.add(entry.nonce)
-            for entry in self._newest():
-                if entry.nonce in gone:
-                    self._hand_over_again(entry)
-        return len(gone)
+            return self._push()
+
+    def tend(self) -> None:
+        """`recover`, but not more often than every `look_again` seconds, whoever asks."""
+        if time.monotonic() - self._tended > min(self.sending.look_again, self.sending.replace_after):
+            self.recover()
 
     def close(self) -> None:
         """Give the account's lock back."""
@@ -151,18 +146,14 @@ class Sender:
         return entry
 
     def _next_nonce(self) -> int:
-        """The first nonce that neither the node nor the journal holds a transaction for; fills gaps. What the
-        journal holds and the node lost is no gap: `_push` hands it over.
+        """The first nonce that neither the node nor the journal holds a transaction for; fills gaps. What the journal
+        holds and the node does not is no gap: the node is behind, or has lost it, and `_push` hands it over.
         """
         nonce = self.connection.transaction_count(self.address, "pending")
-        taken = {entry.nonce for entry in self.journal.pending()}
+        taken = {entry.nonce for entry in self.journal.since(nonce)}
         while nonce in taken:
             nonce += 1
         return nonce
-
-    def _newest(self) -> list[Entry]:
-        """The latest attempt at each nonce that may or may not be mined, by nonce."""
-        return list({entry.nonce: entry for entry in self.journal.pending()}.values())
 
     # ------------------------------------------------------------------ after signing
 
@@ -176,12 +167,12 @@ class Sender:
             self.journal.mark(entry.hash, Status.DROPPED)
             raise
 
-    def _hand_over_again(self, entry: Entry) -> None:
-        """Give the node what it has lost, or never got; with a higher fee if it refuses it by now, as after a
-        rise of the base fee. The caller holds the lock.
+    def _hand_over_again(self, entry: Entry) -> bool:
+        """Give the node what it has lost, or never got; with a higher fee if it refuses it by now, as after a rise of
+        the base fee. Whether it had to be. The caller holds the lock.
         """
         if self.connection.knows(entry.hash):
-            return
+            return False
         try:
             self._offer(entry)
         except RpcRefused:
@@ -190,6 +181,7 @@ class Sender:
             except RpcRefused:
                 self.journal.mark(entry.hash, Status.DROPPED)
                 raise
+        return True
 
     def _offer(self, entry: Entry) -> None:
         try:
@@ -203,23 +195,26 @@ class Sender:
             raise
 
     def _is_lost(self, entries: list[Entry]) -> bool:
-        """Whether none of these can be mined any more, for another transaction has the nonce; marks them if
-        so.
+        """Whether none of these can be mined any more, for another transaction has the nonce; marks them if so.
+
+        Only what lies deeper than re-organisations reach says so: before, the receipt may be missing because the node
+        that was asked is behind, and the other transaction may be taken back.
         """
-        if self.connection.transaction_count(self.address) <= entries[0].nonce:
+        nonce = entries[0].nonce
+        if self.connection.transaction_count(self.address) <= nonce:
             return False
-        # A node counts a nonce a moment before it finds the receipt: only what stays missing is lost.
-        for _ in range(_LOOKS):
-            if any(self.connection.receipt(entry.hash) is not None for entry in entries):
-                return False
-            time.sleep(_LOOK_SECONDS)
+        deep = self.connection.block().number - self.connection.chain.reorg_depth
+        if deep < 0 or self.connection.transaction_count(self.address, deep) <= nonce:
+            return False
+        if any(self.connection.receipt(entry.hash) is not None for entry in entries):
+            return False
         for entry in entries:
             self.journal.mark(entry.hash, Status.DROPPED)
         return True
 
     def _wait(self, first: Entry, call: Call) -> Receipt:
         """Until the transaction, or one that raised its fee, is mined and confirmed."""
-        started = looked = time.monotonic()
+        started = time.monotonic()
         while True:
             entries = [e for e in self.journal.of_intent(first.intent) if e.nonce == first.nonce]
             if not entries:
@@ -231,34 +226,57 @@ class Sender:
             receipt = self._mined(entries, call)
             if receipt is not None:
                 return receipt
-            now = time.monotonic()
-            if now - started > self.sending.timeout:
+            if time.monotonic() - started > self.sending.timeout:
                 raise NotMined(
                     call.label,
                     expected=f"a receipt of {entries[-1].hash} within {self.sending.timeout:.0f} s",
                     got="none",
                     remedy="see whether the chain makes blocks; repeating the command waits for the same transaction",
                 )
-            if now - looked > min(LOOK_AGAIN, self.sending.replace_after):
-                looked = now
-                self._push(first.nonce)
+            self.tend()
             time.sleep(self.sending.poll)
 
-    def _push(self, nonce: int) -> None:
-        """Hand over again what the node lost, and raise the fee of what it leaves lying, up to `nonce`.
+    def _push(self) -> int:
+        """Go through all nonces that the chain has not used: hand over again what is gone, raise the fee of what is
+        left lying, fill gaps; how many were gone. The caller holds the lock.
 
-        Also for intents that nobody waits for any more: nothing is mined before all that has a lower nonce.
+        Also for intents that nobody waits for any more, or whose receipt was seen: nothing is mined before all that
+        has a lower nonce.
         """
-        with self._nonces:
-            mined = self.connection.transaction_count(self.address)
-            self._offered = {n: since for n, since in self._offered.items() if n >= mined}
-            for entry in self._newest():
-                if not mined <= entry.nonce <= nonce:
-                    continue
-                self._hand_over_again(entry)
-                offered = self._offered.setdefault(entry.nonce, time.monotonic())
-                if time.monotonic() - offered > self.sending.replace_after:
-                    self._replace(entry)
+        mined = self.connection.transaction_count(self.address)
+        self._offered = {n: since for n, since in self._offered.items() if n >= mined}
+        newest = {entry.nonce: entry for entry in self.journal.since(mined)}
+        gone = 0
+        for nonce in range(mined, max(newest, default=-1) + 1):
+            entry = newest.get(nonce)
+            if entry is None:
+                gone += self._fill(nonce)
+                continue
+            if entry.status is not Status.PENDING:
+                if self.connection.receipt(entry.hash) is not None:
+                    continue  # mined after all: the count came from a node that is behind
+                self.journal.mark(entry.hash, Status.PENDING)
+            gone += self._hand_over_again(entry)
+            offered = self._offered.setdefault(nonce, time.monotonic())
+            if time.monotonic() - offered > self.sending.replace_after:
+                self._raise(entry)
+        return gone
+
+    def _fill(self, nonce: int) -> bool:
+        """Use up a nonce that was given up while a later one waits, unless somebody else uses it; whether it was."""
+        if self.connection.transaction_count(self.address, "pending") > nonce:
+            return False
+        call = Call(self.address, b"", "gap")
+        fields = first_offer(self.connection, self.address, call, nonce, self.sending.gas_margin)
+        self._hand_over(self._write(fields, f"gap:{nonce}:{uuid.uuid4()}", call.label))
+        return True
+
+    def _raise(self, entry: Entry) -> None:
+        """Raise the fee, if the account can pay for it."""
+        try:
+            self._replace(entry)
+        except InsufficientFunds:
+            self._offered[entry.nonce] = time.monotonic()
 
     def _mined(self, entries: list[Entry], call: Call) -> Receipt | None:
         for entry in entries:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from protocol.chain.bound_contract import BoundContract
+from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
 from protocol.chain.views import Lock
 
@@ -22,9 +23,9 @@ class Vault(BoundContract):
         """Return what remains in a lock whose unbonding is over."""
         return self.write_once("finishUnbonding", lock)
 
-    def free(self, account: str) -> int:
+    def free(self, account: str, block: BlockId = "latest") -> int:
         """Tokens that an account may lock or withdraw."""
-        return int(self.read("free", account))
+        return int(self.read("free", account, block=block))
 
     def burned(self) -> int:
         """Tokens burned so far."""

@@ -13,7 +13,7 @@ from protocol.node.home import VARIABLE, Home
 HomeOption = Annotated[
     Path | None, typer.Option("--home", help="Home folder, else $ASSAY_HOME, else ~/.assay.")
 ]
-RpcOption = Annotated[str | None, typer.Option(help="URL of an Ethereum node.")]
+RpcOption = Annotated[str | None, typer.Option(help="URL of an Ethereum node; several between commas.")]
 AccountOption = Annotated[str | None, typer.Option(help="Name of an account under the home folder.")]
 DevAccountOption = Annotated[
     int | None, typer.Option(min=0, help="Index of a development key; development chains only.")

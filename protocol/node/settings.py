@@ -105,7 +105,9 @@ def _from_text(field: FieldInfo, text: str) -> object:
 def _shown(name: str, field: FieldInfo, value: object) -> str:
     if value is not None and _is_secret(field):
         return MASK
-    return public_part(str(value)) if name == "rpc" else str(value)
+    if name == "rpc":
+        return ", ".join(map(public_part, (value,) if isinstance(value, str) else value))  # type: ignore[call-overload]
+    return str(value)
 
 
 def _is_secret(field: FieldInfo) -> bool:

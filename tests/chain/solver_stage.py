@@ -40,6 +40,8 @@ class Stage:
 
     def __init__(self, devnet: Devnet, folder: Path) -> None:
         self.devnet = devnet
+        self.url = devnet.url
+        """Where clients look for the node: a test may put a proxy before it."""
         self.home = Home(folder / "assay-home")
         self.bundles = folder / "submitted"
         with Sender(devnet.connection, open_account("dev:9", devnet.connection.chain_id), QUICK) as sender:
@@ -49,8 +51,8 @@ class Stage:
         self.submitter.audit.register(1)
 
     def client(self, account: str) -> Client:
-        """A client with plenty of tokens."""
-        client = connect(self.devnet.url, self.deployment, account, sending=QUICK)
+        """A client with plenty of tokens, behind `url`."""
+        client = connect(self.url, self.deployment, account, sending=QUICK)
         if client.token.balance_of(client.address) < 200_000 * TOKEN:
             client.token.mint(client.address, 200_000 * TOKEN)
         return client

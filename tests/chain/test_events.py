@@ -79,9 +79,9 @@ def test_a_reorganisation_rewinds_to_the_last_common_block(
     batch = follower.poll()
     assert batch.rewound == common
     assert amounts(batch) == []
-    deposit(4)
+    deposit(4)  # what was taken away is sent again before it
     batch = follower.poll()
-    assert (amounts(batch), batch.rewound) == ([4], None)
+    assert (amounts(batch), batch.rewound) == ([2, 3, 4], None)
 
 
 def test_a_shorter_chain_is_a_reorganisation_too(chain: Devnet, client: Client, deposit: Deposit) -> None:
@@ -106,7 +106,8 @@ def test_a_node_that_limits_ranges_is_asked_for_less(
 
     def stingy(method: str, *parameters: Any, **options: Any) -> Any:
         if method == "eth_getLogs":
-            span = int(parameters[0]["toBlock"], 16) - int(parameters[0]["fromBlock"], 16) + 1
+            asking = parameters[0]
+            span = int(asking["toBlock"], 16) - int(asking["fromBlock"], 16) + 1 if "toBlock" in asking else 1
             asked.append(span)
             if span > 3:
                 raise RpcRefused("eth_getLogs", "query exceeds max block range 3")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from protocol.chain.fees import Call
 from protocol.chain.journal import Entry, Journal, Status
 from protocol.chain.transactions import Sender, Sending
 from tests.chain.conftest import QUICK, Connect
+from tests.chain.rpc_proxy import RpcProxy
 from tests.chain.trees import fund, terms
 
 pytestmark = pytest.mark.chain
@@ -55,6 +57,24 @@ def broken(connection: Connection, *, arrives: bool) -> Connection:
 
     frail.broadcast = broadcast  # type: ignore[method-assign]
     return frail
+
+
+def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread:
+    """Act in a thread once something holds."""
+
+    def run() -> None:
+        while not what():
+            time.sleep(0.01)
+        act()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def is_replaced(sender: Sender, intent: str) -> bool:
+    """Whether the node has another transaction for the intent than the first one."""
+    return any(sender.connection.knows(entry.hash) for entry in sender.journal.of_intent(intent)[1:])
 
 
 @pytest.fixture
@@ -168,8 +188,9 @@ def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender
     before = chain.connection.balance(NOWHERE)
     chain.connection.request("evm_setAutomine", False)
     try:
-        threading.Timer(0.7, chain.mine).start()
+        miner = after(lambda: is_replaced(sender, "slow"), chain.mine)
         receipt = sender.send(transfer(4), "slow")
+        miner.join()
     finally:
         chain.connection.request("evm_setAutomine", True)
     attempts = sender.journal.of_intent("slow")
@@ -183,15 +204,19 @@ def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender
 def test_a_transaction_that_the_node_lost_is_handed_over_again(chain: Devnet, sender: Sender) -> None:
     known: list[bool] = []
 
+    def is_known() -> bool:
+        return any(chain.connection.knows(entry.hash) for entry in sender.journal.pending())
+
     def lose() -> None:
         chain.connection.request("anvil_dropAllTransactions")
-        known.append(chain.connection.knows(sender.journal.pending()[0].hash))
+        known.append(is_known())
+        after(is_known, chain.mine).join()
 
     chain.connection.request("evm_setAutomine", False)
     try:
-        threading.Timer(0.3, lose).start()
-        threading.Timer(3.5, chain.mine).start()
+        loser = after(is_known, lose)
         receipt = sender.send(transfer(4), "lost")
+        loser.join()
     finally:
         chain.connection.request("evm_setAutomine", True)
     assert known == [False]
@@ -255,8 +280,11 @@ def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(c
     chain.connection.request(
         "eth_sendTransaction", {"from": account.address, "to": NOWHERE, "value": "0x1"}, attempts=1
     )
-    with Sender(chain.connection, account, QUICK) as sender:
+    with Sender(chain.connection, account, Sending(timeout=0.2, poll=0.02)) as sender:
         entry = sender.journal.pending()[0]
+        with pytest.raises(NotMined):  # the other transaction may yet be taken back
+            sender._wait(entry, transfer(5))
+        chain.mine(chain.connection.chain.reorg_depth)
         with pytest.raises(NonceTaken, match="one program only"):
             sender._wait(entry, transfer(5))
         before = chain.connection.balance(NOWHERE)
@@ -276,6 +304,63 @@ def test_a_transaction_taken_away_by_a_reorganisation_is_handed_over_again(
     again = sender.send(transfer(6), "pay")
     assert again.transaction == receipt.transaction
     assert chain.connection.balance(NOWHERE) == before
+
+
+def test_a_mined_transaction_that_is_taken_back_is_mined_again_before_the_next(
+    chain: Devnet, sender: Sender
+) -> None:
+    """Its receipt was seen, and the next nonce waits for it: nobody is restarted."""
+    rpc, before = chain.connection, chain.connection.balance(NOWHERE)
+    first = sender.send(transfer(6), "first")
+
+    def waits() -> bool:
+        return any(rpc.knows(entry.hash) for entry in sender.journal.of_intent("second"))
+
+    def take_back() -> None:
+        rpc.request("anvil_reorg", 1, [])
+        # Of the two that wait then, anvil tries the later one first and throws it away: it is lost too.
+        for transaction in (first.transaction, sender.journal.of_intent("second")[0].hash):
+            after(lambda known=transaction: rpc.knows(known), chain.mine).join()  # type: ignore[misc]
+
+    rpc.request("evm_setAutomine", False)
+    try:
+        taker = after(waits, take_back)
+        second = sender.send(transfer(7), "second")
+        taker.join()
+    finally:
+        rpc.request("evm_setAutomine", True)
+    assert rpc.receipt(first.transaction) is not None
+    assert rpc.receipt(second.transaction) is not None
+    assert rpc.balance(NOWHERE) - before == 13
+
+
+def test_a_nonce_that_was_given_up_does_not_hold_up_the_next(chain: Devnet, sender: Sender) -> None:
+    rpc, before = chain.connection, chain.connection.balance(NOWHERE)
+    lost = orphan(chain, sender)
+    rpc.request("evm_setAutomine", False)
+    try:
+        with pytest.raises(NotMined):
+            sender.send(transfer(5), "next")
+        rpc.request("anvil_dropAllTransactions")
+        sender.journal.mark(lost.hash, Status.DROPPED)
+    finally:
+        rpc.request("evm_setAutomine", True)
+    assert sender.recover() == 2
+    assert sender.recover() == 0
+    assert rpc.balance(NOWHERE) - before == 5
+
+
+def test_a_nonce_that_a_node_behind_still_counts_as_free_is_not_used_again(
+    chain: Devnet, sender: Sender
+) -> None:
+    with RpcProxy(chain.url) as proxy:
+        sender.send(transfer(1), "first")
+        used = sender.journal.of_intent("first")[0].nonce
+        sender.connection = Connection(proxy.url)
+        proxy.faults.stale_share = 1.0
+        entry = sender._sign(transfer(2), "second")
+        sender.connection.close()
+    assert entry.nonce == used + 1
 
 
 def test_an_empty_account_is_told_what_it_needs(chain: Devnet) -> None:

@@ -9,4 +9,10 @@ from protocol.node.party.settings import ConnectionSettings
 def connect_by(settings: ConnectionSettings, *, sends: bool = True) -> Client:
     """A client of the contracts, with the account if the command `sends`. Raises as `connect` does."""
     account = settings.account if sends else None
-    return connect(settings.rpc, settings.deployment, account, password_file=settings.password_file)
+    return connect(
+        settings.rpc,
+        settings.deployment,
+        account,
+        password_file=settings.password_file,
+        finality=settings.finality,
+    )

@@ -17,7 +17,7 @@ def require_free(client: Client, amount: int, purpose: str = "") -> None:
 
     `purpose` is for the message: "for the escrow".
     """
-    have = client.vault.free(client.address) + client.token.balance_of(client.address)
+    have = sum(client.tokens())
     if have < amount:
         raise NotEnoughTokens(
             f"account {client.address}",

@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from protocol.chain.errors import ChainError, NotMined, RpcError, UnstableChain
+from protocol.chain.client import Client
+from protocol.chain.errors import (
+    ChainError,
+    NonceTaken,
+    NotMined,
+    Reverted,
+    RpcError,
+    UnstableChain,
+    WrongChain,
+)
 from protocol.errors import ExitCode
 from protocol.node.party.settings import NodeSettings
 from protocol.node.stopping import Stop
@@ -18,20 +27,31 @@ from protocol.node.stopping import Stop
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger
 
-AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, UnstableChain)
-"""What a chain that is out of reach for a while raises."""
+AWAY: tuple[type[ChainError], ...] = (RpcError, NotMined, NonceTaken, UnstableChain, Reverted, WrongChain)
+"""What a chain raises that is out of reach for a while, or whose nodes are behind one another: one that is a block
+behind the last does not have what that one showed, such as a task (it reverts) or a nonce. Another chain behind the
+same address may be put right too.
+"""
 
 
 class Node(ABC):
     """Drives `_tick` until there is an outcome, or it is asked to stop and nothing is due that cannot wait."""
 
-    WAITS_FOR: ClassVar[tuple[type[ChainError], ...]] = AWAY
-    """Errors of a tick that may pass: the node goes on until they have lasted longer than its patience."""
-
-    def __init__(self, settings: NodeSettings, log: FilteringBoundLogger, stop: Stop | None) -> None:
+    def __init__(
+        self,
+        settings: NodeSettings,
+        log: FilteringBoundLogger,
+        stop: Stop | None,
+        client: Client | None = None,
+    ) -> None:
+        self._client = client
         self._settings = settings
         self._log = log
         self._stop = stop or Stop()
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """What comes before the first look; begun anew where the chain is away. Raises as `_tick` does."""
 
     @abstractmethod
     def _tick(self) -> bool:
@@ -52,11 +72,17 @@ class Node(ABC):
     def _loop(self, once: bool) -> ExitCode:
         """Until the node ends. Raises what a tick raised, if it may not pass or has not passed in time."""
         failing: float | None = None
+        prepared = False
         while True:
             try:
+                if self._client is not None:
+                    self._client.tend()
+                if not prepared:
+                    self._prepare()
+                    prepared = True
                 worked = self._tick()
                 failing = None
-            except self.WAITS_FOR as error:
+            except AWAY as error:
                 now = time.monotonic()
                 # Counted from the first failure and not from the last success: a tick may take hours.
                 failing = now if failing is None else failing

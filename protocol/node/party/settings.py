@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from protocol.chain.chains import Finality
 
 
 class ConnectionSettings(BaseModel):
@@ -15,7 +17,16 @@ class ConnectionSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    rpc: str = "http://127.0.0.1:8545"
+    rpc: Annotated[
+        tuple[str, ...],
+        Field(min_length=1),
+        BeforeValidator(lambda given: given.split(",") if isinstance(given, str) else given),
+    ] = ("http://127.0.0.1:8545",)
+    """Nodes of the chain: the next one is asked when one fails or is behind; a transaction goes to all. In a flag
+    between commas.
+    """
+    finality: Finality | None = None
+    """What cannot be undone waits for it; without, the chain's own of protocol/chain/chains.toml."""
     account: str
     password_file: Path | None = None
     deployment: Path | None = None

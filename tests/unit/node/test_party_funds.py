@@ -23,8 +23,8 @@ class Bank:
             Client,
             SimpleNamespace(
                 address=ME,
+                tokens=lambda: (free, held),
                 vault=SimpleNamespace(free=lambda _who: free, withdraw=lambda n: self._send("withdraw", n)),
-                token=SimpleNamespace(balance_of=lambda _who: held),
                 fund=lambda n: self._send("fund", n),
             ),
         )

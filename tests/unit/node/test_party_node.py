@@ -7,7 +7,15 @@ from time import monotonic, sleep
 
 import pytest
 
-from protocol.chain.errors import ChainError, DeploymentError, Reverted, RpcRefused, RpcUnavailable
+from protocol.chain.errors import (
+    ChainError,
+    DeploymentError,
+    NonceTaken,
+    Reverted,
+    RpcRefused,
+    RpcUnavailable,
+    WrongChain,
+)
 from protocol.errors import ExitCode
 from protocol.node import logs
 from protocol.node.party.node import Node
@@ -24,12 +32,18 @@ class Script(Node):
         settings = NodeSettings(account="dev:1", patience=patience, poll=poll)
         super().__init__(settings, logs.get("test"), None)
         self.events = list(events)
+        self.unprepared: list[ChainError] = []
+        """What goes wrong before the first look."""
         self.outcome: ExitCode | None = None
         self.busy = 0
         """Looks for which a move is still due."""
 
     def run(self, once: bool = False) -> ExitCode:
         return self._loop(once)
+
+    def _prepare(self) -> None:
+        if self.unprepared:
+            raise self.unprepared.pop()
 
     def _tick(self) -> bool:
         if not self.events:
@@ -61,23 +75,33 @@ def slow(seconds: float, worked: bool = True) -> Callable[[], bool]:
     return tick
 
 
-@pytest.mark.parametrize("error", [AWAY, RpcRefused("eth_call", "too many requests")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        AWAY,
+        RpcRefused("eth_call", "too many requests"),
+        Reverted("TaskMarket.taskOf", "UnknownTask", {"task": 7}),  # of a node that is a block behind
+        NonceTaken("bid"),
+        WrongChain("http://127.0.0.1:1", 1, 2),
+    ],
+)
 def test_it_waits_for_a_chain_that_is_away(error: ChainError) -> None:
     node = Script(error, error, error)
     assert node.run() is ExitCode.INTERRUPTED
     assert not node.events
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        DeploymentError("deployment", expected="a file", got="none", remedy="deploy"),
-        Reverted("TaskMarket.taskOf", "UnknownTask", {"task": 7}),
-    ],
-)
-def test_what_does_not_pass_ends_it_at_once(error: ChainError) -> None:
-    node = Script(error, AWAY)
-    with pytest.raises(type(error)):
+def test_it_prepares_anew_where_the_chain_was_away() -> None:
+    node = Script(lambda: False)
+    node.unprepared = [AWAY, AWAY]
+    assert node.run() is ExitCode.INTERRUPTED
+    assert not node.unprepared
+    assert not node.events
+
+
+def test_what_does_not_pass_ends_it_at_once() -> None:
+    node = Script(DeploymentError("deployment", expected="a file", got="none", remedy="deploy"), AWAY)
+    with pytest.raises(DeploymentError):
         node.run()
     assert node.events == [AWAY]
 

@@ -13,7 +13,6 @@ from typing import Any, cast
 import pytest
 
 from protocol.chain.parameters import TOKEN
-from protocol.chain.transactions import REORG_DEPTH
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.node.home import Home
 from protocol.node.logs import get
@@ -30,6 +29,7 @@ from tests.chain.trees import terms
 from tests.unit.solver import tiny
 
 ME, RIVAL = "0x" + "01" * 20, "0x" + "02" * 20
+REORG_DEPTH = 64
 
 
 class Market:
@@ -87,7 +87,10 @@ class Stand:
             now=lambda: self.now,
             vault=SimpleNamespace(free=lambda _who: 10**24),
             audit=SimpleNamespace(live_verifiers=lambda: 9),
-            connection=SimpleNamespace(block=lambda: SimpleNamespace(number=self.block)),
+            connection=SimpleNamespace(
+                block=lambda: SimpleNamespace(number=self.block),
+                chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
+            ),
         )
         log = SimpleNamespace(info=lambda *_a, **_b: None, warning=lambda *_a, **_b: None)
         self.context = cast(

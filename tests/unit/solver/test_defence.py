@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from threading import Event
 from time import monotonic, sleep
 from types import SimpleNamespace
@@ -83,7 +84,11 @@ class Chain:
         run_store = SimpleNamespace(program=SimpleNamespace(program=None), replay=self.replay)
         games = SimpleNamespace(games=lambda: self.counted, game=self.game, send_move=self.send_move)
         context = SimpleNamespace(
-            client=SimpleNamespace(game=games, deployment=SimpleNamespace(block=0)),
+            client=SimpleNamespace(
+                game=games,
+                deployment=SimpleNamespace(block=0),
+                connection=SimpleNamespace(view=nullcontext),
+            ),
             catalog=SimpleNamespace(run_store=lambda task: run_store if task == 7 and self.loaded else None),
             count=lambda *_what, **_about: None,
             database=SimpleNamespace(task=self.task, tasks=lambda: [self.task(7)]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import cast
 
@@ -22,7 +23,9 @@ def test_a_game_that_cannot_be_read_ends_nothing_and_hides_no_other() -> None:
         return SimpleNamespace(task=number)
 
     context = SimpleNamespace(
-        client=SimpleNamespace(game=SimpleNamespace(games=lambda: 2, game=read)),
+        client=SimpleNamespace(
+            game=SimpleNamespace(games=lambda: 2, game=read), connection=SimpleNamespace(view=nullcontext)
+        ),
         catalog=SimpleNamespace(run_store=lambda _task: None),
         database=SimpleNamespace(task=lambda _task: None, tasks=list),
         metrics=Metrics(),

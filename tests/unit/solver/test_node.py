@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from protocol.chain.client import Client
-from protocol.chain.errors import ChainError, Reverted, RpcRefused, RpcUnavailable
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
@@ -42,7 +42,10 @@ class Stand:
         """A node that polls often. Its port is any."""
         view = SimpleNamespace
         client = SimpleNamespace(
-            connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id),
+            connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id, view=nullcontext),
+            tend=lambda: None,
+            tokens=lambda: (0, self.tokens),
+            is_over_for_good=lambda _task: True,
             address=ME,
             game=SimpleNamespace(games=lambda: 0),
             market=SimpleNamespace(
@@ -52,7 +55,6 @@ class Stand:
                 terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
-            token=SimpleNamespace(balance_of=lambda _who: self.tokens),
         )
         given = {"port": 0, "poll": 0.01, **settings}
         node = SolverNode(cast(Client, client), SolverSettings.model_validate(given), Home(self.folder))
@@ -102,39 +104,6 @@ def work(node: SolverNode) -> Work:
     made = Work()
     node._assignments[TASK] = cast(Assignment, made)
     return made
-
-
-def ticks(node: SolverNode, monkeypatch: pytest.MonkeyPatch, *events: Any) -> None:
-    """Let every round be an error, or a call; after the last one the node is asked to stop."""
-    left = list(events)
-
-    def tick() -> bool:
-        if not left:
-            node._stop.ask()
-            return False
-        event = left.pop(0)
-        if isinstance(event, Exception):
-            raise event
-        event()
-        return True
-
-    monkeypatch.setattr(node, "_tick", tick)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        RpcUnavailable("http://127.0.0.1:1", OSError()),
-        RpcRefused("block 7", "none of that number or hash"),
-        RpcRefused("eth_call", "too many requests"),
-        Reverted("TaskMarket.taskOf", "UnknownTask", {"task": 7}),
-    ],
-)
-def test_it_waits_for_a_node_that_is_away_or_behind(
-    node: SolverNode, monkeypatch: pytest.MonkeyPatch, error: ChainError
-) -> None:
-    ticks(node, monkeypatch, error, error, error)
-    assert node._loop(once=False) is ExitCode.INTERRUPTED
 
 
 def test_a_task_that_is_over_is_let_go(stand: Stand, node: SolverNode, work: Work) -> None:

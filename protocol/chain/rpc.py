@@ -1,0 +1,237 @@
+"""The nodes of one chain, by URL: requests with typed errors, the next node when one fails, all of them the same chain.
+
+Whether a question is asked again, and what an answer means, is `connection`'s.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any, Final
+
+import requests
+from requests.adapters import HTTPAdapter
+from web3 import HTTPProvider
+from web3.types import RPCEndpoint
+
+from protocol.chain.errors import RpcError, RpcRefused, RpcUnavailable, WrongChain
+from protocol.chain.reverts import as_revert
+
+SOCKETS: Final = 32
+"""Kept open to one node: as many as a party has threads that ask."""
+RECHECK_SECONDS: Final = 1.0
+"""A node that opens a connection for every answer is not asked each time which chain it serves."""
+COMPARE_SECONDS: Final = 5.0
+BEHIND: Final = 2
+"""Blocks that one node may be behind another: fewer are a block on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which chain it is: development chains share an id, and differ in their first block."""
+
+    chain_id: int
+    genesis: str
+
+    def __str__(self) -> str:
+        return f"{self.chain_id} with genesis {self.genesis}"
+
+
+class _Node:
+    """One URL, with its sockets. `known` says that it serves the chain: not any more after a new connection."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self.url = url
+        self.known = False
+        self._asked_at = 0.0
+        # One session for all threads: web3 would keep one for each thread that ever asked, and close none.
+        self._session = requests.Session()
+        self._session.mount(url, _Adapter(self._opened))
+        self._provider = HTTPProvider(
+            url,
+            request_kwargs={"timeout": timeout},
+            session=self._session,
+            exception_retry_configuration=None,
+        )
+
+    def ask(self, method: str, parameters: Sequence[Any], label: str) -> Any:
+        """The node's answer. Raises RpcUnavailable, Reverted, RpcRefused."""
+        try:
+            response = self._provider.make_request(RPCEndpoint(method), list(parameters))
+        except (
+            requests.RequestException,
+            OSError,
+            ValueError,
+        ) as error:  # ValueError: no JSON, so no Ethereum node
+            self.known = False
+            raise RpcUnavailable(self.url, error) from error
+        failure = response.get("error")
+        if failure is None:
+            return response.get("result")
+        if isinstance(failure, str):
+            raise RpcRefused(label, failure)
+        reverted = as_revert(label, failure)
+        if reverted is not None:
+            raise reverted
+        raise RpcRefused(label, str(failure.get("message", failure)))
+
+    def identity(self) -> Identity:
+        """Which chain it serves."""
+        self._asked_at = time.monotonic()
+        chain_id = int(self.ask("eth_chainId", (), "eth_chainId"), 16)
+        first = self.ask("eth_getBlockByNumber", ("0x0", False), "block 0")
+        if first is None:
+            raise RpcRefused("block 0", "none", "wait for the node to catch up")
+        return Identity(chain_id, first["hash"])
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _opened(self) -> None:
+        if time.monotonic() - self._asked_at > RECHECK_SECONDS:
+            self.known = False
+
+
+class _Adapter(HTTPAdapter):
+    """Says when a connection is opened, also one in place of a socket that the node has closed."""
+
+    def __init__(self, opened: Callable[[], None]) -> None:
+        self._on_open = opened
+        super().__init__(pool_maxsize=SOCKETS)
+
+    def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> Any:
+        pool = super().get_connection_with_tls_context(*arguments, **options)
+        if not hasattr(pool.ConnectionCls, "tells"):
+            opened = self._on_open
+
+            class Telling(pool.ConnectionCls):  # type: ignore[misc,name-defined]
+                tells = True
+
+                def connect(self) -> None:
+                    opened()
+                    super().connect()
+
+            pool.ConnectionCls = Telling
+        return pool
+
+
+class Nodes:
+    """One or more nodes of one chain. Nothing is asked before it is needed. Any thread may ask."""
+
+    def __init__(self, urls: Sequence[str], timeout: float) -> None:
+        self._nodes = [_Node(url, timeout) for url in urls]
+        self._chosen = self._nodes[0]
+        self._identity: Identity | None = None
+        self._lock = threading.Lock()
+        self._compared = time.monotonic()
+        self._all = ThreadPoolExecutor(len(urls), "rpc") if len(urls) > 1 else None
+
+    @property
+    def url(self) -> str:
+        """The node that is asked first."""
+        return self._chosen.url
+
+    @property
+    def several(self) -> bool:
+        """Whether there is another node to ask."""
+        return len(self._nodes) > 1
+
+    def identity(self) -> Identity:
+        """Which chain they serve. Raises RpcUnavailable."""
+        if self._identity is None:
+            self._each(lambda _node: None)
+        assert self._identity is not None, "a node that answers is known"
+        return self._identity
+
+    def ask(self, method: str, parameters: Sequence[Any], label: str, needed: str = "") -> Any:
+        """The first node's answer, or the next one's; with `needed`, a name of what is asked for, not null. Raises
+        RpcUnavailable, Reverted, RpcRefused, WrongChain.
+        """
+
+        def ask(node: _Node) -> Any:
+            answer = node.ask(method, parameters, label)
+            if answer is None and needed:
+                raise RpcRefused(needed, "none of that number or hash", "wait for the node to catch up")
+            return answer
+
+        return self._each(ask)
+
+    def broadcast(self, parameters: Sequence[Any]) -> str:
+        """Hand a transaction to every node, once; its hash from the first that takes it. Raises as `ask` does."""
+
+        def send(node: _Node) -> str:
+            self._check(node)
+            return str(node.ask("eth_sendRawTransaction", parameters, "broadcast"))
+
+        if self._all is None:
+            return send(self._nodes[0])
+        failures: list[Exception] = []
+        for future in as_completed([self._all.submit(send, node) for node in self._nodes]):
+            try:
+                return future.result()
+            except (RpcError, WrongChain) as error:
+                failures.append(error)
+        raise next((error for error in failures if isinstance(error, RpcRefused)), failures[0])
+
+    def compare(self) -> None:
+        """Now and then: go over to the node that is furthest, if the first one is behind it."""
+        if not self.several or time.monotonic() - self._compared < COMPARE_SECONDS:
+            return
+        self._compared = time.monotonic()
+        heads: dict[_Node, int] = {}
+        for node in self._nodes:
+            try:
+                self._check(node)
+                heads[node] = int(node.ask("eth_blockNumber", (), "eth_blockNumber"), 16)
+            except (RpcError, WrongChain):
+                continue
+        if heads and max(heads.values()) > heads.get(self._chosen, -1) + BEHIND:
+            self._chosen = max(heads, key=lambda node: heads[node])
+
+    def doubt(self) -> None:
+        """The first node has gone back: it is to say again which chain it serves, and the next one is asked first."""
+        self._chosen.known = False
+        self._next(self._chosen)
+
+    def close(self) -> None:
+        """Let go of the sockets. A later question opens new ones."""
+        for node in self._nodes:
+            node.close()
+        if self._all is not None:
+            self._all.shutdown(wait=False)
+
+    def _each(self, ask: Callable[[_Node], Any]) -> Any:
+        """What the first node that answers says, beginning with the chosen one."""
+        failures: list[Exception] = []
+        start = self._nodes.index(self._chosen)
+        for node in [*self._nodes[start:], *self._nodes[:start]]:
+            try:
+                self._check(node)
+                answer = ask(node)
+                self._check(node)  # again only if a connection was opened for the answer
+                return answer
+            except RpcRefused as error:  # this one does not have it; another may
+                failures.append(error)
+            except (RpcUnavailable, WrongChain) as error:
+                failures.append(error)
+                self._next(node)
+        raise next((error for error in failures if isinstance(error, RpcRefused)), failures[0])
+
+    def _next(self, failed: _Node) -> None:
+        if failed is self._chosen:
+            self._chosen = self._nodes[(self._nodes.index(failed) + 1) % len(self._nodes)]
+
+    def _check(self, node: _Node) -> None:
+        """Compare chain id and genesis once a connection was renewed. Raises WrongChain."""
+        if node.known:
+            return
+        found = node.identity()
+        with self._lock:
+            if self._identity is None:
+                self._identity = found
+        if found != self._identity:
+            raise WrongChain(node.url, self._identity, found)
+        node.known = True

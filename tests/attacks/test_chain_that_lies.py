@@ -1,0 +1,120 @@
+"""Chains that lie a little, under the real solver and the real verifier: nobody stops, and nobody needs a restart.
+
+Both were seen at commit aa59d97, and again at fd6f56d. A mined transaction that a re-organisation took back while the
+next nonce waited hung the verifier until it was restarted, and the accused cheat's task ended void: what was handed
+over again were pending entries of the journal only. A node whose reads are at times two blocks old ended both parties
+with exit code 2: a task that a node behind the last one does not know reverts, a receipt that it does not show was
+taken for a nonce that somebody else used, and a balance that it does not have yet for missing tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from eth_utils.address import to_checksum_address
+
+from protocol.chain.events import Follower
+from protocol.chain.views import TaskStatus
+from protocol.errors import ExitCode
+from solver.strategy import Strategy
+from tests.chain.rpc_proxy import RpcProxy
+from tests.chain.solver_stage import Solver, Stage, stage
+from tests.chain.test_verifier_watch import Watcher, cheats, until_registered, wait
+
+pytestmark = pytest.mark.chain
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        made.submitter.audit.resign()  # the verifier under test is the only one in the draw
+        yield made
+
+
+@contextmanager
+def blocks(scene: Stage) -> Iterator[None]:
+    """Five blocks a second as long as this lasts, none afterwards."""
+    ended = Event()
+
+    def mine() -> None:
+        while not ended.wait(0.2):
+            scene.devnet.mine()
+
+    scene.devnet.connection.request("evm_setIntervalMining", 0)
+    miner = Thread(target=mine)
+    miner.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        miner.join()
+
+
+@pytest.fixture
+def proxy(scene: Stage) -> Iterator[RpcProxy]:
+    with RpcProxy(scene.devnet.url) as made:
+        scene.url = made.url
+        yield made
+
+
+def until(what: Callable[[], bool], *parties: Solver | Watcher) -> None:
+    """Wait for something to hold while all parties go on."""
+
+    def holds() -> bool:
+        for party in parties:
+            assert not isinstance(party.ended, BaseException), repr(party.ended)
+        return what()
+
+    wait(holds)
+
+
+def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scene: Stage) -> None:
+    """The verifier's commitment is mined and taken back while its challenge waits: the game opens all the same."""
+    rpc, game = scene.devnet.connection, scene.submitter.game
+    committed = Follower(rpc, {game.address: game.contract}, scene.deployment.block)
+    seen: list[int] = []
+
+    def is_committed() -> bool:
+        seen.extend(event.log.block for event in committed.poll().events if event.name == "Committed")
+        return bool(seen)
+
+    with closing(Watcher(scene, whistleblow=True)) as watcher:
+
+        def waits() -> bool:
+            pending = rpc.request("txpool_content")["pending"]
+            return watcher.client.address in {to_checksum_address(sender) for sender in pending}
+
+        with ExitStack() as parties:
+            with blocks(scene):
+                until_registered(scene)
+                solver = parties.enter_context(closing(Solver(scene, Strategy(executor=cheats))))
+                scene.sold()
+                until(is_committed, watcher, solver)
+            until(waits, watcher, solver)
+            rpc.request("anvil_reorg", rpc.block().number - seen[0] + 1, [])
+            assert game.games() == 0
+            parties.enter_context(blocks(scene))
+            until(lambda: game.games() > 0, watcher, solver)
+            watcher.stop.ask()
+
+
+def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
+    """Three of ten reads come from a node two blocks behind, from the first look to the last."""
+    proxy.faults.stale_share = 0.3
+    with blocks(scene), closing(Watcher(scene)) as watcher:
+        until(lambda: scene.submitter.audit.live_slots() > 0, watcher)
+        with closing(Solver(scene)) as solver:
+            task = scene.post()
+            until(lambda: scene.submitter.market.task(task).bidder == solver.client.address, watcher, solver)
+            scene.end_bidding(task)
+            until(lambda: scene.submitter.audit.drawn_at(task) > 0, watcher, solver)
+            duties = scene.submitter.audit.duties
+            until(lambda: all(duty.attested for duty in duties(task)), watcher, solver)
+            scene.end_challenges(task)
+            assert watcher.join() is ExitCode.FINE
+            assert solver.join() is ExitCode.FINE
+    assert scene.submitter.market.task(task).status is TaskStatus.SETTLED
