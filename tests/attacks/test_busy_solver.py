@@ -97,7 +97,9 @@ def accused(
         accuser.fund(5_000 * TOKEN)
         solver = Solver(scene, machine.strategy, once=False)
         task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
-        scene.until(task, submitted)
+        view = scene.until(task, submitted)
+        scene.devnet.mine(max(0, view.draw_block - scene.devnet.connection.block().number) + 1)
+        scene.until_drawn(task)  # the solver owes nothing any more
     try:
         yield machine, FalseGames(accuser, task, honest_run(segments, segment_steps))
     finally:
@@ -117,8 +119,8 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
-    """Row 5: a segment of the second task takes a minute, the clock of the first is 10 s."""
-    with accused(scene, tiny.SEGMENTS, tiny.STEPS, {2: 0.2}, solver_clock=10) as (machine, games):
+    """Row 5: a segment of the second task takes two minutes, the clock of the first is 30 s."""
+    with accused(scene, tiny.SEGMENTS, tiny.STEPS, {2: 0.4}, solver_clock=30) as (machine, games):
         with mined_at_once(scene):
             busy = scene.sold(segment_steps=300)
             scene.until(busy, lambda view: view.status is TaskStatus.TRAINING)
@@ -138,9 +140,9 @@ def test_sixteen_nodes_are_revealed_together_on_a_short_clock(scene: Stage) -> N
             until_waiting(scene, games.client.address, 1)
             devnet.mine()
             demand.result()
-        until_waiting(scene, scene.submitter.market.task(games.task).bidder, NODES)
         last = games.client.game.game(game).deadline
-        devnet.connection.request("evm_setNextBlockTimestamp", hex(last))
+        devnet.connection.request("evm_setNextBlockTimestamp", hex(last))  # the clock stands still until then
+        until_waiting(scene, scene.submitter.market.task(games.task).bidder, NODES)
         devnet.mine()
         assert games.is_answered(game)
         assert len(games.blocks_of_reveals(game)) == NODES
@@ -159,7 +161,7 @@ def test_six_demands_at_once_are_answered_on_the_demos_clock(scene: Stage) -> No
 def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
     """Row 6: a replay of a segment takes half a second; four of them are asked for 16 steps each."""
     segments = [1, 2, 3, 4]
-    with accused(scene, len(segments), NODES - 1, {1: 0.5 / NODES}, solver_clock=20) as (machine, games):
+    with accused(scene, len(segments), NODES - 1, {1: 0.5 / NODES}, solver_clock=30) as (machine, games):
         trained = machine.steps
         with mined_at_once(scene):
             numbers = [games.open(segment) for segment in segments]
