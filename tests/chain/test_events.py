@@ -10,7 +10,7 @@ import pytest
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import RpcRefused, RpcUnavailable, UnstableChain
-from protocol.chain.events import Batch, Follower
+from protocol.chain.events import NEWEST, Batch, Follower
 
 pytestmark = pytest.mark.chain
 
@@ -97,10 +97,11 @@ def test_a_shorter_chain_is_a_reorganisation_too(chain: Devnet, client: Client, 
 
 
 def test_a_node_that_limits_ranges_is_asked_for_less(
-    client: Client, deposit: Deposit, monkeypatch: pytest.MonkeyPatch
+    chain: Devnet, client: Client, deposit: Deposit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for amount in (1, 2, 3, 4):
         deposit(amount)
+    chain.mine(NEWEST)
     real = client.connection.request
     asked: list[int] = []
 
@@ -118,7 +119,10 @@ def test_a_node_that_limits_ranges_is_asked_for_less(
     assert max(asked) > 3 >= min(asked)
 
 
-def test_hashes_that_never_settle_are_an_error(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hashes_that_never_settle_are_an_error(
+    chain: Devnet, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain.mine(NEWEST)
     real = client.connection.raw_block
     count = iter(range(1000))
 
