@@ -216,6 +216,14 @@ class Connection:
             self.request("eth_getTransactionCount", address, block_tag(block), refusals=_is_one(block))
         )
 
+    def has_nonce(self, number: int, address: str, nonce: int) -> bool:
+        """Whether the account's transaction with this nonce is in a block."""
+        block = self.request("eth_getBlockByNumber", hex(number), True)
+        found = [] if block is None else block["transactions"]
+        return any(
+            sent["from"].lower() == address.lower() and _number(sent["nonce"]) == nonce for sent in found
+        )
+
     def receipt(self, transaction: str) -> dict[str, Any] | None:
         """Receipt of a mined transaction, None while it is not mined, or where the node is behind."""
         found = self.request("eth_getTransactionReceipt", transaction)

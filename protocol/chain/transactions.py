@@ -203,14 +203,24 @@ class Sender:
         nonce = entries[0].nonce
         if self.connection.transaction_count(self.address) <= nonce:
             return False
-        deep = self.connection.block().number - self.connection.chain.reorg_depth
-        if deep < 0 or self.connection.transaction_count(self.address, deep) <= nonce:
-            return False
         if any(self.connection.receipt(entry.hash) is not None for entry in entries):
+            return False
+        if not self._was_used_deep(nonce):
             return False
         for entry in entries:
             self.journal.mark(entry.hash, Status.DROPPED)
         return True
+
+    def _was_used_deep(self, nonce: int) -> bool:
+        """Whether a used nonce was used deeper than re-organisations reach."""
+        depth, head = self.connection.chain.reorg_depth, self.connection.block().number
+        if head < depth:
+            return False
+        try:
+            return self.connection.transaction_count(self.address, head - depth) > nonce
+        except RpcRefused:  # the node has forgotten that state, but never the blocks
+            recent = range(head - depth + 1, head + 1)
+            return not any(self.connection.has_nonce(number, self.address, nonce) for number in recent)
 
     def _wait(self, first: Entry, call: Call) -> Receipt:
         """Until the transaction, or one that raised its fee, is mined and confirmed."""

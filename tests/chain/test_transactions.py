@@ -273,7 +273,20 @@ def test_a_lost_transaction_that_offers_too_little_by_now_does_not_hold_up_the_n
     assert chain.connection.balance(NOWHERE) - before == 9
 
 
-def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(chain: Devnet) -> None:
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(
+    chain: Devnet, monkeypatch: pytest.MonkeyPatch, forgets: bool
+) -> None:
+    """Also where the node `forgets` the states of blocks, as pruned ones do, and anvil at times after a revert."""
+    if forgets:
+        count = Connection.transaction_count
+
+        def of_newest(connection: Connection, address: str, block: int | str = "latest") -> int:
+            if isinstance(block, int):
+                raise RpcRefused("eth_getTransactionCount", "missing trie node", "ask for a newer block")
+            return count(connection, address, block)
+
+        monkeypatch.setattr(Connection, "transaction_count", of_newest)
     account = development_account(4, chain.chain_id)
     with Sender(broken(chain.connection, arrives=False), account, QUICK) as dying, pytest.raises(Interrupted):
         dying.send(transfer(5), "pay")
