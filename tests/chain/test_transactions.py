@@ -23,6 +23,7 @@ from protocol.chain.errors import (
     NonceTaken,
     NotMined,
     Reverted,
+    RpcRefused,
     RpcUnavailable,
 )
 from protocol.chain.fees import Call
