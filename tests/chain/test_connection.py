@@ -12,6 +12,7 @@ from protocol.chain.accounts import development_account
 from protocol.chain.chains import Finality, chain_of
 from protocol.chain.client import Client, connect
 from protocol.chain.connection import Connection
+from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import ChainTableError, NotMined, RpcRefused, RpcUnavailable, WrongChain
@@ -187,13 +188,29 @@ def test_calls_of_one_view_are_of_one_block(chain: Devnet, client: Client) -> No
     assert client.token.balance_of(client.address) == before + 5
 
 
+@pytest.fixture(scope="module")
+def young() -> Iterator[Devnet]:
+    """A chain of few blocks: anvil keeps the states of the last 500 that it ever made, reverted ones too."""
+    with Devnet(block_time=None) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def young_deployment(young: Devnet, tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("deployer")))
+        with Sender(young.connection, development_account(0, young.chain_id), QUICK) as sender:
+            return deploy(sender)
+
+
 @pytest.mark.parametrize(
     ("finality", "depth"), [("latest", 0), (0, 0), (3, 3), ("safe", 32), ("finalized", 64)]
 )
 def test_a_receipt_is_final_as_deep_as_the_setting_says(
-    chain: Devnet, deployed: Deployment, finality: Finality, depth: int
+    young: Devnet, young_deployment: Deployment, finality: Finality, depth: int
 ) -> None:
-    with connect(chain.url, deployed, "dev:5", sending=QUICK, finality=finality) as own:
+    chain = young
+    with connect(chain.url, young_deployment, "dev:5", sending=QUICK, finality=finality) as own:
         receipt = own.token.mint(own.address, 1)
         if depth:
             chain.mine(depth - 1)
