@@ -51,6 +51,13 @@ def chain(devnet: Devnet, deployed: Deployment) -> Iterator[Devnet]:
     assert devnet.connection.request("evm_revert", snapshot)
 
 
+@pytest.fixture(scope="module")
+def young() -> Iterator[Devnet]:
+    """A chain of few blocks: anvil keeps the states of the last 500 that it ever made, reverted ones too."""
+    with Devnet(block_time=None) as running:
+        yield running
+
+
 @pytest.fixture
 def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
     """`connected(i)` is a client for development account i; all are closed in the end."""

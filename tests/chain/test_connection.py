@@ -189,13 +189,6 @@ def test_calls_of_one_view_are_of_one_block(chain: Devnet, client: Client) -> No
 
 
 @pytest.fixture(scope="module")
-def young() -> Iterator[Devnet]:
-    """A chain of few blocks: anvil keeps the states of the last 500 that it ever made, reverted ones too."""
-    with Devnet(block_time=None) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def young_deployment(young: Devnet, tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("deployer")))

@@ -361,13 +361,14 @@ def test_a_nonce_that_was_given_up_does_not_hold_up_the_next(chain: Devnet, send
         rpc.request("evm_setAutomine", True)
     assert sender.recover() == 2
     assert sender.recover() == 0
+    sender.sending = QUICK
+    sender.send(transfer(5), "next")
     assert rpc.balance(NOWHERE) - before == 5
 
 
-def test_a_nonce_that_a_node_behind_still_counts_as_free_is_not_used_again(
-    chain: Devnet, sender: Sender
-) -> None:
-    with RpcProxy(chain.url) as proxy:
+def test_a_nonce_that_a_node_behind_still_counts_as_free_is_not_used_again(young: Devnet) -> None:
+    account = development_account(4, young.chain_id)
+    with RpcProxy(young.url) as proxy, Sender(young.connection, account, QUICK) as sender:
         sender.send(transfer(1), "first")
         used = sender.journal.of_intent("first")[0].nonce
         sender.connection = Connection(proxy.url)
