@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -11,7 +12,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
 from protocol.capture.assembly.state import initial_tensors
 from protocol.capture.assembly.step import assemble
-from protocol.capture.errors import Problems
+from protocol.capture.errors import Problem, Problems
 from protocol.capture.inputs.checks import (
     require_counts,
     require_equal_parts,
@@ -19,13 +20,16 @@ from protocol.capture.inputs.checks import (
     require_types,
 )
 from protocol.capture.inputs.dataset import committed, example_batch
+from protocol.capture.inputs.python_state import PythonState, left_as_it_was
 from protocol.capture.lowering.lower import without_rule
 from protocol.capture.optimisers.schedules import learning_rates
 from protocol.capture.optimisers.update import update_of
+from protocol.capture.preflight.repeat import moved, traced_otherwise
+from protocol.capture.preflight.run import Preflight
 from protocol.capture.result import CapturedStep
 from protocol.capture.tracing.checks import TraceError
 from protocol.capture.tracing.step import Objective
-from protocol.capture.tracing.tracer import TracedStep, trace_step
+from protocol.capture.tracing.tracer import TracedStep, is_traced, trace_step
 from protocol.capture.types import as_committed
 from protocol.program.step import StepProgram
 
@@ -43,6 +47,7 @@ def capture(
     clip_value: float | None = None,
     bits: Mapping[str, Bits] | None = None,
     micro_batches: int = 1,
+    preflight: bool = True,
 ) -> CapturedStep:
     """Capture one training step of `model`.
 
@@ -57,9 +62,44 @@ def capture(
 
     With `micro_batches` the batch is divided into so many equal parts, each a unit with a forward and backward pass of
     its own; gradients, loss, metrics and written f32 buffers are means over the units (`assembly.micro_batches`). It
-    takes the activations of one unit, and up to so many processes can share a step. Raises one `CaptureError` with
-    every reason.
+    takes the activations of one unit, and up to so many processes can share a step.
+
+    The `preflight` traces the step twice and compares a few steps with torch's (`preflight`); without it, a step that
+    changes from time to time is captured as it is the first time. Model and objective are left as they were. Raises one
+    `CaptureError` with every reason.
     """
+    with left_as_it_was(model, objective) as kept:
+        return _captured(
+            model,
+            objective,
+            optimizer,
+            dataset,
+            batch_size,
+            steps,
+            scheduler,
+            clip_norm,
+            clip_value,
+            bits or {},
+            micro_batches,
+            kept if preflight else None,
+        )
+
+
+def _captured(
+    model: nn.Module,
+    objective: Objective,
+    optimizer: Optimizer,
+    dataset: Mapping[str, Tensor],
+    batch_size: int,
+    steps: int,
+    scheduler: LRScheduler | None,
+    clip_norm: float | None,
+    clip_value: float | None,
+    bits: Mapping[str, Bits],
+    micro_batches: int,
+    kept: PythonState | None,
+) -> CapturedStep:
+    """`capture`, with a preflight if what Python holds was `kept`."""
     problems = Problems()
     with problems.collected():
         require_counts(batch_size=batch_size, steps=steps, micro_batches=micro_batches)
@@ -76,13 +116,15 @@ def capture(
             require(model)
     problems.add(model_problems)
     traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), problems)
+    if kept is not None and traced is not None:
+        problems.add(_traced_again(model, objective, batch, traced, kept))
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
     with problems.collected():
         update = update_of(optimizer, trainable, clip_norm, clip_value)
     with problems.collected():
         tables = learning_rates(optimizer, scheduler, max(steps, 1))
     with problems.collected():
-        table = table_of(bits or {})
+        table = table_of(bits)
     if problems and traced is not None:
         problems.add(without_rule(traced.graph))
     problems.raise_any()
@@ -99,7 +141,26 @@ def capture(
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     program.check()
     initial = initial_tensors(assembled.state, parameters | written)
-    return CapturedStep(program, data, constants, initial, assembled.coverage)
+    captured = CapturedStep(program, data, constants, initial, assembled.coverage)
+    if kept is None:
+        return captured
+    checked = Preflight(model, objective, traced, roles, assembled, captured, batch_size, micro_batches)
+    return replace(captured, preflight=checked.run())
+
+
+def _traced_again(
+    model: nn.Module, objective: Objective, batch: Mapping[str, Tensor], first: TracedStep, before: PythonState
+) -> list[Problem]:
+    """Why the step may not be the same every time: another trace differs, or Python's values move on."""
+    before.restore_holders_of(is_traced)
+    between = PythonState(before.roots)
+    try:
+        second = trace_step(model, objective, batch)
+    except TraceError as error:
+        return list(error.problems)
+    before.restore_holders_of(is_traced)
+    changes = moved(between.changes(PythonState(before.roots)))
+    return changes or [*traced_otherwise(first.graph, second.graph)]
 
 
 def _traced(

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from protocol.capture.assembly.state import KEY
+from protocol.capture.preflight.compare import Report
 from protocol.program.cost import Cost, cost
 from protocol.program.execute import Interpreter
 from protocol.program.library import Hint, fusions, hints, kernels
@@ -37,6 +38,8 @@ class CapturedStep:
     constants: Mapping[str, Tensor]
     initial: Mapping[str, Tensor]
     coverage_counts: Mapping[tuple[str, str], int]
+    preflight: Report | None = None
+    """How near the step came to torch; None where it was not compared."""
 
     @property
     def root(self) -> bytes:

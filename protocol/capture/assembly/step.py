@@ -15,7 +15,7 @@ from protocol.capture.analysis.roles import Roles
 from protocol.capture.assembly.batch import draw
 from protocol.capture.assembly.micro_batches import mean_over_units
 from protocol.capture.assembly.state import KEY, STEP, metric_names, state_types
-from protocol.capture.lowering.context import Lowering
+from protocol.capture.lowering.context import Lowering, Mask
 from protocol.capture.lowering.lower import lower
 from protocol.capture.lowering.views import View
 from protocol.capture.optimisers.update import Update
@@ -30,11 +30,17 @@ from protocol.program.types import TensorType
 @dataclass(frozen=True)
 class Assembled:
     """The program, the types of the state's tensors by name and in order, and how often each ATen operation became
-    what (`result.Coverage`)."""
+    what (`result.Coverage`).
+
+    `with_gradients` is the program with more outputs, the gradients in the parameters' order before any clipping;
+    `masks` tells how random masks are drawn, by the name of their node in the traced graph.
+    """
 
     program: Program
     state: Mapping[str, TensorType]
     coverage: Mapping[tuple[str, str], int]
+    with_gradients: Program
+    masks: Mapping[str, Mask]
 
 
 def assemble(
@@ -62,6 +68,7 @@ def assemble(
 
     index = draw(b, data, state[KEY], state[STEP], batch_size)
     coverage: Counter[tuple[str, str]] = Counter()
+    masks: dict[str, Mask] = {}
 
     def evaluate(
         b: Builder, given: Sequence[Value], batch: Sequence[Value], key: Value, counter: Value
@@ -69,6 +76,7 @@ def assemble(
         lowering = Lowering(b, roles, key, counter)
         results = lower(lowering, traced.graph, [View.of(value) for value in (*given, *batch)])
         coverage.update(lowering.coverage)
+        masks.update(lowering.masks)
         return [lowering.elements(result) for result in results]
 
     known = state | fixed
@@ -91,4 +99,7 @@ def assemble(
     after.update(zip(traced.written, values[count + len(metrics) :], strict=True))
     for name in types:
         b.output(after[name])
-    return Assembled(b.build(), types, coverage)
+    program = b.build()
+    for gradient in values[:count]:
+        b.output(gradient)
+    return Assembled(program, types, coverage, b.build(), masks)

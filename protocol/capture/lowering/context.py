@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import count
 
 import torch
@@ -20,6 +21,14 @@ from protocol.program.library.function import Attribute, LibraryFunction
 Scalar = bool | int | float
 
 
+@dataclass(frozen=True)
+class Mask:
+    """Ones where a word of Philox's `stream` is less than `below`, else zeros."""
+
+    stream: int
+    below: int
+
+
 class Lowering:
     """The context of one graph's lowering. `key`, u32 [2], and `step`, u32 [], key the random numbers of a step."""
 
@@ -30,6 +39,8 @@ class Lowering:
         self._streams = count(FIRST_OPERATION_STREAM)
         self.coverage: Counter[tuple[str, str]] = Counter()
         """How often each ATen operation became what (`result.Coverage`)."""
+        self.masks: dict[str, Mask] = {}
+        """How the random masks are drawn, by the name of their node; a mask of one value is not drawn."""
         self.called: list[str] = []
         """Library functions that the current rule has called."""
 
@@ -76,9 +87,10 @@ class Lowering:
         value = node.meta["val"]
         return dtype_of(value if isinstance(value, Tensor) else next(v for v in value if v is not None))
 
-    def next_stream(self) -> int:
-        """A Philox stream that nothing else in the step draws from; numbered in the graph's order."""
-        return next(self._streams)
+    def next_mask(self, node: torch.fx.Node, below: int) -> Mask:
+        """A mask from a Philox stream that nothing else in the step draws from; numbered in the graph's order."""
+        self.masks[node.name] = Mask(next(self._streams), below)
+        return self.masks[node.name]
 
 
 def dtype_of(value: Tensor) -> DType:

@@ -5,9 +5,7 @@ Functions named `require_…` raise `CaptureError`; the others return the `Probl
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -106,27 +104,6 @@ def written_input(name: str, is_parameter: bool, source: str) -> Problem:
     )
 
 
-@contextmanager
-def require_repeatable(model: nn.Module) -> Iterator[None]:
-    """Refuse what runs inside if it draws from Python's `random` or changes a number that a module keeps: the next
-    step would differ from the traced one."""
-    numbers, generator = _numbers(model), random.getstate()
-    yield
-    problems = [
-        Problem(
-            f"{name} changes from {numbers[name]} to {now} in a step",
-            "keep it as a buffer of the model, written by tensor operations; if this only prepares the model, run it "
-            "on a batch before capturing",
-        )
-        for name, now in _numbers(model).items()
-        if name in numbers and now != numbers[name]
-    ]
-    if random.getstate() != generator:
-        remedy = "draw them when the data are made; of random numbers a step has the batch draw and dropout's masks"
-        problems.append(Problem("the step draws from Python's random numbers", remedy))
-    raise_any(problems)
-
-
 def _not_scalar(value: Any) -> str:
     """What a value is instead of one f32; empty if it is one."""
     if not isinstance(value, Tensor):
@@ -134,13 +111,3 @@ def _not_scalar(value: Any) -> str:
     if value.dtype == torch.float32 and value.numel() == 1:
         return ""
     return f"{type_name(value.dtype)} of shape {tuple(value.shape)}"
-
-
-def _numbers(model: nn.Module) -> dict[str, int | float]:
-    """Attributes of modules that are Python numbers, by dotted path."""
-    return {
-        f"{path}.{key}" if path else key: value
-        for path, module in model.named_modules()
-        for key, value in vars(module).items()
-        if type(value) in (int, float)
-    }

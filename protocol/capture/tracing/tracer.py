@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -25,7 +25,6 @@ from protocol.capture.tracing.checks import (
     data_dependent,
     outside_torch,
     require_one_replacement,
-    require_repeatable,
     require_same_type,
     unused_parameter,
 )
@@ -109,7 +108,7 @@ def trace_step(
 
     written: tuple[str, ...] = ()
     try:
-        with problems.collected(), require_repeatable(model):
+        with problems.collected():
             traced = make_fx(run, tracing_mode="fake")(
                 list(parameters.values()), list(buffers.values()), list(batch.values())
             )
@@ -131,6 +130,11 @@ def trace_step(
     buffers |= literals_as_inputs(traced, len(parameters) + len(buffers), {*parameters, *buffers})
     fixed = {name: as_committed(b) for name, b in buffers.items()}
     return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names), written)
+
+
+def is_traced(value: object) -> bool:
+    """Whether it is a tensor that only a trace knows, with no elements of its own."""
+    return isinstance(value, FakeTensor | FunctionalTensor)
 
 
 def _in_f32(t: Tensor) -> Tensor:

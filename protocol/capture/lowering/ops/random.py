@@ -67,12 +67,13 @@ def _mask(lowering: Lowering, node: torch.fx.Node, p: float) -> View:
             "drawn again in the backward pass, as torch.utils.checkpoint does",
             "turn checkpointing off, or dropout: the second mask would not be the first",
         )
+    drawn = lowering.next_mask(node, below)
     mask = lowering.call(
         library.keep_mask,
         lowering.key,
         lowering.step,
         below=below,
-        stream=lowering.next_stream(),
+        stream=drawn.stream,
         **library.axes(shape),
     )
     return View.of(mask)

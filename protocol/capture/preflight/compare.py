@@ -1,0 +1,113 @@
+"""How far the exact step is from torch in float64, and whether that is near enough.
+
+A tensor passes where its direction and its size agree, or where it is hardly further off than torch's own float32:
+of a chaotic network, such as a deep one with batch norm over few examples, float32 itself says little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from protocol.capture.preflight.reference import Results
+
+LEAST_COSINE = 0.999
+MOST_NORM = 0.02
+MOST_LOSS = 1e-3
+"""Relative."""
+TIMES_FLOAT32 = 4.0
+"""How often float32's own error is allowed."""
+NEGLIGIBLE = 1e-3
+"""Of a tensor beside all tensors of its kind, by root mean square: such a gradient is zero but for rounding, as that of
+a bias before a batch norm is."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One tensor of the exact step beside the reference: cosine, norm over norm, and the error's norm relative to the
+    reference's; `error_of_float32` is the latter for torch's float32."""
+
+    name: str
+    cosine: float
+    norm: float
+    error: float
+    error_of_float32: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: cosine {self.cosine:.5f}, norm {self.norm:.4f} of torch's, error {self.error:.2g} "
+            f"(float32: {self.error_of_float32:.2g})"
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What passed: the largest relative errors of the exact step against torch in float64, over all batches compared.
+
+    `notes` say what a submitter should know, such as tensors whose difference precision explains.
+    """
+
+    batches: int
+    loss_error: float
+    gradient_error: float
+    gradient_error_of_float32: float
+    notes: tuple[str, ...] = ()
+
+
+def differences(exact: Results, reference: Results, in_float32: Results) -> Iterator[Difference]:
+    """The tensors that are too far from `reference`."""
+    for kind, ours, true, near in _kinds(exact, reference, in_float32):
+        total = _root_mean_square(true.values())
+        for name, value in true.items():
+            found = measure(f"{kind}{name}", ours[name], value, near[name])
+            if not _passes(found, kind, value, ours[name], total):
+                yield found
+
+
+def measure(name: str, ours: Tensor, true: Tensor, near: Tensor) -> Difference:
+    """Cosine, norm and error of `ours` beside `true`, and the error of `near`."""
+    a, b, c = (x.detach().double().flatten() for x in (ours, true, near))
+    size, of_ours = float(b.norm()), float(a.norm())
+    scale = max(size, torch.finfo(torch.float64).tiny)
+    cosine = float(a @ b) / max(size * of_ours, torch.finfo(torch.float64).tiny)
+    return Difference(name, cosine, of_ours / scale, float((a - b).norm()) / scale, float((c - b).norm()) / scale)
+
+
+def _passes(found: Difference, kind: str, true: Tensor, ours: Tensor, total: float) -> bool:
+    if not true.is_floating_point():
+        return bool(torch.equal(true.long(), ours.long()))
+    if not torch.isfinite(true).all():
+        return bool(torch.equal(true.isfinite(), ours.isfinite()))
+    if not found.error < float("inf"):
+        return False
+    if found.error <= TIMES_FLOAT32 * found.error_of_float32:
+        return True
+    if kind == LOSS:
+        return found.error <= MOST_LOSS
+    if found.cosine >= LEAST_COSINE and abs(found.norm - 1) <= MOST_NORM:
+        return True
+    return _root_mean_square([ours.double() - true.double()]) <= NEGLIGIBLE * total
+
+
+LOSS, GRADIENT, BUFFER = "", "gradient of ", "buffer "
+
+
+def _kinds(
+    *results: Results,
+) -> Iterator[tuple[str, Mapping[str, Tensor], Mapping[str, Tensor], Mapping[str, Tensor]]]:
+    for kind, of in (
+        (LOSS, lambda r: {"loss": r.loss}),
+        (GRADIENT, lambda r: r.gradients),
+        (BUFFER, lambda r: r.buffers),
+    ):
+        ours, true, near = map(of, results)
+        yield kind, ours, true, near
+
+
+def _root_mean_square(tensors: Iterable[Tensor]) -> float:
+    tensors = list(tensors)
+    squares = sum(float(t.double().square().sum()) for t in tensors if t.is_floating_point())
+    return float((squares / max(1, sum(t.numel() for t in tensors))) ** 0.5)

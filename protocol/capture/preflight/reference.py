@@ -1,0 +1,171 @@
+"""The same step by torch: the submitter's own code as it stands, and the traced graph in a type of one's choice.
+
+Both take the program's batch and the program's random masks, so that only arithmetic can make a difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.fx import GraphModule, Interpreter
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from protocol.capture.inputs.model import places
+from protocol.capture.lowering.context import Mask
+from protocol.capture.tracing.step import Objective, StepModule, decomposed_kernels
+from protocol.capture.tracing.tracer import TracedStep
+from protocol.numerics.philox import mask as drawn
+from protocol.program.step import State
+
+aten = torch.ops.aten
+RANDOM = (aten.native_dropout.default, aten.bernoulli.p, aten.bernoulli_.float)
+"""What draws masks in torch and has a rule in `lowering.ops.random`; `bernoulli_` is `bernoulli` in a trace."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a step computes, by name: the loss, f32 or f64 scalar, gradients of the parameters, and written buffers."""
+
+    loss: Tensor
+    gradients: Mapping[str, Tensor]
+    buffers: Mapping[str, Tensor]
+
+
+class Masks:
+    """The random masks of one step, or of one unit of it, in the order in which the graph draws them."""
+
+    def __init__(self, graph: torch.fx.Graph, masks: Mapping[str, Mask], key: Tensor, counter: int) -> None:
+        self._masks = [masks.get(node.name) for node in graph.nodes if node.target in RANDOM]
+        self._key, self._counter = key, torch.tensor(counter, dtype=torch.int64).to(torch.int32)
+        self._next = 0
+
+    def __bool__(self) -> bool:
+        """Whether the step draws any."""
+        return bool(self._masks)
+
+    def draw(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What `func`, one of `RANDOM`, returns when it draws the program's next mask."""
+        mask = self._masks[self._next]
+        self._next += 1
+        given = {**dict(zip(("x", "p", "train"), args)), **kwargs}
+        x: Tensor = given["x"] if "x" in given else given["self"] if "self" in given else given["input"]
+        p = given.get("p", 0.5)
+        keep = 1.0 - p if func is aten.native_dropout.default else p
+        ones = self._ones(mask, x, keep)
+        if func is aten.bernoulli_.float:
+            return x.copy_(ones)
+        if func is aten.bernoulli.p:
+            return ones.to(x.dtype)
+        if given.get("train") is False or p == 0:
+            return x.clone(), torch.ones_like(x, dtype=torch.bool)
+        return x * ones * (0.0 if p == 1 else 1.0 / (1.0 - p)), ones.bool()
+
+    def _ones(self, mask: Mask | None, x: Tensor, keep: float) -> Tensor:
+        if mask is None:  # nothing is drawn where all elements are kept, or none
+            return torch.full(x.shape, float(math.floor(keep * 2**32) >= 2**32))
+        return drawn(self._key, self._counter, mask.stream, tuple(x.shape), mask.below)
+
+
+class _Drawing(TorchDispatchMode):
+    """torch's masks are the program's while it is active."""
+
+    def __init__(self, masks: Masks) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._masks = masks
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func in RANDOM:
+            return self._masks.draw(func, args, kwargs or {})
+        return func(*args, **(kwargs or {}))
+
+
+def by_torch(
+    model: nn.Module, objective: Objective, traced: TracedStep, state: State, batch: Mapping[str, Tensor], masks: Masks
+) -> Results:
+    """The step by the submitter's own code in float32, with the tensors of `state` in the model's place."""
+    tensors = dict(zip((*traced.parameters, *traced.buffers), inputs_of(traced, state, {})))
+    leaves = [tensors[name].clone().requires_grad_() for name in traced.parameters]
+    tensors |= dict(zip(traced.parameters, leaves))
+    tensors |= {name: tensors[name].clone() for name in traced.buffers}
+    named = {f"model.{place}": tensors[name] for place, name in places(model).items()}
+    with _Drawing(masks), decomposed_kernels():
+        found = functional_call(StepModule(model, objective), named, (dict(batch), leaves), tie_weights=False)
+    gradients = {name: g.detach() for name, g in zip(traced.parameters, found.gradients)}
+    place_of = {name: place for place, name in places(model).items()}
+    after = {name: found.buffers[place_of[name]].detach() for name in traced.written}
+    return Results(found.loss.detach(), gradients, after)
+
+
+def in_type(value: Any, dtype: torch.dtype) -> Any:
+    """A tensor of floats in another type; anything else as it is."""
+    return value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def call(target: Any, args: Any, kwargs: Any, dtype: torch.dtype, masks: Masks) -> Any:
+    """An operation of the graph with `dtype` in place of float32, and with the program's masks."""
+    args, kwargs = (tree_map(lambda x: dtype if x is torch.float32 else x, given) for given in (args, kwargs))
+    return masks.draw(target, args, kwargs) if target in RANDOM else target(*args, **kwargs)
+
+
+class _InType(Interpreter):
+    """Runs a traced graph in another type."""
+
+    def __init__(self, graph: torch.fx.Graph, dtype: torch.dtype, masks: Masks) -> None:
+        super().__init__(GraphModule(graph.owning_module or nn.Module(), graph))
+        self._dtype, self._masks = dtype, masks
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """One operation."""
+        return call(target, args, kwargs, self._dtype, self._masks)
+
+
+def by_graph(
+    traced: TracedStep, state: State, batch: Mapping[str, Tensor], masks: Masks, dtype: torch.dtype
+) -> Results:
+    """The step by torch's own operations as they were traced, in `dtype` instead of float32."""
+    inputs = [in_type(t, dtype) for t in inputs_of(traced, state, batch)]
+    with torch.no_grad():
+        found = _InType(traced.graph, dtype, masks).run(*inputs, enable_io_processing=False)
+    count, metrics = len(traced.parameters), len(traced.metrics)
+    return Results(
+        found[count],
+        dict(zip(traced.parameters, found[:count])),
+        dict(zip(traced.written, found[count + 1 + metrics :])),
+    )
+
+
+def inputs_of(traced: TracedStep, state: State, batch: Mapping[str, Tensor]) -> list[Tensor]:
+    """The first placeholders of the traced graph in their own types: parameters, buffers, and the batch's tensors.
+
+    What the step neither trains nor writes is not in the state, and so of `traced`.
+    """
+    tensors = [
+        *(state[name] for name in traced.parameters),
+        *(state.get(name, t) for name, t in traced.buffers.items()),
+        *batch.values(),
+    ]
+    holders = (node for node in traced.graph.nodes if node.op == "placeholder")
+    return [t.to(node.meta["val"].dtype) for t, node in zip(tensors, holders)]
+
+
+def mean(units: Sequence[Results]) -> Results:
+    """The results of a step from those of its equal parts; what is no float is as the first part leaves it."""
+    first = units[0]
+    return Results(
+        _mean([unit.loss for unit in units]),
+        {name: _mean([unit.gradients[name] for unit in units]) for name in first.gradients},
+        {name: _mean([unit.buffers[name] for unit in units]) for name in first.buffers},
+    )
+
+
+def _mean(parts: Sequence[Tensor]) -> Tensor:
+    return torch.stack(list(parts)).mean(0) if parts[0].is_floating_point() else parts[0]

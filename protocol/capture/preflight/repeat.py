@@ -1,0 +1,95 @@
+"""Whether every step does what the traced one did: the code is traced twice, and Python's values are watched.
+
+A trace holds one path through the submitter's code. Whatever the next step would do otherwise, because a counter went
+on, a flag was set, a clock moved or a random number was drawn, is missing in the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+
+from protocol.capture.errors import Problem
+from protocol.capture.inputs.python_state import Change
+from protocol.capture.tracing.sources import source_of
+
+KEEP = (
+    "keep it as a buffer of the model, written by tensor operations; if this only prepares the model, run it on a "
+    "batch before capturing"
+)
+DRAWN = "draw them when the data are made; of random numbers a step has the batch draw and dropout's masks"
+
+
+def moved(changes: list[Change]) -> list[Problem]:
+    """The problems of values that differ between two steps."""
+    return [
+        Problem(f"the step draws from {change.where.removeprefix('the state of ')}", DRAWN)
+        if change.where.startswith("the state of ")
+        else Problem(f"{change.where} changes from {change.before} to {change.after} in a step", KEEP)
+        for change in changes
+    ]
+
+
+def traced_otherwise(first: torch.fx.Graph, second: torch.fx.Graph) -> Iterator[Problem]:
+    """The first difference between two traces of the same step, if there is any."""
+    ours, theirs = list(first.nodes), list(second.nodes)
+    numbers = {node: k for nodes in (ours, theirs) for k, node in enumerate(nodes)}
+    for a, b in zip(ours, theirs):
+        if a.op != b.op or (a.op == "call_function" and a.target is not b.target):
+            what = f"the step calls {_called(a)} the first time, {_called(b)} the second time"
+            yield _problem(what, a, b)
+            return
+        pairs = zip(_leaves(a, numbers), _leaves(b, numbers))
+        for x, y in pairs:
+            if not _equal(x, y):
+                yield _problem(f"{_called(a)} takes {_text(x)} the first time, {_text(y)} the second time", a, b)
+                return
+    if len(ours) != len(theirs):
+        longer = ours if len(ours) > len(theirs) else theirs
+        extra = longer[min(len(ours), len(theirs))]
+        yield _problem(f"the step calls {_called(extra)} one time, and not the other", extra, extra)
+
+
+def _problem(what: str, first: Node, second: Node) -> Problem:
+    remedy = "make it a constant, an entry of the dataset, or a buffer of the model that tensor operations write"
+    return Problem(f"the step is not the same every time: {what}", remedy, source_of(first) or source_of(second))
+
+
+def _called(node: Node) -> str:
+    return str(node.target) if node.op == "call_function" else node.op
+
+
+def _leaves(node: Node, numbers: dict[Node, int]) -> Iterator[Any]:
+    """Operands and literals in order; a node as its number in its graph, a tensor of the code as itself."""
+    if node.op == "get_attr":
+        assert isinstance(node.graph.owning_module, GraphModule) and isinstance(node.target, str)
+        yield getattr(node.graph.owning_module, node.target)
+        return
+    if node.op != "placeholder":
+        yield from _flat(map_arg((node.args, node.kwargs), lambda operand: f"%{numbers[operand]}"))
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.items())
+    if isinstance(value, tuple | list):
+        yield len(value)
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield value
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a.dtype == b.dtype and a.shape == b.shape and bool(torch.equal(a, b))
+    return type(a) is type(b) and bool(a == b or (a != a and b != b))
+
+
+def _text(value: Any) -> str:
+    return f"the tensor {value.tolist()}"[:80] if isinstance(value, Tensor) else repr(value)

@@ -1,0 +1,150 @@
+"""The preflight: a few steps from the program's own first states, exactly and by torch, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from protocol.capture.analysis.roles import Role, Roles
+from protocol.capture.assembly.state import KEY, STEP
+from protocol.capture.assembly.step import Assembled
+from protocol.capture.errors import CaptureError, Problem, raise_any
+from protocol.capture.inputs.python_state import PythonState
+from protocol.capture.preflight.compare import Difference, Report, differences, measure
+from protocol.capture.preflight.locate import MOST_ERROR, LocalError, local_errors
+from protocol.capture.preflight.reference import Masks, Results, by_graph, by_torch, mean
+from protocol.capture.preflight.repeat import moved
+from protocol.capture.result import CapturedStep
+from protocol.capture.streams import BATCH_STREAM
+from protocol.capture.tracing.sources import source_of_error
+from protocol.capture.tracing.step import Objective
+from protocol.capture.tracing.tracer import TracedStep
+from protocol.capture.types import as_seen_by_torch
+from protocol.program.execute import Interpreter
+from protocol.program.library import fusions, hints, kernels, sampling
+from protocol.program.step import METRIC, State
+
+BATCHES = 2
+"""Steps that are compared."""
+SEED = 0
+"""The state's key, and so which batches and masks are seen."""
+SHOWN = 3
+"""Differences that an error names."""
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """A captured step and all that it was made of."""
+
+    model: nn.Module
+    objective: Objective
+    traced: TracedStep
+    roles: Roles
+    assembled: Assembled
+    captured: CapturedStep
+    batch_size: int
+    micro_batches: int
+
+    def run(self) -> Report:
+        """Compare `BATCHES` steps in a row. Raises `CaptureError`."""
+        state: State = self.captured.initial_state(SEED)
+        before, notes = None, {}
+        errors = [(0.0, 0.0, 0.0)]
+        for _ in range(BATCHES):
+            plain = self._mean_of(state, self._by_torch)
+            kept = PythonState({"": self.model, "objective": self.objective})
+            if before is not None:
+                raise_any(moved(before.changes(kept)))
+            before = kept
+            true = self._mean_of(state, self._in_float64)
+            ours, after = self._exactly(state)
+            self._require_traced_is_run(state, plain, true)
+            if found := list(differences(ours, true, plain)):
+                notes.update(dict.fromkeys(self._explained(state, found)))
+            errors.append(_errors(ours, true, plain))
+            state = after
+        return Report(BATCHES, *(max(column) for column in zip(*errors)), tuple(notes))
+
+    # ------------------------------------------------------------------ one step, three times
+
+    def _units(self, state: State) -> Iterator[tuple[dict[str, Tensor], int]]:
+        """The batches of a step's equal parts, as the objective sees them, and the counter that keys their masks."""
+        step, dataset = int(state[STEP]), self.captured.dataset
+        rows = next(iter(dataset.values())).shape[0]
+        draw = sampling.draw_batch.kernel({"batch": self.batch_size, "rows": rows, "stream": BATCH_STREAM})
+        (index,) = draw((state[KEY], state[STEP]))
+        for unit, part in enumerate(index.long().chunk(self.micro_batches)):
+            batch = {name: t[part].to(as_seen_by_torch(t.dtype)) for name, t in dataset.items()}
+            yield batch, step * self.micro_batches + unit
+
+    def _masks(self, state: State, counter: int) -> Masks:
+        return Masks(self.traced.graph, self.assembled.masks, state[KEY], counter)
+
+    def _mean_of(self, state: State, compute: Callable[[State, Mapping[str, Tensor], Masks], Results]) -> Results:
+        return mean([compute(state, batch, self._masks(state, counter)) for batch, counter in self._units(state)])
+
+    def _by_torch(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
+        try:
+            return by_torch(self.model, self.objective, self.traced, state, batch, masks)
+        except Exception as error:
+            what = f"torch refuses a batch of the data: {type(error).__name__}: {error}"
+            problem = Problem(what, "run the objective on a batch of the dataset", source_of_error(error))
+            raise CaptureError([problem]) from error
+
+    def _in_float64(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
+        return by_graph(self.traced, state, batch, masks, torch.float64)
+
+    def _exactly(self, state: State) -> tuple[Results, State]:
+        """The exact step and the state after it."""
+        program, step = self.assembled.with_gradients, self.captured.step_program
+        interpreter = Interpreter(kernels(program, hints(program)), fuse=fusions)
+        outputs = interpreter.run(program, (*step.order(state), *self.captured.fixed))
+        after = dict(zip(step.state, outputs))
+        gradients = dict(zip(self.traced.parameters, outputs[len(step.state) :], strict=True))
+        buffers = {name: after[name] for name in self.traced.written}
+        return Results(after[f"{METRIC}loss"], gradients, buffers), after
+
+    # ------------------------------------------------------------------ what differs
+
+    def _require_traced_is_run(self, state: State, plain: Results, true: Results) -> None:
+        """Refuse a step that torch computes otherwise when it runs than it did when it was traced."""
+        found = list(differences(plain, true, true))
+        if not found:
+            return
+        again = self._mean_of(state, lambda *given: by_graph(self.traced, *given, torch.float32))
+        if found := list(differences(plain, true, again)):
+            what = f"the step computes another result when it runs than it did when it was traced: {_shown(found)}"
+            remedy = "look for values that Python keeps between steps, or that depend on what the batch holds"
+            raise CaptureError([Problem(what, remedy)])
+
+    def _explained(self, state: State, found: list[Difference]) -> list[str]:
+        """Notes on differences that the number formats explain. Raises `CaptureError` for all others."""
+        batch, counter = next(self._units(state))
+        masks = self._masks(state, counter)
+        worst: list[LocalError] = []
+        for local in local_errors(self.traced, self.roles, state, batch, masks, counter):
+            if not local.error <= MOST_ERROR:
+                what = (
+                    f"{local.operation} computes something else than torch, error {local.error:.2g}: {_shown(found)}"
+                )
+                raise CaptureError([Problem(what, "report it: no program may differ from torch", local.source)])
+            worst = sorted([*worst, local], key=lambda x: -x.error)[:1]
+        most = "".join(f"; most is lost by {x.operation} at {x.source}, {x.error:.2g}" for x in worst)
+        roles = ", ".join(Role)
+        return [f"precision: {difference}{most}; more `bits` help (roles: {roles})" for difference in found[:SHOWN]]
+
+
+def _shown(found: list[Difference]) -> str:
+    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return "; ".join(map(str, found[:SHOWN])) + more
+
+
+def _errors(ours: Results, true: Results, plain: Results) -> tuple[float, float, float]:
+    """Relative errors of the loss and of all gradients together, and the latter of float32."""
+    loss = measure("loss", ours.loss, true.loss, plain.loss).error
+    all_of = [torch.cat([g.double().flatten() for g in r.gradients.values()]) for r in (ours, true, plain)]
+    whole = measure("gradients", *all_of)
+    return loss, whole.error, whole.error_of_float32
