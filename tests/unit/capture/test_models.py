@@ -125,7 +125,7 @@ class Checkpointed(nn.Module):
         (hooked_after, "parameter weight has a hook"),
         (aliased, "share memory"),
         (twice_in_memory, "0.weight and 1.weight share memory"),
-        (Counting, "steps changes from 0 to 1"),
+        (Counting, "steps changes from 1 to 2"),
         (Noisy, "Python's random numbers"),
         (Replacing, "buffer left.scale is tied"),
         (Leaving, "depends on the data"),
