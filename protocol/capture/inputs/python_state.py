@@ -111,6 +111,8 @@ class PythonState:
             return self._function(where, value)
         if isinstance(value, MethodType):
             return ((where, value.__self__), (where, value.__func__))
+        if isinstance(value, partial):
+            return ((where, value.func), (f"{where}.args", value.args), (f"{where}.keywords", value.keywords))
         if isinstance(value, type):
             return self._class(value)
         if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device):

@@ -13,6 +13,7 @@ from protocol.capture.assembly.state import KEY, STEP
 from protocol.capture.assembly.step import Assembled
 from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.inputs.python_state import PythonState
+from protocol.capture.preflight.clocks import asked_clocks
 from protocol.capture.preflight.compare import Difference, Report, differences, measure
 from protocol.capture.preflight.locate import MOST_ERROR, LocalError, local_errors
 from protocol.capture.preflight.reference import Masks, Results, by_graph, by_torch, mean
@@ -54,7 +55,10 @@ class Preflight:
         before, notes = None, {}
         errors = [(0.0, 0.0, 0.0)]
         for _ in range(BATCHES):
-            plain = self._mean_of(state, self._by_torch)
+            asked: list[Problem] = []
+            with asked_clocks(asked):
+                plain = self._mean_of(state, self._by_torch)
+            raise_any(asked)
             kept = PythonState({"": self.model, "objective": self.objective})
             if before is not None:
                 raise_any(moved(before.changes(kept)))
