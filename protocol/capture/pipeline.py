@@ -121,7 +121,7 @@ def _captured(
             require(model)
     problems.add(model_problems)
     traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), kept, problems)
-    if preflight and traced is not None:
+    if preflight and traced is not None and batch is not None:
         problems.add(_traced_again(model, objective, batch, traced, kept))
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
     reached = trainable if traced is None else traced.parameters

@@ -62,7 +62,7 @@ def beside_torch(step: CapturedStep, model: Spare, optimizer: Optimizer, clip: f
     """Train both; raises where a parameter, a norm or what the optimiser keeps differs."""
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     state = step.initial_state(7)
-    for _ in range(5):
+    for _ in range(4):
         optimizer.zero_grad()
         cross_entropy(model, drawn(step, state)).backward()  # type: ignore[no-untyped-call]
         if clip is not None:
