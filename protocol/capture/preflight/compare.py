@@ -63,7 +63,7 @@ def differences(exact: Results, reference: Results, in_float32: Results) -> Iter
         total = _root_mean_square(true.values())
         for name, value in true.items():
             found = measure(f"{kind}{name}", ours[name], value, near[name])
-            if not _passes(found, kind, value, ours[name], total):
+            if not _passes(found, kind, value, ours[name], near[name], total):
                 yield found
 
 
@@ -76,13 +76,11 @@ def measure(name: str, ours: Tensor, true: Tensor, near: Tensor) -> Difference:
     return Difference(name, cosine, of_ours / scale, float((a - b).norm()) / scale, float((c - b).norm()) / scale)
 
 
-def _passes(found: Difference, kind: str, true: Tensor, ours: Tensor, total: float) -> bool:
+def _passes(found: Difference, kind: str, true: Tensor, ours: Tensor, near: Tensor, total: float) -> bool:
     if not true.is_floating_point():
         return bool(torch.equal(true.long(), ours.long()))
-    if not torch.isfinite(true).all():
-        return bool(torch.equal(true.isfinite(), ours.isfinite()))
-    if not found.error < float("inf"):
-        return False
+    if not near.isfinite().all():  # float32 itself overflows, in the same places
+        return bool(torch.equal(near.isfinite(), ours.isfinite()))
     if found.error <= TIMES_FLOAT32 * found.error_of_float32:
         return True
     if kind == LOSS:

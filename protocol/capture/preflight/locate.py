@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.fx import Node
 from torch.fx.node import map_arg
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from protocol.capture.analysis.roles import OPERANDS, Roles
 from protocol.capture.lowering.context import Lowering
@@ -34,21 +34,23 @@ from protocol.program.types import TensorType
 aten = torch.ops.aten
 MOST_ERROR = 0.02
 """Relative error of an operation that no number format explains."""
-MULTILINEAR = {
-    *OPERANDS,
-    *(aten.convolution.default, aten.convolution_backward.default),
-    *(aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim),
-}
-"""Operations whose terms may cancel. Their error is measured beside the result for the operands' absolute values."""
+SUMS = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim}
+"""Operations whose terms may cancel: their error is measured beside the sum of the terms' absolute values."""
+CONTRACTIONS = OPERANDS | {aten.convolution.default: (0, 1), aten.convolution_backward.default: (0, 1, 2)}
+"""Operations whose operands are rounded to a number of bits below the largest element of a row or block."""
+ROUNDING = 2.0**-12
+"""Of the largest element: twice what 13 bits, the fewest of any role, may change."""
 
 
 @dataclass(frozen=True)
 class LocalError:
-    """One operation on the exact step's operands: its error relative to what torch computes in float64."""
+    """One operation on the exact step's operands: its error relative to torch's result in float64, and how many times
+    the error it is that the operation's number formats explain."""
 
     operation: str
     source: str
     error: float
+    times_explained: float
 
 
 def local_errors(
@@ -70,11 +72,8 @@ def local_errors(
         true = call(node.target, args, kwargs, torch.float64, masks)
         known[node] = true
         if node in exact:
-            scale = true
-            if node.target in MULTILINEAR:
-                scale = call(node.target, *(tree_map(_size, x) for x in (args, kwargs)), torch.float64, masks)
-            yield LocalError(str(node.target), source_of(node), _error(exact[node], true, scale))
-            known[node] = in_type(exact[node], torch.float64)
+            yield _local(node, exact[node], true, args, kwargs, masks)
+            known[node] = exact[node].to(true.dtype)
 
 
 def _values(
@@ -82,7 +81,7 @@ def _values(
 ) -> dict[Node, Tensor]:
     """What the exact step computes for every node that is one tensor."""
     graph = traced.graph
-    nodes = [node for node in graph.nodes if node.op == "call_function" and isinstance(node.meta["val"], Tensor)]
+    nodes = [node for node in graph.nodes if node.op == "call_function" and _is_one_tensor(node)]
     output = graph.output_node()
     before = output.args
     output.args = (tuple(nodes),)
@@ -104,16 +103,40 @@ def _values(
     return dict(zip(placeholders, inputs)) | dict(zip(nodes, found))
 
 
-def _size(value: Any) -> Any:
+def _is_one_tensor(node: Node) -> bool:
+    """Whether a node has one result, whose elements mean something."""
+    return isinstance(node.meta["val"], Tensor) and "empty" not in str(node.target)
+
+
+def _local(node: Node, ours: Tensor, true: Tensor, args: Any, kwargs: Any, masks: Masks) -> LocalError:
+    error, size = _error(ours, true), _norm(true)
+    explained = MOST_ERROR * size
+    if node.target in SUMS:
+        terms = (tree_map(_absolute, x) for x in (args, kwargs))
+        explained = MOST_ERROR * _norm(call(node.target, *terms, torch.float64, masks))
+    if node.target in CONTRACTIONS:
+        for rounded in CONTRACTIONS[node.target]:
+            terms = [_absolute(x) for x in args]
+            terms[rounded] = torch.full_like(terms[rounded], float(terms[rounded].amax()))
+            found = call(node.target, terms, kwargs, torch.float64, masks)
+            explained += ROUNDING * sum(_norm(x) for x in tree_leaves(found) if isinstance(x, Tensor))
+    tiny = torch.finfo(torch.float64).tiny
+    return LocalError(str(node.target), source_of(node), error / max(size, tiny), error / max(explained, tiny))
+
+
+def _absolute(value: Any) -> Any:
     return value.abs() if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def _error(ours: Tensor, true: Tensor, scale: Tensor) -> float:
-    """The norm of the error beside that of `scale`; of types without fractions the share of wrong elements."""
+def _norm(x: Tensor) -> float:
+    return float(x[x.isfinite()].double().norm()) if isinstance(x, Tensor) and x.is_floating_point() else float(x.numel())
+
+
+def _error(ours: Tensor, true: Tensor) -> float:
+    """The norm of the error; of types without fractions the number of wrong elements, to be compared with all."""
     if not true.is_floating_point():
-        return float((ours.long() != true.long()).double().mean()) if true.numel() else 0.0
-    finite = true.isfinite()
+        return float((ours.long() != true.long()).sum())
+    finite = true.isfinite() & (true.abs() <= torch.finfo(torch.float32).max)
     if not torch.equal(finite, ours.isfinite()):
         return float("inf")
-    error = (ours.double() - true)[finite].norm()
-    return float(error / scale[scale.isfinite()].norm().clamp_min(1e-30)) if float(error) else 0.0
+    return float((ours.double() - true)[finite].norm())

@@ -15,7 +15,7 @@ from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.inputs.python_state import PythonState
 from protocol.capture.preflight.clocks import asked_clocks
 from protocol.capture.preflight.compare import Difference, Report, differences, measure
-from protocol.capture.preflight.locate import MOST_ERROR, LocalError, local_errors
+from protocol.capture.preflight.locate import LocalError, local_errors
 from protocol.capture.preflight.reference import Masks, Results, by_graph, by_torch, mean
 from protocol.capture.preflight.repeat import moved
 from protocol.capture.result import CapturedStep
@@ -130,7 +130,7 @@ class Preflight:
         masks = self._masks(state, counter)
         worst: list[LocalError] = []
         for local in local_errors(self.traced, self.roles, state, batch, masks, counter):
-            if not local.error <= MOST_ERROR:
+            if not local.times_explained <= 1:
                 what = (
                     f"{local.operation} computes something else than torch, error {local.error:.2g}: {_shown(found)}"
                 )
