@@ -18,9 +18,8 @@ import pytest
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
-from solver.strategy import Strategy
-from tests.chain.solver_stage import Solver, Stage, over, stage
-from tests.chain.test_verifier_watch import Watcher, cheats, until_registered, wait
+from tests.attacks.processes import Party, until
+from tests.chain.solver_stage import Stage, over, stage
 
 pytestmark = pytest.mark.chain
 
@@ -36,39 +35,27 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage) -> None:
     scene.submitter.audit.resign()
-    watcher = Watcher(scene, whistleblow=True)
-    until_registered(scene)
-    solver = Solver(scene, Strategy(executor=cheats))
-    try:
-        solver.client.market.announce(UNOPENABLE[0])
-        task = scene.sold()
-        wait(lambda: scene.submitter.game.games() > 0)
-        scene.devnet.connection.request(
-            "evm_setAutomine", True
-        )  # from here on every move has a block of its own
-        view = scene.until(task, over)
-        game = scene.submitter.game.game(1)
-        assert watcher.join() is ExitCode.FRAUD
-    finally:
-        watcher.close()
-        solver.close()
+    with Party(scene, "verifier", "--once", "--whistleblow") as verifier:
+        until(lambda: scene.submitter.audit.live_slots() > 0, verifier)
+        with Party(scene, "solver", "--url", UNOPENABLE[0], adversary="far-weight") as cheat:
+            task = scene.sold()
+            assert scene.submitter.market.endpoint_of(cheat.address) == UNOPENABLE[0]
+            until(lambda: scene.submitter.game.games() > 0, verifier, cheat)
+            scene.devnet.connection.request(
+                "evm_setAutomine", True
+            )  # from here on every move has a block of its own
+            view = scene.until(task, over)
+            game = scene.submitter.game.game(1)
+            assert verifier.join() == ExitCode.FRAUD
     assert view.status is TaskStatus.SLASHED
     assert (game.verdict, game.segment, game.step) == (Verdict.SOLVER_FALSE, 2, 2)
-    assert game.challenger == watcher.client.address
+    assert game.challenger == verifier.address
 
 
 def test_bundles_that_cannot_be_opened_do_not_end_the_solver(scene: Stage) -> None:
     for address in UNOPENABLE:
         scene.post(bundle=address)
     good = scene.post()
-    solver = Solver(scene)
-    try:
-        wait(
-            lambda: (
-                scene.submitter.market.task(good).bidder == solver.client.address or solver.ended is not None
-            )
-        )
+    with Party(scene, "solver", "--once") as solver:
+        until(lambda: scene.submitter.market.task(good).bidder == solver.address, solver)
         assert solver.ended is None
-    finally:
-        solver.close()
-    assert scene.submitter.market.task(good).bidder == solver.client.address
