@@ -9,8 +9,8 @@ taken for a nonce that somebody else used, and a balance that it does not have y
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
@@ -20,10 +20,9 @@ from eth_utils.address import to_checksum_address
 from protocol.chain.events import Follower
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
-from solver.strategy import Strategy
+from tests.attacks.processes import Party, until
 from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.solver_stage import Solver, Stage, stage
-from tests.chain.test_verifier_watch import Watcher, cheats, until_registered, wait
+from tests.chain.solver_stage import Stage, stage
 
 pytestmark = pytest.mark.chain
 
@@ -61,17 +60,6 @@ def proxy(scene: Stage) -> Iterator[RpcProxy]:
         yield made
 
 
-def until(what: Callable[[], bool], *parties: Solver | Watcher) -> None:
-    """Wait for something to hold while all parties go on."""
-
-    def holds() -> bool:
-        for party in parties:
-            assert not isinstance(party.ended, BaseException), repr(party.ended)
-        return what()
-
-    wait(holds)
-
-
 def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scene: Stage) -> None:
     """The verifier's commitment is mined and taken back while its challenge waits: the game opens all the same."""
     rpc, game = scene.devnet.connection, scene.submitter.game
@@ -82,39 +70,38 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
         seen.extend(event.log.block for event in committed.poll().events if event.name == "Committed")
         return bool(seen)
 
-    with closing(Watcher(scene, whistleblow=True)) as watcher:
+    with ExitStack() as parties:
+        with blocks(scene):
+            verifier = parties.enter_context(Party(scene, "verifier", "--once", "--whistleblow"))
 
-        def waits() -> bool:
-            pending = rpc.request("txpool_content")["pending"]
-            return watcher.client.address in {to_checksum_address(sender) for sender in pending}
+            def waits() -> bool:
+                pending = rpc.request("txpool_content")["pending"]
+                return verifier.address in {to_checksum_address(sender) for sender in pending}
 
-        with ExitStack() as parties:
-            with blocks(scene):
-                until_registered(scene)
-                solver = parties.enter_context(closing(Solver(scene, Strategy(executor=cheats))))
-                scene.sold()
-                until(is_committed, watcher, solver)
-            until(waits, watcher, solver)
-            rpc.request("anvil_reorg", rpc.block().number - seen[0] + 1, [])
-            assert game.games() == 0
-            parties.enter_context(blocks(scene))
-            until(lambda: game.games() > 0, watcher, solver)
-            watcher.stop.ask()
+            until(lambda: scene.submitter.audit.live_slots() > 0, verifier)
+            solver = parties.enter_context(Party(scene, "solver", "--once", adversary="far-weight"))
+            scene.sold()
+            until(is_committed, verifier, solver)
+        until(waits, verifier, solver)
+        rpc.request("anvil_reorg", rpc.block().number - seen[0] + 1, [])
+        assert game.games() == 0
+        with blocks(scene):
+            until(lambda: game.games() > 0, verifier, solver)
 
 
 def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
     """Three of ten reads come from a node two blocks behind, from the first look to the last."""
     proxy.faults.stale_share = 0.3
-    with blocks(scene), closing(Watcher(scene)) as watcher:
-        until(lambda: scene.submitter.audit.live_slots() > 0, watcher)
-        with closing(Solver(scene)) as solver:
+    with blocks(scene), Party(scene, "verifier", "--once") as verifier:
+        until(lambda: scene.submitter.audit.live_slots() > 0, verifier)
+        with Party(scene, "solver", "--once") as solver:
             task = scene.post()
-            until(lambda: scene.submitter.market.task(task).bidder == solver.client.address, watcher, solver)
+            until(lambda: scene.submitter.market.task(task).bidder == solver.address, verifier, solver)
             scene.end_bidding(task)
-            until(lambda: scene.submitter.audit.drawn_at(task) > 0, watcher, solver)
+            until(lambda: scene.submitter.audit.drawn_at(task) > 0, verifier, solver)
             duties = scene.submitter.audit.duties
-            until(lambda: all(duty.attested for duty in duties(task)), watcher, solver)
+            until(lambda: all(duty.attested for duty in duties(task)), verifier, solver)
             scene.end_challenges(task)
-            assert watcher.join() is ExitCode.FINE
-            assert solver.join() is ExitCode.FINE
+            assert verifier.join() == ExitCode.FINE
+            assert solver.join() == ExitCode.FINE
     assert scene.submitter.market.task(task).status is TaskStatus.SETTLED
