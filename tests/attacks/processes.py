@@ -82,11 +82,11 @@ class Process:
         wanted = {"event": event, **fields}
         deadline = monotonic() + PATIENCE
         while True:
-            silent = not self._reader.is_alive()
+            more = self._reader.is_alive() and monotonic() < deadline
             for line in list(self.lines):
                 if wanted.items() <= line.items():
                     return line
-            assert not silent and monotonic() < deadline, f"no line {wanted} of {self}"
+            assert more, f"no line {wanted} of {self}"
             sleep(0.02)
 
     def close(self) -> None:

@@ -47,9 +47,7 @@ def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
         scene.cheat.market.announce(address)
         # The shorter a task, the earlier its turn: these come first again and again.
         baits = [
-            scene.post(
-                bundle=address, bundle_hash=bytes([k]) * 32, attest_period=k, challenge_period=k + 4
-            )
+            scene.post(bundle=address, bundle_hash=bytes([k]) * 32, attest_period=k, challenge_period=k + 4)
             for k in (180, 190, 200)
         ]
         task = scene.post(challenger_clock=5)
@@ -71,10 +69,12 @@ def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
 
 def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
     port = free_port(HOST)
-    unloadable = ("--unloadable", "1")
-    with Party(
-        scene, "verifier", *unloadable, adversary="honest-accuser", replays=1, metrics_port=port
-    ) as verifier:
+
+    def failed(kind: str) -> bool:
+        return metric(f"http://{HOST}:{port}", "verifier_failures_total", kind=kind) > 0
+
+    flags, adversary = ("--unloadable", "1"), "honest-accuser"
+    with Party(scene, "verifier", *flags, adversary=adversary, replays=1, metrics_port=port) as verifier:
         tasks = [
             scene.post(),
             scene.post(bundle="https://xn--a/", bundle_hash=bytes(31) + b"\x01"),
@@ -82,8 +82,7 @@ def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
         ]
         scene.cheated(tasks)
         until(lambda: tasks[2] in scene.games_on(), verifier)
-        for kind in ("load", "fetch"):
-            until(lambda: metric(f"http://{HOST}:{port}", "verifier_failures_total", kind=kind) > 0, verifier)
+        until(lambda: failed("load") and failed("fetch"), verifier)
         assert verifier.ended is None
 
 

@@ -47,7 +47,8 @@ def accused(
 ) -> Iterator[tuple[Callable[[], int], FalseGames]]:
     """A solver that has handed in a task, and an account with bonds for games on it.
 
-    What counts the steps that it has run, of all tasks, and the account's moves. `late` as `tests.adversaries` takes it.
+    Gives what counts the steps that the solver has run, of all tasks, and the account's moves. `late` is a flag of
+    `tests.adversaries`.
     """
     log = scene.home.root / "steps"
     with closing(scene.client("dev:2")) as accuser:

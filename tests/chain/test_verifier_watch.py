@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
@@ -107,9 +108,8 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(scene: Stage) -> No
 def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None:
     watcher = Watcher(scene, whistleblow=True)
     until_registered(scene)
-    strategy = (
-        SolverStrategy(executor=moves_a_weight_far) if serving else SolverStrategy(executor=moves_a_weight_far, app=says_nothing)
-    )
+    cheat = SolverStrategy(executor=moves_a_weight_far)
+    strategy = cheat if serving else replace(cheat, app=says_nothing)
     solver = Solver(scene, strategy)
     try:
         task = scene.sold()
