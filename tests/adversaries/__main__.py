@@ -16,11 +16,14 @@ from protocol.errors import ExitCode
 from protocol.node import logs
 from protocol.node.exits import reported
 from protocol.node.home import VARIABLE, Home
+from protocol.node.process import importing
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
-from tests.adversaries.accuser import ACCUSERS, accuse
-from tests.adversaries.machines import Machine
-from tests.adversaries.solvers import CHEATS
+
+with importing():
+    from tests.adversaries.accuser import ACCUSERS, accuse
+    from tests.adversaries.machines import Machine
+    from tests.adversaries.solvers import CHEATS
 
 
 def main() -> None:
