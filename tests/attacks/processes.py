@@ -109,7 +109,8 @@ class Process:
 class Party(Process):
     """`solver run` or `verifier watch` on a stage. `settings` are its config.toml's, `flags` follow the command's own.
 
-    With `adversary` it is that party of `tests.adversaries`, whose flags they are then.
+    With `adversary` it is that party of `tests.adversaries`, whose flags they are then. The context begins when it is
+    ready: a solver has its stake and its endpoint on the chain, a verifier is registered.
     """
 
     def __init__(
@@ -129,6 +130,14 @@ class Party(Process):
         command += ["--rpc", scene.url, "--deployment", str(scene.home.deployment(DEVELOPMENT_CHAIN))]
         command += ["--dev-account", str(account), "--log-json", *flags]
         super().__init__(command, home.root)
+
+    def __enter__(self) -> Self:
+        try:
+            self.until("ready")
+        except BaseException:
+            self.close()
+            raise
+        return self
 
 
 def until(what: Callable[[], bool], *parties: Process) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
@@ -19,7 +19,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from tests.attacks.false_games import NODES, FalseGames, honest_run
 from tests.attacks.processes import Party
-from tests.chain.solver_stage import Stage, stage, submitted
+from tests.chain.solver_stage import Stage, mined_at_once, stage, submitted
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
@@ -32,16 +32,6 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 
 @contextmanager
-def mined_at_once(scene: Stage) -> Iterator[None]:
-    """A block for each transaction, to get somewhere; then a block each second again."""
-    scene.devnet.connection.request("evm_setAutomine", True)
-    try:
-        yield
-    finally:
-        scene.devnet.connection.request("evm_setIntervalMining", 1)
-
-
-@contextmanager
 def accused(
     scene: Stage, segments: int, segment_steps: int, late: str = "1:0", **terms: int
 ) -> Iterator[tuple[Callable[[], int], FalseGames]]:
@@ -51,17 +41,17 @@ def accused(
     `tests.adversaries`.
     """
     log = scene.home.root / "steps"
-    with closing(scene.client("dev:2")) as accuser:
+    flags = ("--late", late, "--step-log", str(log))
+    with ExitStack() as stack:
+        accuser = stack.enter_context(closing(scene.client("dev:2")))
         with mined_at_once(scene):
             accuser.fund(5_000 * TOKEN)
-        flags = ("--late", late, "--step-log", str(log))
-        with Party(scene, "solver", *flags, adversary="honest-solver"):
-            with mined_at_once(scene):
-                task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
-                view = scene.until(task, submitted)
-                scene.devnet.mine(max(0, view.draw_block - scene.devnet.connection.block().number) + 1)
-                scene.until_drawn(task)  # the solver owes nothing any more
-            yield lambda: log.stat().st_size, FalseGames(accuser, task, honest_run(segments, segment_steps))
+            stack.enter_context(Party(scene, "solver", *flags, adversary="honest-solver"))
+            task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
+            view = scene.until(task, submitted)
+            scene.devnet.mine(max(0, view.draw_block - scene.devnet.connection.block().number) + 1)
+            scene.until_drawn(task)  # the solver owes nothing any more
+        yield lambda: log.stat().st_size, FalseGames(accuser, task, honest_run(segments, segment_steps))
 
 
 def until_waiting(scene: Stage, address: str, count: int) -> None:

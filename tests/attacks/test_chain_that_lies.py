@@ -78,7 +78,6 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
                 pending = rpc.request("txpool_content")["pending"]
                 return verifier.address in {to_checksum_address(sender) for sender in pending}
 
-            until(lambda: scene.submitter.audit.live_slots() > 0, verifier)
             solver = parties.enter_context(Party(scene, "solver", "--once", adversary="far-weight"))
             scene.sold()
             until(is_committed, verifier, solver)
@@ -92,16 +91,18 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
 def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
     """Three of ten reads come from a node two blocks behind, from the first look to the last."""
     proxy.faults.stale_share = 0.3
-    with blocks(scene), Party(scene, "verifier", "--once") as verifier:
-        until(lambda: scene.submitter.audit.live_slots() > 0, verifier)
-        with Party(scene, "solver", "--once") as solver:
-            task = scene.post()
-            until(lambda: scene.submitter.market.task(task).bidder == solver.address, verifier, solver)
-            scene.end_bidding(task)
-            until(lambda: scene.submitter.audit.drawn_at(task) > 0, verifier, solver)
-            duties = scene.submitter.audit.duties
-            until(lambda: all(duty.attested for duty in duties(task)), verifier, solver)
-            scene.end_challenges(task)
-            assert verifier.join() == ExitCode.FINE
-            assert solver.join() == ExitCode.FINE
+    with (
+        blocks(scene),
+        Party(scene, "verifier", "--once") as verifier,
+        Party(scene, "solver", "--once") as solver,
+    ):
+        task = scene.post()
+        until(lambda: scene.submitter.market.task(task).bidder == solver.address, verifier, solver)
+        scene.end_bidding(task)
+        until(lambda: scene.submitter.audit.drawn_at(task) > 0, verifier, solver)
+        duties = scene.submitter.audit.duties
+        until(lambda: all(duty.attested for duty in duties(task)), verifier, solver)
+        scene.end_challenges(task)
+        assert verifier.join() == ExitCode.FINE
+        assert solver.join() == ExitCode.FINE
     assert scene.submitter.market.task(task).status is TaskStatus.SETTLED

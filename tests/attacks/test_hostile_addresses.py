@@ -11,6 +11,7 @@ An address is parsed where it comes in; one that cannot be opened means "not ser
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
 from tests.attacks.processes import Party, until
-from tests.chain.solver_stage import Stage, over, stage
+from tests.chain.solver_stage import Stage, mined_at_once, over, stage
 
 pytestmark = pytest.mark.chain
 
@@ -35,27 +36,30 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage) -> None:
     scene.submitter.audit.resign()
-    with Party(scene, "verifier", "--once", "--whistleblow") as verifier:
-        until(lambda: scene.submitter.audit.live_slots() > 0, verifier)
-        with Party(scene, "solver", "--url", UNOPENABLE[0], adversary="far-weight") as cheat:
-            task = scene.sold()
-            assert scene.submitter.market.endpoint_of(cheat.address) == UNOPENABLE[0]
-            until(lambda: scene.submitter.game.games() > 0, verifier, cheat)
-            scene.devnet.connection.request(
-                "evm_setAutomine", True
-            )  # from here on every move has a block of its own
-            view = scene.until(task, over)
-            game = scene.submitter.game.game(1)
-            assert verifier.join() == ExitCode.FRAUD
+    with ExitStack() as parties:
+        with mined_at_once(scene):
+            verifier = parties.enter_context(Party(scene, "verifier", "--once", "--whistleblow"))
+            flags = ("--url", UNOPENABLE[0])
+            cheat = parties.enter_context(Party(scene, "solver", *flags, adversary="far-weight"))
+        assert scene.submitter.market.endpoint_of(cheat.address) == UNOPENABLE[0]
+        task = scene.sold()
+        until(lambda: scene.submitter.game.games() > 0, verifier, cheat)
+        scene.devnet.connection.request(
+            "evm_setAutomine", True
+        )  # from here on every move has a block of its own
+        view = scene.until(task, over)
+        game = scene.submitter.game.game(1)
+        assert verifier.join() == ExitCode.FRAUD
     assert view.status is TaskStatus.SLASHED
     assert (game.verdict, game.segment, game.step) == (Verdict.SOLVER_FALSE, 2, 2)
     assert game.challenger == verifier.address
 
 
 def test_bundles_that_cannot_be_opened_do_not_end_the_solver(scene: Stage) -> None:
-    for address in UNOPENABLE:
-        scene.post(bundle=address)
-    good = scene.post()
-    with Party(scene, "solver", "--once") as solver:
-        until(lambda: scene.submitter.market.task(good).bidder == solver.address, solver)
-        assert solver.ended is None
+    with mined_at_once(scene):
+        for address in UNOPENABLE:
+            scene.post(bundle=address)
+        good = scene.post()
+        with Party(scene, "solver", "--once") as solver:
+            until(lambda: scene.submitter.market.task(good).bidder == solver.address, solver)
+            assert solver.ended is None

@@ -13,7 +13,7 @@ import pytest
 from protocol.chain.views import NOBODY, TaskStatus
 from protocol.errors import ExitCode
 from tests.attacks.processes import Party
-from tests.chain.solver_stage import stage
+from tests.chain.solver_stage import mined_at_once, stage
 
 pytestmark = pytest.mark.chain
 
@@ -23,9 +23,12 @@ STEPS = 20_000
 
 
 def test_it_is_warned_of_stops_with_the_task_and_says_what_was_lost(tmp_path: Path) -> None:
-    late = ("--once", "--stake", "600", "--late", f"1:{STEP_SECONDS}")
-    with stage(tmp_path) as scene, Party(scene, "solver", *late, adversary="honest-solver") as solver:
-        scene.devnet.connection.request("evm_setAutomine", True)
+    flags = ("--once", "--stake", "600", "--late", f"1:{STEP_SECONDS}")
+    with (
+        stage(tmp_path) as scene,
+        mined_at_once(scene),
+        Party(scene, "solver", *flags, adversary="honest-solver") as solver,
+    ):
         task = scene.post(segments=2, segment_steps=STEPS // 2)
         scene.until(task, lambda view: view.bidder != NOBODY)
         scene.end_bidding(task)

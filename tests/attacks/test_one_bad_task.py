@@ -20,25 +20,22 @@ BAD = 2
 
 
 def test_it_is_tried_again_and_the_other_is_drawn_and_settled(tmp_path: Path) -> None:
-    with (
-        stage(tmp_path) as scene,
-        Party(scene, "solver", "--failing", str(BAD), adversary="honest-solver") as solver,
-    ):
+    with stage(tmp_path) as scene:
         market = scene.submitter.market
         scene.devnet.connection.request("evm_setAutomine", True)
-        solver.until("ready")
-        good = scene.sold(challenge_period=60, attest_period=50)
-        scene.until(good, submitted)
-        bad = scene.sold()
-        assert bad == BAD
-        scene.until(bad, lambda view: view.status is TaskStatus.TRAINING)
-        url = market.endpoint_of(solver.address)
-        kind = {"error": "ZeroDivisionError", "kind": "task"}
-        until(lambda: metric(url, "solver_failures_total", **kind) >= 2, solver)
-        scene.devnet.mine(8)
-        scene.until_drawn(good)
-        scene.attest(good)
-        scene.end_challenges(good)
-        assert scene.until(good, over).status is TaskStatus.SETTLED
-        assert solver.ended is None
-        assert market.task(bad).status is TaskStatus.TRAINING
+        with Party(scene, "solver", "--failing", str(BAD), adversary="honest-solver") as solver:
+            good = scene.sold(challenge_period=60, attest_period=50)
+            scene.until(good, submitted)
+            bad = scene.sold()
+            assert bad == BAD
+            scene.until(bad, lambda view: view.status is TaskStatus.TRAINING)
+            url = market.endpoint_of(solver.address)
+            kind = {"error": "ZeroDivisionError", "kind": "task"}
+            until(lambda: metric(url, "solver_failures_total", **kind) >= 2, solver)
+            scene.devnet.mine(8)
+            scene.until_drawn(good)
+            scene.attest(good)
+            scene.end_challenges(good)
+            assert scene.until(good, over).status is TaskStatus.SETTLED
+            assert solver.ended is None
+            assert market.task(bad).status is TaskStatus.TRAINING
