@@ -25,7 +25,7 @@ from protocol.node.home import VARIABLE, Home
 from tests.chain.solver_stage import Stage
 
 OTHER: Final = os.environ.get("ASSAY_PARTIES")
-ROOT: Final = Path(OTHER) if OTHER else Path(__file__).parents[2]
+ROOT: Final = Path(OTHER).absolute() if OTHER else Path(__file__).parents[2]
 PROGRAMS: Final = ROOT / ".venv/bin" if OTHER else Path(sys.executable).parent
 GRACE = 2.0
 """Seconds that a process has to end by itself when its scenario is over: nothing depends on how it ends then."""
