@@ -143,9 +143,11 @@ class Party(Process):
 def until(what: Callable[[], bool], *parties: Process) -> None:
     """Wait for something to hold while no party ends but well."""
     deadline = monotonic() + PATIENCE
-    while not what():
+    while True:
         for party in parties:
             assert party.ended in (None, ExitCode.FINE), party
+        if what():
+            return
         assert monotonic() < deadline, "\n".join(["it did not come about", *map(str, parties)])
         sleep(0.05)
 

@@ -1,8 +1,9 @@
-"""Cheats that keep a verifier from seeing, or from accusing, what it was drawn for. The verifier is the real node.
+"""Cheats that keep a verifier from seeing, or from accusing, what it was drawn for. The verifier is `verifier watch`.
 
-A bundle server that sends one byte a second held both replay workers, so that another task of random roots settled; an
-endpoint that is no host's name ended every replay of its task; four tasks sacrificed to the verifier's four games kept
-the fifth from being accused, and the verifier itself sent `settle`. In each the cheat was paid.
+Issue F, rows 3 and 4, and row 1 for a cheat that trained nothing; seen at fd6f56d. A bundle server that sends one byte
+a second held both replay workers, so that another task of random roots settled; an endpoint that is no host's name
+ended every replay of its task; four tasks sacrificed to the verifier's four games kept the fifth from being accused,
+and the verifier itself sent `settle`. In each the cheat was paid.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def drawn_alone(scene: Scene) -> Iterator[Party]:
 
 
 def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
+    """Row 3: both workers waited for the baits' bundles, and no game was opened on the task."""
     with trickling() as address, drawn_alone(scene) as verifier:
         scene.cheat.market.announce(address)
         # The shorter a task, the earlier its turn: these come first again and again.
@@ -59,6 +61,7 @@ def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
 
 
 def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
+    """Row 1: each replay raised idna.IDNAError, and no game was opened."""
     with drawn_alone(scene) as verifier:
         scene.cheat.market.announce("https://xn--a/")
         task = scene.post()
@@ -67,6 +70,7 @@ def test_an_endpoint_that_no_library_takes_serves_nothing(scene: Scene) -> None:
 
 
 def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
+    """One worker, a task that takes too much memory and one whose bundle is nowhere: the third is accused."""
     port = free_port(HOST)
 
     def failed(kind: str) -> bool:
@@ -86,6 +90,7 @@ def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
 
 
 def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None:
+    """Row 4: the fifth task was found different and never accused, for the four others held all games."""
     with Party(scene, "verifier", "--whistleblow", "--stake-slots", "0") as verifier:
         tasks = [scene.post(segments=1, solver_clock=LONG_CLOCK) for _ in range(4)]
         tasks.append(scene.post(segments=1, stake=600 * TOKEN))

@@ -65,7 +65,7 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
-    """Row 5: a segment of the second task takes two minutes, the clock of the first is 30 s."""
+    """Row 5: a segment of the second task takes two minutes, the clock of the first is 30 s. The solver was slashed."""
     with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4", solver_clock=30) as (steps, games):
         with mined_at_once(scene):
             busy = scene.sold(segment_steps=300)
@@ -76,7 +76,9 @@ def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene:
 
 
 def test_sixteen_nodes_are_revealed_together_on_a_short_clock(scene: Stage) -> None:
-    """Row 6: a demand of 16 nodes on a clock of 10 s, and one block until its last second. All reveals wait for it."""
+    """Row 6: a demand of 16 nodes on a clock of 10 s, and one block until its last second. All reveals wait for it,
+    where a solver that waited for each receipt had sent one of them.
+    """
     devnet = scene.devnet
     with accused(scene, NODES, 1, solver_clock=10) as (_, games), mined_at_once(scene):
         game = games.open_blind()
@@ -95,7 +97,7 @@ def test_sixteen_nodes_are_revealed_together_on_a_short_clock(scene: Stage) -> N
 
 
 def test_six_demands_at_once_are_answered_on_the_demos_clock(scene: Stage) -> None:
-    """Row 6: six games, 96 nodes, a clock of 40 s."""
+    """Row 6: six games, 96 nodes, a clock of 40 s. The solver was slashed with reveals missing."""
     with accused(scene, NODES, 1, solver_clock=40) as (_, games):
         with mined_at_once(scene):
             numbers = [games.open_blind() for _ in range(6)]
@@ -105,7 +107,9 @@ def test_six_demands_at_once_are_answered_on_the_demos_clock(scene: Stage) -> No
 
 
 def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
-    """Row 6: a replay of a segment takes half a second; four of them are asked for 16 steps each."""
+    """Row 6: a replay of a segment takes half a second; four of them are asked for 16 steps each. The solver kept
+    two, and was slashed with reveals missing.
+    """
     segments = [1, 2, 3, 4]
     with accused(scene, len(segments), NODES - 1, late=f"1:{0.5 / NODES}", solver_clock=30) as (steps, games):
         trained = steps()

@@ -1,10 +1,11 @@
-"""Chains that lie a little, under the real solver and the real verifier: nobody stops, and nobody needs a restart.
+"""Chains that lie a little, under `solver run` and `verifier watch`: nobody stops, and nobody needs a restart.
 
-Both were seen at commit aa59d97, and again at fd6f56d. A mined transaction that a re-organisation took back while the
-next nonce waited hung the verifier until it was restarted, and the accused cheat's task ended void: what was handed
-over again were pending entries of the journal only. A node whose reads are at times two blocks old ended both parties
-with exit code 2: a task that a node behind the last one does not know reverts, a receipt that it does not show was
-taken for a nonce that somebody else used, and a balance that it does not have yet for missing tokens.
+Issue F, rows 7 and 8. Both were seen at commit aa59d97, and again at fd6f56d. A mined transaction that a
+re-organisation took back while the next nonce waited hung the verifier until it was restarted, and the accused cheat's
+task ended void: what was handed over again were pending entries of the journal only. A node whose reads are at times
+two blocks old ended both parties with exit code 2: a task that a node behind the last one does not know reverts, a
+receipt that it does not show was taken for a nonce that somebody else used, and a balance that it does not have yet for
+missing tokens.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def proxy(scene: Stage) -> Iterator[RpcProxy]:
 
 
 def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scene: Stage) -> None:
-    """The verifier's commitment is mined and taken back while its challenge waits: the game opens all the same."""
+    """Row 7: the verifier's commitment is mined and taken back while its challenge waits. The game opens all the same;
+    it never did, for the commitment was not handed over again.
+    """
     rpc, game = scene.devnet.connection, scene.submitter.game
     committed = Follower(rpc, {game.address: game.contract}, scene.deployment.block)
     seen: list[int] = []
@@ -89,7 +92,9 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
 
 
 def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
-    """Three of ten reads come from a node two blocks behind, from the first look to the last."""
+    """Row 8: three of ten reads come from a node two blocks behind, from the first look to the last. The verifier ended
+    with exit code 2, for it took a nonce to be somebody else's.
+    """
     proxy.faults.stale_share = 0.3
     with (
         blocks(scene),

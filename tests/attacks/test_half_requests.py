@@ -1,8 +1,8 @@
 """Clients that keep requests half open, or connections for nothing, from one address and from a hundred.
 
-The server had 64 connections for everybody and no share for an address: 100 clients that reopened half requests kept it
-for 40 seconds from answering anybody. What is asserted is who is answered and who is not; how fast is measured by
-benchmarks/serving.py. Every address of 127.0.0.0/8 is this machine (Linux).
+Issue F, row 9. At fd6f56d the server had 64 connections for everybody and no share for an address: 100 clients that
+reopened half requests kept it for 40 seconds from answering anybody. What is asserted is who is answered and who
+is not; how fast is measured by benchmarks/serving.py. Every address of 127.0.0.0/8 is this machine (Linux).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Addresses on which Python's libraries fail with errors of their own: an endpoint, and the place of a bundle.
 
-`https://xn--a/` has a host that is no name in IDNA's eyes. What opened it raised a UnicodeError:
+Issue F, rows 1 and 2, seen at fd6f56d. `https://xn--a/` has a host that is no name in IDNA's eyes. What opened it
+raised a UnicodeError:
 
 * a cheat announced it as its endpoint, every replay of an honest verifier crashed, and the cheat was settled and paid;
 * a stranger posted a task whose bundle was there, and `solver run` ended, again after every restart.
@@ -35,6 +36,7 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage) -> None:
+    """Row 1: the verifier's replays failed one after the other, and no game was opened."""
     scene.submitter.audit.resign()
     with ExitStack() as parties:
         with mined_at_once(scene):
@@ -56,6 +58,7 @@ def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage)
 
 
 def test_bundles_that_cannot_be_opened_do_not_end_the_solver(scene: Stage) -> None:
+    """Row 2: `solver run` ended with exit code 1 and "internal error: InvalidCodepoint"."""
     with mined_at_once(scene):
         for address in UNOPENABLE:
             scene.post(bundle=address)

@@ -30,8 +30,8 @@ def test_it_is_tried_again_and_the_other_is_drawn_and_settled(tmp_path: Path) ->
             assert bad == BAD
             scene.until(bad, lambda view: view.status is TaskStatus.TRAINING)
             url = market.endpoint_of(solver.address)
-            kind = {"error": "ZeroDivisionError", "kind": "task"}
-            until(lambda: metric(url, "solver_failures_total", **kind) >= 2, solver)
+            failed = {"kind": "task", "error": "ZeroDivisionError"}
+            until(lambda: metric(url, "solver_failures_total", **failed) >= 2, solver)
             scene.devnet.mine(8)
             scene.until_drawn(good)
             scene.attest(good)
