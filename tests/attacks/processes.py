@@ -31,6 +31,8 @@ GRACE = 2.0
 """Seconds that a process has to end by itself when its scenario is over: nothing depends on how it ends then."""
 PATIENCE = 60.0
 """Seconds after which a scenario gives up."""
+STARTING = 180.0
+"""Seconds that a party may take to be ready: two of processor time for imports and the self-check, on a busy machine."""
 
 Kind = Literal["solver", "verifier"]
 COMMANDS: Final[dict[Kind, list[str]]] = {"solver": ["run", "--port", "0"], "verifier": ["watch"]}
@@ -77,10 +79,10 @@ class Process:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still runs: {self}") from None
 
-    def until(self, event: str, **fields: object) -> dict[str, Any]:
+    def until(self, event: str, seconds: float = PATIENCE, **fields: object) -> dict[str, Any]:
         """The first line of its log with this event and these fields, as soon as it is there."""
         wanted = {"event": event, **fields}
-        deadline = monotonic() + PATIENCE
+        deadline = monotonic() + seconds
         while True:
             more = self._reader.is_alive() and monotonic() < deadline
             for line in list(self.lines):
@@ -133,7 +135,7 @@ class Party(Process):
 
     def __enter__(self) -> Self:
         try:
-            self.until("ready")
+            self.until("ready", STARTING)
         except BaseException:
             self.close()
             raise
