@@ -32,7 +32,7 @@ GRACE = 2.0
 PATIENCE = 60.0
 """Seconds after which a scenario gives up."""
 STARTING = 180.0
-"""Seconds that a party may take to be ready: two of processor time for imports and the self-check, on a busy machine."""
+"""Seconds that a party may take to be ready: two of them processor time, and more on a busy machine."""
 
 Kind = Literal["solver", "verifier"]
 COMMANDS: Final[dict[Kind, list[str]]] = {"solver": ["run", "--port", "0"], "verifier": ["watch"]}
