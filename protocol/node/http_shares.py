@@ -4,25 +4,37 @@ A server without shares is whoever's opens most connections: 100 clients that re
 for as long as they liked. Here an address has few connections and fewer half requests, and when there are too many
 connections in all, the one goes that has made the server wait longest. An honest request comes in one piece, within a
 round trip: it waits for nothing that a hostile client holds.
+
+Of what an address asks on all its connections one request is answered at a time, and the others are not even read: the
+event loop serves first come first, so between a question and its answer each other address has a request or two
+answered, however many it sends.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import deque
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from protocol.node.http_timeouts import TimedProtocol
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
 MAX_CONNECTIONS: Final = 1_024
 """In all, for a hundred clients with as many as they may have; each is an open file."""
 CONNECTIONS_EACH: Final = 8
+"""A connection counts until its request is answered, also when its client has gone."""
 HALF_REQUESTS_EACH: Final = 2
 WAIT_SECONDS: Final = 1.0
 """For a place in the share to become free; after a refusal, for the client to read it: ended at once, the connection
 would be reset under its request.
+"""
+TURN_SECONDS = 0.5
+"""For an answer, before the next request of the same address is begun beside it: a long download, or a question that
+waits for a replay, keeps nobody behind the same address from short answers.
 """
 
 _REFUSAL = (
@@ -46,13 +58,26 @@ def share_of(client: IP) -> Share:
     return client if isinstance(client, IPv4Address) else IPv6Network((client, 64), strict=False)
 
 
+class _Connections:
+    """Those of one share: all, the one whose turn it is, and those that wait for a turn, in order."""
+
+    def __init__(self) -> None:
+        self.all: set[SharedProtocol] = set()
+        self.turn: SharedProtocol | None = None
+        self.waiting: deque[SharedProtocol] = deque()
+
+
 class SharedProtocol(TimedProtocol):
     """Lets what is over an address's share wait, then refuses it with 503; makes room for whoever comes."""
 
     _proxies: ClassVar[frozenset[IP]]
-    _members: ClassVar[defaultdict[Share, set[SharedProtocol]]]
+    _shares: ClassVar[dict[Share, _Connections]]
 
     _share: Share | None = None
+    _own = _Connections()
+    _answers = 0
+    _gone = False
+    _turn: asyncio.TimerHandle | None = None
     _half = False
     _held: asyncio.TimerHandle | None = None
     _refused = False
@@ -60,39 +85,81 @@ class SharedProtocol(TimedProtocol):
     @classmethod
     def behind(cls, proxies: Iterable[IP]) -> type[SharedProtocol]:
         """The connections of one server; those of its proxies are those of many clients."""
-        return type(cls.__name__, (cls,), {"_proxies": frozenset(proxies), "_members": defaultdict(set)})
+        return type(cls.__name__, (cls,), {"_proxies": frozenset(proxies), "_shares": {}})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count it, and see whether there is room."""
         super().connection_made(transport)
+        self.app = self._answer
         client = None if self.client is None else client_of(self.client[0])
         if client is not None and client not in self._proxies:
             self._share = share_of(client)
-            self._members[self._share].add(self)
+            self._own = self._shares.setdefault(self._share, _Connections())
+            self._own.all.add(self)
         if len(self.connections) > MAX_CONNECTIONS:
             self._make_room()
         self._take_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Its place is another's."""
+        """Its place is another's, once nothing is computed for it any more."""
         super().connection_lost(exc)
         self._let_go()
-        self._leave()
-        for peer in self._same():
-            if peer._held is not None and not peer._refused:
-                peer._take_up()
-                return
+        self._gone = True
+        if not self._answers:
+            self._leave()
 
     def data_received(self, data: bytes) -> None:
         """Nothing more is read of a client that was refused."""
         if not self._refused:
             super().data_received(data)
+
+    def handle_events(self) -> None:
+        """Look at what was read, when it is this connection's turn among those of its share."""
+        if self._share is None or self._is_answering():
+            super().handle_events()
+        elif self._own.turn is None:
+            self._own.turn = self
+            super().handle_events()
+            seconds = TURN_SECONDS if self._is_answering() else 0
+            self._turn = self.loop.call_later(seconds, self._pass_on)
             self._count_half()
+        elif self not in self._own.waiting:
+            self._own.waiting.append(self)
+            self._unset_keepalive_if_required()
+            self.flow.pause_reading()
 
     def on_response_complete(self) -> None:
-        """Half a request may have come behind the one that is answered now."""
+        """The turn goes round; another request may have come behind the one that is answered now."""
+        self._pass_on()
         super().on_response_complete()
-        self._count_half()
+
+    async def _answer(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        self._answers += 1
+        try:
+            await self.config.loaded_app(scope, receive, send)
+        finally:
+            self._answers -= 1
+            if self._gone and not self._answers:
+                self._leave()
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _owes(self) -> bool:
+        """Whether the client waits for the server, for a turn or for an answer."""
+        return self in self._own.waiting or super()._owes()
+
+    def _pass_on(self) -> None:
+        """The turn of the connection that waits longest, if it was this one's."""
+        if self._own.turn is not self:
+            return
+        if self._turn is not None:
+            self._turn.cancel()
+        self._own.turn = None
+        if self._own.waiting:
+            peer = self._own.waiting.popleft()
+            peer.flow.resume_reading()
+            peer.handle_events()
 
     def _take_up(self) -> None:
         """Read from the client, if its address's share leaves room."""
@@ -116,8 +183,7 @@ class SharedProtocol(TimedProtocol):
 
     def _same(self) -> list[SharedProtocol]:
         """The other connections of the share; none for a proxy's."""
-        members = () if self._share is None else self._members.get(self._share, ())
-        return [peer for peer in members if peer is not self]
+        return [peer for peer in self._own.all if peer is not self]
 
     def _make_room(self) -> None:
         """End the connection that waits longest for its client, those over a share first; if none waits, this one."""
@@ -161,7 +227,17 @@ class SharedProtocol(TimedProtocol):
         self.transport.abort()
 
     def _leave(self) -> None:
-        if self._share is not None and (members := self._members.get(self._share)) is not None:
-            members.discard(self)
-            if not members:
-                del self._members[self._share]
+        """Give up every place in the share, for others to take."""
+        own = self._own
+        if self not in own.all:
+            return
+        own.all.discard(self)
+        if self in own.waiting:
+            own.waiting.remove(self)
+        self._pass_on()
+        for peer in own.all:
+            if peer._held is not None and not peer._refused:
+                peer._take_up()
+                return
+        if not own.all and self._share is not None:
+            del self._shares[self._share]
