@@ -6,7 +6,7 @@ connections in all, the one goes that has made the server wait longest. An hones
 round trip: it waits for nothing that a hostile client holds.
 
 Of what an address asks on all its connections one request is answered at a time, and the others are not even read: the
-event loop serves first come first, so between a question and its answer each other address has a request or two
+event loop serves first come first, so between a question and its answer each other address has a few requests
 answered, however many it sends.
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
@@ -156,10 +157,11 @@ class SharedProtocol(TimedProtocol):
         if self._turn is not None:
             self._turn.cancel()
         self._own.turn = None
-        if self._own.waiting:
+        while self._own.waiting and self._own.turn is None:
             peer = self._own.waiting.popleft()
-            peer.flow.resume_reading()
-            peer.handle_events()
+            if not peer.transport.is_closing():
+                peer.flow.resume_reading()
+                peer.handle_events()
 
     def _take_up(self) -> None:
         """Read from the client, if its address's share leaves room."""
@@ -215,7 +217,7 @@ class SharedProtocol(TimedProtocol):
         if self.transport.is_closing():
             return
         self.transport.write(_REFUSAL)
-        if self.transport.can_write_eof():
+        with suppress(OSError):  # the client has ended the connection meanwhile
             self.transport.write_eof()
         self.transport.resume_reading()  # to see the client close
         self._held = self.loop.call_later(WAIT_SECONDS, self._end)
