@@ -188,10 +188,15 @@ class SharedProtocol(TimedProtocol):
         return [peer for peer in self._own.all if peer is not self]
 
     def _make_room(self) -> None:
-        """End the connection that waits longest for its client, those over a share first; if none waits, this one."""
+        """End the connection that waits longest for its client, those over a share first. If none waits, one of the
+        share that has most, if possible one that waits for its turn.
+        """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]
-        last = max(waiting, key=lambda peer: (peer._held is not None, peer.waited), default=self)
+        if waiting:
+            last = max(waiting, key=lambda peer: (peer._held is not None, peer.waited))
+        else:
+            last = max([self, *peers], key=lambda peer: (len(peer._own.all), peer in peer._own.waiting))
         last._end()
 
     def _hold(self) -> None:

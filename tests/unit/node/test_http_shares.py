@@ -156,3 +156,32 @@ def test_the_turn_of_a_client_that_has_gone_is_passed_on() -> None:
             other.sendall(WHOLE)
         app.let.set()
         assert status(other) == b"HTTP/1.1 200 OK"
+
+
+@pytest.mark.usefixtures("patient")
+def test_room_is_made_by_the_address_that_has_most_when_all_wait_for_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_shares, "MAX_CONNECTIONS", 4)
+    app = Gated()
+    with served(app) as place, ExitStack() as stack:
+        many = [stack.enter_context(connected(place, "127.0.2.1")) for _ in range(3)]
+        other = stack.enter_context(connected(place, "127.0.2.2"))
+        for client in (*many, other):
+            client.sendall(SLOW)
+        assert app.asked.acquire(timeout=PATIENCE)
+        assert app.asked.acquire(timeout=PATIENCE)
+        with connected(place, "127.0.2.3") as last:
+            last.sendall(WHOLE)
+            assert status(last) == b"HTTP/1.1 200 OK"
+        app.let.set()
+        assert status(other) == b"HTTP/1.1 200 OK"
+        assert sorted(map(ending, many)) == [b"", b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK"]
+
+
+def ending(client: socket.socket) -> bytes:
+    """The status line of the next answer; nothing where the server has ended the connection."""
+    try:
+        return status(client)
+    except ConnectionResetError:
+        return b""
