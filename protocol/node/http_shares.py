@@ -60,25 +60,31 @@ def share_of(client: IP) -> Share:
 
 
 class _Connections:
-    """Those of one share: all, the one whose turn it is, and those that wait for a turn, in order."""
+    """Those of one share: all; those that are read; those that are not, the longest first; whose turn it is; and those
+    that wait for a turn, in order. An address may open hundreds: nothing here asks all of them.
+    """
 
     def __init__(self) -> None:
         self.all: set[SharedProtocol] = set()
+        self.read: set[SharedProtocol] = set()
+        self.held: dict[SharedProtocol, None] = {}
         self.turn: SharedProtocol | None = None
         self.waiting: deque[SharedProtocol] = deque()
 
 
 class SharedProtocol(TimedProtocol):
-    """Lets what is over an address's share wait, then refuses it with 503; makes room for whoever comes."""
+    """Lets what is over an address's share wait, then refuses it with 503; begins one request of an address at a time;
+    makes room for whoever comes.
+    """
 
     _proxies: ClassVar[frozenset[IP]]
     _shares: ClassVar[dict[Share, _Connections]]
 
     _share: Share | None = None
-    _own = _Connections()
+    _own: _Connections
     _answers = 0
     _gone = False
-    _turn: asyncio.TimerHandle | None = None
+    _turn_ends: asyncio.TimerHandle | None = None
     _half = False
     _held: asyncio.TimerHandle | None = None
     _refused = False
@@ -95,11 +101,13 @@ class SharedProtocol(TimedProtocol):
         client = None if self.client is None else client_of(self.client[0])
         if client is not None and client not in self._proxies:
             self._share = share_of(client)
-            self._own = self._shares.setdefault(self._share, _Connections())
-            self._own.all.add(self)
+        own = _Connections()
+        self._own = own if self._share is None else self._shares.setdefault(self._share, own)
+        self._own.all.add(self)
         if len(self.connections) > MAX_CONNECTIONS:
             self._make_room()
-        self._take_up()
+        if self in self._own.all:
+            self._take_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Its place is another's, once nothing is computed for it any more."""
@@ -116,13 +124,13 @@ class SharedProtocol(TimedProtocol):
 
     def handle_events(self) -> None:
         """Look at what was read, when it is this connection's turn among those of its share."""
-        if self._share is None or self._is_answering():
+        if self._is_answering():
             super().handle_events()
         elif self._own.turn is None:
             self._own.turn = self
             super().handle_events()
             seconds = TURN_SECONDS if self._is_answering() else 0
-            self._turn = self.loop.call_later(seconds, self._pass_on)
+            self._turn_ends = self.loop.call_later(seconds, self._pass_on)
             self._count_half()
         elif self not in self._own.waiting:
             self._own.waiting.append(self)
@@ -154,8 +162,8 @@ class SharedProtocol(TimedProtocol):
         """The turn of the connection that waits longest, if it was this one's."""
         if self._own.turn is not self:
             return
-        if self._turn is not None:
-            self._turn.cancel()
+        if self._turn_ends is not None:
+            self._turn_ends.cancel()
         self._own.turn = None
         while self._own.waiting and self._own.turn is None:
             peer = self._own.waiting.popleft()
@@ -166,14 +174,15 @@ class SharedProtocol(TimedProtocol):
     def _take_up(self) -> None:
         """Read from the client, if its address's share leaves room."""
         self._let_go()
-        if sum(peer._held is None for peer in self._same()) >= CONNECTIONS_EACH:
+        if self._share is not None and len(self._own.read) >= CONNECTIONS_EACH:
             self._hold()
         else:
+            self._own.read.add(self)
             self._count_half()
 
     def _count_half(self) -> None:
         self._half = self._is_half()
-        if self._half and sum(peer._half for peer in self._same()) >= HALF_REQUESTS_EACH:
+        if self._half and sum(peer._half for peer in self._own.read) > HALF_REQUESTS_EACH:
             self._hold()
 
     def _is_half(self) -> bool:
@@ -182,10 +191,6 @@ class SharedProtocol(TimedProtocol):
             return False
         in_body = self.cycle is not None and self.cycle.more_body
         return in_body or bool(self.conn.trailing_data[0])
-
-    def _same(self) -> list[SharedProtocol]:
-        """The other connections of the share; none for a proxy's."""
-        return [peer for peer in self._own.all if peer is not self]
 
     def _make_room(self) -> None:
         """End the connection that waits longest for its client, those over a share first. If none waits, one of the
@@ -202,6 +207,8 @@ class SharedProtocol(TimedProtocol):
     def _hold(self) -> None:
         """Read nothing for a while: at once refused, a hostile client would be back at once."""
         self._half = False
+        self._own.read.discard(self)
+        self._own.held[self] = None
         self._held = self.loop.call_later(WAIT_SECONDS, self._refuse)
         # Soon: asyncio begins to read from a new connection after it is told of it, paused or not.
         self.loop.call_soon(self._pause)
@@ -214,11 +221,13 @@ class SharedProtocol(TimedProtocol):
         if self._held is not None:
             self._held.cancel()
             self._held = None
+            self._own.held.pop(self, None)
             self.transport.resume_reading()
 
     def _refuse(self) -> None:
         """Say that there is no more for this address now."""
         self._refused = True
+        self._own.held.pop(self, None)
         if self.transport.is_closing():
             return
         self.transport.write(_REFUSAL)
@@ -239,12 +248,12 @@ class SharedProtocol(TimedProtocol):
         if self not in own.all:
             return
         own.all.discard(self)
+        own.read.discard(self)
+        own.held.pop(self, None)
         if self in own.waiting:
             own.waiting.remove(self)
         self._pass_on()
-        for peer in own.all:
-            if peer._held is not None and not peer._refused:
-                peer._take_up()
-                return
+        if own.held and len(own.read) < CONNECTIONS_EACH:
+            next(iter(own.held))._take_up()
         if not own.all and self._share is not None:
             del self._shares[self._share]
