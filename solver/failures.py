@@ -17,6 +17,7 @@ from protocol.chain.errors import ChainError
 from protocol.errors import AssayError
 from protocol.execution.workers import WorkerFailed
 from protocol.numerics.self_check import SelfCheckError
+from protocol.tasks.bundles import BundleUnavailable
 from solver.metrics import Metrics
 from solver.turns import Stopped
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 WRONG_BITS = (SelfCheckError, WorkerFailed)
 """After these nothing that this machine computes may be believed."""
-
-
+ELSEWHERE = (ChainError, BundleUnavailable)
+"""Another machine's failures, as they happen every day: warnings."""
 QUIET_SECONDS = 600.0
 """Without a failure: the next one is the first again."""
 
@@ -69,7 +70,7 @@ class Failures:
         times = self._times[number] = self._times.get(number, 0) + 1
         if times & (times - 1):  # no power of two
             return
-        log = self._log.warning if isinstance(error, ChainError) else self._log.error
+        log = self._log.warning if isinstance(error, ELSEWHERE) else self._log.error
         log(
             f"{self._kind} failed",
             **{self._kind: number, **about},

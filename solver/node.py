@@ -37,6 +37,7 @@ from solver.progress import Progress
 from solver.serving import Serving
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
+from solver.turns import Turns
 
 
 class SolverNode(Node):
@@ -53,7 +54,7 @@ class SolverNode(Node):
         progress: Progress | None = None,
     ) -> None:
         folder = data_folder(home, "solver", client)
-        metrics = Metrics()
+        metrics, turns = Metrics(), Turns()
         self.context = Context(
             client,
             settings,
@@ -61,9 +62,10 @@ class SolverNode(Node):
             home,
             open_database(Database, home, client),
             BlobStore(folder / "blobs"),
-            Catalog(home.bundles, metrics),
+            Catalog(home.bundles, metrics, turns),
             metrics,
             home.folder("solver", folder.name, "candidates"),
+            turns,
         )
         super().__init__(settings, self.context.log, stop, client)
         self._url = ""
