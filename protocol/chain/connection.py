@@ -19,8 +19,8 @@ from eth_abi.exceptions import DecodingError
 
 from protocol.chain.abi import Contract
 from protocol.chain.chains import Chain, Finality, chain_of
-from protocol.chain.errors import RpcError, RpcRefused, RpcUnavailable, WrongChain
-from protocol.chain.rpc import Nodes
+from protocol.chain.errors import ChainError, RpcError, RpcRefused, RpcUnavailable, WrongChain
+from protocol.chain.rpc import Nodes, Query
 
 TIMEOUT_SECONDS: Final = 20.0
 WAITS: Final = (0.1, 0.2, 0.4, 0.8)
@@ -98,12 +98,21 @@ class Connection:
 
         Raises RpcUnavailable, Reverted (a contract refused), or RpcRefused.
         """
-        ask = lambda: self._nodes.ask(method, parameters, label or method)  # noqa: E731
-        return self._retried(ask, attempts, RpcError if refusals else RpcUnavailable)
+        query = Query(method, parameters, label or method)
+        return self._retried(
+            lambda: self._nodes.ask(query), attempts, RpcError if refusals else RpcUnavailable
+        )
 
-    def broadcast(self, raw: bytes) -> str:
-        """Hand a signed transaction to all nodes, once; its hash. Raises RpcUnavailable or RpcRefused."""
-        return self._nodes.broadcast(("0x" + raw.hex(),))
+    def request_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
+        """Results of several requests that only read, asked for together; Reverted or RpcRefused in place of one.
+
+        Raises RpcUnavailable.
+        """
+        return self._retried(lambda: self._nodes.ask_all(queries)) if queries else []
+
+    def broadcast(self, raws: Sequence[bytes]) -> list[str | ChainError]:
+        """Hand signed transactions to all nodes, once: of each its hash, or RpcUnavailable, RpcRefused, WrongChain."""
+        return self._nodes.broadcast(["0x" + raw.hex() for raw in raws])
 
     def call(
         self,
@@ -176,7 +185,7 @@ class Connection:
         which = block if is_hash else block_tag(block)
 
         def ask() -> dict[str, Any]:
-            return dict(self._nodes.ask(method, (which, False), method, f"block {block}"))
+            return dict(self._nodes.ask(Query(method, (which, False), method), f"block {block}"))
 
         return self._retried(ask, failures=RpcError)
 
@@ -226,15 +235,31 @@ class Connection:
 
     def receipt(self, transaction: str) -> dict[str, Any] | None:
         """Receipt of a mined transaction, None while it is not mined, or where the node is behind."""
-        found = self.request("eth_getTransactionReceipt", transaction)
-        if found is None:
-            return None
-        self._highest = max(self._highest, _number(found["blockNumber"]))
-        return dict(found)
+        return self.receipts([transaction])[0]
+
+    def receipts(self, transactions: Sequence[str]) -> list[dict[str, Any] | None]:
+        """As `receipt`, of several transactions by one request."""
+        found = self._of_each("eth_getTransactionReceipt", transactions)
+        blocks = [_number(receipt["blockNumber"]) for receipt in found if receipt is not None]
+        self._highest = max([self._highest, *blocks])
+        return found
 
     def knows(self, transaction: str) -> bool:
         """Whether the node has the transaction, mined or waiting."""
-        return self.request("eth_getTransactionByHash", transaction) is not None
+        return transaction in self.known([transaction])
+
+    def known(self, transactions: Sequence[str]) -> set[str]:
+        """Those of some transactions that the node has, mined or waiting, by one request."""
+        found = self._of_each("eth_getTransactionByHash", transactions)
+        return {hash_ for hash_, answer in zip(transactions, found, strict=True) if answer is not None}
+
+    def _of_each(self, method: str, transactions: Sequence[str]) -> list[Any]:
+        """Answers about several transactions by one request. Raises RpcUnavailable, RpcRefused."""
+        answers = self.request_all([Query(method, (hash_,), method) for hash_ in transactions])
+        for answer in answers:
+            if isinstance(answer, ChainError):
+                raise answer
+        return answers
 
     def _retried(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import (
     AccountInUse,
+    ChainError,
     InsufficientFunds,
     JournalError,
     NonceTaken,
@@ -28,7 +29,7 @@ from protocol.chain.errors import (
 )
 from protocol.chain.fees import Call
 from protocol.chain.journal import Entry, Journal, Status
-from protocol.chain.transactions import Sender, Sending
+from protocol.chain.transactions import Sender, Sending, Sent
 from tests.chain.conftest import QUICK, Connect
 from tests.chain.rpc_proxy import RpcProxy
 from tests.chain.trees import fund, terms
@@ -51,9 +52,9 @@ def broken(connection: Connection, *, arrives: bool) -> Connection:
     frail = Connection(connection.url)
     real = frail.broadcast
 
-    def broadcast(raw: bytes) -> str:
+    def broadcast(raws: Sequence[bytes]) -> list[str | ChainError]:
         if arrives:
-            real(raw)
+            real(raws)
         raise Interrupted
 
     frail.broadcast = broadcast  # type: ignore[method-assign]
@@ -296,11 +297,12 @@ def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(
     )
     with Sender(chain.connection, account, Sending(timeout=0.2, poll=0.02)) as sender:
         entry = sender.journal.pending()[0]
-        with pytest.raises(NotMined):  # the other transaction may yet be taken back
-            sender._wait(entry, transfer(5))
+        sent = Sent(transfer(5), "pay", entry.nonce)
+        assert sender.outcomes([sent]) == [None], "the other transaction may yet be taken back"
         chain.mine(chain.connection.chain.reorg_depth)
-        with pytest.raises(NonceTaken, match="one program only"):
-            sender._wait(entry, transfer(5))
+        (outcome,) = sender.outcomes([sent])
+        assert isinstance(outcome, NonceTaken)
+        assert "one program only" in str(outcome)
         before = chain.connection.balance(NOWHERE)
         sender.send(transfer(5), "pay")
         assert chain.connection.balance(NOWHERE) - before == 5
@@ -373,9 +375,9 @@ def test_a_nonce_that_a_node_behind_still_counts_as_free_is_not_used_again(young
         used = sender.journal.of_intent("first")[0].nonce
         sender.connection = Connection(proxy.url)
         proxy.faults.stale_share = 1.0
-        entry = sender._sign(transfer(2), "second")
+        (sent,) = sender.hand_over([(transfer(2), "second")])
         sender.connection.close()
-    assert entry.nonce == used + 1
+    assert sent.nonce == used + 1
 
 
 def test_an_empty_account_is_told_what_it_needs(chain: Devnet) -> None:
