@@ -22,12 +22,12 @@ from protocol.chain.audit import Audit
 from protocol.chain.chains import Finality
 from protocol.chain.connection import Connection
 from protocol.chain.deployment import Deployment, load_deployment, require_alive
-from protocol.chain.errors import Reverted
+from protocol.chain.errors import ChainError, Reverted
 from protocol.chain.game import Game
 from protocol.chain.market import Market
 from protocol.chain.receipts import Receipt
 from protocol.chain.token import Token
-from protocol.chain.transactions import Sender, Sending
+from protocol.chain.transactions import Sender, Sending, Sent
 from protocol.chain.vault import Vault
 
 BLOCKS = 8
@@ -79,6 +79,11 @@ class Client:
             return self.market.task(task, self.connection.final_block()).status.is_over
         except Reverted:  # not even posted at that block
             return False
+
+    def outcomes(self, sent: Sequence[Sent]) -> list[Receipt | ChainError | None]:
+        """What became of this account's transactions by now (`Sender.outcomes`)."""
+        assert self.sender is not None, "who sent them has an account"
+        return self.sender.outcomes(sent)
 
     def tend(self) -> None:
         """Hand over again what the chain or the node has lost of this account's transactions. Often called, it asks

@@ -54,10 +54,6 @@ class Game(BoundContract):
         """As `send_move`, for moves that go together; waits for no block."""
         return self.hand_over([(move.function, move.arguments) for move in moves], head.hex())
 
-    def send_time_out(self, game: int) -> list[Sent]:
-        """As `time_out`; waits for no block."""
-        return self.hand_over([("timeOut", (game,))])
-
     def time_out(self, game: int) -> Receipt:
         """The side to move ran out of time."""
         return self.write_once("timeOut", game)

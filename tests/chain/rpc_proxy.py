@@ -59,7 +59,7 @@ class Faults:
 
 
 class RpcProxy:
-    """Listens on a free port of loopback until closed. `asked` counts the questions by method, `requests` what they came in."""
+    """Listens on a free port of loopback until closed. `asked` counts questions by method, `requests` those of HTTP."""
 
     def __init__(self, upstream: str, seed: int = 1) -> None:
         self.upstream = upstream
