@@ -146,7 +146,7 @@ class Auction:
         figures = self._context.settings.figures(
             client.vault.free(client.address),
             self._context.free_disk(),
-            client.block_seconds,
+            client.connection.block_time,
             [client.market.terms(other) for other in self._taken() if other != task],
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address

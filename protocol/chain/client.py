@@ -7,10 +7,7 @@ with connect("http://127.0.0.1:8545", account="dev:0") as client:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from types import TracebackType
 from typing import Self
 
@@ -29,9 +26,6 @@ from protocol.chain.receipts import Receipt
 from protocol.chain.token import Token
 from protocol.chain.transactions import Sender, Sending, Sent
 from protocol.chain.vault import Vault
-
-BLOCKS = 8
-"""Enough for a median that no single gap of the chain's clock moves."""
 
 
 class Client:
@@ -91,13 +85,6 @@ class Client:
         """
         if self.sender is not None:
             self.sender.tend()
-
-    @cached_property
-    def block_seconds(self) -> float:
-        """Seconds between two blocks: the median of the newest ones', 0 on a chain without any."""
-        newest = self.connection.block().number
-        times = [self.connection.block(number).time for number in range(max(0, newest - BLOCKS), newest + 1)]
-        return median([late - early for early, late in pairwise(times)] or [0])
 
     def fund(self, amount: int) -> list[Receipt]:
         """Bring the account's free balance in the vault to at least `amount`, from its tokens; receipts of

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from statistics import median
 from typing import Any, Final, TypeVar
 
 from eth_abi.exceptions import DecodingError
@@ -28,6 +30,9 @@ WAITS: Final = (0.1, 0.2, 0.4, 0.8)
 ATTEMPTS: Final = len(WAITS) + 1
 LOOKS: Final = (0.02, 0.05, 0.1)
 """Seconds before each further look at a head that has gone back: behind one address may be nodes that are not equal."""
+
+BLOCKS: Final = 8
+"""Enough for a median that no single gap of the chain's clock moves."""
 
 BlockId = int | str
 """A block number, a block hash (0x…), or "latest"."""
@@ -81,6 +86,15 @@ class Connection:
     def chain(self) -> Chain:
         """What is known of the chain by its id."""
         return chain_of(self.chain_id)
+
+    @cached_property
+    def block_time(self) -> float:
+        """Seconds between two blocks: the table's; on a chain that it does not know, the median of the newest ones'."""
+        if self.chain.block_time is not None:
+            return self.chain.block_time
+        newest = self.block().number
+        times = [self.block(number).time for number in range(max(0, newest - BLOCKS), newest + 1)]
+        return median([late - early for early, late in pairwise(times)] or [0])
 
     def close(self) -> None:
         """Let go of the sockets. A later question opens new ones."""

@@ -47,7 +47,7 @@ class Sender(Unmined):
         folder = Home.find().folder("journals", chain)
         self._lock_file = _lock(folder / f"{account.address}.lock", str(account.address))
         journal = Journal(folder / f"{account.address}.sqlite")
-        super().__init__(connection, account, journal, sending or Sending.on(connection.chain))
+        super().__init__(connection, account, journal, sending or Sending.on(connection))
         self._nonces = threading.Lock()
         self._tended = time.monotonic()
 

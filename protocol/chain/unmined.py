@@ -16,7 +16,6 @@ from typing import Any, Self
 
 from eth_account.signers.local import LocalAccount
 
-from protocol.chain.chains import Chain
 from protocol.chain.connection import Connection
 from protocol.chain.errors import ChainError, InsufficientFunds, RpcRefused, RpcUnavailable, WrongChain
 from protocol.chain.fees import Call, Offers, gas_of
@@ -40,9 +39,10 @@ class Sending:
     """Estimates are exact for the state of one block; a game moves on in between."""
 
     @classmethod
-    def on(cls, chain: Chain) -> Self:
+    def on(cls, connection: Connection) -> Self:
         """As the chain's block time asks: a fee is raised after five blocks without room for it."""
-        return cls(timeout=max(300.0, 25 * chain.block_time), replace_after=max(10.0, 5 * chain.block_time))
+        block = connection.block_time
+        return cls(timeout=max(300.0, 25 * block), replace_after=max(10.0, 5 * block))
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,12 +83,12 @@ class Stand:
         client = SimpleNamespace(
             market=self.market,
             address=ME,
-            block_seconds=1.0,
             now=lambda: self.now,
             vault=SimpleNamespace(free=lambda _who: 10**24),
             audit=SimpleNamespace(live_verifiers=lambda: 9),
             connection=SimpleNamespace(
                 block=lambda: SimpleNamespace(number=self.block),
+                block_time=1.0,
                 chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
             ),
         )
