@@ -13,7 +13,6 @@ import time
 from concurrent.futures import Future
 from functools import partial
 
-from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
@@ -53,7 +52,7 @@ class Auction:
             self._sweep()
         for stage, look in ((Stage.BID, self._follow), (Stage.OUTBID, self._watch)):
             for task in self._staged(stage):
-                if not self._failures.rests(task):
+                if not (self._failures.rests(task) or self._context.sends.busy(task)):
                     with self._failures.kept(task):
                         look(market.task(task))
         newest = market.tasks()
@@ -156,16 +155,12 @@ class Auction:
         return decision.price
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
-        """Bid; the row is written first, so that a bid that was sent is always followed."""
+        """Begin to bid; the row is written first, so that a bid that was sent is always followed."""
         context = self._context
         price = self._price(terms, view)
         context.database.put(task, Stage.BID, f"{price} units")
-        try:
-            receipt = context.client.market.bid(task, price)
-        except Reverted as error:  # outbid or closed in between: `_follow` sees to it
-            context.log.info("bid refused", task=task, error=error.name)
-            return
-        context.count("bid", receipt, task=task, price=str(price))
+        # It may be outbid or closed in between: `_follow` sees to it.
+        context.begin(task, "bid", partial(context.client.market.bid, task, price), price=str(price))
 
     def _follow(self, view: TaskView) -> None:
         """A task with a bid of one's own: assign it when bidding is over, answer a lower bid before."""
@@ -174,7 +169,7 @@ class Auction:
         if view.status is TaskStatus.BIDDING:
             if context.client.now() > view.bids_until:
                 if mine:
-                    context.send("assign", lambda: context.client.market.assign(task), task=task)
+                    context.begin(task, "assign", partial(context.client.market.assign, task))
                 else:
                     self._lose(task, "another solver asked for less")
             elif not mine:

@@ -91,7 +91,7 @@ class Defence:
             with self._failures.kept(number, task=self._tasks[number]):
                 if self._is_sending(number):
                     owes = True
-                elif self._answer(number, states[number]):
+                elif self._answer(number):
                     owes = worked = True
             if worked and time.monotonic() - began > self._context.settings.poll:
                 break
@@ -172,7 +172,7 @@ class Defence:
             raise failure
         return refused
 
-    def _answer(self, number: int, state: GameState) -> bool:
+    def _answer(self, number: int) -> bool:
         """Hand over all moves that are owed in a game; whether there was one."""
         context = self._context
         view = self._open[number].view()
@@ -181,7 +181,7 @@ class Defence:
             context.log.warning("game over", game=number, task=view.task, verdict=view.verdict.name)
             return False
         if not view.solver_to_move:
-            return self._call_time(view, state)
+            return self._call_time(view)
         with context.turns.urgent():
             moves = context.strategy.defence(view, self._runs[view.task])
         if moves:
@@ -200,10 +200,12 @@ class Defence:
         if task not in self._tasks.values():
             del self._runs[task]
 
-    def _call_time(self, view: GameView, state: GameState) -> bool:
+    def _call_time(self, view: GameView) -> bool:
         """End a game whose challenger let its time run out."""
         client = self._context.client
-        if client.now() <= state.deadline:
+        with client.connection.view() as block:
+            state = client.game.game(view.game)
+        if state.head != view.head or block.time <= state.deadline:
             return False
         self._send(view.game, [Move("timeOut", (view.game,))], view.head)
         return True

@@ -165,7 +165,7 @@ class Connection:
             query["to"] = to
         if sender is not None:
             query["from"] = sender
-        if block == "latest" and getattr(self._pinned, "block", None) is not None:
+        if block == "latest" and self.is_viewing:
             block = str(self._pinned.block.hash)
         found = self.request("eth_call", query, block_tag(block), label=label, refusals=_is_one(block))
         return _bytes(found)
@@ -213,6 +213,11 @@ class Connection:
             yield self._pinned.block
         finally:
             self._pinned.block = None
+
+    @property
+    def is_viewing(self) -> bool:
+        """Whether this thread is inside of a `view`."""
+        return getattr(self._pinned, "block", None) is not None
 
     def final_block(self) -> int:
         """Number of the newest block that is final; 0, the first one, before any other is."""

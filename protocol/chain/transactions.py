@@ -80,6 +80,7 @@ class Sender(Unmined):
         One look at nonce, fees and balance is for all of them. Each is sent once, also when an earlier process began
         it, and none waits for another that is refused. Raises RpcUnavailable, RpcRefused, WrongChain.
         """
+        assert not self.connection.is_viewing, "gas and fees are those of now"
         with self._nonces:
             unsent = {intent: call for call, intent in wanted if not self._begun(intent)}
         # Without the lock, for it may take long; what has a nonce by then is not signed again.

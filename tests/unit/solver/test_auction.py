@@ -102,7 +102,8 @@ class Stand:
                 database=self.database,
                 candidates=self.candidates_folder,
                 free_disk=lambda: 10**15,
-                count=lambda *_a, **_b: None,
+                begin=lambda _task, _what, call, **_about: call(),
+                sends=SimpleNamespace(busy=lambda _task: False),
                 log=log,
             ),
         )

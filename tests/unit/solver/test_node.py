@@ -72,10 +72,9 @@ class Work:
         self.idle = True
         self.failed_after = 0.0
 
-    def tick(self, _view: object) -> bool:
+    def tick(self, _view: object) -> None:
         """Refused by the market."""
         self.refused = SolverError("the market refuses this run")
-        return False
 
     def close(self, wait: bool = True) -> None:
         """Its processes and threads end."""
