@@ -52,7 +52,7 @@ class Auction:
             self._sweep()
         for stage, look in ((Stage.BID, self._follow), (Stage.OUTBID, self._watch)):
             for task in self._staged(stage):
-                if not (self._failures.rests(task) or self._context.sends.busy(task)):
+                if not self._failures.rests(task):
                     with self._failures.kept(task):
                         look(market.task(task))
         newest = market.tasks()
@@ -172,7 +172,7 @@ class Auction:
                     context.begin(task, "assign", partial(context.client.market.assign, task))
                 else:
                     self._lose(task, "another solver asked for less")
-            elif not mine:
+            elif not mine and not context.sends.busy(task, "bid"):
                 try:
                     self._bid(task, context.client.market.terms(task), view)
                 except _NotWorth as error:

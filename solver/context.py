@@ -62,7 +62,7 @@ class Context:
         """Send a transaction of a task beside the loop (`sends`). That the contract refuses it is no failure: somebody
         else may have made it needless.
         """
-        self.sends.begin(task, partial(self._send, what, call, task=task, **about))
+        self.sends.begin(task, what, partial(self._send, what, call, task=task, **about))
 
     def _send(self, what: str, call: Callable[[], Receipt], **about: object) -> None:
         try:

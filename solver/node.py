@@ -128,12 +128,12 @@ class SolverNode(Node):
         context = self.context
         if self._defence.failure is not None:
             raise self._defence.failure
-        for task in context.sends.ended():
+        for task, what in context.sends.ended():
             with self._failures.kept(task):
-                context.sends.finish(task)
+                context.sends.finish(task, what)
         with context.client.connection.view():
             for task in self._taken():
-                if not (self._failures.rests(task) or context.sends.busy(task)):
+                if not self._failures.rests(task):
                     with self._failures.kept(task, partial(self._failed_for, task)):
                         self._work_on(task)
             if not self._stop.asked:
@@ -207,7 +207,7 @@ class SolverNode(Node):
             assignment.retire()
         if status is TaskStatus.SETTLED:
             kept = max(0, context.settings.stake_units - self._locked())
-            context.sends.begin(task, partial(settlement.withdraw, context, kept))
+            context.sends.begin(task, "withdraw", partial(settlement.withdraw, context, kept))
 
     def _outcome(self, once: bool) -> ExitCode | None:
         """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""

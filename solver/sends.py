@@ -1,6 +1,7 @@
-"""Transactions of tasks beside the loop: a block that does not take one task's holds no other task.
+"""Transactions of tasks beside the loop: a block that does not take one of them holds nothing else.
 
-Which task has one under way is looked at before the task is: so what is decided next comes from a state that has it.
+A task is looked at while its transaction is under way, for somebody else may move it on. What is due still is not sent
+again.
 """
 
 from __future__ import annotations
@@ -12,32 +13,32 @@ from solver.background import in_thread
 
 
 class Sends:
-    """One transaction a task at a time, each waited for on a thread of its own. Used by one thread."""
+    """Transactions by task and name, each waited for on a thread of its own. Used by one thread."""
 
     def __init__(self) -> None:
-        self._running: dict[int, Future[object]] = {}
+        self._running: dict[tuple[int, str], Future[object]] = {}
 
-    def begin(self, task: int, send: Callable[[], object]) -> None:
-        """Send for a task that is not `busy`."""
-        assert task not in self._running, "one transaction of a task at a time"
-        self._running[task] = in_thread(send)
+    def begin(self, task: int, what: str, send: Callable[[], object]) -> None:
+        """Send, unless it is `busy`."""
+        if not self.busy(task, what):
+            self._running[task, what] = in_thread(send)
 
-    def busy(self, task: int) -> bool:
-        """Whether a transaction of the task is under way, or its end was not looked at."""
-        return task in self._running
+    def busy(self, task: int, what: str) -> bool:
+        """Whether it is under way, or nobody has looked at its end."""
+        return (task, what) in self._running
 
     @property
     def any(self) -> bool:
-        """Whether that holds for some task."""
+        """Whether that holds for one of them."""
         return bool(self._running)
 
-    def ended(self) -> list[int]:
-        """Tasks whose end is to be looked at."""
-        return [task for task, running in self._running.items() if running.done()]
+    def ended(self) -> list[tuple[int, str]]:
+        """Those whose end is to be looked at."""
+        return [key for key, running in self._running.items() if running.done()]
 
-    def finish(self, task: int) -> None:
+    def finish(self, task: int, what: str) -> None:
         """Look at the end of one that has ended: raises what it raised."""
-        self._running.pop(task).result()
+        self._running.pop((task, what)).result()
 
     def close(self) -> None:
         """Wait for all that is under way."""

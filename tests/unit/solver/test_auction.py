@@ -103,7 +103,7 @@ class Stand:
                 candidates=self.candidates_folder,
                 free_disk=lambda: 10**15,
                 begin=lambda _task, _what, call, **_about: call(),
-                sends=SimpleNamespace(busy=lambda _task: False),
+                sends=SimpleNamespace(busy=lambda _task, _what: False),
                 log=log,
             ),
         )
