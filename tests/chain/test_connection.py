@@ -21,11 +21,9 @@ from protocol.chain.fees import Call
 from protocol.chain.transactions import Sender, Sending
 from tests.chain.conftest import QUICK
 from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.test_transactions import after, is_replaced
+from tests.chain.sending import NOWHERE, after, is_replaced
 
 pytestmark = pytest.mark.chain
-
-NOWHERE = "0x" + "77" * 20
 
 
 @pytest.fixture
