@@ -269,6 +269,7 @@ def test_two_unlike_chains_are_sent_to_in_their_own_way(
             devnet.mine()
             connection.request("anvil_reorg", 2, [])
             assert sender.recover() == 1
+            sender.send(Call(NOWHERE, b"", "transfer", 4), "second")
             assert connection.balance(NOWHERE) == 7
 
 
