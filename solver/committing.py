@@ -6,11 +6,8 @@ from whatever root the chain then has (dispute.md section 2, "train").
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 
-from protocol.chain.receipts import Receipt
 from solver.context import Context
 from solver.run_store import RunStore
 
@@ -39,9 +36,7 @@ class Committer:
         self.finish()
         # Announced before it is sent: whoever sees the root on-chain can ask for what is under it.
         self._run_store.commit(size)
-        root, *paths = self._proofs(size)
-        progress = partial(self._context.client.market.progress, self._run_store.task, root, size, *paths)
-        self._running = self._worker.submit(self._send, "progress", progress, size=size)
+        self._running = self._worker.submit(self._progress, size)
 
     def finish(self) -> None:
         """Wait for what is under way. Raises what it raised, once."""
@@ -56,13 +51,8 @@ class Committer:
         if self.busy:
             return
         self.finish()
-        run_store, task, size = self._run_store, self._run_store.task, self._run_store.size
-        run_store.commit(size)
-        root, first, consistency = self._proofs(size)
-        result = run_store.roots()[-1]
-        path = run_store.tree.at(size).inclusion_path(size - 1)
-        submit = partial(self._context.client.market.submit, task, root, first, consistency, result, path)
-        self._running = self._worker.submit(self._send, "submit", submit)
+        self._run_store.commit(self._run_store.size)
+        self._running = self._worker.submit(self._submit, self._run_store.size)
 
     def close(self, wait: bool = True) -> None:
         """End the worker; what it has begun is still sent, which with `wait` is waited for."""
@@ -70,11 +60,23 @@ class Committer:
 
     def _proofs(self, size: int) -> tuple[bytes, list[bytes], list[bytes]]:
         """Root of the first `size` checkpoints, and the proof that the market asks for beside it."""
-        tree = self._run_store.tree.at(size)
-        on_chain = self._context.client.market.task(self._run_store.task).size
+        client, tree = self._context.client, self._run_store.tree.at(size)
+        with client.connection.view():  # after the receipt of the last commitment, so not behind it
+            on_chain = client.market.task(self._run_store.task).size
         if on_chain == 0:
             return tree.root, tree.inclusion_path(0), []
         return tree.root, [], tree.consistency_proof(on_chain)
 
-    def _send(self, what: str, call: Callable[[], Receipt], **about: int) -> None:
-        self._context.count(what, call(), task=self._run_store.task, **about)
+    def _progress(self, size: int) -> None:
+        task = self._run_store.task
+        root, first, consistency = self._proofs(size)
+        receipt = self._context.client.market.progress(task, root, size, first, consistency)
+        self._context.count("progress", receipt, task=task, size=size)
+
+    def _submit(self, size: int) -> None:
+        run_store, task = self._run_store, self._run_store.task
+        root, first, consistency = self._proofs(size)
+        result = run_store.roots()[-1]
+        path = run_store.tree.at(size).inclusion_path(size - 1)
+        receipt = self._context.client.market.submit(task, root, first, consistency, result, path)
+        self._context.count("submit", receipt, task=task)
