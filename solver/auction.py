@@ -14,7 +14,6 @@ import time
 from concurrent.futures import Future
 from functools import partial
 
-from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
@@ -154,7 +153,7 @@ class Auction:
         figures = self._context.settings.figures(
             client.vault.free(client.address),
             self._context.free_disk(),
-            client.block_seconds,
+            client.connection.block_time,
             [client.market.terms(other) for other in self._taken() if other != task],
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
@@ -164,16 +163,12 @@ class Auction:
         return decision.price
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
-        """Bid; the row is written first, so that a bid that was sent is always followed."""
+        """Begin to bid; the row is written first, so that a bid that was sent is always followed."""
         context = self._context
         price = self._price(terms, view)
         context.database.put(task, Stage.BID, f"{price} units")
-        try:
-            receipt = context.client.market.bid(task, price)
-        except Reverted as error:  # outbid or closed in between: `_follow` sees to it
-            context.log.info("bid refused", task=task, error=error.name)
-            return
-        context.count("bid", receipt, task=task, price=str(price))
+        # It may be outbid or closed in between: `_follow` sees to it.
+        context.begin(task, "bid", partial(context.client.market.bid, task, price), price=str(price))
 
     def _follow(self, view: TaskView) -> None:
         """A task with a bid of one's own: assign it when bidding is over, answer a lower bid before."""
@@ -182,10 +177,10 @@ class Auction:
         if view.status is TaskStatus.BIDDING:
             if context.client.now() > view.bids_until:
                 if mine:
-                    context.send("assign", lambda: context.client.market.assign(task), task=task)
+                    context.begin(task, "assign", partial(context.client.market.assign, task))
                 else:
                     self._lose(task, "another solver asked for less")
-            elif not mine:
+            elif not mine and not context.sends.busy(task, "bid"):
                 try:
                     self._bid(task, context.client.market.terms(task), view)
                 except _NotWorth as error:

@@ -19,6 +19,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from tests.attacks.false_games import NODES, FalseGames, honest_run
 from tests.attacks.processes import Party
+from tests.chain.rpc_proxy import RpcProxy
 from tests.chain.solver_stage import Stage, mined_at_once, stage, submitted
 from tests.unit.solver import tiny
 
@@ -54,6 +55,20 @@ def accused(
         yield lambda: log.stat().st_size, FalseGames(accuser, task, honest_run(segments, segment_steps))
 
 
+@contextmanager
+def behind(scene: Stage, proxy: RpcProxy) -> Iterator[None]:
+    """Parties that are made meanwhile ask the proxy."""
+    direct, scene.url = scene.url, proxy.url
+    yield
+    scene.url = direct
+
+
+def questions_of_signing(proxy: RpcProxy) -> int:
+    """What was asked to sign and to hand over transactions, of what nothing else asks."""
+    asked = ("eth_estimateGas", "eth_maxPriorityFeePerGas", "eth_getBalance", "eth_sendRawTransaction")
+    return sum(proxy.asked[method] for method in asked)
+
+
 def until_waiting(scene: Stage, address: str, count: int) -> None:
     """Wait until an account has so many transactions that are not mined, with nonces that follow each other."""
     connection, deadline = scene.devnet.connection, monotonic() + 60
@@ -78,19 +93,29 @@ def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene:
 def test_sixteen_nodes_are_revealed_together_on_a_short_clock(scene: Stage) -> None:
     """Row 6: a demand of 16 nodes on a clock of 10 s, and one block until its last second. All reveals wait for it,
     where a solver that waited for each receipt had sent one of them.
+
+    At 7ebdc6a each of them was estimated and signed under one lock, with a look of its own at fees and balance: 64
+    questions, and five blocks on busy cores.
     """
     devnet = scene.devnet
-    with accused(scene, NODES, 1, solver_clock=10) as (_, games), mined_at_once(scene):
+    with (
+        RpcProxy(devnet.url) as proxy,
+        behind(scene, proxy),
+        accused(scene, NODES, 1, solver_clock=10) as (_, games),
+        mined_at_once(scene),
+    ):
         game = games.open_blind()
         devnet.connection.request("evm_setAutomine", False)
         with ThreadPoolExecutor(1) as pool:
             demand = pool.submit(games.demand_checkpoints, game)
             until_waiting(scene, games.client.address, 1)
+            before = questions_of_signing(proxy)
             devnet.mine()
             demand.result()
         last = games.client.game.game(game).deadline
         devnet.connection.request("evm_setNextBlockTimestamp", hex(last))  # the clock stands still until then
         until_waiting(scene, scene.submitter.market.task(games.task).bidder, NODES)
+        assert questions_of_signing(proxy) - before <= 3 * NODES
         devnet.mine()
         assert games.is_answered(game)
         assert len(games.blocks_of_reveals(game)) == NODES

@@ -87,12 +87,12 @@ class Stand:
         client = SimpleNamespace(
             market=self.market,
             address=ME,
-            block_seconds=1.0,
             now=lambda: self.now,
             vault=SimpleNamespace(free=lambda _who: 10**24),
             audit=SimpleNamespace(live_verifiers=lambda: 9),
             connection=SimpleNamespace(
                 block=lambda: SimpleNamespace(number=self.block),
+                block_time=1.0,
                 chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
             ),
         )
@@ -106,7 +106,8 @@ class Stand:
                 database=self.database,
                 candidates=self.candidates_folder,
                 free_disk=lambda: 10**15,
-                count=lambda *_a, **_b: None,
+                begin=lambda _task, _what, call, **_about: call(),
+                sends=SimpleNamespace(busy=lambda _task, _what: False),
                 log=log,
             ),
         )
