@@ -33,18 +33,26 @@ QUIET_SECONDS = 600.0
 
 
 class Failures:
-    """Failures of tasks or games, by number. `kind` names them in the log: "task". Used by one thread."""
+    """Failures of tasks or games, by number. `kind` names them in the log: "task"; `clock` gives seconds. Used by one
+    thread."""
 
-    def __init__(self, kind: str, metrics: Metrics, log: FilteringBoundLogger) -> None:
+    def __init__(
+        self,
+        kind: str,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._kind = kind
         self._metrics = metrics
         self._log = log
+        self._clock = clock
         self._rests_until: dict[int, float] = {}
         self._times: dict[int, int] = {}  # that it failed, one soon after the other
 
     def rests(self, number: int) -> bool:
         """Whether it failed a moment ago and is not to be tried yet."""
-        return time.monotonic() < self._rests_until.get(number, 0.0)
+        return self._clock() < self._rests_until.get(number, 0.0)
 
     @contextmanager
     def kept(self, number: int, took: Callable[[], float] = lambda: 0.0, **about: object) -> Iterator[None]:
@@ -52,17 +60,17 @@ class Failures:
 
         `took` is asked for the seconds that the failure took elsewhere.
         """
-        began = time.monotonic()
+        began = self._clock()
         try:
             yield
         except (*WRONG_BITS, Stopped):
             raise
         except Exception as error:
-            self.note(number, error, max(took(), time.monotonic() - began), **about)
+            self.note(number, error, max(took(), self._clock() - began), **about)
 
     def note(self, number: int, error: Exception, took: float, **about: object) -> None:
         """An error that this work ended with after some seconds."""
-        now = time.monotonic()
+        now = self._clock()
         if now - self._rests_until.get(number, 0.0) > QUIET_SECONDS:
             self._times.pop(number, None)
         self._rests_until[number] = now + took
