@@ -116,7 +116,7 @@ def _captured(
             require(model)
     problems.add(model_problems)
     traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), problems)
-    if kept is not None and traced is not None:
+    if kept is not None and traced is not None and batch is not None:
         problems.add(_traced_again(model, objective, batch, traced, kept))
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
     with problems.collected():
@@ -149,7 +149,11 @@ def _captured(
 
 
 def _traced_again(
-    model: nn.Module, objective: Objective, batch: Mapping[str, Tensor], first: TracedStep, before: PythonState
+    model: nn.Module,
+    objective: Objective,
+    batch: Mapping[str, Tensor],
+    first: TracedStep,
+    before: PythonState,
 ) -> list[Problem]:
     """Why the step may not be the same every time: another trace differs, or Python's values move on."""
     before.restore_holders_of(is_traced)

@@ -31,7 +31,8 @@ LEAVES = (bool, int, float, complex, str, bytes, type(None))
 TABLES = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that hold tensors and modules by name."""
 LIBRARIES = tuple(
-    str(path) for path in (Path(torch.__file__).parent, Path(np.__file__).parent, sysconfig.get_path("stdlib"))
+    str(path)
+    for path in (Path(torch.__file__).parent, Path(np.__file__).parent, sysconfig.get_path("stdlib"))
 )
 """Folders whose code keeps nothing of the submitter's; packages installed beside them are looked at."""
 
@@ -150,8 +151,11 @@ class PythonState:
         code, shared = function.__code__, function.__globals__
         if code.co_filename.startswith(LIBRARIES):
             return ()
-        found = [*zip(code.co_freevars, function.__closure__ or ())]
-        found += [(f"defaults of {where}", function.__defaults__), (f"defaults of {where}", function.__kwdefaults__)]
+        found: list[tuple[str, Any]] = [*zip(code.co_freevars, function.__closure__ or ())]
+        found += [
+            (f"defaults of {where}", function.__defaults__),
+            (f"defaults of {where}", function.__kwdefaults__),
+        ]
         found.append((f"attributes of {where}", vars(function)))
         for name in sorted(_names(code) & shared.keys()):
             held = shared[name]
@@ -165,7 +169,7 @@ class PythonState:
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or LIBRARIES[0]
         if class_.__module__ == "builtins" or file.startswith(LIBRARIES):
             return ()
-        found = []
+        found: list[tuple[str, Any]] = []
         for name, held in vars(class_).items():
             held = held.__func__ if isinstance(held, staticmethod | classmethod) else held
             if isinstance(held, FunctionType):

@@ -6,6 +6,7 @@ what the number formats make of a long chain of operations, and more bits help.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.fx import Node
 from torch.fx.node import map_arg
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
 from protocol.capture.analysis.roles import OPERANDS, Roles
 from protocol.capture.lowering.context import Lowering
@@ -36,10 +37,20 @@ MOST_ERROR = 0.02
 """Relative error of an operation that no number format explains."""
 SUMS = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim}
 """Operations whose terms may cancel: their error is measured beside the sum of the terms' absolute values."""
-CONTRACTIONS = OPERANDS | {aten.convolution.default: (0, 1), aten.convolution_backward.default: (0, 1, 2)}
+CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
+    **OPERANDS,
+    aten.convolution.default: (0, 1),
+    aten.convolution_backward.default: (0, 1, 2),
+}
+    aten.convolution.default: (0, 1),
+    aten.convolution_backward.default: (0, 1, 2),
+}
 """Operations whose operands are rounded to a number of bits below the largest element of a row or block."""
 ROUNDING = 2.0**-12
 """Of the largest element: twice what 13 bits, the fewest of any role, may change."""
+
+
+TINY = torch.finfo(torch.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,11 @@ def local_errors(
         true = call(node.target, args, kwargs, torch.float64, masks)
         known[node] = true
         if node in exact:
-            yield _local(node, exact[node], true, args, kwargs, masks)
+            error, size = _error(exact[node], true), _norm(true)
+            explained = MOST_ERROR * size + _explained(node, known, masks)
+            yield LocalError(
+                str(node.target), source_of(node), error / max(size, TINY), error / max(explained, TINY)
+            )
             known[node] = exact[node].to(true.dtype)
 
 
@@ -89,7 +104,9 @@ def _values(
         b = Builder("laid_open")
         types = [TensorType(tensor_type(t).dtype, tuple(t.shape)) for t in inputs]
         given = [View.of(b.input(type_)) for type_ in types]
-        lowering = Lowering(b, roles, b.input(TensorType(DType.U32, (2,))), b.input(TensorType(DType.U32, ())))
+        lowering = Lowering(
+            b, roles, b.input(TensorType(DType.U32, (2,))), b.input(TensorType(DType.U32, ()))
+        )
         for view in lower(lowering, graph, given):
             b.output(lowering.elements(view))
     finally:
@@ -108,20 +125,27 @@ def _is_one_tensor(node: Node) -> bool:
     return isinstance(node.meta["val"], Tensor) and "empty" not in str(node.target)
 
 
-def _local(node: Node, ours: Tensor, true: Tensor, args: Any, kwargs: Any, masks: Masks) -> LocalError:
-    error, size = _error(ours, true), _norm(true)
-    explained = MOST_ERROR * size
-    if node.target in SUMS:
-        terms = (tree_map(_absolute, x) for x in (args, kwargs))
-        explained = MOST_ERROR * _norm(call(node.target, *terms, torch.float64, masks))
-    if node.target in CONTRACTIONS:
-        for rounded in CONTRACTIONS[node.target]:
-            terms = [_absolute(x) for x in args]
-            terms[rounded] = torch.full_like(terms[rounded], float(terms[rounded].amax()))
-            found = call(node.target, terms, kwargs, torch.float64, masks)
-            explained += ROUNDING * sum(_norm(x) for x in tree_leaves(found) if isinstance(x, Tensor))
-    tiny = torch.finfo(torch.float64).tiny
-    return LocalError(str(node.target), source_of(node), error / max(size, tiny), error / max(explained, tiny))
+def _explained(node: Node, known: Mapping[Node, Any], masks: Masks) -> float:
+    """The norm of the error that cancelling terms and rounded operands explain beside a relative one."""
+    maker, place = (node.args[0], node.args[1]) if node.target is operator.getitem else (node, None)
+    assert isinstance(maker, Node)
+    args, kwargs = (map_arg(x, known.__getitem__) for x in (maker.args, maker.kwargs))
+    terms = [tree_map(_absolute, x) for x in args]
+
+    def norm(of: list[Any]) -> float:
+        found = call(maker.target, of, kwargs, torch.float64, masks)
+        return _norm(found if place is None else found[place])
+
+    if maker.target in SUMS:
+        return MOST_ERROR * norm(terms)
+    rounded = CONTRACTIONS.get(maker.target, ())
+    return ROUNDING * sum(
+        norm([_largest(x) if k == at else x for k, x in enumerate(terms)]) for at in rounded
+    )
+
+
+def _largest(x: Tensor) -> Tensor:
+    return torch.full_like(x, float(x.amax()))
 
 
 def _absolute(value: Any) -> Any:
@@ -129,7 +153,11 @@ def _absolute(value: Any) -> Any:
 
 
 def _norm(x: Tensor) -> float:
-    return float(x[x.isfinite()].double().norm()) if isinstance(x, Tensor) and x.is_floating_point() else float(x.numel())
+    return (
+        float(x[x.isfinite()].double().norm())
+        if isinstance(x, Tensor) and x.is_floating_point()
+        else float(x.numel())
+    )
 
 
 def _error(ours: Tensor, true: Tensor) -> float:

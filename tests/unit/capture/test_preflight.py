@@ -47,7 +47,7 @@ def test_the_same_batches_and_masks_give_the_same_step(micro_batches: int) -> No
     assert report.batches == 2
     assert report.notes == ()
     assert 0 < report.loss_error < 1e-3
-    assert 0 < report.gradient_error_of_float32 < report.gradient_error < 5e-3
+    assert 0 < report.gradient_error < 5e-3
 
 
 @pytest.mark.parametrize("optimizer", ["SGD", "AdamW"])
@@ -143,6 +143,8 @@ def test_a_step_that_runs_otherwise_than_it_is_traced_is_refused() -> None:
 
 class Caching(nn.Module):
     """Keeps what it has made in an attribute, a dict and a list, and takes another tensor as its buffer."""
+
+    total: Tensor
 
     def __init__(self) -> None:
         super().__init__()
