@@ -42,9 +42,6 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
     aten.convolution.default: (0, 1),
     aten.convolution_backward.default: (0, 1, 2),
 }
-    aten.convolution.default: (0, 1),
-    aten.convolution_backward.default: (0, 1, 2),
-}
 """Operations whose operands are rounded to a number of bits below the largest element of a row or block."""
 ROUNDING = 2.0**-12
 """Of the largest element: twice what 13 bits, the fewest of any role, may change."""
