@@ -159,7 +159,11 @@ def _captured(
 
 
 def _traced_again(
-    model: nn.Module, objective: Objective, batch: Mapping[str, Tensor], first: TracedStep, before: PythonState
+    model: nn.Module,
+    objective: Objective,
+    batch: Mapping[str, Tensor],
+    first: TracedStep,
+    before: PythonState,
 ) -> list[Problem]:
     """Why the step may not be the same every time: another trace differs, or Python's values move on."""
     before.restore_holders_of(is_traced)

@@ -1,7 +1,7 @@
-"""What the submitter's code asks the machine while it runs: the time, or bytes of the system's random numbers.
+"""Whether the submitter's code asks for the time while it runs.
 
-A decision by the time of day leaves no trace in two traces a second apart. So every call of a clock is refused, whatever
-comes of it.
+A decision by the time of day leaves no trace in two traces a second apart. So every call of a clock is refused,
+whatever comes of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`assay submit` of a file that cannot be captured: exit code 2, each reason on its own line, the submitter's traceback."""
+"""`assay submit` of code that cannot be captured: exit code 2, each reason on its own line, the code's own traceback."""
 
 from __future__ import annotations
 
