@@ -1,4 +1,4 @@
-"""`assay submit` of code that cannot be captured: exit code 2, each reason on its own line, the code's own traceback."""
+"""`assay submit` of code that cannot be captured: exit code 2, a line for each reason, the code's own traceback."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from assay import commands
+from assay.options import context_of
 from protocol.errors import ExitCode
+from protocol.node.exits import reported
 from tests.unit.assay.test_commands_start import run
 from tests.unit.assay.test_description import DIGITS
 
@@ -38,13 +41,17 @@ def before(x):
 """
 
 
-def submitted(folder: Path, source: str) -> tuple[int, str, str]:
-    """Exit code, output and errors of a dry run."""
+def submitted(folder: Path, source: str) -> int:
+    """The exit code of a dry run in this process."""
     (folder / "task.toml").write_text(DIGITS)
     (folder / "digits.py").write_text(source)
-    arguments = ("submit", str(folder / "task.toml"), "--dry-run")
-    done = run("import assay.cli as cli; cli.main()", *arguments, home=folder / "home")
-    return done.returncode, done.stdout, done.stderr
+    try:
+        with reported():
+            commands.submit(context_of("submit", folder / "home", False), folder / "task.toml", dry_run=True)
+    except SystemExit as ended:
+        assert isinstance(ended.code, int)
+        return ended.code
+    return ExitCode.FINE
 
 
 @pytest.mark.parametrize(
@@ -90,9 +97,11 @@ def submitted(folder: Path, source: str) -> tuple[int, str, str]:
     ],
     ids=["operations", "own error", "shape", "optimiser", "import", "syntax", "module level", "exit"],
 )
-def test_the_submitters_errors_end_with_exit_code_2(tmp_path: Path, source: str, lines: list[str]) -> None:
-    code, output, errors = submitted(tmp_path, source)
-    assert code == ExitCode.HOPELESS
+def test_the_submitters_errors_end_with_exit_code_2(
+    tmp_path: Path, source: str, lines: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert submitted(tmp_path, source) == ExitCode.HOPELESS
+    output, errors = capfd.readouterr()
     assert output == ""
     assert errors.startswith("error: ")
     assert set(lines) <= set(errors.splitlines()), errors
@@ -100,10 +109,21 @@ def test_the_submitters_errors_end_with_exit_code_2(tmp_path: Path, source: str,
         assert words not in errors
 
 
-def test_notes_of_the_capture_are_printed(tmp_path: Path) -> None:
-    code, output, errors = submitted(tmp_path, SOURCE + "    return x\n")
-    assert (code, errors) == (ExitCode.FINE, "")
+def test_notes_of_the_capture_are_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert submitted(tmp_path, SOURCE + "    return x\n") == ExitCode.FINE
+    output, errors = capfd.readouterr()
+    assert errors == ""
     assert (
         "note: the loss does not reach spare.weight, spare.bias: left as they are, as torch leaves them"
         in (output.splitlines())
     )
+
+
+def test_the_command_itself_ends_so(tmp_path: Path) -> None:
+    (tmp_path / "task.toml").write_text(DIGITS)
+    (tmp_path / "digits.py").write_text(SOURCE + "    return x[:, :4]\n")
+    arguments = ("submit", str(tmp_path / "task.toml"), "--dry-run")
+    done = run("import assay.cli as cli; cli.main()", *arguments, home=tmp_path / "home")
+    assert (done.returncode, done.stdout) == (ExitCode.HOPELESS, "")
+    assert done.stderr.startswith("error: this step cannot be captured:\n  - the step raises RuntimeError\n")
+    assert "fake_tensor" not in done.stderr
