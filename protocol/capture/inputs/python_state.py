@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
+from logging import Logger
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any
@@ -119,7 +120,7 @@ class PythonState:
             return self._cached(where, value)
         if isinstance(value, type):
             return self._class(value)
-        if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device):
+        if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device | Logger):
             return ()
         return self._instance(where, value)
 
