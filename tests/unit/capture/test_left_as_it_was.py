@@ -110,7 +110,7 @@ def with_a_hook() -> tuple[nn.Module, Objective]:
 
     def hook(module: nn.Module, _: object, output: Tensor) -> None:
         outputs[type(module)] = output
-        module.last = output  # type: ignore[assignment]
+        module.last = output
 
     model.register_forward_hook(hook)
     model.register_forward_hook(lambda *_: None)
@@ -123,7 +123,12 @@ def with_a_hook() -> tuple[nn.Module, Objective]:
 
 
 TOKENS = {"x": torch.randint(0, 32, (20, 12), generator=torch.Generator().manual_seed(5))}
-SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 32}
+SMALL: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "vocab_size": 32,
+}
 
 
 def language_model(model: Any) -> tuple[nn.Module, Objective]:
@@ -212,7 +217,7 @@ def test_a_capture_leaves_nothing_behind_and_another_is_the_same(
     batch = drawn(first, first.initial_state(1))
     loss = objective(model, batch)  # with no traced tensor among what was kept
     assert isinstance(loss, Tensor)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     torch.testing.assert_close(
         first.step(first.initial_state(1))["metric.loss"], loss.detach(), rtol=2e-3, atol=0
     )
@@ -221,7 +226,7 @@ def test_a_capture_leaves_nothing_behind_and_another_is_the_same(
 FAILURES: dict[str, Callable[[Tensor], Tensor]] = {
     "operation": torch.lgamma,
     "decision": lambda x: x if x.sum() > 0 else -x,
-    "exception": lambda x: x / {}["divisor"],
+    "exception": lambda x: x / dict[str, float]()["divisor"],
     "shape": lambda x: x @ x,
 }
 

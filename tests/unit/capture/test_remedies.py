@@ -83,11 +83,13 @@ def drop_path(x: Tensor, rate: float) -> Tensor:
 
 def normal(model: nn.Module, batch: Batch, **options: Any) -> Tensor:
     mean = model(batch["x"])
-    return -distributions.Normal(mean, mean.exp(), **options).log_prob(batch["x"][:, :3]).mean()
+    loss: Tensor = -distributions.Normal(mean, mean.exp(), **options).log_prob(batch["x"][:, :3]).mean()
+    return loss
 
 
 def categorical(model: nn.Module, batch: Batch, **options: Any) -> Tensor:
-    return -distributions.Categorical(logits=model(batch["x"]), **options).log_prob(batch["y"]).mean()
+    loss: Tensor = -distributions.Categorical(logits=model(batch["x"]), **options).log_prob(batch["y"]).mean()
+    return loss
 
 
 def made_inside(model: nn.Module, batch: Batch) -> Tensor:

@@ -64,7 +64,7 @@ def beside_torch(step: CapturedStep, model: Spare, optimizer: Optimizer, clip: f
     state = step.initial_state(7)
     for _ in range(4):
         optimizer.zero_grad()
-        cross_entropy(model, drawn(step, state)).backward()  # type: ignore[no-untyped-call]
+        cross_entropy(model, drawn(step, state)).backward()
         if clip is not None:
             norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
