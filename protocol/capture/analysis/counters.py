@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from torch import Tensor
 from torch.fx import Graph, Node
 
-from protocol.capture.analysis.intervals import FULL, UNKNOWN, Interval, bounds_of, hull
+from protocol.capture.analysis.intervals import FULL, UNKNOWN, Interval, hull
+from protocol.capture.analysis.transfers import bounds_of
 
 Buffers = dict[Node, Interval]
 ROUNDS = 3

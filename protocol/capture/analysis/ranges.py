@@ -29,8 +29,9 @@ from protocol.capture.analysis.checks import (
 )
 from protocol.capture.analysis.counters import bounds_over_steps
 from protocol.capture.analysis.indices import Index, indices_of
-from protocol.capture.analysis.intervals import FULL, TRANSFERS, UNKNOWN, Interval, bounds_of, is_integer
+from protocol.capture.analysis.intervals import FULL, UNKNOWN, Interval
 from protocol.capture.analysis.rows import Found, Rows
+from protocol.capture.analysis.transfers import TRANSFERS, bounds_of, is_integer
 from protocol.capture.errors import CaptureError, Problems
 from protocol.capture.tracing.tracer import TracedStep
 

@@ -19,7 +19,8 @@ from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
 from protocol.capture.analysis.checks import refused_by_torch
-from protocol.capture.analysis.intervals import MOVING, Interval
+from protocol.capture.analysis.intervals import Interval
+from protocol.capture.analysis.transfers import MOVING
 from protocol.capture.errors import CaptureError
 
 aten = torch.ops.aten
@@ -189,6 +190,6 @@ class _Places:
 
 
 def _call(node: Node, values: Mapping[Node, Any]) -> Any:
-    args, kwargs = map_arg((node.args, node.kwargs), values.__getitem__)  # type: ignore[misc, arg-type]
+    args, kwargs = map_arg((node.args, node.kwargs), values.__getitem__)
     target: Any = node.target
     return target(*args, **kwargs)
