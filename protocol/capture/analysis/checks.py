@@ -10,6 +10,7 @@ from typing import Any
 
 from torch.fx import Node
 
+from protocol.capture.analysis.indices import Index
 from protocol.capture.errors import Problem, raise_any
 from protocol.capture.tracing.sources import source_of
 
@@ -33,15 +34,15 @@ def _are_bits(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(p in (13, 20) for p in value)
 
 
-def index_out_of_range(node: Node, value: int, origin: str, allowed: object) -> Problem:
+def index_out_of_range(node: Node, index: Index, value: int, origin: str) -> Problem:
     """The operation `node` takes an index that torch refuses, made of what `origin` names."""
-    what = f"{origin} gives {node.target} the index {value}; torch allows {allowed}"
+    what = f"{origin} gives {index.operation} the index {value}; torch allows {index}"
     return Problem(what, "correct the data, or the size of what is indexed", source_of(node))
 
 
-def index_unbounded(node: Node, low: int, high: int, origin: str, allowed: object) -> Problem:
+def index_unbounded(node: Node, index: Index, low: int, high: int, origin: str) -> Problem:
     """An index of the operation `node` is not shown to be one that torch allows."""
-    what = f"{origin} may give {node.target} any index from {low} to {high}; torch allows {allowed}"
+    what = f"{origin} may give {index.operation} any index from {low} to {high}; torch allows {index}"
     return Problem(what, "limit it with .clamp() or % to the size of what is indexed", source_of(node))
 
 

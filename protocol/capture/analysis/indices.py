@@ -29,6 +29,7 @@ OF_LABELS = {aten.nll_loss_forward.default, aten.nll_loss2d_forward.default}
 class Index:
     """The indices `node` that an operation takes, the `allowed` ones, and one more that is `ignored`."""
 
+    operation: str
     node: Node
     allowed: Interval
     ignored: int | None = None
@@ -50,20 +51,21 @@ class Index:
 def indices_of(node: Node) -> Iterator[Index]:
     """The indices that a node of a traced graph takes; none for gradients, which take those of the forward pass."""
     args: Any = node.args
+    name = str(node.target)
     if node.target is aten.embedding.default:
-        yield Index(args[1], _from_zero(args[0], 0))
+        yield Index(name, args[1], _from_zero(args[0], 0))
     elif node.target in ALONG_AN_AXIS:
-        yield Index(args[2], _from_zero(args[0], args[1]))
+        yield Index(name, args[2], _from_zero(args[0], args[1]))
     elif node.target in FROM_EITHER_END:
         for axis, index in enumerate(args[1]):
             if index is not None and index.meta["val"].dtype is not torch.bool:
                 size = args[0].meta["val"].shape[axis]
-                yield Index(index, Interval(-size, size - 1))
+                yield Index(name, index, Interval(-size, size - 1))
     elif node.target in OF_LABELS:
         shape = args[0].meta["val"].shape
-        yield Index(args[1], Interval(0, shape[min(1, len(shape) - 1)] - 1), args[4])
+        yield Index(name, args[1], Interval(0, shape[min(1, len(shape) - 1)] - 1), args[4])
     elif (classes := _one_hot(node)) is not None:
-        yield Index(args[0].args[0], Interval(0, classes - 1))
+        yield Index("one_hot", args[0].args[0], Interval(0, classes - 1))
 
 
 def _from_zero(table: Node, axis: int) -> Interval:

@@ -88,6 +88,7 @@ class _Ranges:
         self.bounds |= bounds_over_steps(traced.graph, self.bounds, counters, steps)
         self.origins = dict.fromkeys(holders, Origin.TRAINED) | dict.fromkeys(constants, Origin.NOTHING)
         self.origins |= dict.fromkeys(batch, Origin.DATASET) | dict.fromkeys(counters, Origin.COUNTERS)
+        self.checked: set[tuple[Node, Interval, int | None]] = set()
         self.problems = Problems()
 
     def check(self) -> Problems:
@@ -115,6 +116,10 @@ class _Ranges:
             self.origins[node] |= Origin.TRAINED
 
     def _require_allowed(self, node: Node, index: Index) -> None:
+        key = (index.node, index.allowed, index.ignored)
+        if key in self.checked:
+            return
+        self.checked.add(key)
         x = self.bounds[index.node]
         if x == UNKNOWN or index.allows(x.low, x.high) or self._all_drawn_are_allowed(index, x):
             return
@@ -122,13 +127,13 @@ class _Ranges:
         if origin & Origin.TRAINED:
             return
         if origin & Origin.COUNTERS:
-            raise CaptureError([index_unbounded(node, x.low, x.high, self._named(index.node), index)])
+            raise CaptureError([index_unbounded(node, index, x.low, x.high, self._named(index.node))])
         found = self.rows.find(index.node, index.wrong)
         if found.wrong is not None:
             where = self._named(index.node, found)
-            raise CaptureError([index_out_of_range(node, found.wrong, where, index)])
+            raise CaptureError([index_out_of_range(node, index, found.wrong, where)])
         if found.bounds is None:
-            raise CaptureError([index_unbounded(node, x.low, x.high, self._named(index.node), index)])
+            raise CaptureError([index_unbounded(node, index, x.low, x.high, self._named(index.node))])
 
     def _all_drawn_are_allowed(self, index: Index, x: Interval) -> bool:
         """Whether the index only holds elements of tensors, and numbers, that all are allowed."""
