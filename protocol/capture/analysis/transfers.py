@@ -250,6 +250,11 @@ def _clamped(node: Node, x: Interval, low: Any = None, high: Any = None) -> Inte
     return x
 
 
+@transfers(aten.hardtanh.default)
+def _clamped_to_one(node: Node, x: Interval, low: Any = -1, high: Any = 1) -> Interval:
+    return _clamped(node, x, low, high)
+
+
 @transfers(aten.clamp_min.default, aten.clamp_min.Tensor)
 def _clamped_below(node: Node, x: Interval, low: Any) -> Interval:
     return _clamped(node, x, low)
@@ -266,7 +271,8 @@ def _not_negative(node: Node, x: Interval) -> Interval:
 
 
 @transfers(aten.floor_divide.default, aten.floor_divide.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode)
-def _quotient(_: Node, x: Interval, y: Any, *, rounding_mode: str = "floor") -> Interval:
+def _quotient(_: Node, x: Any, y: Any, *, rounding_mode: str = "floor") -> Interval:
+    x = as_interval(x)
     if isinstance(y, int) and y > 0 and rounding_mode == "floor":
         return Interval(x.low // y, x.high // y)
     most = max(abs(x.low), abs(x.high))
@@ -274,7 +280,8 @@ def _quotient(_: Node, x: Interval, y: Any, *, rounding_mode: str = "floor") -> 
 
 
 @transfers(aten.remainder.Scalar, aten.remainder.Tensor)
-def _remainder(_: Node, x: Interval, y: Any) -> Interval:
+def _remainder(_: Node, x: Any, y: Any) -> Interval:
+    x = as_interval(x)
     if isinstance(y, int) and y > 0:
         one_period = x.low // y == x.high // y
         return Interval(x.low % y, x.high % y) if one_period else Interval(0, y - 1)
