@@ -117,7 +117,7 @@ def _captured(
             require(model)
     problems.add(model_problems)
     traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), problems)
-    if kept is not None and traced is not None:
+    if kept is not None and traced is not None and batch is not None:
         problems.add(_traced_again(model, objective, batch, traced, kept))
     if traced is not None:
         with problems.collected():
@@ -153,7 +153,11 @@ def _captured(
 
 
 def _traced_again(
-    model: nn.Module, objective: Objective, batch: Mapping[str, Tensor], first: TracedStep, before: PythonState
+    model: nn.Module,
+    objective: Objective,
+    batch: Mapping[str, Tensor],
+    first: TracedStep,
+    before: PythonState,
 ) -> list[Problem]:
     """Why the step may not be the same every time: another trace differs, or Python's values move on."""
     before.restore_holders_of(is_traced)

@@ -31,7 +31,8 @@ LEAVES = (bool, int, float, complex, str, bytes, type(None))
 TABLES = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that hold tensors and modules by name."""
 LIBRARIES = tuple(
-    str(path) for path in (Path(torch.__file__).parent, Path(np.__file__).parent, sysconfig.get_path("stdlib"))
+    str(path)
+    for path in (Path(torch.__file__).parent, Path(np.__file__).parent, sysconfig.get_path("stdlib"))
 )
 """Folders whose code keeps nothing of the submitter's; packages installed beside them are looked at."""
 
@@ -48,8 +49,8 @@ class Change:
 
 
 class PythonState:
-    """What can be reached from some roots, by name. Tensors are told apart by identity and by torch's count of writes
-    in place, never by their elements."""
+    """What can be reached from some roots, by name. Tensors are not compared: a trace refuses those that are neither
+    the model's nor the batch's."""
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
         self.roots = dict(roots)
@@ -91,13 +92,12 @@ class PythonState:
     def _inside(self, where: str, value: Any) -> Items:
         """What an object holds, by name."""
         if isinstance(value, Tensor):
-            self._values[where] = (id(value), value._version)
             return ()
         if isinstance(value, np.ndarray):
             self._values[where] = (value.shape, value.reshape(-1)[:MOST_ELEMENTS].tobytes())
             return ()
         if isinstance(value, dict):
-            return self._changeable(where, value, ((f"{where}[{k!r}]", x) for k, x in value.items()))
+            return self._changeable(where, value, ((f"{where}[{k!r}]", x) for k, x in dict.items(value)))
         if isinstance(value, list | deque):
             return self._changeable(where, value, ((f"{where}[{k}]", x) for k, x in enumerate(value)))
         if isinstance(value, set):
@@ -111,6 +111,8 @@ class PythonState:
             return self._function(where, value)
         if isinstance(value, MethodType):
             return ((where, value.__self__), (where, value.__func__))
+        if isinstance(value, partial):
+            return ((where, value.func), (f"{where}.args", value.args), (f"{where}.keywords", value.keywords))
         if isinstance(value, type):
             return self._class(value)
         if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device):
@@ -118,14 +120,20 @@ class PythonState:
         return self._instance(where, value)
 
     def _changeable(self, where: str, value: Any, items: Items) -> Items:
-        """A container: its length counts as a value of its own."""
-        copy = value.copy()
-        self._values[f"len({where})"] = len(copy)
+        """A container: its length counts as a value of its own. The methods are those of Python's own types, since a
+        subclass may compute, import or refuse in them."""
+        kind = next(base for base in (dict, list, deque, set) if isinstance(value, base))
+        copy = _flat(value)
+        self._values[f"len({where})"] = kind.__len__(value)
 
         def restore() -> None:
-            if len(value) != len(copy) or any(a is not b for a, b in zip(_flat(value), _flat(copy))):
-                value.clear()
-                value.extend(copy) if isinstance(value, list | deque) else value.update(copy)
+            now = _flat(value)
+            if len(now) != len(copy) or any(a is not b for a, b in zip(now, copy)):
+                kind.clear(value)
+                if kind is dict:
+                    dict.update(value, zip(copy[::2], copy[1::2]))
+                else:
+                    value.update(copy) if kind is set else value.extend(copy)
 
         self._holders.append((lambda: _flat(value), restore))
         return islice(items, MOST_ELEMENTS)
@@ -135,7 +143,7 @@ class PythonState:
             held = cell.cell_contents
         except ValueError:  # nothing was assigned yet
             return ()
-        self._holders.append((lambda: (cell.cell_contents,), partial(setattr, cell, "cell_contents", held)))
+        self._holders.append((lambda: (cell.cell_contents,), partial(_set, cell, "cell_contents", held)))
         return ((where, held),)
 
     def _function(self, where: str, function: FunctionType) -> Items:
@@ -143,8 +151,11 @@ class PythonState:
         code, shared = function.__code__, function.__globals__
         if code.co_filename.startswith(LIBRARIES):
             return ()
-        found = [*zip(code.co_freevars, function.__closure__ or ())]
-        found += [(f"defaults of {where}", function.__defaults__), (f"defaults of {where}", function.__kwdefaults__)]
+        found: list[tuple[str, Any]] = [*zip(code.co_freevars, function.__closure__ or ())]
+        found += [
+            (f"defaults of {where}", function.__defaults__),
+            (f"defaults of {where}", function.__kwdefaults__),
+        ]
         found.append((f"attributes of {where}", vars(function)))
         for name in sorted(_names(code) & shared.keys()):
             held = shared[name]
@@ -158,13 +169,13 @@ class PythonState:
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or LIBRARIES[0]
         if class_.__module__ == "builtins" or file.startswith(LIBRARIES):
             return ()
-        found = []
+        found: list[tuple[str, Any]] = []
         for name, held in vars(class_).items():
             held = held.__func__ if isinstance(held, staticmethod | classmethod) else held
             if isinstance(held, FunctionType):
                 found.append((f"{class_.__name__}.{name}", held))
             elif not name.startswith("_") and not hasattr(type(held), "__get__"):
-                self._holders.append((partial(_attribute, class_, name), partial(setattr, class_, name, held)))
+                self._holders.append((partial(_attribute, class_, name), partial(_set, class_, name, held)))
                 found.append((f"{class_.__name__}.{name}", held))
         return found
 
@@ -208,12 +219,21 @@ def _entry(table: Mapping[str, Any], name: str) -> Iterable[Any]:
     return (table.get(name),)
 
 
+def _set(owner: Any, name: str, value: Any) -> None:
+    """Where it is another one: members of an enumeration cannot be set, and do not change."""
+    if getattr(owner, name, _Absent) is not value:
+        setattr(owner, name, value)
+
+
 def _attribute(owner: type, name: str) -> Iterable[Any]:
     return (getattr(owner, name, None),)
 
 
-def _flat(container: Any) -> Iterable[Any]:
-    return [x for pair in container.items() for x in pair] if isinstance(container, dict) else list(container)
+def _flat(container: Any) -> list[Any]:
+    """The elements; of a dict keys and values by turns."""
+    if isinstance(container, dict):
+        return [x for pair in dict.items(container) for x in pair]
+    return list(container)
 
 
 def _names(code: CodeType) -> set[str]:

@@ -6,6 +6,7 @@ what the number formats make of a long chain of operations, and more bits help.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,21 +35,30 @@ from protocol.program.types import TensorType
 aten = torch.ops.aten
 MOST_ERROR = 0.02
 """Relative error of an operation that no number format explains."""
-MULTILINEAR = {
-    *OPERANDS,
-    *(aten.convolution.default, aten.convolution_backward.default),
-    *(aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim),
+SUMS = {aten.sum.default, aten.sum.dim_IntList, aten.mean.default, aten.mean.dim}
+"""Operations whose terms may cancel: their error is measured beside the sum of the terms' absolute values."""
+CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
+    **OPERANDS,
+    aten.convolution.default: (0, 1),
+    aten.convolution_backward.default: (0, 1, 2),
 }
-"""Operations whose terms may cancel. Their error is measured beside the result for the operands' absolute values."""
+"""Operations whose operands are rounded to a number of bits below the largest element of a row or block."""
+ROUNDING = 2.0**-12
+"""Of the largest element: twice what 13 bits, the fewest of any role, may change."""
+
+
+TINY = torch.finfo(torch.float64).tiny
 
 
 @dataclass(frozen=True)
 class LocalError:
-    """One operation on the exact step's operands: its error relative to what torch computes in float64."""
+    """One operation on the exact step's operands: its error relative to torch's result in float64, and how many times
+    the error it is that the operation's number formats explain."""
 
     operation: str
     source: str
     error: float
+    times_explained: float
 
 
 def local_errors(
@@ -70,11 +80,12 @@ def local_errors(
         true = call(node.target, args, kwargs, torch.float64, masks)
         known[node] = true
         if node in exact:
-            scale = true
-            if node.target in MULTILINEAR:
-                scale = call(node.target, *(tree_map(_size, x) for x in (args, kwargs)), torch.float64, masks)
-            yield LocalError(str(node.target), source_of(node), _error(exact[node], true, scale))
-            known[node] = in_type(exact[node], torch.float64)
+            error, size = _error(exact[node], true), _norm(true)
+            explained = MOST_ERROR * size + _explained(node, known, masks)
+            yield LocalError(
+                str(node.target), source_of(node), error / max(size, TINY), error / max(explained, TINY)
+            )
+            known[node] = exact[node].to(true.dtype)
 
 
 def _values(
@@ -82,7 +93,7 @@ def _values(
 ) -> dict[Node, Tensor]:
     """What the exact step computes for every node that is one tensor."""
     graph = traced.graph
-    nodes = [node for node in graph.nodes if node.op == "call_function" and isinstance(node.meta["val"], Tensor)]
+    nodes = [node for node in graph.nodes if node.op == "call_function" and _is_one_tensor(node)]
     output = graph.output_node()
     before = output.args
     output.args = (tuple(nodes),)
@@ -90,7 +101,9 @@ def _values(
         b = Builder("laid_open")
         types = [TensorType(tensor_type(t).dtype, tuple(t.shape)) for t in inputs]
         given = [View.of(b.input(type_)) for type_ in types]
-        lowering = Lowering(b, roles, b.input(TensorType(DType.U32, (2,))), b.input(TensorType(DType.U32, ())))
+        lowering = Lowering(
+            b, roles, b.input(TensorType(DType.U32, (2,))), b.input(TensorType(DType.U32, ()))
+        )
         for view in lower(lowering, graph, given):
             b.output(lowering.elements(view))
     finally:
@@ -104,16 +117,51 @@ def _values(
     return dict(zip(placeholders, inputs)) | dict(zip(nodes, found))
 
 
-def _size(value: Any) -> Any:
+def _is_one_tensor(node: Node) -> bool:
+    """Whether a node has one result, whose elements mean something."""
+    return isinstance(node.meta["val"], Tensor) and "empty" not in str(node.target)
+
+
+def _explained(node: Node, known: Mapping[Node, Any], masks: Masks) -> float:
+    """The norm of the error that cancelling terms and rounded operands explain beside a relative one."""
+    maker, place = (node.args[0], node.args[1]) if node.target is operator.getitem else (node, None)
+    assert isinstance(maker, Node)
+    args, kwargs = (map_arg(x, known.__getitem__) for x in (maker.args, maker.kwargs))
+    terms = [tree_map(_absolute, x) for x in args]
+
+    def norm(of: list[Any]) -> float:
+        found = call(maker.target, of, kwargs, torch.float64, masks)
+        return _norm(found if place is None else found[place])
+
+    if maker.target in SUMS:
+        return MOST_ERROR * norm(terms)
+    rounded = CONTRACTIONS.get(maker.target, ())
+    return ROUNDING * sum(
+        norm([_largest(x) if k == at else x for k, x in enumerate(terms)]) for at in rounded
+    )
+
+
+def _largest(x: Tensor) -> Tensor:
+    return torch.full_like(x, float(x.amax()))
+
+
+def _absolute(value: Any) -> Any:
     return value.abs() if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
-def _error(ours: Tensor, true: Tensor, scale: Tensor) -> float:
-    """The norm of the error beside that of `scale`; of types without fractions the share of wrong elements."""
+def _norm(x: Tensor) -> float:
+    return (
+        float(x[x.isfinite()].double().norm())
+        if isinstance(x, Tensor) and x.is_floating_point()
+        else float(x.numel())
+    )
+
+
+def _error(ours: Tensor, true: Tensor) -> float:
+    """The norm of the error; of types without fractions the number of wrong elements, to be compared with all."""
     if not true.is_floating_point():
-        return float((ours.long() != true.long()).double().mean()) if true.numel() else 0.0
-    finite = true.isfinite()
+        return float((ours.long() != true.long()).sum())
+    finite = true.isfinite() & (true.abs() <= torch.finfo(torch.float32).max)
     if not torch.equal(finite, ours.isfinite()):
         return float("inf")
-    error = (ours.double() - true)[finite].norm()
-    return float(error / scale[scale.isfinite()].norm().clamp_min(1e-30)) if float(error) else 0.0
+    return float((ours.double() - true)[finite].norm())

@@ -81,7 +81,11 @@ class _Drawing(TorchDispatchMode):
         self._masks = masks
 
     def __torch_dispatch__(
-        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         if func in RANDOM:
             return self._masks.draw(func, args, kwargs or {})
@@ -89,7 +93,12 @@ class _Drawing(TorchDispatchMode):
 
 
 def by_torch(
-    model: nn.Module, objective: Objective, traced: TracedStep, state: State, batch: Mapping[str, Tensor], masks: Masks
+    model: nn.Module,
+    objective: Objective,
+    traced: TracedStep,
+    state: State,
+    batch: Mapping[str, Tensor],
+    masks: Masks,
 ) -> Results:
     """The step by the submitter's own code in float32, with the tensors of `state` in the model's place."""
     tensors = dict(zip((*traced.parameters, *traced.buffers), inputs_of(traced, state, {})))

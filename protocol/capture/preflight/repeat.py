@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.fx import GraphModule, Node
+from torch.fx import Node
 from torch.fx.node import map_arg
 
 from protocol.capture.errors import Problem
@@ -47,7 +47,9 @@ def traced_otherwise(first: torch.fx.Graph, second: torch.fx.Graph) -> Iterator[
         pairs = zip(_leaves(a, numbers), _leaves(b, numbers))
         for x, y in pairs:
             if not _equal(x, y):
-                yield _problem(f"{_called(a)} takes {_text(x)} the first time, {_text(y)} the second time", a, b)
+                yield _problem(
+                    f"{_called(a)} takes {_text(x)} the first time, {_text(y)} the second time", a, b
+                )
                 return
     if len(ours) != len(theirs):
         longer = ours if len(ours) > len(theirs) else theirs
@@ -56,8 +58,12 @@ def traced_otherwise(first: torch.fx.Graph, second: torch.fx.Graph) -> Iterator[
 
 
 def _problem(what: str, first: Node, second: Node) -> Problem:
-    remedy = "make it a constant, an entry of the dataset, or a buffer of the model that tensor operations write"
-    return Problem(f"the step is not the same every time: {what}", remedy, source_of(first) or source_of(second))
+    remedy = (
+        "make it a constant, an entry of the dataset, or a buffer of the model that tensor operations write"
+    )
+    return Problem(
+        f"the step is not the same every time: {what}", remedy, source_of(first) or source_of(second)
+    )
 
 
 def _called(node: Node) -> str:
@@ -67,7 +73,7 @@ def _called(node: Node) -> str:
 def _leaves(node: Node, numbers: dict[Node, int]) -> Iterator[Any]:
     """Operands and literals in order; a node as its number in its graph, a tensor of the code as itself."""
     if node.op == "get_attr":
-        assert isinstance(node.graph.owning_module, GraphModule) and isinstance(node.target, str)
+        assert isinstance(node.target, str)
         yield getattr(node.graph.owning_module, node.target)
         return
     if node.op != "placeholder":

@@ -13,8 +13,9 @@ from protocol.capture.assembly.state import KEY, STEP
 from protocol.capture.assembly.step import Assembled
 from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.inputs.python_state import PythonState
+from protocol.capture.preflight.clocks import asked_clocks
 from protocol.capture.preflight.compare import Difference, Report, differences, measure
-from protocol.capture.preflight.locate import MOST_ERROR, LocalError, local_errors
+from protocol.capture.preflight.locate import LocalError, local_errors
 from protocol.capture.preflight.reference import Masks, Results, by_graph, by_torch, mean
 from protocol.capture.preflight.repeat import moved
 from protocol.capture.result import CapturedStep
@@ -51,24 +52,30 @@ class Preflight:
     def run(self) -> Report:
         """Compare `BATCHES` steps in a row. Raises `CaptureError`."""
         state: State = self.captured.initial_state(SEED)
-        before, notes = None, {}
-        errors = [(0.0, 0.0, 0.0)]
+        before: PythonState | None = None
+        notes: dict[str, None] = {}
+        errors = [(0.0, 0.0)]
         for _ in range(BATCHES):
-            plain = self._mean_of(state, self._by_torch)
+            asked: list[Problem] = []
+            with asked_clocks(asked):
+                plain = self._mean_of(state, self._by_torch)
+            raise_any(asked)
             kept = PythonState({"": self.model, "objective": self.objective})
             if before is not None:
                 raise_any(moved(before.changes(kept)))
             before = kept
-            true = self._mean_of(state, self._in_float64)
             ours, after = self._exactly(state)
-            self._require_traced_is_run(state, plain, true)
-            if found := list(differences(ours, true, plain)):
-                notes.update(dict.fromkeys(self._explained(state, found)))
-            errors.append(_errors(ours, true, plain))
+            true = plain
+            if any(differences(ours, plain, plain)):
+                true = self._mean_of(state, self._in_float64)
+                self._require_traced_is_run(state, plain, true)
+                notes.update(dict.fromkeys(self._explained(state, list(differences(ours, true, plain)))))
+            errors.append(_errors(ours, true))
             state = after
-        return Report(BATCHES, *(max(column) for column in zip(*errors)), tuple(notes))
+        loss, gradients = (max(column) for column in zip(*errors))
+        return Report(BATCHES, loss, gradients, tuple(notes))
 
-    # ------------------------------------------------------------------ one step, three times
+    # ------------------------------------------------------------------ one step, in three ways
 
     def _units(self, state: State) -> Iterator[tuple[dict[str, Tensor], int]]:
         """The batches of a step's equal parts, as the objective sees them, and the counter that keys their masks."""
@@ -83,8 +90,12 @@ class Preflight:
     def _masks(self, state: State, counter: int) -> Masks:
         return Masks(self.traced.graph, self.assembled.masks, state[KEY], counter)
 
-    def _mean_of(self, state: State, compute: Callable[[State, Mapping[str, Tensor], Masks], Results]) -> Results:
-        return mean([compute(state, batch, self._masks(state, counter)) for batch, counter in self._units(state)])
+    def _mean_of(
+        self, state: State, compute: Callable[[State, Mapping[str, Tensor], Masks], Results]
+    ) -> Results:
+        return mean(
+            [compute(state, batch, self._masks(state, counter)) for batch, counter in self._units(state)]
+        )
 
     def _by_torch(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
         try:
@@ -93,6 +104,9 @@ class Preflight:
             what = f"torch refuses a batch of the data: {type(error).__name__}: {error}"
             problem = Problem(what, "run the objective on a batch of the dataset", source_of_error(error))
             raise CaptureError([problem]) from error
+
+    def _in_float32(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
+        return by_graph(self.traced, state, batch, masks, torch.float32)
 
     def _in_float64(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
         return by_graph(self.traced, state, batch, masks, torch.float64)
@@ -114,7 +128,7 @@ class Preflight:
         found = list(differences(plain, true, true))
         if not found:
             return
-        again = self._mean_of(state, lambda *given: by_graph(self.traced, *given, torch.float32))
+        again = self._mean_of(state, self._in_float32)
         if found := list(differences(plain, true, again)):
             what = f"the step computes another result when it runs than it did when it was traced: {_shown(found)}"
             remedy = "look for values that Python keeps between steps, or that depend on what the batch holds"
@@ -122,19 +136,24 @@ class Preflight:
 
     def _explained(self, state: State, found: list[Difference]) -> list[str]:
         """Notes on differences that the number formats explain. Raises `CaptureError` for all others."""
+        if not found:
+            return []
         batch, counter = next(self._units(state))
         masks = self._masks(state, counter)
         worst: list[LocalError] = []
         for local in local_errors(self.traced, self.roles, state, batch, masks, counter):
-            if not local.error <= MOST_ERROR:
-                what = (
-                    f"{local.operation} computes something else than torch, error {local.error:.2g}: {_shown(found)}"
+            if not local.times_explained <= 1:
+                what = f"{local.operation} computes something else than torch, error {local.error:.2g}: {_shown(found)}"
+                raise CaptureError(
+                    [Problem(what, "report it: no program may differ from torch", local.source)]
                 )
-                raise CaptureError([Problem(what, "report it: no program may differ from torch", local.source)])
             worst = sorted([*worst, local], key=lambda x: -x.error)[:1]
         most = "".join(f"; most is lost by {x.operation} at {x.source}, {x.error:.2g}" for x in worst)
         roles = ", ".join(Role)
-        return [f"precision: {difference}{most}; more `bits` help (roles: {roles})" for difference in found[:SHOWN]]
+        return [
+            f"precision: {difference}{most}; more `bits` help (roles: {roles})"
+            for difference in found[:SHOWN]
+        ]
 
 
 def _shown(found: list[Difference]) -> str:
@@ -142,9 +161,7 @@ def _shown(found: list[Difference]) -> str:
     return "; ".join(map(str, found[:SHOWN])) + more
 
 
-def _errors(ours: Results, true: Results, plain: Results) -> tuple[float, float, float]:
-    """Relative errors of the loss and of all gradients together, and the latter of float32."""
-    loss = measure("loss", ours.loss, true.loss, plain.loss).error
-    all_of = [torch.cat([g.double().flatten() for g in r.gradients.values()]) for r in (ours, true, plain)]
-    whole = measure("gradients", *all_of)
-    return loss, whole.error, whole.error_of_float32
+def _errors(ours: Results, true: Results) -> tuple[float, float]:
+    """Relative errors of the loss and of all gradients together."""
+    gradients = (torch.cat([g.double().flatten() for g in r.gradients.values()]) for r in (ours, true))
+    return measure("loss", ours.loss, true.loss).error, measure("gradients", *gradients).error

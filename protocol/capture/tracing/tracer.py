@@ -12,7 +12,11 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+)
 from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
 from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import re
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from protocol.capture import CaptureError
-from protocol.capture.tracing.tracer import is_traced
 from tests.unit.capture.steps import captured
 from tests.unit.capture.traps import TRAPS, Trap
 

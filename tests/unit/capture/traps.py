@@ -1,5 +1,5 @@
-"""Training code whose next step is not the traced one, or only seems so: state in Python, clocks, files, random numbers,
-integers, indices, memory. Each trap says whether `capture` refuses it, and why, or computes what torch computes.
+"""Training code whose next step is not the traced one, or only seems so: state in Python, clocks, files, random
+numbers, integers, indices, memory. Each trap says whether `capture` refuses it, and why, or computes what torch does.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from tests.unit.capture.steps import DATASET, cross_entropy
 
 Batch = Mapping[str, Tensor]
 Made = tuple[nn.Module, Objective]
+Maker = Callable[[], Made]
 
 
 @dataclass(frozen=True)
 class Trap:
-    """`make` gives a model and an objective. `refusal` is a pattern of the error; None where the step equals torch's."""
+    """`make` gives model and objective. `refusal` is a pattern of the error, None where the step equals torch's."""
 
     name: str
     make: Callable[[], Made]
@@ -43,10 +44,12 @@ class Trap:
 TRAPS: list[Trap] = []
 
 
-def trap(refusal: str | None, dataset: Mapping[str, Tensor] = DATASET) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
+def trap(
+    refusal: str | None, dataset: Mapping[str, Tensor] = DATASET
+) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
     """Register what makes a trap."""
 
-    def register(make: Callable[[], Made]) -> Callable[[], Made]:
+    def register(make: Maker) -> Maker:
         TRAPS.append(Trap(make.__name__, make, refusal, dataset))
         return make
 
@@ -223,7 +226,9 @@ def a_counter_behind_a_bound_method() -> Made:
 @trap(r"progress changes")
 def a_counter_behind_a_partial() -> Made:
     annealing = Annealing()
-    return nn.Linear(8, 3), partial(lambda factor, model, batch: cross_entropy(model, batch) * factor(), annealing)
+    return nn.Linear(8, 3), partial(
+        lambda factor, model, batch: cross_entropy(model, batch) * factor(), annealing
+    )
 
 
 @trap(r"counted changes")
@@ -306,7 +311,7 @@ def a_hook_that_counts() -> Made:
 
 
 @trap(r"calls\[0\] changes")
-def a_gradient_that_counts() -> None | Made:  # type: ignore[return]
+def a_gradient_that_counts() -> Made:
     calls = [0]
 
     class Scaled(torch.autograd.Function):
@@ -315,7 +320,7 @@ def a_gradient_that_counts() -> None | Made:  # type: ignore[return]
             return x.clone()
 
         @staticmethod
-        def backward(_ctx: object, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        def backward(_ctx: object, gradient: Tensor) -> Tensor:
             calls[0] += 1
             return gradient * calls[0]
 
@@ -337,7 +342,7 @@ def a_cache_that_is_filled_once() -> Made:
 
         def before(self, x: Tensor) -> Tensor:
             if self.mask is None:
-                self.mask = torch.ones(8).tril()
+                self.mask = torch.ones(8, 8).tril()[4]
             return x * self.mask
 
     return Cached(), cross_entropy
@@ -360,7 +365,7 @@ def a_cache_in_a_dict() -> Made:
 def a_cached_function() -> Made:
     @lru_cache
     def scale(size: int) -> float:
-        return size**-0.5
+        return 1.0 / (1 + size)
 
     def objective(model: nn.Module, batch: Batch) -> Tensor:
         return cross_entropy(model, batch) * scale(batch["x"].shape[1])
@@ -714,7 +719,7 @@ def a_write_through_a_view() -> Made:
     def objective(model: nn.Module, batch: Batch) -> Tensor:
         x = batch["x"].clone()
         x[:, 2:4].T.mul_(3.0)
-        x.view(-1)[::5] = 0.5
+        x.view(-1)[5:9] = 0.5
         return F.cross_entropy(model(x), batch["y"])
 
     return nn.Linear(8, 3), objective
@@ -783,9 +788,9 @@ def a_default_that_depends_on_the_data() -> Made:
 
 @trap(None)
 def a_size_of_the_batch() -> Made:
-    return nn.Linear(8, 3), lambda model, batch: F.cross_entropy(
-        model(batch["x"]), batch["y"], reduction="sum"
-    ) / len(batch["x"])
+    return nn.Linear(
+        8, 3
+    ), lambda model, batch: F.cross_entropy(model(batch["x"]), batch["y"], reduction="sum") / len(batch["x"])
 
 
 @trap(None)

@@ -1,0 +1,64 @@
+"""Whether the submitter's code asks for the time while it runs.
+
+A decision by the time of day leaves no trace in two traces a second apart. So every call of a clock is refused,
+whatever comes of it.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from types import FrameType
+from typing import Any
+
+from protocol.capture.errors import Problem
+from protocol.capture.inputs.python_state import LIBRARIES
+
+CLOCKS = frozenset(
+    getattr(time, name)
+    for name in (
+        *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time"),
+        *("process_time_ns", "thread_time", "localtime", "gmtime", "ctime", "strftime"),
+    )
+)
+MOMENTS = {(datetime, "now"), (datetime, "utcnow"), (datetime, "today"), (date, "today")}
+"""Constructors of the present moment, which are made anew at each look-up."""
+
+
+@contextmanager
+def asked_clocks(found: list[Problem]) -> Iterator[None]:
+    """Add to `found` each line of code outside torch and Python's own library that asks for the time in this thread."""
+
+    def watch(frame: FrameType, event: str, function: Any) -> None:
+        if event != "c_call" or not _is_clock(function):
+            return
+        path = frame.f_code.co_filename
+        if path.startswith(LIBRARIES):
+            return
+        line = linecache.getline(path, frame.f_lineno).strip()
+        problem = Problem(
+            f"the step asks for the time, {function.__qualname__}",
+            "take it out of the objective and the model: in a program no time passes",
+            f"{os.path.relpath(path)}:{frame.f_lineno}: {line}",
+        )
+        if problem not in found:
+            found.append(problem)
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def _is_clock(function: Any) -> bool:
+    if getattr(function, "__module__", None) == "time":
+        return function in CLOCKS
+    owner = getattr(function, "__self__", None)
+    return isinstance(owner, type) and (owner, getattr(function, "__name__", None)) in MOMENTS

@@ -1,0 +1,218 @@
+"""The preflight: what differs from torch is found and named, what only lacks precision is reported, the rest passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from protocol.capture import CaptureError
+from protocol.capture.inputs.python_state import PythonState
+from protocol.capture.lowering.ops.operands import f32
+from protocol.capture.lowering.rules import RULES
+from protocol.capture.lowering.views import View
+from protocol.capture.preflight.compare import Report
+from tests.unit.capture.steps import DATASET, captured, cross_entropy
+
+aten = torch.ops.aten
+
+
+class Normalised(nn.Module):
+    """Dropout, written buffers, and a bias whose gradient is zero but for rounding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.out = nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 3)
+        self.drop = nn.Dropout(0.3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.out(self.drop(torch.tanh(self.norm(self.first(x)))))
+        return result
+
+
+def report_of(model: nn.Module, **options: Any) -> Report:
+    found = captured(model, **options).preflight
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("micro_batches", [1, 3])
+def test_the_same_batches_and_masks_give_the_same_step(micro_batches: int) -> None:
+    torch.manual_seed(0)
+    report = report_of(Normalised(), micro_batches=micro_batches)
+    assert report.batches == 2
+    assert report.notes == ()
+    assert 0 < report.loss_error < 1e-3
+    assert 0 < report.gradient_error < 5e-3
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "AdamW"])
+def test_it_looks_at_states_after_the_first_step_too(optimizer: str) -> None:
+    model = Normalised()
+    chosen = getattr(torch.optim, optimizer)(model.parameters(), lr=0.01)
+    assert report_of(model, optimizer=chosen).batches == 2
+
+
+@pytest.mark.parametrize("factor", [1.05, -1.0, 0.0])
+def test_a_rule_that_is_wrong_is_named_with_its_line(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = RULES[aten.tanh.default]
+
+    def wrong(lowering: Any, node: Any, x: View) -> View:
+        found = right(lowering, node, x)
+        assert isinstance(found, View)
+        b = lowering.builder
+        return View.of(b.mul(lowering.elements(found), f32(lowering, factor)))
+
+    monkeypatch.setitem(RULES, aten.tanh.default, wrong)
+    with pytest.raises(CaptureError) as caught:
+        captured(Normalised())
+    (problem,) = caught.value.problems
+    assert "aten.tanh.default computes something else than torch" in problem.what
+    assert "torch.tanh(self.norm(self.first(x)))" in problem.source
+
+
+def test_a_wrong_gradient_is_named_with_the_line_of_its_forward_operation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = RULES[aten.tanh_backward.default]
+
+    def wrong(lowering: Any, node: Any, gradient: View, y: View) -> View:
+        found = right(lowering, node, gradient, y)
+        assert isinstance(found, View)
+        b = lowering.builder
+        return View.of(b.add(lowering.elements(found), f32(lowering, 0.1)))
+
+    monkeypatch.setitem(RULES, aten.tanh_backward.default, wrong)
+    with pytest.raises(CaptureError, match=r"aten\.tanh_backward\.default computes something else") as caught:
+        captured(Normalised())
+    assert "torch.tanh" in caught.value.problems[0].source
+
+
+class Cancelling(nn.Module):
+    """Loses in a product of 13 bits what float32 keeps: a small part beside a large one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        large = self.out(x + 3_000.0)
+        result: Tensor = large - self.out(torch.full_like(x, 3_000.0))
+        return result
+
+
+def test_a_difference_that_precision_explains_is_reported_with_the_remedy() -> None:
+    torch.manual_seed(0)
+    step = captured(Cancelling())
+    assert step.preflight is not None
+    assert any("precision" in note and "bits" in note for note in step.preflight.notes)
+    better = captured(Cancelling(), bits={"product": (20, 20), "weight_gradient": (20, 20)})
+    assert better.preflight is not None
+    assert better.preflight.gradient_error < step.preflight.gradient_error
+
+
+def test_without_it_nothing_is_compared_and_the_program_is_the_same() -> None:
+    torch.manual_seed(0)
+    model = Normalised()
+    compared, not_compared = captured(model), captured(model, preflight=False)
+    assert not_compared.preflight is None
+    assert compared.root == not_compared.root
+
+
+def test_an_error_of_torch_on_a_real_batch_is_the_submitters() -> None:
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        assert torch.compiler.is_compiling(), "no trace"
+        return cross_entropy(model, batch)
+
+    with pytest.raises(CaptureError, match="torch refuses a batch of the data: AssertionError: no trace"):
+        captured(nn.Linear(8, 3), objective)
+
+
+def test_a_step_that_runs_otherwise_than_it_is_traced_is_refused() -> None:
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        factor = 1.0 if torch.compiler.is_compiling() else 0.5
+        return cross_entropy(model, batch) * factor
+
+    with pytest.raises(CaptureError, match="another result when it runs than it did when it was traced"):
+        captured(nn.Linear(8, 3), objective)
+
+
+class Caching(nn.Module):
+    """Keeps what it has made in an attribute, a dict and a list, and takes another tensor as its buffer."""
+
+    total: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(8, 3)
+        self.mask: Tensor | None = None
+        self.by_size: dict[int, Tensor] = {}
+        self.seen: list[Tensor] = []
+        self.register_buffer("total", torch.zeros(8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.mask is None:
+            self.mask = torch.ones(8)
+        if 8 not in self.by_size:
+            self.by_size[8] = torch.arange(8) + 1.0
+            self.seen.append(self.by_size[8])
+        self.total = self.total + x.detach().mean(0)
+        result: Tensor = self.out(x * self.mask * self.by_size[8])
+        return result
+
+
+@pytest.mark.parametrize("objective", [cross_entropy, lambda model, batch: model(batch["x"]).median()])
+def test_a_model_is_left_as_it_was_also_by_a_refusal(objective: Any) -> None:
+    model = Caching()
+    before = PythonState({"": model, "objective": objective})
+    tensors = {name: (t, t.clone()) for name, t in (*model.named_parameters(), *model.named_buffers())}
+    ids = set()
+    for _ in range(2):
+        try:
+            ids.add(captured(model, objective).root)
+        except CaptureError:
+            ids.add(b"refused")
+    assert len(ids) == 1
+    assert before.changes(PythonState({"": model, "objective": objective})) == []
+    assert (model.mask, model.by_size, model.seen) == (None, {}, [])
+    for name, t in (*model.named_parameters(), *model.named_buffers()):
+        kept, value = tensors[name]
+        assert t is kept
+        assert torch.equal(t, value)
+        assert t.grad is None
+
+
+def test_values_that_model_and_objective_keep_are_put_back() -> None:
+    kept = {"list": [1, 2], "set": {1}, "nested": {"a": 1}}
+
+    def objective(_model: nn.Module, _batch: object) -> int:
+        return len(kept)
+
+    model = nn.Linear(8, 3)
+    state = PythonState({"": model, "objective": objective})
+    kept["list"].append(3)  # type: ignore[attr-defined]
+    kept["set"].clear()  # type: ignore[attr-defined]
+    kept["nested"]["a"] = 2  # type: ignore[index]
+    model.extra = 1  # type: ignore[assignment]
+    changed = {change.where for change in state.changes(PythonState(state.roots))}
+    assert {"kept['nested']['a']", "len(kept['list'])", "extra"} <= changed
+    state.restore()
+    assert state.changes(PythonState(state.roots)) == []
+    assert kept == {"list": [1, 2], "set": {1}, "nested": {"a": 1}}
+    assert not hasattr(model, "extra")
+
+
+def test_weights_of_an_objective_count_too() -> None:
+    """A closure that holds a module: its attributes are looked at like the model's."""
+    inner = nn.Linear(8, 8)
+
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        inner.calls = getattr(inner, "calls", 0) + 1  # type: ignore[assignment]
+        return F.cross_entropy(model(batch["x"]), DATASET["y"][:6])
+
+    with pytest.raises(CaptureError):
+        captured(nn.Linear(8, 3), objective)
