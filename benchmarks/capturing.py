@@ -15,7 +15,7 @@ from benchmarks.measure import Row, seconds
 from protocol.capture import CapturedStep, capture
 
 LAYERS = 4
-DEEP: Mapping[str, Any] = {"n_layer": 12, "n_embd": 256, "n_head": 4, "vocab_size": 4_096, "bos_token_id": 0, "eos_token_id": 0}
+DEEP: Mapping[str, Any] = {"n_layer": 12, "n_embd": 256, "n_head": 4, "vocab_size": 4_096}
 BATCH, LENGTH = 4, 256
 ROUNDS = 3
 
