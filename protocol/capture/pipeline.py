@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from protocol.capture.analysis.ranges import require_ranges
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
 from protocol.capture.assembly.state import initial_tensors
 from protocol.capture.assembly.step import assemble
@@ -123,6 +124,9 @@ def _captured(
     traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), kept, problems)
     if preflight and traced is not None and batch is not None:
         problems.add(_traced_again(model, objective, batch, traced, kept))
+    if traced is not None:
+        with problems.collected():
+            require_ranges(traced, data, steps)
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
     reached = trainable if traced is None else traced.parameters
     with problems.collected():

@@ -1,11 +1,22 @@
-"""What `capture` refuses of the option `bits`. Raises `CaptureError`."""
+"""What `capture` refuses of the option `bits`, and of integers on the committed data.
+
+`require_bits` raises `CaptureError`; the others return the `Problem` for their caller to collect.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from torch.fx import Node
+
+from protocol.capture.analysis.indices import Index
 from protocol.capture.errors import CaptureError, Problem, raise_any
+from protocol.capture.tracing.sources import source_of
+
+SMALLER = (
+    "keep integers below 2^31: reduce them with % before they grow, or compute them when the data are made"
+)
 
 
 def require_bits(overrides: Mapping[str, Any], roles: Collection[str]) -> None:
@@ -23,3 +34,33 @@ def require_bits(overrides: Mapping[str, Any], roles: Collection[str]) -> None:
 
 def _are_bits(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(p in (13, 20) for p in value)
+
+
+def index_out_of_range(node: Node, index: Index, value: int, origin: str) -> Problem:
+    """The operation `node` takes an index that torch refuses, made of what `origin` names."""
+    what = f"{origin} gives {index.operation} the index {value}; torch allows {index}"
+    return Problem(what, "correct the data, or the size of what is indexed", source_of(node))
+
+
+def index_unbounded(node: Node, index: Index, low: int, high: int, origin: str) -> Problem:
+    """An index of the operation `node` is not shown to be one that torch allows."""
+    what = f"{origin} may give {index.operation} any index from {low} to {high}; torch allows {index}"
+    return Problem(what, "limit it with .clamp() or % to the size of what is indexed", source_of(node))
+
+
+def too_wide(node: Node, value: int, origin: str) -> Problem:
+    """The operation `node` makes an int64 that a program's i32 does not hold."""
+    what = f"{origin} gives {node.target} the result {value}, an int64 beyond 32 bits"
+    return Problem(what, SMALLER, source_of(node))
+
+
+def may_be_too_wide(node: Node, low: int, high: int, origin: str) -> Problem:
+    """The operation `node` is not shown to make integers that an i32 holds."""
+    what = f"{origin} may give {node.target} results from {low} to {high}, int64 beyond 32 bits"
+    return Problem(what, SMALLER, source_of(node))
+
+
+def refused_by_torch(node: Node, first: int, last: int, error: Exception) -> Problem:
+    """torch raises an error on a batch of the dataset."""
+    what = f"torch refuses rows {first} to {last} of the dataset: {node.target}: {error}"
+    return Problem(what, "correct these rows, or what is computed of them", source_of(node))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from protocol.capture.lowering.checks import Unsupported
+from protocol.capture.lowering.checks import Unsupported, wrong_type
 from protocol.capture.lowering.context import Lowering
 from protocol.capture.lowering.ops.operands import Operand, f32, require_f32, shaped
 from protocol.capture.lowering.rules import lowers
@@ -94,6 +94,26 @@ def bitwise_not(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
     return shaped(lowering, node, View.of(b.xor(lowering.operand(x, lowering.dtype_of(node)), ones)))
 
 
+@lowers(aten.__lshift__.Scalar, aten.__lshift__.Tensor)
+@lowers(aten.bitwise_left_shift.Tensor_Scalar, aten.bitwise_left_shift.Tensor)
+def shift_left(lowering: Lowering, node: torch.fx.Node, x: View, count: Operand) -> View:
+    """x 2^count on i32; nothing is left where the count is negative or at least the width."""
+    b = lowering.builder
+    values, places = _shifted(lowering, node, x, count)
+    inside = b.eq(b.and_(places, b.i32(31)), places)
+    return shaped(lowering, node, View.of(b.select(inside, b.shl(values, places), b.i32(0))))
+
+
+@lowers(aten.__rshift__.Scalar, aten.__rshift__.Tensor)
+@lowers(aten.bitwise_right_shift.Tensor_Scalar, aten.bitwise_right_shift.Tensor)
+def shift_right(lowering: Lowering, node: torch.fx.Node, x: View, count: Operand) -> View:
+    """floor(x / 2^count) on i32; the sign is left where the count is negative or at least the width."""
+    b = lowering.builder
+    values, places = _shifted(lowering, node, x, count)
+    inside = b.eq(b.and_(places, b.i32(31)), places)
+    return shaped(lowering, node, View.of(b.shr(values, b.select(inside, places, b.i32(31)))))
+
+
 @lowers(aten.logical_not.default)
 def logical_not(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
     """Whether x is zero."""
@@ -114,6 +134,12 @@ def isinf(lowering: Lowering, node: torch.fx.Node, x: View) -> View:
     """Whether |x| is infinite."""
     b = lowering.builder
     return shaped(lowering, node, View.of(b.eq(b.abs(require_f32(x).broadcast(b)), f32(lowering, math.inf))))
+
+
+def _shifted(lowering: Lowering, node: torch.fx.Node, x: View, count: Operand) -> tuple[Value, Value]:
+    if lowering.dtype_of(node) is not DType.I32:
+        raise wrong_type(lowering.dtype_of(node))
+    return lowering.operand(x, DType.I32), lowering.operand(count, DType.I32)
 
 
 def _inverted(b: Builder, condition: Value) -> Value:

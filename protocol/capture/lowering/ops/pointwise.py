@@ -164,7 +164,8 @@ def remainder(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand) -> V
     """x - y floor(x / y) of integers, for a divisor that the code spells out."""
     b = lowering.builder
     quotient, divisor = _quotient(lowering, node, x, y, "floor")
-    rest = b.sub(lowering.operand(x, DType.I32), b.mul(quotient, b.i32(divisor)))
+    factor = b.i32((divisor + 2**31) % 2**32 - 2**31)  # an int64 may be larger; the low 32 bits decide
+    rest = b.sub(lowering.operand(x, DType.I32), b.mul(quotient, factor))
     return shaped(lowering, node, View.of(rest))
 
 
@@ -173,6 +174,7 @@ def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode
 
     With 2^(s-1) < y <= 2^s and 0 <= x < 2^31, m exceeds 2^(31+s) / y < 2^32 by at most 1, so x m / 2^(31+s) exceeds
     x / y by less than 2^-s <= 1 / y: too little to reach the next integer. A negative x is -1 - (its complement).
+    From y = 2^31 on nothing but the sign is left.
     """
     b = lowering.builder
     if isinstance(y, View) or y < 1 or mode != "floor" or lowering.dtype_of(node) is not DType.I32:
@@ -186,6 +188,8 @@ def _quotient(lowering: Lowering, node: torch.fx.Node, x: View, y: Operand, mode
     if divisor == 1:
         return values, divisor
     below = b.shr(values, b.i32(31))
+    if divisor >= 2**31:
+        return below, divisor
     factor = b.constant(DType.U32, (), (1 << (31 + s)) // divisor + 1)
     high = b.mulhi(b.cast(b.xor(values, below), DType.U32), factor)
     return b.xor(b.cast(b.shr(high, b.constant(DType.U32, (), s - 1)), DType.I32), below), divisor

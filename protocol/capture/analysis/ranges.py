@@ -1,0 +1,169 @@
+"""Integers that a program cannot hold or index with, found on the committed data before a program is written.
+
+torch refuses an index outside a tensor, where a program reads zeros; and torch's int64 is i32 in a program, which
+wraps where torch does not. So every index has to be one that torch allows, and every int64 to fit 32 bits. Bounds are
+found by interval arithmetic (`analysis.intervals`) from the least and the largest values of the dataset, from
+constants, and from buffers, those that the step writes over all steps of the task. Where bounds do not suffice, all
+rows of the dataset are run through torch (`analysis.rows`). What then is not shown to be right is refused. int32 wraps
+in torch as well.
+
+Not covered, left to the preflight, which compares a few steps: indices that depend on what is trained or drawn at
+random, unless an operation bounds them (`argmax`, `clamp`, `remainder`); and integers made of such floats by a
+conversion, which saturates here at 32 bits, with what is computed of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntFlag
+
+import torch
+from torch import Tensor
+from torch.fx import Node
+
+from protocol.capture.analysis.checks import (
+    index_out_of_range,
+    index_unbounded,
+    may_be_too_wide,
+    too_wide,
+)
+from protocol.capture.analysis.counters import bounds_over_steps
+from protocol.capture.analysis.indices import Index, indices_of
+from protocol.capture.analysis.intervals import FULL, UNKNOWN, Interval
+from protocol.capture.analysis.rows import Found, Rows
+from protocol.capture.analysis.transfers import TRANSFERS, bounds_of, is_integer
+from protocol.capture.errors import CaptureError, Problems
+from protocol.capture.tracing.tracer import TracedStep
+
+aten = torch.ops.aten
+RANDOM = {aten.native_dropout.default, aten.bernoulli.p}
+
+
+class Origin(IntFlag):
+    """What a value depends on, beside constants."""
+
+    NOTHING = 0
+    DATASET = 1
+    COUNTERS = 2
+    """Integer buffers that the step writes."""
+    TRAINED = 4
+    """Parameters, float buffers that the step writes, random masks; and what is refused already."""
+
+
+def require_ranges(traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
+    """Refuse indices that torch refuses, and int64 beyond 32 bits, in `steps` steps on the committed `dataset`.
+
+    Raises one `CaptureError` with the line of each, with row and value where the dataset alone decides.
+    """
+    _Ranges(traced, dataset, steps).check().raise_any()
+
+
+class _Ranges:
+    """One walk over the graph. `bounds` are those of integers, UNKNOWN for floats."""
+
+    def __init__(self, traced: TracedStep, dataset: Mapping[str, Tensor], steps: int) -> None:
+        self.graph = traced.graph
+        holders = [node for node in traced.graph.nodes if node.op == "placeholder"]
+        fixed = holders[len(traced.parameters) :]
+        buffers = dict(zip(traced.buffers, fixed))
+        batch = fixed[len(buffers) :]
+        self.names = dict(zip(batch, dataset))
+        constants = {
+            node: traced.buffers[name] for name, node in buffers.items() if name not in traced.written
+        }
+        self.leaves = constants | dict(zip(batch, dataset.values()))
+        self.rows = Rows(traced.graph, constants, dict(zip(batch, dataset.values())))
+        self.bounds = dict.fromkeys(holders, UNKNOWN) | {
+            node: Interval(int(t.min()), int(t.max()), frozenset([node]))
+            for node, t in self.leaves.items()
+            if not t.is_floating_point()
+        }
+        outputs: tuple[Node, ...] = traced.graph.output_node().args[0]  # type: ignore[assignment]
+        after = outputs[len(outputs) - len(traced.written) :]
+        counters = {
+            buffers[name]: (traced.buffers[name], new)
+            for name, new in zip(traced.written, after)
+            if not traced.buffers[name].is_floating_point()
+        }
+        self.bounds |= bounds_over_steps(traced.graph, self.bounds, counters, steps)
+        self.origins = dict.fromkeys(holders, Origin.TRAINED) | dict.fromkeys(constants, Origin.NOTHING)
+        self.origins |= dict.fromkeys(batch, Origin.DATASET) | dict.fromkeys(counters, Origin.COUNTERS)
+        self.checked: set[tuple[Node, Interval, int | None]] = set()
+        self.problems = Problems()
+
+    def check(self) -> Problems:
+        """All problems, in the order of the graph."""
+        for node in self.graph.nodes:
+            if node.op == "get_attr":  # refused in lowering, or without elements
+                self.bounds[node], self.origins[node] = UNKNOWN, Origin.TRAINED
+            elif node.op == "call_function":
+                self._visit(node)
+        return self.problems
+
+    def _visit(self, node: Node) -> None:
+        self.origins[node] = Origin.TRAINED if node.target in RANDOM else Origin.NOTHING
+        for operand in node.all_input_nodes:
+            self.origins[node] |= self.origins[operand]
+        try:
+            for index in indices_of(node):
+                self._require_allowed(node, index)
+            found = bounds_of(node, self.bounds)
+            wide = is_integer(node) and not found.in_32_bits
+            self.bounds[node] = self._in_32_bits(node, found) if wide else found
+        except CaptureError as error:
+            self.problems.add(error.problems)
+            self.bounds[node] = UNKNOWN
+            self.origins[node] |= Origin.TRAINED
+
+    def _require_allowed(self, node: Node, index: Index) -> None:
+        key = (index.node, index.allowed, index.ignored)
+        if key in self.checked:
+            return
+        self.checked.add(key)
+        x = self.bounds[index.node]
+        if x == UNKNOWN or index.allows(x.low, x.high) or self._all_drawn_are_allowed(index, x):
+            return
+        origin = self.origins[index.node]
+        if origin & Origin.TRAINED:
+            return
+        if origin & Origin.COUNTERS:
+            raise CaptureError([index_unbounded(node, index, x.low, x.high, self._named(index.node))])
+        found = self.rows.find(index.node, index.wrong)
+        if found.wrong is not None:
+            where = self._named(index.node, found)
+            raise CaptureError([index_out_of_range(node, index, found.wrong, where)])
+        if found.bounds is None:
+            raise CaptureError([index_unbounded(node, index, x.low, x.high, self._named(index.node))])
+
+    def _all_drawn_are_allowed(self, index: Index, x: Interval) -> bool:
+        """Whether the index only holds elements of tensors, and numbers, that all are allowed."""
+        return x.drawn is not None and not any(
+            bool(index.wrong(torch.tensor(each) if isinstance(each, int) else self.leaves[each].long()).any())
+            for each in x.drawn
+        )
+
+    def _in_32_bits(self, node: Node, found: Interval) -> Interval:
+        """Bounds that fit 32 bits, or UNKNOWN; raises `CaptureError` where integers may not fit."""
+        whole = [operand for operand in node.all_input_nodes if is_integer(operand)]
+        if node.target not in TRANSFERS or any(self.bounds[operand] == UNKNOWN for operand in whole):
+            return UNKNOWN
+        of_floats = len(whole) < len(node.all_input_nodes) and found == UNKNOWN
+        if self.origins[node] in (Origin.NOTHING, Origin.DATASET):
+            rows = self.rows.find(node, lambda values: (values < FULL.low) | (values > FULL.high))
+            if rows.wrong is not None:
+                raise CaptureError([too_wide(node, rows.wrong, self._named(node, rows))])
+            if rows.bounds is not None:
+                return rows.bounds
+        if of_floats:
+            return UNKNOWN
+        raise CaptureError([may_be_too_wide(node, found.low, found.high, self._named(node))])
+
+    def _named(self, node: Node, found: Found | None = None) -> str:
+        """What the elements of a node are made of, with their row if there is one."""
+        above = self.rows.above(node)
+        names = ", ".join(name for holder, name in self.names.items() if holder in above)
+        if found is not None:
+            return "a constant" if found.row is None else f"row {found.row} of dataset tensor {names}"
+        if self.origins[node] & Origin.COUNTERS:
+            return "a buffer that the step writes"
+        return f"dataset tensor {names}" if names else "a constant"

@@ -1,0 +1,195 @@
+"""What an operation makes of each row of the committed dataset: the graph above it, run by torch on all rows.
+
+A batch is drawn with replacement, so any row may stand at any place beside any others. Running the rows in order says
+something about every batch only for elements that are made of one row, by the same operations at every place of the
+batch. Of which rows an element is made is found by moving row numbers through the graph (`_Places`); that places do not
+matter is tested on `PROBES` rows, each repeated at all of them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import Graph, Node
+from torch.fx.node import map_arg
+
+from protocol.capture.analysis.checks import refused_by_torch
+from protocol.capture.analysis.intervals import Interval
+from protocol.capture.analysis.transfers import MOVING
+from protocol.capture.errors import CaptureError
+
+aten = torch.ops.aten
+PROBES = 8
+"""Rows that are repeated at every place of a batch."""
+JOINING = {aten.cat.default, aten.stack.default}
+"""Operations that put the elements of several tensors side by side."""
+ALONG_AXES = {
+    *(aten.sum.dim_IntList, aten.cumsum.default, aten.any.dim, aten.any.dims, aten.all.dim, aten.all.dims),
+    *(
+        aten.amax.default,
+        aten.amin.default,
+        aten.max.dim,
+        aten.min.dim,
+        aten.argmax.default,
+        aten.argmin.default,
+    ),
+    *(aten.mean.dim, aten._softmax.default),
+}
+"""Operations whose second argument is the axes that they mix."""
+ELEMENTWISE = {
+    *(aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar, aten.masked_fill.Tensor),
+    *(aten.rsub.Tensor, aten.floor_divide.default, aten.floor_divide.Scalar, aten._to_copy.default),
+}
+"""Operations on single elements that torch does not tag as such."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the rows make of one operation: the first element that is `wrong` with its row, None for a constant; else
+    the bounds of all elements, None if other batches may have others."""
+
+    wrong: int | None
+    row: int | None
+    bounds: Interval | None
+
+
+class Rows:
+    """Runs parts of a traced graph on the dataset. `known` are the tensors of placeholders that no step changes, by
+    node; `dataset` those of the batch, one row per example."""
+
+    def __init__(self, graph: Graph, known: Mapping[Node, Tensor], dataset: Mapping[Node, Tensor]) -> None:
+        self._order = {node: k for k, node in enumerate(graph.nodes)}
+        self._known, self._dataset = known, dataset
+        self._batch = next(iter(dataset)).meta["val"].shape[0]
+        self._rows = next(iter(dataset.values())).shape[0]
+
+    def find(self, node: Node, wrong: Callable[[Tensor], Tensor]) -> Found:
+        """Look for an element of `node` for which `wrong` holds. `node` depends on the dataset and constants alone."""
+        part = self.above(node)
+        first, last = _Places(part, self._dataset, self._batch).of(node)
+        alone = first >= last
+        low, high = [], []
+        for rows in self._in_order(part):
+            values = self._run(part, rows)
+            bad = wrong(values) & alone
+            if bool(bad.any()):
+                at = int(bad.flatten().nonzero()[0])
+                place = int(first.flatten()[at])
+                row = int(rows[place]) if place < self._batch else None
+                return Found(int(values.flatten()[at]), row, None)
+            low.append(int(values.min()))
+            high.append(int(values.max()))
+        conclusive = bool(alone.all()) and self._same_at_all_places(part, first)
+        return Found(None, None, Interval(min(low), max(high)) if conclusive else None)
+
+    def above(self, node: Node) -> list[Node]:
+        """The node and all that it is computed from, in the order of the graph."""
+        found, pending = {node}, [node]
+        while pending:
+            new = [operand for operand in pending.pop().all_input_nodes if operand not in found]
+            found.update(new)
+            pending += new
+        return sorted(found, key=self._order.__getitem__)
+
+    def _in_order(self, part: list[Node]) -> Iterator[Tensor]:
+        """Row numbers of one batch after the other; the last row fills the last batch. One batch if no row matters."""
+        count = self._rows if any(node in self._dataset for node in part) else 1
+        for start in range(0, count, self._batch):
+            yield torch.arange(start, start + self._batch).clamp(max=self._rows - 1)
+
+    def _run(self, part: list[Node], rows: Tensor) -> Tensor:
+        values: dict[Node, Any] = {}
+        for node in part:
+            if node in self._dataset:
+                values[node] = self._dataset[node][rows].to(node.meta["val"].dtype)
+            elif node in self._known:
+                values[node] = self._known[node].to(node.meta["val"].dtype)
+            else:
+                values[node] = self._computed(node, values, rows)
+        result: Tensor = values[part[-1]]
+        return result
+
+    def _computed(self, node: Node, values: Mapping[Node, Any], rows: Tensor) -> Any:
+        try:
+            return _call(node, values)
+        except Exception as error:
+            raise CaptureError([refused_by_torch(node, int(rows[0]), int(rows[-1]), error)]) from error
+
+    def _same_at_all_places(self, part: list[Node], place: Tensor) -> bool:
+        for row in torch.linspace(0, self._rows - 1, PROBES).long():
+            values = self._run(part, row.expand(self._batch))
+            each = [values[place == k] for k in range(self._batch)]
+            if not all(torch.equal(values, each[0]) for values in each):
+                return False
+        return True
+
+
+class _Places:
+    """Of which places of the batch every element is made: tensors of the first and of the last one. An element that
+    no place matters to has a first one beyond its last."""
+
+    def __init__(self, part: list[Node], of_batch: Collection[Node], batch: int) -> None:
+        self._of_batch, self._batch = of_batch, batch
+        self._found: dict[Node, Any] = {}
+        for node in part:
+            self._found[node] = self._of(node)
+
+    def of(self, node: Node) -> tuple[Tensor, Tensor]:
+        """First and last place, each in the shape of the node."""
+        first, last = self._found[node]
+        return first, last
+
+    def _of(self, node: Node) -> Any:
+        """Both tensors; both lists of tensors where the node has several results."""
+        target, results = node.target, node.meta.get("val")
+        if node.op == "placeholder":
+            return self._of_input(node)
+        if target is operator.getitem or target in MOVING or target in JOINING:
+            return tuple(_call(node, self._side(node, side)) for side in (0, 1))
+        if target is aten.constant_pad_nd.default:
+            x, widths, *_ = node.args
+            nowhere = enumerate((self._batch, -1))
+            return tuple(target(self._found[x][side], widths, value) for side, value in nowhere)  # type: ignore[index]
+        if isinstance(results, Tensor):
+            return self._mixed(node, results)
+        return tuple(zip(*(self._mixed(node, result) for result in results)))  # type: ignore[union-attr]
+
+    def _of_input(self, node: Node) -> tuple[Tensor, Tensor]:
+        shape = node.meta["val"].shape
+        if node not in self._of_batch:
+            return torch.full(shape, self._batch), torch.full(shape, -1)
+        place = torch.arange(self._batch).reshape(-1, *(1 for _ in shape[1:])).expand(shape)
+        return place, place
+
+    def _side(self, node: Node, side: int) -> dict[Node, Any]:
+        return {operand: self._found[operand][side] for operand in node.all_input_nodes}
+
+    def _mixed(self, node: Node, result: Tensor) -> tuple[Tensor, Tensor]:
+        """The places of all elements that an element of the result may be made of."""
+        given = [self._found[operand] for operand in node.all_input_nodes] or [
+            (torch.tensor(self._batch), torch.tensor(-1))
+        ]
+        target: Any = node.target
+        if torch.Tag.pointwise in target.tags or target in ELEMENTWISE:
+            firsts, lasts = ([t.expand(result.shape) for t in side] for side in zip(*given))
+            return torch.stack(firsts).amin(0), torch.stack(lasts).amax(0)
+        if target in ALONG_AXES and len(node.args) > 1 and node.args[1] not in (None, []):
+            first, last = given[0]
+            ends = first.amin(node.args[1], keepdim=True), last.amax(node.args[1], keepdim=True)
+            wide = first.shape == result.shape
+            low, high = (end.expand(result.shape) if wide else end.reshape(result.shape) for end in ends)
+            return low, high
+        first = torch.stack([first.min() for first, _ in given]).min()
+        last = torch.stack([last.max() for _, last in given]).max()
+        return first.expand(result.shape), last.expand(result.shape)
+
+
+def _call(node: Node, values: Mapping[Node, Any]) -> Any:
+    args, kwargs = map_arg((node.args, node.kwargs), values.__getitem__)
+    target: Any = node.target
+    return target(*args, **kwargs)

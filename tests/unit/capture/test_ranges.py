@@ -1,0 +1,302 @@
+"""Integers out of range: found on the committed data, or else computed as torch does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from protocol.capture import CaptureError
+from protocol.capture.analysis.ranges import require_ranges
+from protocol.capture.analysis.transfers import TRANSFERS
+from protocol.capture.inputs.dataset import example_batch
+from protocol.capture.lowering.rules import RULES
+from protocol.capture.tracing.tracer import trace_step
+from tests.unit.capture.integers import Batch, both, checked
+from tests.unit.capture.steps import DATASET, captured, cross_entropy
+
+ROWS = 11
+GENERATOR = torch.Generator().manual_seed(4)
+DATA = {
+    "small": torch.randint(-9, 10, (ROWS,), generator=GENERATOR),
+    "large": torch.randint(0, 2**31, (ROWS,), generator=GENERATOR),
+    "any": torch.randint(-(2**31), 2**31, (ROWS,), generator=GENERATOR),
+}
+"""Integers; each operation takes the last result, and one of these or a number."""
+FACTORS = [-31, -1, 0, 1, 2, 3, 31, 1000, 2**20]
+DIVISORS = [1, 2, 3, 7, 64, 1000, 65_537, 2**20, 2**31 - 1, 2**31, 2**33]
+OF_ROWS: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = {
+    "add": ([0], lambda x, y, _: x + y),
+    "add number": (FACTORS, lambda x, _, k: x + k),
+    "sub": ([0], lambda x, y, _: x - y),
+    "rsub": (FACTORS, lambda x, _, k: k - x),
+    "mul": ([0], lambda x, y, _: x * y),
+    "mul number": (FACTORS, lambda x, _, k: x * k),
+    "remainder": (DIVISORS, lambda x, _, k: x % k),
+    "floor_divide": (DIVISORS, lambda x, _, k: x // k),
+    "where": ([0], lambda x, y, _: torch.where(x < y, y, x - 1)),
+    "clamp": (DIVISORS[:-2], lambda x, _, k: x.clamp(-k, k)),
+    "abs": ([0], lambda x, _, __: x.abs()),
+    "and": (DIVISORS[:-2], lambda x, _, k: x & k),
+    "xor": ([0], lambda x, y, _: x ^ y),
+    "not": ([0], lambda x, _, __: ~x),
+    "shift left": ([0, 1, 7, 31, 40, 64], lambda x, _, k: x << k),
+    "shift right": ([0, 1, 7, 31, 40, 64], lambda x, _, k: x >> k),
+    "int32": (FACTORS, lambda x, y, k: (x.int() * k + y.int()).long()),
+    "max": ([0], lambda x, y, _: torch.maximum(x, y)),
+}
+"""What is made of every row by itself."""
+OF_BATCHES: dict[str, tuple[list[int], Callable[[Tensor, Tensor, int], Tensor]]] = {
+    "sum": ([0], lambda x, _, __: x.sum().expand(x.shape)),
+    "cumsum": ([0], lambda x, _, __: x.cumsum(0)),
+    "flip": ([0], lambda x, _, __: x.flip(0)),
+}
+ALL = OF_ROWS | OF_BATCHES
+STEPS = st.sampled_from(sorted(ALL)).flatmap(
+    lambda name: st.tuples(st.just(name), st.sampled_from(sorted(DATA)), st.sampled_from(ALL[name][0]))
+)
+Steps = list[tuple[str, str, int]]
+
+
+def results(steps: Steps, batch: Batch) -> list[Tensor]:
+    """The results of all operations in order."""
+    found = [batch["small"]]
+    for name, other, number in steps:
+        found.append(ALL[name][1](found[-1], batch[other], number))
+    return found
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(STEPS, min_size=1, max_size=5))
+def test_integers_are_refused_or_torchs(steps: Steps) -> None:
+    every = torch.cat(results(steps, DATA))
+    try:
+        step, data = checked(lambda batch: results(steps, batch)[-1], DATA)
+    except CaptureError as refusal:
+        found = str(refusal)
+    else:
+        for ours, theirs in both(lambda batch: results(steps, batch)[-1], step, data):
+            assert ours.tolist() == theirs.tolist()
+        return
+    assert "beyond 32 bits" in found
+    if all(name in OF_ROWS and name != "int32" for name, _, _ in steps):
+        assert every.min() < -(2**31) or every.max() >= 2**31
+
+
+def test_the_row_that_is_too_large_is_named() -> None:
+    def function(batch: Batch, number: int) -> Tensor:
+        return (batch["large"] + batch["small"]) % 1000 * number * batch["small"]
+
+    checked(lambda batch: function(batch, 7), DATA)
+    with pytest.raises(
+        CaptureError, match=r"row 1 of dataset tensor small, large gives aten.mul.Tensor the result"
+    ):
+        checked(lambda batch: function(batch, 2**20), DATA)
+
+
+def test_int32_wraps_as_in_torch() -> None:
+    def function(batch: Batch) -> Tensor:
+        x = batch["any"].int()
+        return torch.stack([x * 31, x + 2**30, -x, x << 5, (x * 31) // 7, (x * 31) % 1000, x.abs()])
+
+    step, data = checked(function, DATA)
+    for ours, theirs in both(function, step, data):
+        assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("micro_batches", [1, 2])
+def test_a_micro_batch_is_what_is_summed(micro_batches: int) -> None:
+    dataset = {**DATASET, "n": torch.full((50,), 2**29)}
+
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        return cross_entropy(model, batch) * (batch["n"].sum() % 7 + 1)
+
+    options = {"batch_size": 6, "micro_batches": micro_batches, "preflight": False}
+    if micro_batches == 2:  # 3 * 2^29 < 2^31
+        captured(nn.Linear(8, 3), objective, dataset=dataset, **options)
+        return
+    with pytest.raises(CaptureError, match=r"may give aten\.sum\.default results from 3221225472"):
+        captured(nn.Linear(8, 3), objective, dataset=dataset, **options)
+
+
+def test_a_row_is_found_in_the_batches_of_one_unit() -> None:
+    labels = DATASET["y"].clone()
+    labels[37] = 5
+    with pytest.raises(CaptureError, match=r"row 37 of dataset tensor y .* index 5"):
+        captured(nn.Linear(8, 3), dataset={**DATASET, "y": labels}, batch_size=8, micro_batches=4)
+
+
+def test_columns_that_are_not_used_do_not_matter() -> None:
+    data = {"n": torch.tensor([[99, 3, 4], [98, 9, 0], [-7, 0, 1]])}
+    checked(lambda batch: torch.arange(10)[batch["n"][:, 1:]], data, rows=2)
+    with pytest.raises(
+        CaptureError, match=r"row 0 of dataset tensor n gives aten.index.Tensor the index 99; .* -10 to 9"
+    ):
+        checked(lambda batch: torch.arange(10)[batch["n"][:, :2]], data, rows=2)
+
+
+def test_a_place_in_the_batch_may_decide() -> None:
+    data = {"n": torch.tensor([5, 0, 5, 0])}
+    with pytest.raises(CaptureError, match=r"may give aten.index.Tensor any index from 0 to 10"):
+        checked(
+            lambda batch: torch.arange(10)[batch["n"] + torch.arange(2) * 5],
+            data,
+            rows=2,
+        )
+    checked(lambda batch: torch.arange(10)[batch["n"] + torch.arange(2)], data, rows=2)
+
+
+def test_floats_of_the_dataset_become_indices() -> None:
+    x = torch.linspace(0.0, 9.5, 7)
+    checked(lambda batch: torch.arange(10)[batch["x"].long()], {"x": x}, rows=3)
+    with pytest.raises(CaptureError, match=r"row 6 of dataset tensor x gives aten.index.Tensor the index 19"):
+        checked(
+            lambda batch: torch.arange(10)[(batch["x"] * 2).long()], {"x": torch.where(x < 9, 0, x)}, rows=3
+        )
+    with pytest.raises(CaptureError, match=r"row 6 .*_to_copy.* the result 9500000256"):
+        checked(lambda batch: (torch.where(batch["x"] < 9, 0, batch["x"]) * 1e9).long() % 7, {"x": x}, rows=3)
+
+
+def test_what_torch_refuses_is_refused() -> None:
+    data = {"n": torch.tensor([4, 2, 0])}
+    with pytest.raises(CaptureError, match=r"torch refuses rows 2 to 2 of the dataset: .*ZeroDivisionError"):
+        checked(lambda batch: (2**31 // batch["n"]) * 9, data, rows=1)
+
+
+WRITTEN: dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor], str | None]] = {
+    "counts on": (0, lambda kept, _: kept + 1, None),
+    "counts on beyond 32 bits": (2**31 - 4, lambda kept, _: kept + 1, "to 2147483648"),
+    "adds up a batch": (0, lambda kept, n: kept + n.sum(), "from 0 to 4000000000"),
+    "hashes": (1, lambda kept, n: kept * 31 + n[0], "beyond 32 bits"),
+    "hashes in range": (1, lambda kept, n: (kept * 31 + n[0]) % 1000, None),
+    "starts again": (0, lambda kept, n: torch.where(n[0] > 5, kept + 1, 0), None),
+    "keeps the last": (0, lambda kept, n: n[0] + 0 * kept, None),
+    "counts down": (-(2**31) + 2, lambda kept, _: kept - 1, "from -2147483649"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_buffers_over_all_steps(name: str) -> None:
+    start, update, refusal = WRITTEN[name]
+    data = {"n": torch.tensor([0, 10, 500_000_000])}
+
+    class Writing(nn.Module):
+        kept: Tensor
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(()))
+            self.register_buffer("kept", torch.tensor(start))
+
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        assert isinstance(model, Writing)
+        model.kept.copy_(update(model.kept, batch["n"]))
+        return model.weight * 2
+
+    step = trace_step(Writing(), objective, example_batch(data, 2))
+    if refusal is None:
+        require_ranges(step, data, steps=4)
+    else:
+        with pytest.raises(CaptureError, match=refusal):
+            require_ranges(step, data, steps=4)
+
+
+FLOATS = {
+    *(
+        "_adaptive_avg_pool2d",
+        "_log_softmax",
+        "_native_batch_norm_legit",
+        "_native_batch_norm_legit_functional",
+    ),
+    *("_native_batch_norm_legit_no_training", "_safe_softmax", "_softmax", "addcdiv", "addmm", "addmv"),
+    *(
+        "avg_pool2d",
+        "baddbmm",
+        "bernoulli",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "bmm",
+    ),
+    *(
+        "ceil",
+        "celu",
+        "convolution",
+        "cos",
+        "div",
+        "dot",
+        "elu",
+        "erf",
+        "exp",
+        "exp2",
+        "expm1",
+        "floor",
+        "gelu",
+    ),
+    *(
+        "glu",
+        "hardsigmoid",
+        "hardswish",
+        "huber_loss",
+        "index_add",
+        "leaky_relu",
+        "lerp",
+        "linalg_vector_norm",
+    ),
+    *(
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "log_sigmoid_forward",
+        "logsumexp",
+        "mean",
+        "mish",
+        "mm",
+        "mse_loss",
+        "mv",
+    ),
+    *("native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm", "nll_loss2d_forward"),
+    *("nll_loss_forward", "pow", "reciprocal", "round", "rsqrt", "scatter_add", "sigmoid", "silu", "sin"),
+    *("smooth_l1_loss", "softplus", "sqrt", "std", "tanh", "threshold", "var", "var_mean", "xlogy"),
+}
+"""Operations whose rules refuse integers, or make floats of them."""
+BOOLS = {"all", "any", "eq", "ge", "gt", "isinf", "isnan", "le", "logical_and", "logical_not", "logical_or"}
+BOOLS |= {"logical_xor", "lt", "ne"}
+
+
+def test_every_operation_on_integers_has_bounds() -> None:
+    names = {overload: overload.overloadpacket.__name__ for overload in RULES if overload not in TRANSFERS}
+    backward = {name for name in names.values() if name.endswith(("_backward", "_backward_data"))}
+    assert set(names.values()) - backward == FLOATS | BOOLS
+    assert all(overload in RULES for overload in TRANSFERS)
+
+
+INTEGERS = torch.tensor([[3, -4], [7, 1]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda n: n @ n,
+        lambda n: n[0].dot(n[1]),
+        lambda n: n.floor(),
+        lambda n: n.round(),
+        lambda n: F.threshold(n, 1, 0),
+        lambda n: n.index_add(0, torch.tensor([1, 0]), n),
+        lambda n: n.scatter_add(0, n.clamp(0, 1), n),
+        lambda n: n.index_put((torch.tensor([1, 0]),), n, accumulate=True),
+        lambda n: n ** n.abs(),
+    ],
+)
+def test_operations_without_bounds_refuse_integers(function: Callable[[Tensor], Tensor]) -> None:
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        return model(batch["x"]).sum() * function(batch["n"]).sum()
+
+    dataset = {"x": torch.ones(2, 8), "n": INTEGERS}
+    with pytest.raises(CaptureError, match="aten"):
+        captured(nn.Linear(8, 3), objective, dataset=dataset, batch_size=2, preflight=False)
