@@ -53,6 +53,8 @@ def bounds_of(node: Node, known: Mapping[Node, Interval]) -> Interval:
 
     Those of an int64 may lie outside 64 bits. Of several results, they hold for those of integers.
     """
+    if "val" not in node.meta:  # torch tells nothing of its result
+        return UNKNOWN
     value = node.meta["val"]
     dtype = value.dtype if isinstance(value, Tensor) else torch.int64
     if dtype is torch.bool:

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer
+from transformers import Dinov2Config, Dinov2ForImageClassification
 
 from protocol.capture import CapturedStep
 from protocol.program.step import METRIC
@@ -119,3 +120,17 @@ def test_the_note_names_a_few_of_many() -> None:
         "the loss does not reach 1.weight, 1.bias, 2.weight, 2.bias, 3.weight and 33 more: left as they are, as "
         "torch leaves them",
     )
+
+
+def test_a_mask_token_of_transformers() -> None:
+    config = Dinov2Config(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4
+    )
+    model = Dinov2ForImageClassification(config)
+    images = {
+        "x": torch.randn(20, 3, 8, 8, generator=torch.Generator().manual_seed(1)),
+        "y": torch.arange(20) % 2,
+    }
+    step = captured(model, lambda m, batch: F.cross_entropy(m(batch["x"]).logits, batch["y"]), dataset=images)
+    assert "dinov2.embeddings.mask_token" in step.constants
+    assert any("does not reach dinov2.embeddings.mask_token" in note for note in step.notes)
