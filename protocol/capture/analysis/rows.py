@@ -157,7 +157,8 @@ class _Places:
             return tuple(target(self._found[x][side], widths, value) for side, value in nowhere)  # type: ignore[index]
         if isinstance(results, Tensor):
             return self._mixed(node, results)
-        return tuple(zip(*(self._mixed(node, result) for result in results)))  # type: ignore[union-attr]
+        none = (None, None)
+        return tuple(zip(*(none if result is None else self._mixed(node, result) for result in results)))  # type: ignore[union-attr]
 
     def _of_input(self, node: Node) -> tuple[Tensor, Tensor]:
         shape = node.meta["val"].shape

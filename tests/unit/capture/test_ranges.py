@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 import torch
@@ -116,7 +117,7 @@ def test_a_micro_batch_is_what_is_summed(micro_batches: int) -> None:
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         return cross_entropy(model, batch) * (batch["n"].sum() % 7 + 1)
 
-    options = {"batch_size": 6, "micro_batches": micro_batches, "preflight": False}
+    options: dict[str, Any] = {"batch_size": 6, "micro_batches": micro_batches, "preflight": False}
     if micro_batches == 2:  # 3 * 2^29 < 2^31
         captured(nn.Linear(8, 3), objective, dataset=dataset, **options)
         return
@@ -295,7 +296,8 @@ INTEGERS = torch.tensor([[3, -4], [7, 1]])
 )
 def test_operations_without_bounds_refuse_integers(function: Callable[[Tensor], Tensor]) -> None:
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
-        return model(batch["x"]).sum() * function(batch["n"]).sum()
+        loss: Tensor = model(batch["x"]).sum() * function(batch["n"]).sum()
+        return loss
 
     dataset = {"x": torch.ones(2, 8), "n": INTEGERS}
     with pytest.raises(CaptureError, match="aten"):
