@@ -171,6 +171,8 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     for line in submitting.recommendations(description):
         output.say(line)
     prepared = submitting.prepare(description, context.home)
+    for note in prepared.notes:
+        output.say(f"note: {note}")
     terms = prepared.terms(settings.bundle_base)
     step, cost = prepared.bundle.step, prepared.bundle.cost
     output.say(

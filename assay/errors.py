@@ -14,7 +14,9 @@ class DescriptionError(SubmitterError):
 
 
 class SourceError(SubmitterError):
-    """The Python file that builds the task cannot be loaded, or does not return what it should."""
+    """The Python file that builds the task cannot be loaded, raises an error, or does not return what it should."""
+
+    has_lines = True
 
 
 class NotServed(SubmitterError):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import protocol
 from assay.description import Description
 from assay.errors import SourceError
+from protocol.errors import AssayError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,6 +23,9 @@ if TYPE_CHECKING:
     from protocol.capture import CapturedStep
 
 MODULE = "assay_task_source"
+PROTOCOL = str(Path(protocol.__path__[0])) + os.sep
+LOADING = (__file__, "<frozen importlib")
+"""Frames of these files run the submitter's file and are none of its own."""
 
 
 def build(description: Description) -> CapturedStep:
@@ -33,7 +41,8 @@ def build(description: Description) -> CapturedStep:
             f"{description.source}, {name}: expected it to take micro_batches, which the task file gives; "
             "add it and pass it on to `capture`, or remove it from the task file"
         )
-    captured = function(description.steps, **options)
+    with _told(description.source):
+        captured = function(description.steps, **options)
     if not isinstance(captured, CapturedStep):
         raise SourceError(
             f"{description.source}, {name}",
@@ -47,7 +56,31 @@ def build(description: Description) -> CapturedStep:
 def evaluate(description: Description, state: Mapping[str, Tensor]) -> float | None:
     """What the submitter's own function says of a final state; None if the file names no such function."""
     name = description.result.evaluate
-    return None if name is None else float(_function(description.source, name)(state))
+    if name is None:
+        return None
+    function = _function(description.source, name)
+    with _told(description.source):
+        return float(function(state))
+
+
+@contextmanager
+def _told(source: Path) -> Iterator[None]:
+    """Raise SourceError, with the traceback as the submitter's file would have it, for an error that its code raises.
+
+    Errors of this project pass, and so do defects: what `protocol` raises without meaning to.
+    """
+    try:
+        yield
+    except AssayError:
+        raise
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        if frames[-1].filename.startswith(PROTOCOL):
+            raise
+        own = [frame for frame in frames if not frame.filename.startswith(LOADING)]
+        head = "Traceback (most recent call last):\n" if own else ""
+        shown = "".join([head, *traceback.format_list(own), *traceback.format_exception_only(error)])
+        raise SourceError(f"{source} raises {type(error).__name__}:\n{shown.rstrip()}") from error
 
 
 def _takes(function: Callable[..., Any], options: Mapping[str, int]) -> bool:
@@ -70,15 +103,8 @@ def _function(source: Path, name: str) -> Callable[..., Any]:
         )
     module = importlib.util.module_from_spec(spec)
     sys.modules[MODULE] = module  # dataclasses and their like look their module up
-    try:
+    with _told(source):
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise SourceError(
-            source,
-            expected="it to load",
-            got=f"{type(error).__name__}: {error}",
-            remedy="run it with python to see where",
-        ) from error
     found = getattr(module, name, None)
     if not callable(found):
         raise SourceError(

@@ -35,6 +35,8 @@ class Prepared:
     description: Description
     bundle: Bundle
     bundle_hash: bytes
+    notes: tuple[str, ...]
+    """What the capture found that the submitter should know."""
 
     def terms(self, base: str) -> Terms:
         """Terms that name the bundle below `base`, the bundle server's address. Raises TermsError."""
@@ -82,7 +84,7 @@ def prepare(description: Description, home: Home) -> Prepared:
             new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    return Prepared(description, bundle, bundle_hash)
+    return Prepared(description, bundle, bundle_hash, captured.notes)
 
 
 def require_served(terms: Terms) -> None:

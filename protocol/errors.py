@@ -141,6 +141,8 @@ class AssayError(Exception):
 
     exit_code: ClassVar[ExitCode | None] = ExitCode.HOPELESS
     """What a command ends with when this error reaches it. None: it is a defect, reported with its traceback."""
+    has_lines: ClassVar[bool] = False
+    """Whether the message is a list or holds a traceback, which a command prints as it is, and not in one line."""
 
     def __init__(
         self,

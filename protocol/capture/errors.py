@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from textwrap import indent
 
 from protocol.errors import AssayError
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that cannot be captured: what it is, where the submitter's code asks for it, what to do instead."""
+    """One thing that cannot be captured: what it is, where the submitter's code asks for it, what to do instead.
+
+    Of an exception, `cause`, the place is told by `traceback`, the submitter's own frames as Python prints them.
+    """
 
     what: str
     remedy: str
     source: str = ""
+    traceback: str = ""
+    cause: BaseException | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        place = f"\n      at {self.source}" if self.source else ""
-        return f"  - {self.what}{place}\n      {self.remedy}"
+        place = f"at {self.source}\n" if self.source else ""
+        return f"  - {self.what}\n" + indent(f"{self.traceback or place}{self.remedy}", " " * 6)
 
 
 class CaptureError(AssayError, ValueError):
-    """The step cannot be captured. `problems` holds every reason that was found, with its remedy."""
+    """The step cannot be captured. `problems` holds every reason that was found, with its remedy.
+
+    Its cause is the first exception among them.
+    """
+
+    has_lines = True
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -32,6 +43,9 @@ class CaptureError(AssayError, ValueError):
             "this step cannot be captured" if count == 1 else f"this step cannot be captured, {count} reasons"
         )
         super().__init__("\n".join([f"{head}:", *map(str, self.problems)]))
+        causes = [problem.cause for problem in self.problems if problem.cause is not None]
+        if causes:
+            self.__cause__ = causes[0]
 
 
 def raise_any(problems: Iterable[Problem]) -> None:

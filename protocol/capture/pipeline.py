@@ -15,6 +15,7 @@ from protocol.capture.assembly.state import initial_tensors
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.inputs.checks import (
+    require_code,
     require_counts,
     require_equal_parts,
     require_separate_memory_and_no_hooks,
@@ -23,14 +24,15 @@ from protocol.capture.inputs.checks import (
 from protocol.capture.inputs.dataset import committed, example_batch
 from protocol.capture.inputs.python_state import PythonState, left_as_it_was
 from protocol.capture.lowering.lower import without_rule
+from protocol.capture.optimisers.checks import require_optimizer
 from protocol.capture.optimisers.schedules import learning_rates
 from protocol.capture.optimisers.update import update_of
 from protocol.capture.preflight.repeat import moved, traced_otherwise
 from protocol.capture.preflight.run import Preflight
 from protocol.capture.result import CapturedStep
-from protocol.capture.tracing.checks import TraceError
+from protocol.capture.tracing.checks import TraceError, left_untouched
 from protocol.capture.tracing.step import Objective
-from protocol.capture.tracing.tracer import TracedStep, is_traced, trace_step
+from protocol.capture.tracing.tracer import TracedStep, as_torch_raises, is_traced, trace_step
 from protocol.capture.types import as_committed
 from protocol.program.step import StepProgram
 
@@ -58,8 +60,8 @@ def capture(
     `scheduler`, become a table of `steps` entries. `clip_norm` and `clip_value` limit the gradients as
     `torch.nn.utils.clip_grad_norm_` and `clip_grad_value_` do, in this order; with the former, the norm before it is
     the metric `grad_norm`. `bits` replaces rows of the contraction table by role, as in {"vocabulary": (13, 13)}
-    (`analysis.roles`). Buffers that the step writes are part of the state; frozen parameters and other buffers become
-    constants.
+    (`analysis.roles`). Buffers that the step writes are part of the state; frozen parameters, those that the loss
+    does not reach and other buffers become constants.
 
     With `micro_batches` the batch is divided into so many equal parts, each a unit with a forward and backward pass of
     its own; gradients, loss, metrics and written f32 buffers are means over the units (`assembly.micro_batches`). It
@@ -69,6 +71,7 @@ def capture(
     changes from time to time is captured as it is the first time. Model and objective are left as they were. Raises one
     `CaptureError` with every reason.
     """
+    require_code(model, objective)
     with left_as_it_was(model, objective) as kept:
         return _captured(
             model,
@@ -82,7 +85,8 @@ def capture(
             clip_value,
             bits or {},
             micro_batches,
-            kept if preflight else None,
+            kept,
+            preflight,
         )
 
 
@@ -98,9 +102,10 @@ def _captured(
     clip_value: float | None,
     bits: Mapping[str, Bits],
     micro_batches: int,
-    kept: PythonState | None,
+    kept: PythonState,
+    preflight: bool,
 ) -> CapturedStep:
-    """`capture`, with a preflight if what Python holds was `kept`."""
+    """`capture`; what Python holds is `kept`."""
     problems = Problems()
     with problems.collected():
         require_counts(batch_size=batch_size, steps=steps, micro_batches=micro_batches)
@@ -116,17 +121,20 @@ def _captured(
         with model_problems.collected():
             require(model)
     problems.add(model_problems)
-    traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), problems)
-    if kept is not None and traced is not None and batch is not None:
+    traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), kept, problems)
+    if preflight and traced is not None and batch is not None:
         problems.add(_traced_again(model, objective, batch, traced, kept))
     if traced is not None:
         with problems.collected():
             require_ranges(traced, data, steps)
     trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    reached = trainable if traced is None else traced.parameters
     with problems.collected():
-        update = update_of(optimizer, trainable, clip_norm, clip_value)
-    with problems.collected():
-        tables = learning_rates(optimizer, scheduler, max(steps, 1))
+        require_optimizer(optimizer)
+        with problems.collected():
+            update = update_of(optimizer, trainable, reached, clip_norm, clip_value)
+        with problems.collected():
+            tables = learning_rates(optimizer, scheduler, 1 if counts_refused else steps)
     with problems.collected():
         table = table_of(bits)
     if problems and traced is not None:
@@ -135,7 +143,7 @@ def _captured(
     assert traced is not None
 
     rates = {f"learning_rate.{k}": t for k, t in enumerate(tables)}
-    parameters = {name: as_committed(p) for name, p in trainable.items()}
+    parameters = {name: as_committed(trainable[name]) for name in traced.parameters}
     written = {name: traced.buffers[name] for name in traced.written}
     constants = {name: t for name, t in traced.buffers.items() if name not in written} | rates
     roles = roles_of(traced.graph, len(traced.parameters), len(traced.buffers), table)
@@ -145,11 +153,13 @@ def _captured(
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
     program.check()
     initial = initial_tensors(assembled.state, parameters | written)
-    captured = CapturedStep(program, data, constants, initial, assembled.coverage)
-    if kept is None:
+    notes = tuple(left_untouched(traced.untouched))
+    captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)
+    if not preflight:
         return captured
     checked = Preflight(model, objective, traced, roles, assembled, captured, batch_size, micro_batches)
-    return replace(captured, preflight=checked.run())
+    report = checked.run()
+    return replace(captured, preflight=report, notes=(*notes, *report.notes))
 
 
 def _traced_again(
@@ -176,13 +186,15 @@ def _traced(
     objective: Objective,
     batch: Mapping[str, Tensor],
     model_refused: bool,
+    kept: PythonState,
     problems: Problems,
 ) -> TracedStep | None:
     """The traced step. If tracing fails, add to `problems` why, and which operations met until then have no rule."""
     try:
         return trace_step(model, objective, batch, model_refused=model_refused)
     except TraceError as error:
-        problems.add(error.problems)
+        kept.restore_holders_of(is_traced)
+        problems.add(as_torch_raises(problem, model, objective, batch) for problem in error.problems)
         if error.graph is not None:
             problems.add(without_rule(error.graph))
         return None

@@ -38,6 +38,8 @@ class CapturedStep:
     constants: Mapping[str, Tensor]
     initial: Mapping[str, Tensor]
     coverage_counts: Mapping[tuple[str, str], int]
+    notes: tuple[str, ...] = ()
+    """What the submitter should know: parameters that no step changes, differences that precision explains."""
     preflight: Report | None = None
     """How near the step came to torch; None where it was not compared."""
 

@@ -9,12 +9,13 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from protocol.errors import ExitCode, exit_code_of
+from protocol.errors import AssayError, ExitCode, exit_code_of
 
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Run a command: an error of this project ends it with one line on stderr and the exit code of its class.
+    """Run a command: an error of this project ends it with one line on stderr and the exit code of its class; with all
+    lines of its message where they are a list or a traceback.
 
     Any other error is a defect, as is an InternalError: the line names the file that keeps its traceback.
     """
@@ -29,7 +30,7 @@ def reported() -> Iterator[None]:
     except Exception as error:
         code = exit_code_of(error)
         if code is not None:
-            _end(str(error) or type(error).__name__, code)
+            _end(str(error) or type(error).__name__, code, isinstance(error, AssayError) and error.has_lines)
         else:
             _end(f"internal error: {type(error).__name__}: {error}; details in {_kept()}", ExitCode.RETRY)
 
@@ -42,7 +43,6 @@ def _kept() -> str:
     return path
 
 
-def _end(message: str, code: ExitCode) -> None:
-    line = " ".join(message.split())
-    print(f"error: {line}", file=sys.stderr)
+def _end(message: str, code: ExitCode, has_lines: bool = False) -> None:
+    print(f"error: {message if has_lines else ' '.join(message.split())}", file=sys.stderr)
     sys.exit(int(code))

@@ -11,7 +11,7 @@ from typing import Any
 from torch.fx import Node
 
 from protocol.capture.analysis.indices import Index
-from protocol.capture.errors import Problem, raise_any
+from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.tracing.sources import source_of
 
 SMALLER = (
@@ -20,9 +20,11 @@ SMALLER = (
 
 
 def require_bits(overrides: Mapping[str, Any], roles: Collection[str]) -> None:
-    """Refuse a name that is no role, and a value that is no pair of 13 and 20."""
+    """Refuse what is no mapping, a name that is no role, and a value that is no pair of 13 and 20."""
     names = ", ".join(roles)
     remedy = f"give two of 13 and 20, as in (20, 13), for one of: {names}"
+    if not isinstance(overrides, Mapping):
+        raise CaptureError([Problem(f"bits is of type {type(overrides).__name__}", f"pass a dict; {remedy}")])
     raise_any(
         Problem(f"bits for {name!r}: {value!r}", remedy)
         for name, value in overrides.items()

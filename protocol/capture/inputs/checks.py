@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.inputs.model import tensors_of
 from protocol.capture.types import DATASET_TYPES, PROGRAM_TYPES, fits, type_name, type_names
+
+DATASET = "pass a dict of tensors by name, each with one row per example, as in {'x': inputs, 'y': labels}"
+
+
+def require_code(model: Any, objective: Any) -> None:
+    """Refuse a model that is no module of Python code, layers that have no tensors yet, and an objective that cannot be
+    called with a model and a batch."""
+    if not isinstance(model, nn.Module):
+        what = f"the model is {_kind(model)}"
+        raise CaptureError([Problem(what, "pass a torch.nn.Module")])
+    problems = []
+    compiled: list[str] = []
+    for name, module in model.named_modules():
+        place = f"module {name}" if name else "the model"
+        if any(not outer or name.startswith(f"{outer}.") for outer in compiled):
+            continue
+        if isinstance(module, torch.jit.ScriptModule):
+            compiled.append(name)
+            remedy = "pass the module that it was made of; what TorchScript has compiled cannot be traced"
+            problems.append(Problem(f"{place} is a {type(module).__name__}", remedy))
+        elif any(map(is_lazy, _own(module))):
+            remedy = (
+                "run the model once on a batch before its optimiser is built, or say the sizes of its layers"
+            )
+            problems.append(
+                Problem(f"{place}, {type(module).__name__}, has no tensors before its first call", remedy)
+            )
+    if not callable(objective):
+        what = f"the objective is {_kind(objective)}"
+        problems.append(Problem(what, "pass a function of the model and a batch that returns the loss"))
+    elif not _takes_two(objective):
+        what = f"the objective {getattr(objective, '__name__', type(objective).__name__)} does not take two arguments"
+        problems.append(Problem(what, "let it take the model and the batch, a dict of tensors"))
+    raise_any(problems)
 
 
 def require_counts(**counts: int) -> None:
@@ -29,10 +66,25 @@ def require_equal_parts(batch_size: int, micro_batches: int) -> None:
 
 
 def require_dataset(dataset: Mapping[str, Tensor]) -> None:
-    """Refuse an empty dataset, types that it may not have, integers beyond i32, and tensors of different lengths."""
+    """Refuse an empty dataset, what is no dense tensor in memory, types that it may not have, integers beyond i32, and
+    tensors of different lengths."""
+    if not isinstance(dataset, Mapping):
+        raise CaptureError([Problem(f"the dataset is {_kind(dataset)}", DATASET)])
     if not dataset:
         raise CaptureError([Problem("the dataset is empty", "pass at least one tensor of examples by name")])
-    problems = []
+    raise_any(
+        Problem(f"dataset tensor {name!r} is {what}", remedy)
+        for name, t in dataset.items()
+        for what, remedy in _not_plain(t)
+    )
+    problems = [
+        Problem(
+            f"the dataset has a tensor under {name!r}, {_kind(name)}",
+            "give each tensor a name of its own, text",
+        )
+        for name in dataset
+        if not isinstance(name, str) or not name
+    ]
     rows = {t.shape[0] for t in dataset.values() if t.dim()}
     for name, t in dataset.items():
         if t.dtype not in DATASET_TYPES:
@@ -50,14 +102,17 @@ def require_dataset(dataset: Mapping[str, Tensor]) -> None:
 
 
 def require_types(model: nn.Module) -> None:
-    """Refuse parameters and float buffers that are not f32, integer buffers beyond i32, and tensors without elements.
+    """Refuse parameters and float buffers that are not f32, integer buffers beyond i32, tensors without elements, and
+    those that are sparse or on no device.
 
     An int64 buffer, such as a counter, is i32 in a program.
     """
     problems = []
     for name, t in tensors_of(model):
         kind = f"{name} is {type_name(t.dtype)}"
-        if t.is_floating_point() and t.dtype != torch.float32:
+        if unlike := _not_plain(t):
+            problems += [Problem(f"{name} is {what}", remedy) for what, remedy in unlike]
+        elif t.is_floating_point() and t.dtype != torch.float32:
             remedy = "call model.float() first; other types are chosen by the arithmetic, not the model"
             problems.append(Problem(kind, f"train in float32: {remedy}"))
         elif t.dtype not in PROGRAM_TYPES:
@@ -75,7 +130,7 @@ def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
     torch runs after the gradient that is traced."""
     problems = []
     end, before = 0, ""
-    for first, last, name in sorted(_span(t, name) for name, t in tensors_of(model) if t.numel()):
+    for first, last, name in sorted(_span(t, name) for name, t in tensors_of(model) if _has_memory(t)):
         if first < end:
             remedy = (
                 "give each memory of its own with .clone(), or tie them by using one parameter in both places"
@@ -87,6 +142,48 @@ def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
             remedy = "remove it, and change the gradient in the model's or the objective's own operations"
             problems.append(Problem(f"parameter {name} has a hook on its gradient", remedy))
     raise_any(problems)
+
+
+def _kind(value: Any) -> str:
+    """What a value is, for a message."""
+    return "None" if value is None else f"of type {type(value).__name__}"
+
+
+def _own(module: nn.Module) -> list[Tensor]:
+    return [t for t in (*module._parameters.values(), *module._buffers.values()) if t is not None]
+
+
+def _takes_two(function: Any) -> bool:
+    """Whether a function can be called with two arguments; one that hides its signature is believed."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def _not_plain(t: Any) -> list[tuple[str, str]]:
+    """What a value is instead of a dense tensor with elements in memory, and the remedy; empty if it is one."""
+    if not isinstance(t, Tensor):
+        return [(_kind(t), "pass torch.tensor(...) or torch.from_numpy(...) of it")]
+    if t.is_nested:
+        return [("a nested tensor", "pad its rows to one length: .to_padded_tensor(0.0)")]
+    if t.layout is not torch.strided:
+        layout = str(t.layout).removeprefix("torch.")
+        return [
+            (f"a sparse tensor ({layout})", "make it dense with .to_dense(); no program has sparse tensors")
+        ]
+    if t.is_meta:
+        return [
+            ("on the meta device, without elements", "make it on the CPU, as with .to_empty(device='cpu')")
+        ]
+    return []
+
+
+def _has_memory(t: Tensor) -> bool:
+    return not _not_plain(t) and bool(t.numel())
 
 
 def _span(t: Tensor, name: str) -> tuple[int, int, str]:

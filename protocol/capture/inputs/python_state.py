@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
@@ -27,6 +27,7 @@ MOST_OBJECTS = 200_000
 """Objects that are looked at; what lies beyond is not compared."""
 MOST_ELEMENTS = 4_096
 """Elements of a container or of a NumPy array that are looked at."""
+CACHED = type(lru_cache(len))
 LEAVES = (bool, int, float, complex, str, bytes, type(None))
 TABLES = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that hold tensors and modules by name."""
@@ -55,8 +56,9 @@ class PythonState:
     def __init__(self, roots: Mapping[str, Any]) -> None:
         self.roots = dict(roots)
         self._values: dict[str, Any] = {}
-        self._holders: list[tuple[Callable[[], Iterable[Any]], Callable[[], None]]] = []
-        """Of everything that can be changed in place: what it holds now, and how to put back what it held."""
+        self._holders: list[tuple[Callable[[], Iterable[Any]] | None, Callable[[], None]]] = []
+        """Of everything that can be changed in place: what it holds now, or None where nobody can tell, and how to put
+        back what it held."""
         self._kept: list[Any] = []
         """All that was looked at, so that no identity is given anew while states are compared."""
         seen: set[int] = set()
@@ -84,9 +86,9 @@ class PythonState:
             restore()
 
     def restore_holders_of(self, unwanted: Callable[[Any], bool]) -> None:
-        """Put back those that hold something `unwanted` by now; all others stay as they are."""
+        """Put back those that hold something `unwanted` by now, or may do so; all others stay as they are."""
         for now, restore in self._holders:
-            if any(map(unwanted, now())):
+            if now is None or any(map(unwanted, now())):
                 restore()
 
     def _inside(self, where: str, value: Any) -> Items:
@@ -113,6 +115,8 @@ class PythonState:
             return ((where, value.__self__), (where, value.__func__))
         if isinstance(value, partial):
             return ((where, value.func), (f"{where}.args", value.args), (f"{where}.keywords", value.keywords))
+        if isinstance(value, CACHED):
+            return self._cached(where, value)
         if isinstance(value, type):
             return self._class(value)
         if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device):
@@ -164,6 +168,17 @@ class PythonState:
             found.append((name, held))
         return found
 
+    def _cached(self, where: str, function: Any) -> Items:
+        """A function with `functools.lru_cache`, whose results cannot be read: they go once there are new ones."""
+        known = function.cache_info().misses
+
+        def restore() -> None:
+            if function.cache_info().misses != known:
+                function.cache_clear()
+
+        self._holders.append((None, restore))
+        return ((where, function.__wrapped__),)
+
     def _class(self, class_: type) -> Items:
         """Attributes of the submitter's class, and what its methods refer to."""
         file = getattr(sys.modules.get(class_.__module__), "__file__", None) or LIBRARIES[0]
@@ -172,7 +187,7 @@ class PythonState:
         found: list[tuple[str, Any]] = []
         for name, held in vars(class_).items():
             held = held.__func__ if isinstance(held, staticmethod | classmethod) else held
-            if isinstance(held, FunctionType):
+            if isinstance(held, (FunctionType, CACHED)):
                 found.append((f"{class_.__name__}.{name}", held))
             elif not name.startswith("_") and not hasattr(type(held), "__get__"):
                 self._holders.append((partial(_attribute, class_, name), partial(_set, class_, name, held)))

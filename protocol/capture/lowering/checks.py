@@ -9,7 +9,8 @@ from __future__ import annotations
 import torch
 
 from protocol.capture.errors import Problem
-from protocol.capture.tracing.sources import source_of
+from protocol.capture.tracing.checks import DRAWN
+from protocol.capture.tracing.sources import REMEDY_KEY, source_of
 from protocol.errors import InternalError
 from protocol.numerics.types import DType
 
@@ -17,13 +18,22 @@ DEFAULT_REMEDY = (
     "rewrite it with supported operations, or add a rule for it under protocol/capture/lowering/ops"
 )
 CONSTANT = "make it of float32, int64 or bool, or register it as a buffer of the model in one of these types"
-RANDOM = (
-    "draw noise when the data are made: the random numbers of a step are the batch draw and dropout's masks"
+RANDOM = f"draw noise when the data are made: {DRAWN}"
+LINEAR_ALGEBRA = (
+    "no program has matrix decompositions, inverses or solvers: keep what it gives as a buffer, if it is the same in "
+    "every step, or use products alone, as a Newton-Schulz iteration does"
 )
-REMEDIES = dict.fromkeys(
-    ("bernoulli", "multinomial", "rand", "rand_like", "randn", "randn_like", "randint"), RANDOM
-)
-"""The remedy for operations without a rule, by name; `DEFAULT_REMEDY` for those that are not listed."""
+REMEDIES = {
+    **dict.fromkeys(("bernoulli", "binomial", "cauchy", "exponential", "geometric", "log_normal"), RANDOM),
+    **dict.fromkeys(("multinomial", "normal", "normal_functional", "poisson", "rand", "rand_like"), RANDOM),
+    **dict.fromkeys(
+        ("randint", "randint_like", "randn", "randn_like", "random", "randperm", "uniform"), RANDOM
+    ),
+    **dict.fromkeys(("_sample_dirichlet", "_standard_gamma"), RANDOM),
+    **dict.fromkeys(("cholesky_inverse", "cholesky_solve", "geqrf", "lu_unpack", "ormqr"), LINEAR_ALGEBRA),
+    **dict.fromkeys(("triangular_solve",), LINEAR_ALGEBRA),
+}
+"""The remedy for operations without a rule, by name; see `remedy_of` for those that are not listed."""
 
 
 class Unsupported(InternalError):
@@ -44,9 +54,15 @@ def wrong_type(dtype: DType) -> Unsupported:
 def unsupported(node: torch.fx.Node, error: Exception) -> Problem:
     """A node has no rule, its rule refuses it, or the program refuses what the rule wrote."""
     remedy = error.remedy if isinstance(error, Unsupported) else DEFAULT_REMEDY
-    return Problem(f"{node.target}: {error}", remedy, source_of(node))
+    return Problem(f"{node.target}: {error}", node.meta.get(REMEDY_KEY) or remedy, source_of(node))
 
 
 def made_inside(user: torch.fx.Node) -> Problem:
     """The node `user` takes a tensor that the code spells out in a type that no program has."""
     return Problem("a tensor made inside the step", CONSTANT, source_of(user))
+
+
+def remedy_of(name: str) -> str:
+    """What to do instead of an operation that has no rule, by its name without the overload."""
+    algebra = name.startswith(("linalg_", "_linalg_"))
+    return REMEDIES.get(name, LINEAR_ALGEBRA if algebra else DEFAULT_REMEDY)

@@ -1,13 +1,35 @@
-"""Concatenation of any number of vectors; an instruction has at most 255 operands."""
+"""Concatenation of any number of tensors; an instruction has at most 255 operands and 4,096 bytes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from protocol.program.builder import Builder, Value
-from protocol.program.instruction import MAX_OPERANDS
+from protocol.program.instruction import MAX_INSTRUCTION_BYTES, MAX_OPERANDS
+
+OPERAND_BYTES = 4
+"""Of an operand beside its type: the leaf."""
+OTHER_BYTES = 16
+"""Of the instruction beside its operands and the type of its result: opcode, first leaf, counts, axis; 9 are used."""
 
 
-def concatenated(b: Builder, pieces: list[Value]) -> Value:
-    """One or more vectors [n], [m], … as one [n + m + …]."""
+def concatenated(b: Builder, pieces: Sequence[Value], axis: int = 0) -> Value:
+    """One or more tensors as one along an axis, as few at a time as an instruction takes."""
     while len(pieces) > 1:
-        pieces = [b.concat(pieces[k : k + MAX_OPERANDS], 0) for k in range(0, len(pieces), MAX_OPERANDS)]
+        pieces = [group[0] if len(group) == 1 else b.concat(group, axis) for group in _groups(pieces)]
     return pieces[0]
+
+
+def _groups(pieces: Sequence[Value]) -> Iterator[list[Value]]:
+    """The pieces in order, as many together as one instruction holds."""
+    group: list[Value] = []
+    # A result has the rank of the operands, and so a type of the same length.
+    size = start = OTHER_BYTES + len(pieces[0].type.encode())
+    for piece in pieces:
+        needed = OPERAND_BYTES + len(piece.type.encode())
+        if len(group) == MAX_OPERANDS or size + needed > MAX_INSTRUCTION_BYTES:
+            yield group
+            group, size = [], start
+        group.append(piece)
+        size += needed
+    yield group

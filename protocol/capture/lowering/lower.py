@@ -30,7 +30,7 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
     Returns the outputs. Raises one `CaptureError` with all unsupported nodes.
     """
     graph.eliminate_dead_code()
-    known: dict[torch.fx.Node, Lowered] = {}
+    known: dict[torch.fx.Node, Any] = {}
     problems: dict[Problem, None] = {}
     remaining = iter(inputs)
     for node in graph.nodes:
@@ -44,10 +44,12 @@ def lower(lowering: Lowering, graph: torch.fx.Graph, inputs: Sequence[View]) -> 
                     known[node] = _apply(lowering, node, rule, known)
             except (Unsupported, ProgramError) as error:
                 problems[unsupported(node, error)] = None
-        elif node.op == "get_attr" and not node.meta["val"].numel():
-            known[node] = None  # a tensor without elements, which `torch.cat` ignores
         elif node.op == "get_attr":
-            problems.update(dict.fromkeys(map(made_inside, node.users)))
+            held = getattr(graph.owning_module, str(node.target))
+            if isinstance(held, Tensor) and held.numel():
+                problems.update(dict.fromkeys(map(made_inside, node.users)))
+            else:  # no elements, which `torch.cat` ignores, or a generator of random numbers, which rules refuse
+                known[node] = None if isinstance(held, Tensor) else held
     raise_any(problems)
     (outputs,) = graph.output_node().args
     return [_single(known[node]) for node in outputs]  # type: ignore[union-attr, index]

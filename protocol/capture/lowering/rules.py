@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch._ops import OpOverload
 
-from protocol.capture.lowering.checks import DEFAULT_REMEDY, REMEDIES, Unsupported
+from protocol.capture.lowering.checks import Unsupported, remedy_of
 from protocol.capture.lowering.views import View
 
 Lowered = View | tuple["Lowered", ...] | None
@@ -38,7 +38,7 @@ def rule_of(node: torch.fx.Node) -> Rule:
         raise Unsupported("not an ATen operation")
     name = node.target.overloadpacket.__name__
     if node.target not in RULES:
-        raise Unsupported("not supported", REMEDIES.get(name, DEFAULT_REMEDY))
+        raise Unsupported("not supported", remedy_of(name))
     return RULES[node.target]
 
 

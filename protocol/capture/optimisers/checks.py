@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,14 @@ REFUSED_OPTIONS = {
     "differentiable": "leave differentiable at its default; nobody takes gradients through the update",
 }
 """Options that would change what a step computes. `foreach`, `fused` and `capturable` only say how torch runs it."""
+
+
+def require_optimizer(optimizer: Any) -> None:
+    """Refuse what is no optimiser of torch, such as None or a list of several."""
+    if not isinstance(optimizer, Optimizer):
+        what = f"the optimiser is {'None' if optimizer is None else f'of type {type(optimizer).__name__}'}"
+        remedy = "pass one torch.optim.SGD, Adam or AdamW, built on the model's parameters"
+        raise CaptureError([Problem(what, remedy)])
 
 
 def require_supported(optimizer: Optimizer, supported: Collection[type[Optimizer]]) -> None:
@@ -40,17 +49,19 @@ def require_limits(**limits: float | None) -> None:
     raise_any(
         Problem(f"{name}={limit}", "give a positive, finite limit, or None for no clipping")
         for name, limit in limits.items()
-        if limit is not None and not 0 < limit < math.inf
+        if limit is not None and not (isinstance(limit, int | float) and 0 < limit < math.inf)
     )
 
 
-def require_same_parameters(parameters: Mapping[str, nn.Parameter], optimizer: Optimizer) -> None:
-    """Refuse a parameter that is in no group, and a tensor in a group that is none of the parameters."""
+def require_same_parameters(
+    parameters: Mapping[str, nn.Parameter], reached: Collection[str], optimizer: Optimizer
+) -> None:
+    """Refuse one of the parameters `reached` that is in no group, and a tensor in a group that is no parameter."""
     held = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
     problems = [
         Problem(f"the optimiser does not hold parameter {name}", "freeze it, or pass it to the optimiser")
-        for name, p in parameters.items()
-        if id(p) not in held
+        for name in reached
+        if id(parameters[name]) not in held
     ]
     if held - {id(p) for p in parameters.values()}:
         remedy = "build it on this model's parameters, or make the tensor a parameter of the model"
@@ -71,10 +82,25 @@ def require_new(optimizer: Optimizer) -> None:
 
 
 def require_own_scheduler(scheduler: LRScheduler, optimizer: Optimizer) -> None:
-    """Refuse a scheduler of another optimiser."""
+    """Refuse a scheduler of another optimiser, and one whose `step` asks for an argument, such as a metric."""
     if not isinstance(scheduler, LRScheduler) or scheduler.optimizer is not optimizer:
         what = "the scheduler does not belong to the optimiser"
         raise CaptureError([Problem(what, "build it on this optimiser")])
+    try:
+        inspect.signature(scheduler.step).bind()
+    except TypeError:
+        remedy = "use a scheduler that depends on the step alone; the rates become a table in the task"
+        raise CaptureError(
+            [Problem(f"{type(scheduler).__name__} needs more than the step", remedy)]
+        ) from None
+
+
+def require_all_steps(scheduler: LRScheduler, steps: int) -> None:
+    """Refuse a schedule of a fixed length that ends before the last of `steps`, as a one-cycle schedule may."""
+    length = getattr(scheduler, "total_steps", steps)
+    if length < steps:
+        what = f"{type(scheduler).__name__} has {length} steps, the task {steps}"
+        raise CaptureError([Problem(what, f"build it with total_steps={steps}")])
 
 
 def require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[str, Any]]) -> None:
@@ -94,7 +120,15 @@ def require_only_rates_change(scheduler: LRScheduler, before: Sequence[Mapping[s
         raise CaptureError([Problem(what, remedy)])
 
 
-def needs_more_than_the_step(scheduler: LRScheduler) -> Problem:
-    """The scheduler's `step` asks for an argument, such as a metric."""
-    remedy = "use a scheduler that depends on the step alone; the rates become a table in the task"
-    return Problem(f"{type(scheduler).__name__} needs more than the step", remedy)
+def require_rates(scheduler: LRScheduler, rates: Sequence[float], step: int) -> None:
+    """Refuse a rate that is no finite number; `step` counts from 0."""
+    if not all(map(math.isfinite, rates)):
+        what = f"{type(scheduler).__name__} gives step {step} the learning rate {', '.join(map(str, rates))}"
+        raise CaptureError([Problem(what, "give every step a finite rate")])
+
+
+def ends_early(scheduler: LRScheduler, done: int, steps: int, error: Exception, traceback: str) -> Problem:
+    """The scheduler, or a function of the submitter's that it calls, raises an error after `done` of `steps` steps."""
+    what = f"{type(scheduler).__name__} raises {type(error).__name__} after {done} of {steps} steps"
+    remedy = f"let it give a rate for each of the {steps} steps"
+    return Problem(what, remedy, traceback=traceback, cause=error)

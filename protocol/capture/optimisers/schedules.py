@@ -14,36 +14,46 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture.errors import CaptureError
 from protocol.capture.optimisers.checks import (
-    needs_more_than_the_step,
+    ends_early,
+    require_all_steps,
     require_only_rates_change,
     require_own_scheduler,
+    require_rates,
 )
+from protocol.capture.tracing.sources import traceback_of
 
 
 def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: int) -> list[Tensor]:
     """f32 [steps] for each parameter group of `optimizer`.
 
     Runs `scheduler` over all steps, then restores it and the optimiser's options. Parameters are not touched. Raises
-    `CaptureError` for a scheduler of another optimiser, one that needs a metric, and one that changes other options.
+    `CaptureError` for a scheduler of another optimiser, and for one that needs a metric, changes other options, ends
+    before the last step, or gives a step no finite rate.
     """
     if scheduler is None:
         return [
             torch.full((steps,), float(group["lr"]), dtype=torch.float32) for group in optimizer.param_groups
         ]
     require_own_scheduler(scheduler, optimizer)
+    require_all_steps(scheduler, steps)
     before = scheduler.state_dict()
     options = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
     table: list[list[float]] = [[] for _ in optimizer.param_groups]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch warns that the scheduler steps without its optimiser
-            for _ in range(steps):
+            for step in range(steps):
+                if step:
+                    scheduler.step()
+                    require_only_rates_change(scheduler, options)
                 for rates, group in zip(table, optimizer.param_groups):
                     rates.append(float(group["lr"]))
-                scheduler.step()
-                require_only_rates_change(scheduler, options)
-    except TypeError as error:
-        raise CaptureError([needs_more_than_the_step(scheduler)]) from error
+                require_rates(scheduler, [rates[-1] for rates in table], step)
+    except CaptureError:
+        raise
+    except Exception as error:
+        done = len(table[0])
+        raise CaptureError([ends_early(scheduler, done, steps, error, traceback_of(error))]) from error
     finally:
         scheduler.load_state_dict(before)
         for group, option in zip(optimizer.param_groups, options):

@@ -6,7 +6,7 @@ an optimiser computes, `schedules` the tables of learning rates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import nn
@@ -85,10 +85,12 @@ class Update:
 def update_of(
     optimizer: Optimizer,
     parameters: Mapping[str, nn.Parameter],
+    reached: Collection[str],
     clip_norm: float | None,
     clip_value: float | None,
 ) -> Update:
-    """The update of `parameters`, by name. Raises one `CaptureError` with all that the checks refuse."""
+    """The update of those of the trainable `parameters` that the loss has `reached`, by name: torch leaves the others,
+    which have no gradient, and keeps nothing of them. Raises one `CaptureError` with all that the checks refuse."""
     problems = Problems()
     with problems.collected():
         require_limits(clip_norm=clip_norm, clip_value=clip_value)
@@ -96,11 +98,11 @@ def update_of(
         found = methods(optimizer)
     groups = {id(p): k for k, group in enumerate(optimizer.param_groups) for p in group["params"]}
     with problems.collected():
-        require_same_parameters(parameters, optimizer)
+        require_same_parameters(parameters, reached, optimizer)
     with problems.collected():
         require_new(optimizer)
     problems.raise_any()
-    return Update(found, {name: groups[id(p)] for name, p in parameters.items()}, clip_norm, clip_value)
+    return Update(found, {name: groups[id(parameters[name])] for name in reached}, clip_norm, clip_value)
 
 
 def _clip_norm(b: Builder, gradients: Mapping[str, Value], limit: float) -> tuple[dict[str, Value], Value]:

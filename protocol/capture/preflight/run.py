@@ -20,7 +20,7 @@ from protocol.capture.preflight.reference import Masks, Results, by_graph, by_to
 from protocol.capture.preflight.repeat import moved
 from protocol.capture.result import CapturedStep
 from protocol.capture.streams import BATCH_STREAM
-from protocol.capture.tracing.sources import source_of_error
+from protocol.capture.tracing.sources import source_of_error, traceback_of
 from protocol.capture.tracing.step import Objective
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import as_seen_by_torch
@@ -102,7 +102,8 @@ class Preflight:
             return by_torch(self.model, self.objective, self.traced, state, batch, masks)
         except Exception as error:
             what = f"torch refuses a batch of the data: {type(error).__name__}: {error}"
-            problem = Problem(what, "run the objective on a batch of the dataset", source_of_error(error))
+            remedy = "run the objective on a batch of the dataset"
+            problem = Problem(what, remedy, source_of_error(error), traceback_of(error), error)
             raise CaptureError([problem]) from error
 
     def _in_float32(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:

@@ -5,7 +5,7 @@ Functions named `require_…` raise `CaptureError`; the others return the `Probl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,10 @@ from torch.utils._pytree import tree_leaves
 
 from protocol.capture.errors import CaptureError, Problem, Problems, raise_any
 from protocol.capture.types import type_name
+
+DRAWN = "the random numbers of a step are the batch draw and dropout's masks"
+SHOWN = 5
+"""Parameters that a note names."""
 
 
 class TraceError(CaptureError):
@@ -24,13 +28,10 @@ class TraceError(CaptureError):
         self.graph = graph
 
 
-def data_dependent(source: str) -> Problem:
+def data_dependent(source: str, remedy: str = "") -> Problem:
     """The line `source` decides something, or makes a shape, by what the batch holds."""
-    return Problem(
-        "a decision or a shape depends on the data",
-        "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`",
-        source,
-    )
+    usual = "use torch.where or a mask in place of `if`, `.item()`, boolean indexing and `nonzero`"
+    return Problem("a decision or a shape depends on the data", remedy or usual, source)
 
 
 def outside_torch(error: Exception, source: str) -> Problem | None:
@@ -44,20 +45,38 @@ def outside_torch(error: Exception, source: str) -> Problem | None:
     return None
 
 
-def unused_parameter(name: str) -> Problem:
-    """A trainable parameter has no gradient."""
-    return Problem(
-        f"parameter {name} does not reach the loss", "freeze it (requires_grad_(False)) or remove it"
+def raised(error: Exception, source: str, traceback: str) -> Problem:
+    """The step raises an error while it is traced."""
+    remedy = (
+        "torch runs this step as it is; what is traced has types and shapes but no elements: write it in operations "
+        "that need no more"
     )
+    return Problem(f"tracing the step raises {type(error).__name__}", remedy, source, traceback, error)
+
+
+def raised_by_torch_too(error: Exception, source: str, traceback: str) -> Problem:
+    """The step raises an error in plain torch."""
+    remedy = "torch raises it without `capture` too: mend it, and try the objective on a batch of the dataset"
+    return Problem(f"the step raises {type(error).__name__}", remedy, source, traceback, error)
+
+
+def left_untouched(parameters: Sequence[str]) -> Iterator[str]:
+    """The note on trainable parameters that have no gradient, if there are any."""
+    if parameters:
+        more = f" and {len(parameters) - SHOWN} more" if len(parameters) > SHOWN else ""
+        shown = ", ".join(parameters[:SHOWN])
+        yield f"the loss does not reach {shown}{more}: left as they are, as torch leaves them"
 
 
 def require_traced(operands: Any, source: str) -> None:
     """Refuse an operand that is neither of the model nor of the batch, and so is a real tensor, not a fake one."""
     if any(type(x) in (torch.Tensor, nn.Parameter, nn.Buffer) for x in tree_leaves(operands)):
         what = "a tensor from outside the model and the batch"
-        raise CaptureError(
-            [Problem(what, "register it as a buffer of the model or put it into the dataset", source)]
+        remedy = (
+            "register it as a buffer of the model or put it into the dataset; a loss whose constructor makes state, "
+            "as one with weights does, has to be a part of the model"
         )
+        raise CaptureError([Problem(what, remedy, source)])
 
 
 def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:

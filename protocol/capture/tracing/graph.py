@@ -1,7 +1,8 @@
-"""Two edits of a traced graph: its outputs keep only the writes that matter, and literals become inputs."""
+"""Edits of a traced graph: outputs keep the writes that matter, literals become inputs, inputs are put in order."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import count
 from typing import Any
 
@@ -38,6 +39,16 @@ def keep_written_buffers(
     return tuple(after)
 
 
+def put_behind(graph: torch.fx.Graph, parameters: list[str], some: Collection[str]) -> None:
+    """Put the placeholders of `some` of the `parameters`, which are the first ones, behind those of the others."""
+    holders = dict(zip(parameters, (node for node in graph.nodes if node.op == "placeholder")))
+    *_, last = holders.values()
+    for name in some:
+        if holders[name] is not last:
+            last.append(holders[name])
+            last = holders[name]
+
+
 def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]) -> dict[str, Tensor]:
     """Turn tensors that the code spells out, as `torch.tensor([1, 2])`, into placeholders behind the first `after`.
 
@@ -52,7 +63,7 @@ def literals_as_inputs(traced: torch.fx.GraphModule, after: int, taken: set[str]
         if node.op != "get_attr":
             continue
         tensor = getattr(traced, node.target)
-        if tensor.dtype in PROGRAM_TYPES and tensor.numel() and fits(tensor):
+        if isinstance(tensor, Tensor) and tensor.dtype in PROGRAM_TYPES and tensor.numel() and fits(tensor):
             with graph.inserting_after(last):
                 last = graph.placeholder(node.name)
             last.meta = dict(node.meta)

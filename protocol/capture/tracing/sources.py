@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from protocol.capture.errors import CaptureError, Problem
-from protocol.capture.tracing.checks import data_dependent, require_traced
+from protocol.capture.tracing.checks import DRAWN, data_dependent, require_traced
 
 HIDDEN = (os.path.dirname(torch.__file__) + os.sep, str(Path(__file__).parents[1]) + os.sep)
 """Frames of torch and of `protocol.capture`; the first frame in none of these is the submitter's."""
@@ -32,6 +32,11 @@ SOURCE_KEY = "source"
 """Where `node.meta` keeps the line."""
 BACKWARD_KEY = "backward"
 """Whether the autograd engine made the node."""
+REMEDY_KEY = "remedy"
+"""What to do about a node that draws random numbers, where its code is of a known kind (`remedy_here`)."""
+TORCH = os.path.dirname(torch.__file__)
+MAKING_STATE = os.path.join(TORCH, "nn", "init.py")
+VALIDATING = os.path.join(TORCH, "distributions", "distribution.py"), ("__init__", "_validate_sample")
 
 
 class SourceRecorder(TorchDispatchMode):
@@ -57,6 +62,8 @@ class SourceRecorder(TorchDispatchMode):
         nodes = None if proxy_mode is None else proxy_mode.tracer.graph.nodes
         before = 0 if nodes is None else len(nodes)
         source = self._source()
+        if func is torch.ops.aten._linalg_check_errors.default:
+            return None  # nothing was computed; what would be checked is refused by its own name
         if func is not torch.ops.aten.lift_fresh.default:  # which takes what `torch.tensor` spells out
             require_traced((args, kwargs), source)
         result = func(*args, **(kwargs or {}))
@@ -65,6 +72,8 @@ class SourceRecorder(TorchDispatchMode):
             made = list(islice(reversed(nodes), len(nodes) - before))
             for node in made:
                 node.meta[SOURCE_KEY] = source
+                if torch.Tag.nondeterministic_seeded in func.tags:
+                    node.meta[REMEDY_KEY] = remedy_here()
                 node.meta[BACKWARD_KEY] = torch._C._current_autograd_node() is not None
             number = isinstance(result, torch.SymInt | torch.SymFloat | torch.SymBool)
             if number or _sized_by_data(result):
@@ -73,12 +82,12 @@ class SourceRecorder(TorchDispatchMode):
             if number:
                 return self._made_up(args[0], source)
         if _sized_by_data(result):
-            raise CaptureError([data_dependent(source)])
+            raise CaptureError([data_dependent(source, remedy_here())])
         return result
 
     def _made_up(self, x: torch.Tensor, source: str) -> bool | float:
         """One or True, for a line that asks what `x` holds. Raises `CaptureError` when it asks again, as in a loop."""
-        problem = data_dependent(source)
+        problem = data_dependent(source, remedy_here())
         if problem in self.problems:
             raise CaptureError([problem])
         self.problems.append(problem)
@@ -129,6 +138,40 @@ def source_of(node: torch.fx.Node) -> str:
 def source_of_error(error: BaseException) -> str:
     """The innermost line of the submitter's code that an exception came through."""
     return _line(reversed(list(traceback.walk_tb(error.__traceback__))))
+
+
+def remedy_here() -> str:
+    """What to do about the code that runs, if it is of a kind that many models have; empty for any other."""
+    for frame, _ in traceback.walk_stack(sys._getframe(1)):
+        code = frame.f_code
+        if code.co_filename == MAKING_STATE:
+            return (
+                "a module is made inside the step, and its constructor makes state: make it part of the model"
+            )
+        if code.co_filename == VALIDATING[0] and code.co_name in VALIDATING[1]:
+            return "pass validate_args=False to the distribution: it checks what its tensors hold"
+        if code.co_name in ("drop_path", "stochastic_depth"):
+            return f"build the model with drop_path_rate=0 (stochastic_depth_prob=0 in torchvision): {DRAWN}"
+        if {"layerdrop", "layer_drop"} & {*code.co_names}:
+            return f"build the model with layerdrop=0: {DRAWN}"
+        if not code.co_filename.startswith(HIDDEN):
+            break
+    return ""
+
+
+def traceback_of(error: BaseException) -> str:
+    """An exception as Python prints it, with the submitter's own frames alone; each line ends with a newline."""
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(HIDDEN)
+    ]
+    head = ["Traceback (most recent call last):\n"] if frames else []
+    return "".join([*head, *traceback.format_list(frames), *traceback.format_exception_only(error)])
+
+
+def is_of_the_step(error: BaseException) -> bool:
+    """Whether the submitter's code or torch raised it, which calls back what the submitter wrote; not `capture`."""
+    *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
+    return not innermost.f_code.co_filename.startswith(HIDDEN[1])
 
 
 def _line(frames: Iterable[tuple[FrameType, int]]) -> str:

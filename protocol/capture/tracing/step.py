@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from protocol.capture.inputs.model import places, tensors_of
 from protocol.capture.tracing.checks import require_loss_and_metrics
 
 Batch = Mapping[str, Tensor]
@@ -43,6 +46,27 @@ class StepModule(nn.Module):
         gradients = torch.autograd.grad(loss, trained, allow_unused=True)
         buffers = dict(self.model.named_buffers(remove_duplicate=False))
         return StepResults(loss, metrics, gradients, buffers)
+
+
+def run_plainly(model: nn.Module, objective: Objective, batch: Batch) -> StepResults:
+    """The step by torch alone, on copies of the model's tensors and of the batch. Raises what the step raises."""
+    copies = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors_of(model)}
+    named = {f"model.{place}": copies[name] for place, name in places(model).items()}
+    given = {name: t.clone() for name, t in batch.items()}, [t for t in copies.values() if t.requires_grad]
+    with torch.random.fork_rng(devices=[]):
+        found: StepResults = functional_call(StepModule(model, objective), named, given, tie_weights=False)
+    return found
+
+
+@contextmanager
+def silent_failures() -> Iterator[None]:
+    """Keep torch from logging errors of fake tensors, which are raised and then told in the submitter's terms."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 @contextmanager

@@ -22,18 +22,19 @@ from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from protocol.capture.errors import Problems
+from protocol.capture.errors import Problem, Problems
 from protocol.capture.inputs.model import places
 from protocol.capture.tracing.checks import (
     TraceError,
     data_dependent,
     outside_torch,
+    raised,
+    raised_by_torch_too,
     require_one_replacement,
     require_same_type,
-    unused_parameter,
 )
-from protocol.capture.tracing.graph import keep_written_buffers, literals_as_inputs
-from protocol.capture.tracing.sources import SourceRecorder, source_of_error
+from protocol.capture.tracing.graph import keep_written_buffers, literals_as_inputs, put_behind
+from protocol.capture.tracing.sources import SourceRecorder, is_of_the_step, source_of_error, traceback_of
 from protocol.capture.tracing.step import (
     Batch,
     Objective,
@@ -41,6 +42,8 @@ from protocol.capture.tracing.step import (
     StepResults,
     compiling,
     decomposed_kernels,
+    run_plainly,
+    silent_failures,
 )
 from protocol.capture.types import as_committed
 
@@ -52,11 +55,11 @@ DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException, Gua
 class TracedStep:
     """One training step as ATen operations.
 
-    The placeholders of `graph` are the trainable parameters, `buffers`, and the batch's tensors, each in order.
-    `buffers` holds what the step does not train: frozen parameters, buffers, and tensors that the code spells out
-    (`literal.0`, …). `written` names those that the step writes, as batch norm writes its running statistics. The
-    outputs are the gradients in the parameters' order, the loss, `metrics`, and the new contents of `written`, each in
-    order.
+    The placeholders of `graph` are the `parameters` that are trained, `buffers`, and the batch's tensors, each in
+    order. `buffers` holds what the step does not train: parameters that the loss does not reach (`untouched`), frozen
+    ones, buffers, and tensors that the code spells out (`literal.0`, …). `written` names those that the step writes, as
+    batch norm writes its running statistics. The outputs are the gradients in the parameters' order, the loss,
+    `metrics`, and the new contents of `written`, each in order.
     """
 
     graph: torch.fx.Graph
@@ -64,6 +67,7 @@ class TracedStep:
     buffers: Mapping[str, Tensor]
     metrics: tuple[str, ...]
     written: tuple[str, ...]
+    untouched: tuple[str, ...]
 
 
 def trace_step(
@@ -71,8 +75,8 @@ def trace_step(
 ) -> TracedStep:
     """Trace loss, metrics and gradients of `model` on a batch like `batch`, of which only types and shapes matter.
 
-    Raises `TraceError` for control flow or shapes that depend on data, results that are no f32 scalars, parameters
-    without a gradient, and writes that no program can make. With `model_refused`, when the checks of `inputs` refused
+    Raises `TraceError` for control flow or shapes that depend on data, results that are no f32 scalars, writes that no
+    program can make, and what the step itself raises. With `model_refused`, when the checks of `inputs` refused
     the model already, a `TraceError` is raised in any case, and it explains every other error: a model of another type
     than f32 may well trip over the f32 that it is given here.
     """
@@ -83,6 +87,7 @@ def trace_step(
     frozen = {name: _in_f32(p) for name, p in model.named_parameters() if not p.requires_grad}
     buffers = frozen | {name: _in_f32(b) for name, b in model.named_buffers()}
     metric_names: list[str] = []
+    untouched: list[str] = []
     recorder = SourceRecorder()
 
     def run(p: list[Tensor], b: list[Tensor], x: list[Tensor]) -> list[Tensor]:
@@ -101,8 +106,7 @@ def trace_step(
             batch_and_leaves = dict(zip(batch, x)), leaves
             results: StepResults = functional_call(step, named, batch_and_leaves, tie_weights=False)
             metric_names.extend(results.metrics)
-        unused = [name for name, gradient in zip(parameters, results.gradients) if gradient is None]
-        problems.add(map(unused_parameter, unused))
+        untouched.extend(name for name, gradient in zip(parameters, results.gradients) if gradient is None)
         gradients = [g for g in results.gradients if g is not None]
         after = [_after(name, old, where, results.buffers) for name, old in zip(buffers, b)]
         return [*gradients, results.loss, *results.metrics.values()], after
@@ -112,7 +116,7 @@ def trace_step(
 
     written: tuple[str, ...] = ()
     try:
-        with problems.collected():
+        with problems.collected(), silent_failures():
             traced = make_fx(run, tracing_mode="fake")(
                 list(parameters.values()), list(buffers.values()), list(batch.values())
             )
@@ -122,18 +126,34 @@ def trace_step(
     except DATA_DEPENDENT as error:
         problems.add([data_dependent(source_of_error(error))])
     except Exception as error:
-        if (known := outside_torch(error, source_of_error(error))) is not None:
+        source = source_of_error(error)
+        if (known := outside_torch(error, source)) is not None:
             problems.add([known])
         # A refused model explains the error (see above), and so does the made-up number that code was given which
         # looks at the data.
         if not refused():
-            raise
+            if not is_of_the_step(error):
+                raise
+            problems.add([raised(error, source, traceback_of(error))])
     if refused():
         problems.add(recorder.problems)
         raise TraceError(problems, recorder.graph)
+    put_behind(traced.graph, list(parameters), untouched)
+    buffers = {name: parameters.pop(name) for name in untouched} | buffers
     buffers |= literals_as_inputs(traced, len(parameters) + len(buffers), {*parameters, *buffers})
     fixed = {name: as_committed(b) for name, b in buffers.items()}
-    return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names), written)
+    return TracedStep(traced.graph, tuple(parameters), fixed, tuple(metric_names), written, tuple(untouched))
+
+
+def as_torch_raises(problem: Problem, model: nn.Module, objective: Objective, batch: Batch) -> Problem:
+    """A problem of tracing, of an exception as plain torch raises it, if it does."""
+    if problem.cause is None:
+        return problem
+    try:
+        run_plainly(model, objective, batch)
+    except Exception as error:
+        return raised_by_torch_too(error, source_of_error(error), traceback_of(error))
+    return problem
 
 
 def is_traced(value: object) -> bool:

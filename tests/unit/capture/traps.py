@@ -625,12 +625,16 @@ def a_comparison_with_all_classes() -> Made:
 
 @trap(r"row 1 .*-100; torch allows 0 to 2, and -1", IGNORED)
 def labels_that_another_label_ignores() -> Made:
-    return nn.Linear(8, 3), lambda model, batch: F.cross_entropy(model(batch["x"]), batch["y"], ignore_index=-1)
+    return nn.Linear(8, 3), lambda model, batch: F.cross_entropy(
+        model(batch["x"]), batch["y"], ignore_index=-1
+    )
 
 
 @trap(None, NEGATIVE)
 def a_negative_label_that_is_ignored() -> Made:
-    return nn.Linear(8, 3), lambda model, batch: F.cross_entropy(model(batch["x"]), batch["y"], ignore_index=-1)
+    return nn.Linear(8, 3), lambda model, batch: F.cross_entropy(
+        model(batch["x"]), batch["y"], ignore_index=-1
+    )
 
 
 @trap(None, COUNTED)

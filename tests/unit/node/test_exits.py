@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.errors import SourceError
 from protocol.errors import AssayError, InternalError, Retryable
 from protocol.node.exits import reported
 from solver.errors import StakeSlashed
@@ -19,10 +20,15 @@ from solver.errors import StakeSlashed
         (AssayError("wrong chain id:\n expected 1"), 2, "error: wrong chain id: expected 1\n"),
         (Retryable("port in use"), 1, "error: port in use\n"),
         (StakeSlashed("task 3: slashed"), 3, "error: task 3: slashed\n"),
+        (
+            SourceError("it raises:\n  line 3\nValueError: x"),
+            2,
+            "error: it raises:\n  line 3\nValueError: x\n",
+        ),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
     ],
 )
-def test_an_operators_error_is_one_line_and_a_code(
+def test_an_operators_error_is_its_message_and_a_code(
     error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended, reported():

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from protocol.capture.lowering.concatenation import concatenated
 from protocol.capture.lowering.context import Lowering, Scalar
 from protocol.capture.lowering.ops.operands import shaped
 from protocol.capture.lowering.rules import lowers
@@ -39,7 +40,7 @@ def concatenate(lowering: Lowering, node: torch.fx.Node, parts: Sequence[View | 
     """Tensors concatenated along an axis; those without elements are ignored."""
     dtype = lowering.dtype_of(node)
     values = [lowering.elements(x, dtype) for x in parts if x is not None]
-    return View.of(values[0] if len(values) == 1 else lowering.builder.concat(values, axis))
+    return View.of(concatenated(lowering.builder, values, axis))
 
 
 @lowers(aten.stack.default)

@@ -1,0 +1,150 @@
+"""Remedies fit the case: an operation of some kind names what else to do, code of many models an option of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, distributions, nn
+
+from protocol.capture import CaptureError, Problem
+from tests.unit.capture.steps import captured, cross_entropy, drawn
+
+Batch = Mapping[str, Tensor]
+
+
+def refused(objective: Callable[[nn.Module, Batch], Tensor]) -> tuple[Problem, ...]:
+    with pytest.raises(CaptureError) as caught:
+        captured(nn.Linear(8, 3), objective)
+    assert all("test_remedies.py" in problem.source for problem in caught.value.problems)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        torch.linalg.inv,
+        torch.linalg.det,
+        torch.linalg.cholesky,
+        torch.linalg.pinv,
+        torch.linalg.svdvals,
+        torch.linalg.matrix_exp,
+        lambda w: torch.linalg.solve(w, w),
+        lambda w: torch.linalg.eigh(w)[0],
+        lambda w: torch.linalg.qr(w)[0],
+    ],
+)
+def test_linear_algebra(change: Callable[[Tensor], Tensor]) -> None:
+    problems = refused(lambda m, batch: cross_entropy(m, batch) + change(m.weight[:, :3]).sum())  # type: ignore[index]
+    named = [problem for problem in problems if "linalg" in problem.what]
+    assert named
+    assert all("no program has matrix decompositions" in problem.remedy for problem in named)
+
+
+GENERATOR = torch.Generator().manual_seed(0)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda _: torch.rand(3, generator=GENERATOR),
+        lambda _: torch.randn(3, generator=GENERATOR),
+        lambda _: torch.randperm(6, generator=GENERATOR).float(),
+        lambda _: torch.normal(0.0, 1.0, (3,), generator=GENERATOR),
+        lambda x: x.clone().normal_(generator=GENERATOR),
+        lambda x: x.clone().uniform_(generator=GENERATOR),
+        lambda _: torch.multinomial(torch.ones(3), 1, generator=GENERATOR).float(),
+        lambda _: torch.bernoulli(torch.full((3,), 0.5), generator=GENERATOR),
+        lambda x: x.clone().exponential_(),
+        lambda x: torch.poisson(x.abs()),
+    ],
+)
+def test_random_numbers(draw: Callable[[Tensor], Tensor]) -> None:
+    problems = refused(lambda m, batch: cross_entropy(m, batch) * draw(batch["x"]).mean())
+    assert any("batch draw and dropout's masks" in problem.remedy for problem in problems)
+
+
+def test_masks_drawn_from_a_generator() -> None:
+    def objective(model: nn.Module, batch: Batch) -> Tensor:
+        kept = torch.ones_like(batch["x"]).bernoulli_(0.5, generator=GENERATOR)
+        return F.cross_entropy(model(batch["x"] * kept), batch["y"])
+
+    (problem,) = refused(objective)
+    assert "with a generator" in problem.what
+    assert "leave it out" in problem.remedy
+
+
+def drop_path(x: Tensor, rate: float) -> Tensor:
+    return x / (1 - rate) * (1 - rate + torch.rand((x.shape[0], 1))).floor()
+
+
+def normal(model: nn.Module, batch: Batch, **options: Any) -> Tensor:
+    mean = model(batch["x"])
+    return -distributions.Normal(mean, mean.exp(), **options).log_prob(batch["x"][:, :3]).mean()
+
+
+def categorical(model: nn.Module, batch: Batch, **options: Any) -> Tensor:
+    return -distributions.Categorical(logits=model(batch["x"]), **options).log_prob(batch["y"]).mean()
+
+
+def made_inside(model: nn.Module, batch: Batch) -> Tensor:
+    return F.cross_entropy(model(nn.Linear(8, 8)(batch["x"])), batch["y"])
+
+
+WEIGHTED = nn.CrossEntropyLoss(weight=torch.ones(3))
+
+
+class Layers:
+    """Named as in transformers."""
+
+    layerdrop = 0.1
+
+    def run(self, model: nn.Module, batch: Batch) -> Tensor:
+        skipped = torch.rand([]) < self.layerdrop
+        return cross_entropy(model, batch) * (~skipped).float()
+
+
+@pytest.mark.parametrize(
+    ("objective", "remedy"),
+    [
+        (lambda m, b: F.cross_entropy(drop_path(m(b["x"]), 0.1), b["y"]), "drop_path_rate=0"),
+        (Layers().run, "layerdrop=0"),
+        (normal, "validate_args=False"),
+        (categorical, "validate_args=False"),
+        (made_inside, "its constructor makes state: make it part of the model"),
+        (lambda m, b: WEIGHTED(m(b["x"]), b["y"]), "constructor makes state"),
+    ],
+)
+def test_code_that_many_models_share(objective: Callable[[nn.Module, Batch], Tensor], remedy: str) -> None:
+    assert any(remedy in problem.remedy for problem in refused(objective))
+
+
+@pytest.mark.parametrize("objective", [normal, categorical])
+def test_distributions_that_check_nothing_are_captured(objective: Callable[..., Tensor]) -> None:
+    captured(nn.Linear(8, 3), lambda m, batch: objective(m, batch, validate_args=False))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("join", [torch.stack, torch.cat])
+def test_more_tensors_than_an_instruction_holds(join: Callable[..., Tensor], axis: int) -> None:
+    """Of one axis, 300 are more than the operands; of four, 200 are more than the bytes."""
+
+    def objective(model: nn.Module, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        x = batch["x"]
+        wide = join([x * float(k + 1) for k in range(300)], axis)
+        deep = join([x[:, None, None] * float(k + 1) for k in range(200)], axis)
+        ramp = torch.arange(wide.numel()).reshape(wide.shape) / wide.numel()
+        return cross_entropy(model, batch), {
+            "wide": (wide * ramp).mean(),
+            "deep": deep[..., -1].square().mean(),
+        }
+
+    step = captured(nn.Linear(8, 3), objective)
+    state = step.initial_state(1)
+    _, metrics = objective(nn.Linear(8, 3), drawn(step, state))
+    after = step.step(state)
+    for name, value in metrics.items():
+        torch.testing.assert_close(after[f"metric.{name}"], value.detach(), rtol=1e-4, atol=1e-5)
