@@ -10,6 +10,7 @@ capture fails with one error that lists all that cannot be lowered. Each stage i
     optimisers   the update of the parameters as instructions, learning rates as tables
     assembly     batch draw, micro-batches, lowered graph and update as one step program
     result       the step program with all the tensors that it runs on
+    preflight    the step traced again, and compared with torch on a few batches
 
 `pipeline` runs the stages in this order; lowering and update write their instructions when `assembly` calls them. All
 share `errors`, `types` (torch's types and those of a program) and `streams` (of random numbers). A stage's module

@@ -177,7 +177,7 @@ def _traced_again(
     except TraceError as error:
         return list(error.problems)
     before.restore_holders_of(is_traced)
-    changes = moved(between.changes(PythonState(before.roots)))
+    changes = moved(between, PythonState(before.roots))
     return changes or [*traced_otherwise(first.graph, second.graph)]
 
 

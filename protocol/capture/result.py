@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from protocol.capture.assembly.state import KEY
-from protocol.capture.preflight.compare import Report
 from protocol.program.cost import Cost, cost
 from protocol.program.execute import Interpreter
 from protocol.program.library import Hint, fusions, hints, kernels
@@ -24,6 +23,20 @@ class Coverage:
     operation: str
     became: str
     count: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What passed: the largest relative errors over all batches compared, beside torch's float32, or beside its float64
+    where that was asked.
+
+    `notes` say what a submitter should know, such as tensors whose difference precision explains.
+    """
+
+    batches: int
+    loss_error: float
+    gradient_error: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ STAGES = (
     "optimisers",
     "assembly",
     "result",
+    "preflight",
     "pipeline",
 )
 TORCH_TYPES = {f"torch.{name}" for name in ("float32", "uint8", "int32", "int64", "bool")}

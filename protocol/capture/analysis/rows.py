@@ -8,7 +8,9 @@ matter is tested on `PROBES` rows, each repeated at all of them.
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +26,8 @@ from protocol.capture.analysis.transfers import MOVING
 from protocol.capture.errors import CaptureError
 
 aten = torch.ops.aten
+AT_ONCE = 1 << 20
+"""Elements of a tensor that are computed at once, of several batches."""
 PROBES = 8
 """Rows that are repeated at every place of a batch."""
 JOINING = {aten.cat.default, aten.stack.default}
@@ -75,12 +79,12 @@ class Rows:
         alone = first >= last
         low, high = [], []
         for rows in self._in_order(part):
-            values = self._run(part, rows)
+            values = self._run_several(part, rows)
             bad = wrong(values) & alone
             if bool(bad.any()):
                 at = int(bad.flatten().nonzero()[0])
-                place = int(first.flatten()[at])
-                row = int(rows[place]) if place < self._batch else None
+                place = int(first.flatten()[at % first.numel()])
+                row = int(rows[at // first.numel(), place]) if place < self._batch else None
                 return Found(int(values.flatten()[at]), row, None)
             low.append(int(values.min()))
             high.append(int(values.max()))
@@ -97,10 +101,24 @@ class Rows:
         return sorted(found, key=self._order.__getitem__)
 
     def _in_order(self, part: list[Node]) -> Iterator[Tensor]:
-        """Row numbers of one batch after the other; the last row fills the last batch. One batch if no row matters."""
+        """Row numbers of several batches, [batches, batch], one after the other; the last row fills the last batch.
+        One batch if no row matters."""
         count = self._rows if any(node in self._dataset for node in part) else 1
-        for start in range(0, count, self._batch):
-            yield torch.arange(start, start + self._batch).clamp(max=self._rows - 1)
+        largest = max(value.numel() for node in part if isinstance(value := node.meta.get("val"), Tensor))
+        most = max(1, AT_ONCE // largest)
+        for start in range(0, count, most * self._batch):
+            batches = min(most, -(-(count - start) // self._batch))
+            rows = torch.arange(start, start + batches * self._batch).clamp(max=self._rows - 1)
+            yield rows.reshape(batches, self._batch)
+
+    def _run_several(self, part: list[Node], rows: Tensor) -> Tensor:
+        """One result for each batch, at once where torch can."""
+        if len(rows) > 1:
+            with contextlib.suppress(Exception), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of operations that torch runs one by one
+                result: Tensor = torch.vmap(lambda each: self._run(part, each))(rows)
+                return result
+        return torch.stack([self._run(part, each) for each in rows])
 
     def _run(self, part: list[Node], rows: Tensor) -> Tensor:
         values: dict[Node, Any] = {}
@@ -157,7 +175,8 @@ class _Places:
             return tuple(target(self._found[x][side], widths, value) for side, value in nowhere)  # type: ignore[index]
         if isinstance(results, Tensor):
             return self._mixed(node, results)
-        return tuple(zip(*(self._mixed(node, result) for result in results)))  # type: ignore[union-attr]
+        none = (None, None)
+        return tuple(zip(*(none if result is None else self._mixed(node, result) for result in results)))  # type: ignore[union-attr]
 
     def _of_input(self, node: Node) -> tuple[Tensor, Tensor]:
         shape = node.meta["val"].shape

@@ -53,13 +53,11 @@ def bounds_of(node: Node, known: Mapping[Node, Interval]) -> Interval:
 
     Those of an int64 may lie outside 64 bits. Of several results, they hold for those of integers.
     """
-    if "val" not in node.meta:  # torch tells nothing of its result
-        return UNKNOWN
-    value = node.meta["val"]
+    value = node.meta.get("val")  # none, where nobody asked for the result
     dtype = value.dtype if isinstance(value, Tensor) else torch.int64
     if dtype is torch.bool:
         return BIT
-    if dtype.is_floating_point:
+    if value is None or dtype.is_floating_point:
         return UNKNOWN
     if node.target is operator.getitem:
         return known[node.args[0]]  # type: ignore[index]

@@ -6,5 +6,5 @@
     locate       the first operation where a difference begins
     run          all of it on a few batches, drawn as the program draws them
 
-Each refusal is a `CaptureError`; what passes is described by a `compare.Report`.
+Each refusal is a `CaptureError`; what passes is described by a `result.Report`.
 """

@@ -18,6 +18,7 @@ from typing import Any
 
 from protocol.capture.errors import Problem
 from protocol.capture.inputs.python_state import LIBRARIES
+from protocol.capture.preflight.checks import asks_for_the_time
 
 CLOCKS = frozenset(
     getattr(time, name)
@@ -41,11 +42,8 @@ def asked_clocks(found: list[Problem]) -> Iterator[None]:
         if path.startswith(LIBRARIES):
             return
         line = linecache.getline(path, frame.f_lineno).strip()
-        problem = Problem(
-            f"the step asks for the time, {function.__qualname__}",
-            "take it out of the objective and the model: in a program no time passes",
-            f"{os.path.relpath(path)}:{frame.f_lineno}: {line}",
-        )
+        place = f"{os.path.relpath(path)}:{frame.f_lineno}: {line}"
+        problem = asks_for_the_time(function.__qualname__, place)
         if problem not in found:
             found.append(problem)
 

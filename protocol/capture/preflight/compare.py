@@ -46,20 +46,6 @@ class Difference:
         )
 
 
-@dataclass(frozen=True)
-class Report:
-    """What passed: the largest relative errors over all batches compared, beside torch's float32, or beside its float64
-    where that was asked.
-
-    `notes` say what a submitter should know, such as tensors whose difference precision explains.
-    """
-
-    batches: int
-    loss_error: float
-    gradient_error: float
-    notes: tuple[str, ...] = ()
-
-
 def differences(exact: Results, reference: Results, in_float32: Results) -> Iterator[Difference]:
     """The tensors that are too far from `reference`."""
     for kind, ours, true, near in _kinds(exact, reference, in_float32):

@@ -15,24 +15,13 @@ from torch.fx import Node
 from torch.fx.node import map_arg
 
 from protocol.capture.errors import Problem
-from protocol.capture.inputs.python_state import Change
-from protocol.capture.tracing.sources import source_of
-
-KEEP = (
-    "keep it as a buffer of the model, written by tensor operations; if this only prepares the model, run it on a "
-    "batch before capturing"
-)
-DRAWN = "draw them when the data are made; of random numbers a step has the batch draw and dropout's masks"
+from protocol.capture.inputs.python_state import PythonState
+from protocol.capture.preflight import checks
 
 
-def moved(changes: list[Change]) -> list[Problem]:
-    """The problems of values that differ between two steps."""
-    return [
-        Problem(f"the step draws from {change.where.removeprefix('the state of ')}", DRAWN)
-        if change.where.startswith("the state of ")
-        else Problem(f"{change.where} changes from {change.before} to {change.after} in a step", KEEP)
-        for change in changes
-    ]
+def moved(before: PythonState, after: PythonState) -> list[Problem]:
+    """The problems of values that are not what they were a step before."""
+    return [checks.moved(change) for change in before.changes(after)]
 
 
 def traced_otherwise(first: torch.fx.Graph, second: torch.fx.Graph) -> Iterator[Problem]:
@@ -42,28 +31,21 @@ def traced_otherwise(first: torch.fx.Graph, second: torch.fx.Graph) -> Iterator[
     for a, b in zip(ours, theirs):
         if a.op != b.op or (a.op == "call_function" and a.target is not b.target):
             what = f"the step calls {_called(a)} the first time, {_called(b)} the second time"
-            yield _problem(what, a, b)
+            yield checks.traced_otherwise(what, a, b)
             return
         pairs = zip(_leaves(a, numbers), _leaves(b, numbers))
         for x, y in pairs:
             if not _equal(x, y):
-                yield _problem(
+                yield checks.traced_otherwise(
                     f"{_called(a)} takes {_text(x)} the first time, {_text(y)} the second time", a, b
                 )
                 return
     if len(ours) != len(theirs):
         longer = ours if len(ours) > len(theirs) else theirs
         extra = longer[min(len(ours), len(theirs))]
-        yield _problem(f"the step calls {_called(extra)} one time, and not the other", extra, extra)
-
-
-def _problem(what: str, first: Node, second: Node) -> Problem:
-    remedy = (
-        "make it a constant, an entry of the dataset, or a buffer of the model that tensor operations write"
-    )
-    return Problem(
-        f"the step is not the same every time: {what}", remedy, source_of(first) or source_of(second)
-    )
+        yield checks.traced_otherwise(
+            f"the step calls {_called(extra)} one time, and not the other", extra, extra
+        )
 
 
 def _called(node: Node) -> str:

@@ -13,14 +13,14 @@ from protocol.capture.assembly.state import KEY, STEP
 from protocol.capture.assembly.step import Assembled
 from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.inputs.python_state import PythonState
+from protocol.capture.preflight import checks
 from protocol.capture.preflight.clocks import asked_clocks
-from protocol.capture.preflight.compare import Difference, Report, differences, measure
+from protocol.capture.preflight.compare import Difference, differences, measure
 from protocol.capture.preflight.locate import LocalError, local_errors
 from protocol.capture.preflight.reference import Masks, Results, by_graph, by_torch, mean
 from protocol.capture.preflight.repeat import moved
-from protocol.capture.result import CapturedStep
+from protocol.capture.result import CapturedStep, Report
 from protocol.capture.streams import BATCH_STREAM
-from protocol.capture.tracing.sources import source_of_error, traceback_of
 from protocol.capture.tracing.step import Objective
 from protocol.capture.tracing.tracer import TracedStep
 from protocol.capture.types import as_seen_by_torch
@@ -62,7 +62,7 @@ class Preflight:
             raise_any(asked)
             kept = PythonState({"": self.model, "objective": self.objective})
             if before is not None:
-                raise_any(moved(before.changes(kept)))
+                raise_any(moved(before, kept))
             before = kept
             ours, after = self._exactly(state)
             true = plain
@@ -101,10 +101,7 @@ class Preflight:
         try:
             return by_torch(self.model, self.objective, self.traced, state, batch, masks)
         except Exception as error:
-            what = f"torch refuses a batch of the data: {type(error).__name__}: {error}"
-            remedy = "run the objective on a batch of the dataset"
-            problem = Problem(what, remedy, source_of_error(error), traceback_of(error), error)
-            raise CaptureError([problem]) from error
+            raise CaptureError([checks.refused_by_torch(error)]) from error
 
     def _in_float32(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
         return by_graph(self.traced, state, batch, masks, torch.float32)
@@ -131,9 +128,7 @@ class Preflight:
             return
         again = self._mean_of(state, self._in_float32)
         if found := list(differences(plain, true, again)):
-            what = f"the step computes another result when it runs than it did when it was traced: {_shown(found)}"
-            remedy = "look for values that Python keeps between steps, or that depend on what the batch holds"
-            raise CaptureError([Problem(what, remedy)])
+            raise CaptureError([checks.run_otherwise(_shown(found))])
 
     def _explained(self, state: State, found: list[Difference]) -> list[str]:
         """Notes on differences that the number formats explain. Raises `CaptureError` for all others."""
@@ -144,10 +139,8 @@ class Preflight:
         worst: list[LocalError] = []
         for local in local_errors(self.traced, self.roles, state, batch, masks, counter):
             if not local.times_explained <= 1:
-                what = f"{local.operation} computes something else than torch, error {local.error:.2g}: {_shown(found)}"
-                raise CaptureError(
-                    [Problem(what, "report it: no program may differ from torch", local.source)]
-                )
+                refused = checks.computed_otherwise(local.operation, local.source, local.error, _shown(found))
+                raise CaptureError([refused])
             worst = sorted([*worst, local], key=lambda x: -x.error)[:1]
         most = "".join(f"; most is lost by {x.operation} at {x.source}, {x.error:.2g}" for x in worst)
         roles = ", ".join(Role)

@@ -15,7 +15,7 @@ from protocol.capture.inputs.python_state import PythonState
 from protocol.capture.lowering.ops.operands import f32
 from protocol.capture.lowering.rules import RULES
 from protocol.capture.lowering.views import View
-from protocol.capture.preflight.compare import Report
+from protocol.capture.result import Report
 from tests.unit.capture.steps import DATASET, captured, cross_entropy
 
 aten = torch.ops.aten

@@ -1,0 +1,59 @@
+"""What the preflight refuses. Each function returns the `Problem` for its caller to raise."""
+
+from __future__ import annotations
+
+from torch.fx import Node
+
+from protocol.capture.errors import Problem
+from protocol.capture.inputs.python_state import Change
+from protocol.capture.tracing.sources import source_of, source_of_error, traceback_of
+
+KEEP = (
+    "keep it as a buffer of the model, written by tensor operations; if this only prepares the model, run it on a "
+    "batch before capturing"
+)
+DRAWN = "draw them when the data are made; of random numbers a step has the batch draw and dropout's masks"
+
+
+def moved(change: Change) -> Problem:
+    """A value that Python keeps is another one after the next step."""
+    if change.where.startswith("the state of "):
+        return Problem(f"the step draws from {change.where.removeprefix('the state of ')}", DRAWN)
+    return Problem(f"{change.where} changes from {change.before} to {change.after} in a step", KEEP)
+
+
+def traced_otherwise(what: str, first: Node, second: Node) -> Problem:
+    """Two traces of the step differ in a node."""
+    remedy = (
+        "make it a constant, an entry of the dataset, or a buffer of the model that tensor operations write"
+    )
+    return Problem(
+        f"the step is not the same every time: {what}", remedy, source_of(first) or source_of(second)
+    )
+
+
+def asks_for_the_time(function: str, source: str) -> Problem:
+    """A line of the submitter's calls a clock."""
+    remedy = "take it out of the objective and the model: in a program no time passes"
+    return Problem(f"the step asks for the time, {function}", remedy, source)
+
+
+def refused_by_torch(error: Exception) -> Problem:
+    """torch raises an error on a batch that the program draws."""
+    what = f"torch refuses a batch of the data: {type(error).__name__}: {error}"
+    remedy = "run the objective on a batch of the dataset"
+    return Problem(what, remedy, source_of_error(error), traceback_of(error), error)
+
+
+def run_otherwise(differences: str) -> Problem:
+    """torch computes something else when the step runs than it did when it was traced."""
+    return Problem(
+        f"the step computes another result when it runs than it did when it was traced: {differences}",
+        "look for values that Python keeps between steps, or that depend on what the batch holds",
+    )
+
+
+def computed_otherwise(operation: str, source: str, error: float, differences: str) -> Problem:
+    """An operation of the program is further from torch than its number formats explain."""
+    what = f"{operation} computes something else than torch, error {error:.2g}: {differences}"
+    return Problem(what, "report it: no program may differ from torch", source)
