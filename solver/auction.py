@@ -27,7 +27,7 @@ from solver.failures import Failures
 
 FETCHES = 4
 """Bundles fetched at a time, besides one that is here already and waits for no server."""
-FIRST_TRY = 10.0
+FIRST_TRY = 30.0
 """Seconds for a first fetch: so long do four slow servers keep this solver from a fifth that was not asked yet."""
 
 
