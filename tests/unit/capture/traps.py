@@ -600,7 +600,8 @@ def a_scatter_beyond_the_row() -> Made:
 def a_write_beyond_the_table() -> Made:
     def objective(model: nn.Module, batch: Batch) -> Tensor:
         table = model(batch["x"]).new_zeros(49, 3)
-        return table.index_put((batch["n"],), model(batch["x"]), accumulate=True).square().mean()
+        loss: Tensor = table.index_put((batch["n"],), model(batch["x"]), accumulate=True).square().mean()
+        return loss
 
     return nn.Linear(8, 3), objective
 
@@ -608,7 +609,8 @@ def a_write_beyond_the_table() -> Made:
 @trap(r"row 49.*one_hot the index 3; torch allows 0 to 2\n", FAR)
 def too_few_classes_for_a_one_hot() -> Made:
     def objective(model: nn.Module, batch: Batch) -> Tensor:
-        return (F.one_hot(batch["y"], 3) * model(batch["x"]).log_softmax(1)).mean()
+        loss: Tensor = (F.one_hot(batch["y"], 3) * model(batch["x"]).log_softmax(1)).mean()
+        return loss
 
     return nn.Linear(8, 3), objective
 
@@ -649,7 +651,8 @@ def an_index_from_the_end() -> Made:
 @trap(r"row 0 .*gather.*-1; torch allows 0 to 2", COUNTED)
 def a_gather_from_the_end() -> Made:
     def objective(model: nn.Module, batch: Batch) -> Tensor:
-        return model(batch["x"]).gather(1, (batch["n"] % 3 - 1)[:, None]).square().mean()
+        loss: Tensor = model(batch["x"]).gather(1, (batch["n"] % 3 - 1)[:, None]).square().mean()
+        return loss
 
     return nn.Linear(8, 3), objective
 
@@ -694,7 +697,8 @@ def a_schedule_that_is_too_short() -> Made:
 
         def before(self, x: Tensor) -> Tensor:
             self.steps += 1
-            return x * self.table(self.steps - 1)
+            result: Tensor = x * self.table(self.steps - 1)
+            return result
 
     return Scheduled(), cross_entropy
 
