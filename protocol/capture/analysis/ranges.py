@@ -36,6 +36,8 @@ from protocol.capture.errors import CaptureError, Problems
 from protocol.capture.tracing.tracer import TracedStep
 
 aten = torch.ops.aten
+OF_NO_NUMBER = torch.iinfo(torch.int64).min
+"""What a conversion makes of infinity and NaN. C++ does not define it; models drop such elements afterwards."""
 RANDOM = {aten.native_dropout.default, aten.bernoulli.p}
 
 
@@ -150,6 +152,8 @@ class _Ranges:
         of_floats = len(whole) < len(node.all_input_nodes) and found == UNKNOWN
         if self.origins[node] in (Origin.NOTHING, Origin.DATASET):
             rows = self.rows.find(node, lambda values: (values < FULL.low) | (values > FULL.high))
+            if of_floats and rows.wrong == OF_NO_NUMBER:
+                return UNKNOWN
             if rows.wrong is not None:
                 raise CaptureError([too_wide(node, rows.wrong, self._named(node, rows))])
             if rows.bounds is not None:

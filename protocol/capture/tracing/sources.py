@@ -35,8 +35,8 @@ BACKWARD_KEY = "backward"
 REMEDY_KEY = "remedy"
 """What to do about a node that draws random numbers, where its code is of a known kind (`remedy_here`)."""
 TORCH = os.path.dirname(torch.__file__)
-MAKING_STATE = os.path.join(TORCH, "nn", "init.py")
-VALIDATING = os.path.join(TORCH, "distributions", "distribution.py"), ("__init__", "_validate_sample")
+MAKING_STATE = os.path.join(TORCH, "nn", "init") + ".py"
+VALIDATING = os.path.join(TORCH, "distributions", "distribution") + ".py", ("__init__", "_validate_sample")
 
 
 class SourceRecorder(TorchDispatchMode):
