@@ -36,8 +36,9 @@ void pairs_of(const float *low, const float *high, int64_t count, const Scale &s
         pair_rows<2>(low, high, count, s, 1, out);
 }
 
-void pack_weights(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
-                  int64_t tap_count, const Scale *scales, int inside, uint32_t *out) {
+template <int PLANES>
+void weight_rows(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
+                 int64_t tap_count, const Scale *scales, int inside, int plane, uint32_t *out) {
     const int64_t couples = (channels + 1) / 2;
     for (int r = 0; r < PANEL_X; ++r) {
         const RowScale s = r < inside ? RowScale{scales[r].factor, scales[r].mask, 0.0} : RowScale{0.0f, 0, 0.0};
@@ -47,9 +48,22 @@ void pack_weights(const float *w, int64_t row_stride, int64_t channel_stride, in
             const float *high = 2 * c + 1 < channels ? low + channel_stride : nullptr;
             uint32_t *to = out + c * PANEL_X + r;
             for (int64_t t = 0; t < tap_count; ++t)
-                to[t * couples * PANEL_X] = pair_of(integer(low[taps[t]], s), high ? integer(high[taps[t]], s) : 0);
+                to[t * couples * PANEL_X] = pair_of(plane_of<PLANES>(integer(low[taps[t]], s), plane),
+                                                    high ? plane_of<PLANES>(integer(high[taps[t]], s), plane) : 0);
         }
     }
+}
+
+void pack_weights(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
+                  int64_t tap_count, const Scale *scales, int inside, int planes, int plane, uint32_t *out) {
+    const auto rows = planes == 1 ? weight_rows<1> : weight_rows<2>;
+    rows(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, plane, out);
+}
+
+void add_planes(const uint32_t *__restrict high, const uint32_t *__restrict low, int64_t count,
+                uint32_t *__restrict out) {
+    for (int64_t i = 0; i < count; ++i)  // two sums of 16 bits that do not carry into each other
+        out[i] = ((high[i] + low[i]) & 0xffffu) | ((high[i] & 0xffff0000u) + (low[i] & 0xffff0000u));
 }
 
 inline void copy_part(uint32_t *to, const uint32_t *from, int length) {
@@ -114,6 +128,7 @@ void norms_in(const uint32_t *panel, int width, int64_t pairs, float *out) {
 
 #define ASSAY_CONVOLVER(name) ASSAY_JOIN(CONVOLVER_, name)
 extern const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT);
-const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT) = {largest_in, scale_for, pairs_of, pack_weights, pack_parts, norms_in};
+const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT) = {largest_in,   scale_for,  pairs_of, pack_weights,
+                                                    add_planes, pack_parts, norms_in};
 
 }  // namespace assay

@@ -25,6 +25,9 @@ struct Positions {
     const Set set;
     int64_t m, channels, couples, height, width, out_height, out_width, kernel;  // m, channels: in a group
     int64_t panels_m;
+    int planes_left, planes_image;
+    Term terms[3];
+    int term_count;
     std::vector<Phase> phases;
 
     explicit Positions(const AssayConvolution &p) : p(p), set(set_of(p.variant)) {
@@ -36,6 +39,8 @@ struct Positions {
         out_height = forward ? p.rows : p.height, out_width = forward ? p.columns : p.width;
         kernel = p.kernel[0] * p.kernel[1];
         panels_m = up(m, PANEL_X);
+        planes_left = planes_of(p.left_bits, p.image_bits), planes_image = planes_of(p.image_bits, p.left_bits);
+        term_count = terms_of(planes_left, planes_image, terms);
         if (forward) {
             Phase one{{}, {}, p.rows, p.columns, p.stride[0], p.stride[1], 1, 1, 0, 0, 0, 0, 0, 0};
             for (int64_t y = 0; y < p.kernel[0]; ++y)
@@ -75,8 +80,9 @@ struct Positions {
 
     bool run() const {
         const int64_t plane = height * width;
-        const Buffer<uint32_t> image(p.samples * p.groups * couples * plane), left(left_size);
-        const Buffer<float> norms(norms_size);
+        const Buffer<uint32_t> image(kept_of(planes_image) * p.samples * p.groups * couples * plane);
+        const Buffer<uint32_t> left(planes_left * left_size);
+        const Buffer<float> norms(planes_left * norms_size);
         const Buffer<double> row_scales(p.groups * panels_m * PANEL_X), sample_scales(p.samples);
         const Buffer<Scale> scales(p.groups * panels_m * PANEL_X);
         if (!image || !left || !norms || !row_scales || !sample_scales || !scales) return false;
@@ -88,7 +94,8 @@ struct Positions {
         int64_t most = 1;
         for (const Phase &phase : phases) {
             const int64_t panels = up(p.samples * phase.down * phase.across, PANEL_Y);
-            int64_t block = std::max<int64_t>(1, std::min<int64_t>(16, NEAR / (phase.pairs * PANEL_Y * 4 + 1)));
+            const int64_t bytes = planes_image * phase.pairs * PANEL_Y * 4;
+            int64_t block = std::max<int64_t>(1, std::min<int64_t>(16, NEAR / (bytes + 1)));
             block = std::min(block, std::max<int64_t>(1, panels * p.groups / (4 * p.threads)));
             for (int64_t g = 0; g < p.groups; ++g)
                 for (int64_t j = 0; j < panels; j += block)
@@ -103,8 +110,8 @@ struct Positions {
             for (int64_t n = 0; n < p.samples; ++n) quantise(n, image, sample_scales);
 #pragma omp for schedule(dynamic)
             for (int64_t i = 0; i < p.groups * panels_m; ++i) pack_left(i, left, norms, row_scales, scales);
-            const Buffer<uint32_t> columns(most * PANEL_Y);
-            const Buffer<float> column_norms(up(most, CHUNK_PAIRS) + 16);
+            const Buffer<uint32_t> columns(planes_image * most * PANEL_Y);
+            const Buffer<float> column_norms(planes_image * (up(most, CHUNK_PAIRS) + 16));
             if (!columns || !column_norms) {
 #pragma omp atomic write
                 enough = false;
@@ -120,6 +127,11 @@ struct Positions {
         return enough;
     }
 
+    // Plane k of sample n's channels of group g: planes beyond the second are added up where columns are packed.
+    template <class T> T *plane_at(T *image, int64_t k, int64_t n, int64_t g) const {
+        return image + ((k * p.samples + n) * p.groups + g) * couples * height * width;
+    }
+
     void quantise(int64_t n, uint32_t *image, double *sample_scales) const {
         const int64_t plane = height * width, whole = p.groups * channels * plane;
         const float *x = p.image + n * whole;
@@ -128,8 +140,9 @@ struct Positions {
         for (int64_t g = 0; g < p.groups; ++g)
             for (int64_t c = 0; c < channels; c += 2) {
                 const float *low = x + (g * channels + c) * plane;
-                set.own.pairs(low, c + 1 < channels ? low + plane : nullptr, plane, scale, 1, 0,
-                              image + ((n * p.groups + g) * couples + c / 2) * plane);
+                for (int k = 0; k < kept_of(planes_image); ++k)
+                    set.own.pairs(low, c + 1 < channels ? low + plane : nullptr, plane, scale, planes_image, k,
+                                  plane_at(image, k, n, g) + c / 2 * plane);
             }
     }
 
@@ -152,10 +165,16 @@ struct Positions {
             row_scales[number * PANEL_X + r] = r < inside ? own[r].back : 0.0;
         }
         for (const Phase &phase : phases) {
-            uint32_t *to = left + phase.left + number * phase.pairs * PANEL_X;
-            set.own.weights(w, row_stride, channel_stride, channels, phase.numbers.data(),
-                            static_cast<int64_t>(phase.taps.size()), own, inside, to);
-            set.own.norms(to, PANEL_X, phase.pairs, norms + phase.norms + number * phase.chunks);
+            uint32_t *const first_plane = left + phase.left + number * phase.pairs * PANEL_X;
+            for (int k = 0; k < planes_left; ++k) {
+                uint32_t *to = first_plane + k * left_size;
+                if (k < 2)
+                    set.own.weights(w, row_stride, channel_stride, channels, phase.numbers.data(),
+                                    static_cast<int64_t>(phase.taps.size()), own, inside, planes_left, k, to);
+                else
+                    set.own.added(first_plane, first_plane + left_size, phase.pairs * PANEL_X, to);
+                set.own.norms(to, PANEL_X, phase.pairs, norms + k * norms_size + phase.norms + number * phase.chunks);
+            }
         }
     }
 
@@ -184,10 +203,17 @@ struct Positions {
         Run runs[16][PANEL_Y];
         int counts[16];
         for (int64_t j = first; j < end; ++j) {
-            uint32_t *to = columns + (j - first) * phase.pairs * PANEL_Y;
             counts[j - first] = runs_of(phase, j, runs[j - first]);
-            pack(phase, g, runs[j - first], counts[j - first], image, to);
-            set.own.norms(to, PANEL_Y, phase.pairs, column_norms + (j - first) * phase.chunks);
+            uint32_t *const first_plane = columns + (j - first) * planes_image * phase.pairs * PANEL_Y;
+            for (int k = 0; k < planes_image; ++k) {
+                uint32_t *to = first_plane + k * phase.pairs * PANEL_Y;
+                if (k < 2)
+                    pack(phase, g, runs[j - first], counts[j - first], plane_at(image, k, 0, 0), to);
+                else
+                    set.own.added(first_plane, first_plane + phase.pairs * PANEL_Y, phase.pairs * PANEL_Y, to);
+                set.own.norms(to, PANEL_Y, phase.pairs,
+                              column_norms + ((j - first) * planes_image + k) * phase.chunks);
+            }
         }
         const bool reaches_51_bits = 2 * phase.pairs >= int64_t(1) << (51 - p.left_bits - p.image_bits);
         alignas(64) int64_t wide[PANEL_X * PANEL_Y];
@@ -195,13 +221,16 @@ struct Positions {
         alignas(64) float rounded[PANEL_X * PANEL_Y];
         for (int64_t i = 0; i < panels_m; ++i) {
             const int64_t number = g * panels_m + i;
-            const Plane x = {left + phase.left + number * phase.pairs * PANEL_X,
-                             norms + phase.norms + number * phase.chunks};
             for (int64_t j = first; j < end; ++j) {
                 Sums sums{wide, narrow};
-                sums.product(set.product, x,
-                             {columns + (j - first) * phase.pairs * PANEL_Y, column_norms + (j - first) * phase.chunks},
-                             phase.pairs, 1, true);
+                for (int t = 0; t < term_count; ++t) {
+                    const int64_t at = (j - first) * planes_image + terms[t].y;
+                    sums.product(set.product,
+                                 {left + terms[t].x * left_size + phase.left + number * phase.pairs * PANEL_X,
+                                  norms + terms[t].x * norms_size + phase.norms + number * phase.chunks},
+                                 {columns + at * phase.pairs * PANEL_Y, column_norms + at * phase.chunks}, phase.pairs,
+                                 terms[t].weight, term_count == 1);
+                }
                 double scales[PANEL_Y] = {0};
                 for (int k = 0; k < counts[j - first]; ++k) {
                     const Run &run = runs[j - first][k];
@@ -232,9 +261,7 @@ struct Positions {
                 high = std::max(high, low);
                 zeros(run.to, static_cast<int>(low));
                 if (high > low)
-                    parts[part_count++] = {image + ((run.n * p.groups + g) * couples * height + y) * width + x +
-                                               low * phase.step_x,
-                                           plane, static_cast<int>(run.to + low), static_cast<int>(high - low)};
+                    parts[part_count++] = {plane_at(image, 0, run.n, g) + y * width + x + low * phase.step_x, plane, static_cast<int>(run.to + low), static_cast<int>(high - low)};
                 zeros(static_cast<int>(run.to + high), static_cast<int>(run.length - high));
             }
             zeros(filled, PANEL_Y - filled);

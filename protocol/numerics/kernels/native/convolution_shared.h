@@ -27,6 +27,9 @@ constexpr int64_t SLACK = 64;             // bytes that copying a part may read 
 constexpr int64_t BLOCK_PAIRS = 1 << 11;  // pairs of a weight gradient's terms multiplied at a time: 256 KiB of columns
 constexpr uint32_t ZEROS[PANEL_Y + 16] = {0};
 
+// Planes of an image that lie in memory: the third is added up for each panel of columns.
+constexpr int kept_of(int planes) { return planes < 2 ? 1 : 2; }
+
 int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floored(int64_t a, int64_t b) { return a >= 0 ? a / b : -up(-a, b); }
 
