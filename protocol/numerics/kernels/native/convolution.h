@@ -54,10 +54,10 @@ struct Convolver {
     // Plane `plane` of `planes`, 0 or 1, of two rows of the same scale, side by side; `high` null: zeros.
     void (*pairs)(const float *low, const float *high, int64_t count, const Scale &, int planes, int plane,
                   uint32_t *out);
-    // Plane `plane` of `planes` of weights into a panel of 12 rows: [taps][pairs of channels][12]; element (row, channel,
-    // tap) lies at w[row * row_stride + channel * channel_stride + taps[tap]].
+    // Weights into a panel of 12 rows: [taps][pairs of channels][12]; element (row, channel, tap) lies at
+    // w[row * row_stride + channel * channel_stride + taps[tap]]. The planes h and l, or with `low` null the only one.
     void (*weights)(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
-                    int64_t tap_count, const Scale *scales, int inside, int planes, int plane, uint32_t *out);
+                    int64_t tap_count, const Scale *scales, int inside, uint32_t *out, uint32_t *low);
     // The plane h + l out of those of h and l.
     void (*added)(const uint32_t *high, const uint32_t *low, int64_t count, uint32_t *out);
     // `count` pairs of terms of a panel of 32 columns; may write three beyond each part and read as much.

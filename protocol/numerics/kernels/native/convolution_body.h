@@ -38,7 +38,7 @@ void pairs_of(const float *low, const float *high, int64_t count, const Scale &s
 
 template <int PLANES>
 void weight_rows(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
-                 int64_t tap_count, const Scale *scales, int inside, int plane, uint32_t *out) {
+                 int64_t tap_count, const Scale *scales, int inside, uint32_t *const (&out)[PLANES]) {
     const int64_t couples = (channels + 1) / 2;
     for (int r = 0; r < PANEL_X; ++r) {
         const RowScale s = r < inside ? RowScale{scales[r].factor, scales[r].mask, 0.0} : RowScale{0.0f, 0, 0.0};
@@ -46,18 +46,21 @@ void weight_rows(const float *w, int64_t row_stride, int64_t channel_stride, int
         for (int64_t c = 0; c < couples; ++c) {
             const float *low = row + 2 * c * channel_stride;
             const float *high = 2 * c + 1 < channels ? low + channel_stride : nullptr;
-            uint32_t *to = out + c * PANEL_X + r;
-            for (int64_t t = 0; t < tap_count; ++t)
-                to[t * couples * PANEL_X] = pair_of(plane_of<PLANES>(integer(low[taps[t]], s), plane),
-                                                    high ? plane_of<PLANES>(integer(high[taps[t]], s), plane) : 0);
+            for (int64_t t = 0; t < tap_count; ++t) {
+                const int32_t m0 = integer(low[taps[t]], s), m1 = high ? integer(high[taps[t]], s) : 0;
+                for (int p = 0; p < PLANES; ++p)
+                    out[p][(t * couples + c) * PANEL_X + r] = pair_of(plane_of<PLANES>(m0, p), plane_of<PLANES>(m1, p));
+            }
         }
     }
 }
 
 void pack_weights(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
-                  int64_t tap_count, const Scale *scales, int inside, int planes, int plane, uint32_t *out) {
-    const auto rows = planes == 1 ? weight_rows<1> : weight_rows<2>;
-    rows(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, plane, out);
+                  int64_t tap_count, const Scale *scales, int inside, uint32_t *out, uint32_t *low) {
+    if (low)
+        weight_rows<2>(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, {out, low});
+    else
+        weight_rows<1>(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, {out});
 }
 
 void add_planes(const uint32_t *__restrict high, const uint32_t *__restrict low, int64_t count,
@@ -72,6 +75,11 @@ inline void copy_part(uint32_t *to, const uint32_t *from, int length) {
 }
 
 void pack_parts(const Part *parts, int part_count, int64_t step, int64_t count, uint32_t *out) {
+    if (part_count == 1 && step == 1 && parts->plane != 0) {  // as in most panels: whole columns side by side
+        const uint32_t *from = parts->from;
+        for (int64_t k = 0; k < count; ++k, out += PANEL_Y, from += parts->plane) std::memcpy(out, from, 4 * PANEL_Y);
+        return;
+    }
     for (int64_t k = 0; k < count; ++k, out += PANEL_Y)
         for (int p = 0; p < part_count; ++p) {
             const Part &part = parts[p];

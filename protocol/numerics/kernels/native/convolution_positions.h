@@ -165,16 +165,14 @@ struct Positions {
             row_scales[number * PANEL_X + r] = r < inside ? own[r].back : 0.0;
         }
         for (const Phase &phase : phases) {
-            uint32_t *const first_plane = left + phase.left + number * phase.pairs * PANEL_X;
-            for (int k = 0; k < planes_left; ++k) {
-                uint32_t *to = first_plane + k * left_size;
-                if (k < 2)
-                    set.own.weights(w, row_stride, channel_stride, channels, phase.numbers.data(),
-                                    static_cast<int64_t>(phase.taps.size()), own, inside, planes_left, k, to);
-                else
-                    set.own.added(first_plane, first_plane + left_size, phase.pairs * PANEL_X, to);
-                set.own.norms(to, PANEL_X, phase.pairs, norms + k * norms_size + phase.norms + number * phase.chunks);
-            }
+            uint32_t *const to = left + phase.left + number * phase.pairs * PANEL_X;
+            float *const of = norms + phase.norms + number * phase.chunks;
+            set.own.weights(w, row_stride, channel_stride, channels, phase.numbers.data(),
+                            static_cast<int64_t>(phase.taps.size()), own, inside, to,
+                            planes_left > 1 ? to + left_size : nullptr);
+            if (planes_left > 2) set.own.added(to, to + left_size, phase.pairs * PANEL_X, to + 2 * left_size);
+            set.own.norms(to, PANEL_X, phase.pairs, of);
+            for (int k = 1; k < planes_left; ++k) norms_beside(of, phase.chunks, k, of + k * norms_size);
         }
     }
 
@@ -211,8 +209,11 @@ struct Positions {
                     pack(phase, g, runs[j - first], counts[j - first], plane_at(image, k, 0, 0), to);
                 else
                     set.own.added(first_plane, first_plane + phase.pairs * PANEL_Y, phase.pairs * PANEL_Y, to);
-                set.own.norms(to, PANEL_Y, phase.pairs,
-                              column_norms + ((j - first) * planes_image + k) * phase.chunks);
+                float *const of = column_norms + (j - first) * planes_image * phase.chunks;
+                if (k == 0)
+                    set.own.norms(to, PANEL_Y, phase.pairs, of);
+                else
+                    norms_beside(of, phase.chunks, k, of + k * phase.chunks);
             }
         }
         const bool reaches_51_bits = 2 * phase.pairs >= int64_t(1) << (51 - p.left_bits - p.image_bits);

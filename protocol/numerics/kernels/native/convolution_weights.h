@@ -58,8 +58,12 @@ struct Weights {
             for (int64_t t = 0; t < p.groups * panels_m * couples; ++t)
                 pack_left(t / couples, t % couples, left, left_scales);
 #pragma omp for schedule(dynamic)
-            for (int64_t t = 0; t < planes_left * p.groups * panels_m; ++t)
-                set.own.norms(left + t * pairs * PANEL_X, PANEL_X, pairs, norms + t * chunks);
+            for (int64_t t = 0; t < p.groups * panels_m; ++t) {
+                float *const of = norms + t * chunks;
+                set.own.norms(left + t * pairs * PANEL_X, PANEL_X, pairs, of);
+                for (int k = 1; k < planes_left; ++k)
+                    norms_beside(of, chunks, k, of + k * p.groups * panels_m * chunks);
+            }
             const int64_t length = std::min(BLOCK_PAIRS, pairs);
             const Buffer<uint32_t> columns(planes_image * length * PANEL_Y);
             const Buffer<float> column_norms(planes_image * up(length, CHUNK_PAIRS));
@@ -151,7 +155,10 @@ struct Weights {
                     pack(g, j, count, k, length, image + plane * couples * p.height * p.width * channels, to);
                 else
                     set.own.added(columns, columns + length * PANEL_Y, length * PANEL_Y, to);
-                set.own.norms(to, PANEL_Y, length, column_norms + plane * spread);
+                if (plane == 0)
+                    set.own.norms(to, PANEL_Y, length, column_norms);
+                else
+                    norms_beside(column_norms, spread, plane, column_norms + plane * spread);
             }
             for (int64_t i = first; i < end; ++i) {
                 Sums tile{sums + (i - first) * TILE, narrow, runs[static_cast<size_t>(i - first)]};
