@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import mean, median
 from typing import Any
 
 import torch
@@ -235,7 +234,7 @@ def _exact(network: Network, subject: Subject, table: str, seed: int) -> tuple[f
         bits=_bits(table),
     )
     after = step.step(step.initial_state(seed))
-    gradients = {name: after[f"momentum.{name}"].double() for name, _ in model.named_parameters()}
+    gradients = {name: after[f"{name}.momentum"].double() for name, _ in model.named_parameters()}
     return float(after["metric.loss"]), gradients
 
 
@@ -256,9 +255,3 @@ def seconds(table: str, rounds: int = 9) -> dict[str, Any]:
         found[str(count)] = list(quartiles(side_by_side(exact, {"": plain}, rounds, clock)[""]))
     torch.set_num_threads(threads)
     return found
-
-
-def spread(runs: Sequence[Mapping[str, float]], figure: str) -> str:
-    """The mean of a figure over seeds, and its range where there are several."""
-    values = [run[figure] for run in runs]
-    return f"{mean(values):.4f}" if len(values) == 1 else f"{mean(values):.4f} ({median(values):.4f})"
