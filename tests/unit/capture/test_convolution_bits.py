@@ -15,7 +15,7 @@ from protocol.program.execute import Interpreter
 from protocol.program.library import CATALOGUE
 
 CONVOLUTIONS = (Role.CONVOLUTION, Role.CONVOLUTION_INPUT_GRADIENT, Role.CONVOLUTION_WEIGHT_GRADIENT)
-MOST: Mapping[str, Bits] = {role: (20, 20) for role in (*CONVOLUTIONS, Role.PRODUCT, Role.WEIGHT_GRADIENT)}
+MOST: Mapping[str, Bits] = dict.fromkeys((*CONVOLUTIONS, Role.PRODUCT, Role.WEIGHT_GRADIENT), (20, 20))
 VERSION_1 = "c33581b0623a0c37480adfa6fd2d3f988e2442a35c0c4e46f1c423d929cb3563"
 """The program of `Network` by the first version of the table, whose convolutions took 13 x 13 forward."""
 BATCH, ROWS = 8, 24
