@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,16 +136,14 @@ def measure() -> dict[str, Any]:
         for network in NETWORKS
         if network.trained
     }
-    times = {
-        table: _kept(f"time {table}", lambda t=table: seconds(t)) for table in TABLES if table != EMULATED
-    }
+    times = {table: _kept(f"time {table}", partial(seconds, table)) for table in TABLES if table != EMULATED}
     return {**where(), "steps": STEPS, "gradients": gradients, "trained": trained, "times": times}
 
 
 def _errors(network: Network, table: str) -> dict[str, float]:
     """The worst over the batches."""
     every = [
-        _kept(f"gradient {network.name} {table} {seed}", lambda s=seed: gradient_errors(network, table, s))
+        _kept(f"gradient {network.name} {table} {seed}", partial(gradient_errors, network, table, seed))
         for seed in BATCHES
     ]
     return {name: max(one[name] for one in every) for name in every[0]}

@@ -21,8 +21,8 @@ def convolutions_section(measured: Measured) -> Iterator[str]:
     yield "enlarged to 32 x 32. A row names the bits forward, of the input's gradient and of the weight's (G first).\n"
     yield "Nearly all of the error comes from the forward pass. Its rounding decides for some elements on which side of"
     yield "0 a ReLU's operand falls, and each of those turns a whole term of the gradient on or off: their number grows"
-    yield "with the rounding, the gradient's error with its square root. That is why 20 bits forward give so much, and why"
-    yield "the gradients' own bits give so little. ConvNeXt has no kinks, and needs no more than 13.\n"
+    yield "with the rounding, the gradient's error with its square root. So 20 bits forward give much, and"
+    yield "the gradients' own bits give little. ConvNeXt has no kinks, and needs no more than 13.\n"
     yield from _gradients(measured["gradients"])
     yield from _training(measured["trained"], measured["steps"])
     yield from _times(measured["times"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import pytest
@@ -72,7 +73,7 @@ def gradient_error(bits: Mapping[str, Bits]) -> float:
         assert p.grad is not None
         difference += float((after[f"{name}.momentum"].double() - p.grad).square().sum())
         whole += float(p.grad.square().sum())
-    return (difference / whole) ** 0.5
+    return math.sqrt(difference / whole)
 
 
 @pytest.mark.parametrize("role", CONVOLUTIONS)
