@@ -48,7 +48,8 @@ def _gradients(networks: Mapping[str, Mapping[str, Measured]]) -> Iterator[str]:
 def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: int) -> Iterator[str]:
     if not networks:
         return
-    yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates:\n"
+    yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates; models that are not in the"
+    yield "table were not trained:\n"
     yield "| model | bits | seeds | final training loss | held-out loss | held-out accuracy |"
     yield "|---|---|---|---|---|---|"
     for network, tables in networks.items():

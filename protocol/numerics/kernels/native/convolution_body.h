@@ -132,11 +132,53 @@ void norms_in(const uint32_t *panel, int width, int64_t pairs, float *out) {
     width == PANEL_X ? norms_of<PANEL_X>(panel, pairs, out) : norms_of<PANEL_Y>(panel, pairs, out);
 }
 
+template <int WIDTH> void bytes_of(const uint32_t *panel, int64_t pairs, int offset, uint32_t *out) {
+    const uint32_t one = static_cast<uint32_t>(offset) & 0xffu, every = one * 0x01010101u;
+    for (int64_t k = 0; k < pairs; k += 2, panel += 2 * WIDTH, out += WIDTH) {
+        const bool whole = k + 1 < pairs;
+        for (int r = 0; r < WIDTH; ++r) {
+            const uint32_t a = panel[r], b = whole ? panel[WIDTH + r] : 0;
+            const uint32_t low = (a & 0xffu) | ((a >> 8) & 0xff00u), high = (b & 0xffu) | ((b >> 8) & 0xff00u);
+            const uint32_t four = low | (high << 16);
+            // Bytes add without carries: of the low seven bits, then the eighth.
+            out[r] = ((four & 0x7f7f7f7fu) + (every & 0x7f7f7f7fu)) ^ ((four ^ every) & 0x80808080u);
+        }
+    }
+}
+
+void bytes_in(const uint32_t *panel, int width, int64_t pairs, int offset, uint32_t *out) {
+    width == PANEL_X ? bytes_of<PANEL_X>(panel, pairs, offset, out) : bytes_of<PANEL_Y>(panel, pairs, offset, out);
+}
+
+#if defined(ASSAY_AVX512VNNI)
+void multiply_bytes(int64_t quads, const uint32_t *x, const uint32_t *y, const int32_t *start, int32_t *c) {
+    __m512i acc[PANEL_X][2];
+#pragma GCC unroll 12
+    for (int m = 0; m < PANEL_X; ++m) acc[m][0] = acc[m][1] = _mm512_set1_epi32(start[m]);
+    for (int64_t q = 0; q < quads; ++q, x += PANEL_X, y += PANEL_Y) {
+        const __m512i y0 = _mm512_loadu_si512(y), y1 = _mm512_loadu_si512(y + 16);
+#pragma GCC unroll 12
+        for (int m = 0; m < PANEL_X; ++m) {
+            const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(x[m]));
+            acc[m][0] = _mm512_dpbusd_epi32(acc[m][0], y0, a);
+            acc[m][1] = _mm512_dpbusd_epi32(acc[m][1], y1, a);
+        }
+    }
+#pragma GCC unroll 12
+    for (int m = 0; m < PANEL_X; ++m) {
+        _mm512_store_si512(c + m * PANEL_Y, acc[m][0]);
+        _mm512_store_si512(c + m * PANEL_Y + 16, acc[m][1]);
+    }
+}
+#else
+constexpr decltype(Convolver::byte_tile) multiply_bytes = nullptr;
+#endif
+
 }  // namespace
 
 #define ASSAY_CONVOLVER(name) ASSAY_JOIN(CONVOLVER_, name)
 extern const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT);
 const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT) = {largest_in,   scale_for,  pairs_of, pack_weights,
-                                                    add_planes, pack_parts, norms_in};
+                                                    add_planes, pack_parts, norms_in, bytes_in, multiply_bytes};
 
 }  // namespace assay

@@ -28,6 +28,7 @@ struct Positions {
     int planes_left, planes_image;
     Term terms[3];
     int term_count;
+    bool by_bytes;  // l l, of 20 x 20 bits, as bytes: half the time of pairs
     std::vector<Phase> phases;
 
     explicit Positions(const AssayConvolution &p) : p(p), set(set_of(p.variant)) {
@@ -62,6 +63,9 @@ struct Positions {
             norms += p.groups * panels_m * phase.chunks;
         }
         left_size = left, norms_size = norms;
+        // Sums of bytes stay below 2^31: |l' l| <= 64 * 128 with an offset of 64.
+        by_bytes = planes_left > 2 && set.own.byte_tile;
+        for (const Phase &phase : phases) by_bytes = by_bytes && 2 * phase.pairs < int64_t(1) << 17;
     }
 
     // x = step o - padding + k dilation for results x = step a + remainder: o = a + (remainder + padding - k dilation) / step.
@@ -83,6 +87,9 @@ struct Positions {
         const Buffer<uint32_t> image(kept_of(planes_image) * p.samples * p.groups * couples * plane);
         const Buffer<uint32_t> left(planes_left * left_size);
         const Buffer<float> norms(planes_left * norms_size);
+        const Buffer<uint32_t> bytes(by_bytes ? left_size : 0);
+        const Buffer<int32_t> starts(by_bytes ? phases.size() * p.groups * panels_m * PANEL_X : 0);
+        if (!bytes || !starts) return false;
         const Buffer<double> row_scales(p.groups * panels_m * PANEL_X), sample_scales(p.samples);
         const Buffer<Scale> scales(p.groups * panels_m * PANEL_X);
         if (!image || !left || !norms || !row_scales || !sample_scales || !scales) return false;
@@ -109,8 +116,8 @@ struct Positions {
 #pragma omp for schedule(dynamic) nowait
             for (int64_t n = 0; n < p.samples; ++n) quantise(n, image, sample_scales);
 #pragma omp for schedule(dynamic)
-            for (int64_t i = 0; i < p.groups * panels_m; ++i) pack_left(i, left, norms, row_scales, scales);
-            const Buffer<uint32_t> columns(planes_image * most * PANEL_Y);
+            for (int64_t i = 0; i < p.groups * panels_m; ++i) pack_left(i, left, norms, row_scales, scales, bytes, starts);
+            const Buffer<uint32_t> columns((planes_image + by_bytes) * most * PANEL_Y);
             const Buffer<float> column_norms(planes_image * (up(most, CHUNK_PAIRS) + 16));
             if (!columns || !column_norms) {
 #pragma omp atomic write
@@ -121,7 +128,7 @@ struct Positions {
                 if (columns && column_norms) {
                     const Task &task = tasks[t];
                     multiply(*task.phase, task.group, task.first, task.end, image, sample_scales, left, norms,
-                             row_scales, columns, column_norms);
+                             row_scales, bytes, starts, columns, column_norms);
                 }
         }
         return enough;
@@ -146,8 +153,14 @@ struct Positions {
             }
     }
 
+    // Where the first sums of a panel's rows are: what the offset of its columns' bytes adds is taken off there.
+    int64_t start_of(const Phase &phase, int64_t number) const {
+        return ((&phase - phases.data()) * p.groups * panels_m + number) * PANEL_X;
+    }
+
     // Panel `number` of all groups' for every phase.
-    void pack_left(int64_t number, uint32_t *left, float *norms, double *row_scales, Scale *scales) const {
+    void pack_left(int64_t number, uint32_t *left, float *norms, double *row_scales, Scale *scales, uint32_t *bytes,
+                   int32_t *starts) const {
         const int64_t g = number / panels_m, first = number % panels_m * PANEL_X;
         const int inside = static_cast<int>(std::min<int64_t>(PANEL_X, m - first));
         const bool forward = p.kind == FORWARD;
@@ -173,6 +186,14 @@ struct Positions {
             if (planes_left > 2) set.own.added(to, to + left_size, phase.pairs * PANEL_X, to + 2 * left_size);
             set.own.norms(to, PANEL_X, phase.pairs, of);
             for (int k = 1; k < planes_left; ++k) norms_beside(of, phase.chunks, k, of + k * norms_size);
+            if (!by_bytes) continue;
+            const uint32_t *const low = to + left_size;
+            set.own.bytes(low, PANEL_X, phase.pairs, 0, bytes + (to - left));
+            int32_t *const start = starts + start_of(phase, number);
+            std::fill_n(start, PANEL_X, 0);
+            for (int64_t i = 0; i < phase.pairs * PANEL_X; ++i)
+                start[i % PANEL_X] -= BYTE_OFFSET * (static_cast<int16_t>(low[i] & 0xffffu) +
+                                                     static_cast<int16_t>(low[i] >> 16));
         }
     }
 
@@ -197,12 +218,13 @@ struct Positions {
 
     void multiply(const Phase &phase, int64_t g, int64_t first, int64_t end, const uint32_t *image,
                   const double *sample_scales, const uint32_t *left, const float *norms, const double *row_scales,
-                  uint32_t *columns, float *column_norms) const {
+                  const uint32_t *bytes, const int32_t *starts, uint32_t *columns, float *column_norms) const {
         Run runs[16][PANEL_Y];
         int counts[16];
+        const int64_t planes = planes_image + by_bytes;  // of packed columns
         for (int64_t j = first; j < end; ++j) {
             counts[j - first] = runs_of(phase, j, runs[j - first]);
-            uint32_t *const first_plane = columns + (j - first) * planes_image * phase.pairs * PANEL_Y;
+            uint32_t *const first_plane = columns + (j - first) * planes * phase.pairs * PANEL_Y;
             for (int k = 0; k < planes_image; ++k) {
                 uint32_t *to = first_plane + k * phase.pairs * PANEL_Y;
                 if (k < 2)
@@ -215,6 +237,8 @@ struct Positions {
                 else
                     norms_beside(of, phase.chunks, k, of + k * phase.chunks);
             }
+            const int64_t size = phase.pairs * PANEL_Y;
+            if (by_bytes) set.own.bytes(first_plane + size, PANEL_Y, phase.pairs, BYTE_OFFSET, first_plane + 3 * size);
         }
         const bool reaches_51_bits = 2 * phase.pairs >= int64_t(1) << (51 - p.left_bits - p.image_bits);
         alignas(64) int64_t wide[PANEL_X * PANEL_Y];
@@ -224,13 +248,22 @@ struct Positions {
             const int64_t number = g * panels_m + i;
             for (int64_t j = first; j < end; ++j) {
                 Sums sums{wide, narrow};
+                const int64_t panel = phase.left + number * phase.pairs * PANEL_X;
                 for (int t = 0; t < term_count; ++t) {
-                    const int64_t at = (j - first) * planes_image + terms[t].y;
+                    if (by_bytes && terms[t].x == 1) {
+                        set.own.byte_tile(up(phase.pairs, 2), bytes + panel,
+                                          columns + ((j - first) * planes + 3) * phase.pairs * PANEL_Y,
+                                          starts + start_of(phase, number), narrow);
+                        sums.add(set.product, narrow, terms[t].weight);
+                        continue;
+                    }
+                    const int64_t norm = (j - first) * planes_image + terms[t].y;
                     sums.product(set.product,
-                                 {left + terms[t].x * left_size + phase.left + number * phase.pairs * PANEL_X,
+                                 {left + terms[t].x * left_size + panel,
                                   norms + terms[t].x * norms_size + phase.norms + number * phase.chunks},
-                                 {columns + at * phase.pairs * PANEL_Y, column_norms + at * phase.chunks}, phase.pairs,
-                                 terms[t].weight, term_count == 1);
+                                 {columns + ((j - first) * planes + terms[t].y) * phase.pairs * PANEL_Y,
+                                  column_norms + norm * phase.chunks},
+                                 phase.pairs, terms[t].weight, term_count == 1);
                 }
                 double scales[PANEL_Y] = {0};
                 for (int k = 0; k < counts[j - first]; ++k) {

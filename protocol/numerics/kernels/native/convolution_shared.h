@@ -26,6 +26,7 @@ constexpr int64_t CHUNK_PAIRS = CHUNK / 2;
 constexpr int64_t NEAR = 1 << 18;         // bytes of packed columns that stay in a core's cache
 constexpr int64_t SLACK = 64;             // bytes that copying a part may read or write behind its end
 constexpr int64_t BLOCK_PAIRS = 1 << 11;  // pairs of a weight gradient's terms multiplied at a time: 256 KiB of columns
+constexpr int BYTE_OFFSET = 64;           // of a plane l as unsigned bytes
 constexpr uint32_t ZEROS[PANEL_Y + 16] = {0};
 
 // Planes of an image that lie in memory: the third is added up for each panel of columns.
