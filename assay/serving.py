@@ -23,7 +23,7 @@ def application(bundles: Path) -> FastAPI:
     api = FastAPI(title="Assay bundles", openapi_url=None, docs_url=None, redoc_url=None)
 
     @api.get("/healthz")
-    def healthz() -> dict[str, str]:
+    async def healthz() -> dict[str, str]:
         return {"status": "alive"}
 
     @api.get(f"/bundles/{{bundle}}/{MANIFEST}")

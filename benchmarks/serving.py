@@ -1,8 +1,8 @@
-"""A bundle server while 100 clients keep half requests open: how long an honest client waits for its answers.
+"""A bundle server while 100 clients keep half requests open, or ask without a pause: how long an honest client waits.
 
 Server and hostile clients are processes of their own. The hostile ones come from 100 addresses of 127.0.0.0/8, or all
-from one, and reopen at once what the server ends (Linux: every address of 127.0.0.0/8 is this machine). Whatever is not
-answered with 200 counts as never.
+from one, and reopen at once what the server ends (Linux: every address of 127.0.0.0/8 is this machine). They share the
+processor with the server. Whatever is not answered with 200 counts as never.
 """
 
 from __future__ import annotations
@@ -18,24 +18,42 @@ from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from benchmarks.measure import Row
 from protocol.node.http import free_port
+from protocol.node.http_shares import CONNECTIONS_EACH, HALF_REQUESTS_EACH
 
 HOST = "127.0.0.1"
 CLIENTS = 100
-EACH = 3
-"""Half requests of each: one more than an address may have."""
+HALF = b"GET /healthz HTTP/1.1\r\nhost: x\r\nname: "
+WHOLE = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
+KINDS = {"half": (HALF_REQUESTS_EACH + 1, HALF), "whole": (CONNECTIONS_EACH, WHOLE)}
+"""How many connections each client keeps, and what it sends on them: again after each answer."""
 QUESTIONS = 500
-ABOUT = "answer of a bundle server with 100 clients that reopen half requests, 99 of 100"
+ABOUT = "answer of a bundle server, 99 of 100, with 100 clients"
+
+
+class Answer(NamedTuple):
+    """Seconds that a question took, infinite without an answer, and of those the server's main thread computed."""
+
+    seconds: float
+    computed: float
 
 
 def rows() -> list[Row]:
-    """The 99th percentile of the honest client's times, for each kind of attack and for none."""
+    """99 of 100 of the honest client's questions, for each kind of attack and for none."""
     found = []
-    for what, addresses in ((f"{ABOUT}, from 100 addresses", CLIENTS), ("the same, from one address", 1)):
-        found.append(Row(what, f"{percentile(times(addresses), 0.99):.3f} s", "1 s"))
-    return [*found, Row("the same, alone", f"{percentile(times(0), 0.99):.3f} s", "")]
+    for what, kind in (("that reopen half requests", "half"), ("that ask without a pause", "whole")):
+        for where, addresses in (("100 addresses", CLIENTS), ("one address", 1)):
+            found += _rows(f"{ABOUT} {what}, from {where}", "1 s", answers(kind, addresses))
+    return [*found, *_rows("the same, alone", "", answers())]
+
+
+def _rows(what: str, goal: str, found: list[Answer]) -> list[Row]:
+    waited, computed = (percentile(list(times), 0.99) for times in zip(*found, strict=True))
+    ours = Row("of it processor time of the server, 99 of 100", f"{computed:.3f} s", "")
+    return [Row(what, f"{waited:.3f} s", goal), ours]
 
 
 def percentile(found: list[float], share: float) -> float:
@@ -43,10 +61,22 @@ def percentile(found: list[float], share: float) -> float:
     return sorted(found)[math.ceil(share * len(found)) - 1]
 
 
-def times(addresses: int) -> list[float]:
-    """Seconds of an honest client's questions, infinite without an answer; hostile clients on so many addresses."""
-    with serving() as port, attacking(port, addresses):
-        return [ask(port) for _ in range(QUESTIONS)]
+def answers(kind: str = "", addresses: int = 0) -> list[Answer]:
+    """An honest client's questions, one after the other; hostile clients of a kind on so many addresses."""
+    with serving() as (port, server), attacking(port, kind, addresses):
+        return [answer(port, server) for _ in range(QUESTIONS)]
+
+
+def answer(port: int, server: int) -> Answer:
+    """One question; `server` is the server's process."""
+    before = processor_seconds(server)
+    seconds = ask(port)
+    return Answer(seconds, processor_seconds(server) - before)
+
+
+def processor_seconds(process: int) -> float:
+    """Seconds that a process's main thread has computed (Linux)."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
 
 
 def ask(port: int) -> float:
@@ -64,54 +94,55 @@ def ask(port: int) -> float:
 
 
 @contextmanager
-def serving() -> Iterator[int]:
-    """`assay serve` with nothing to serve; its port."""
+def serving() -> Iterator[tuple[int, int]]:
+    """`assay serve` with nothing to serve; its port and its process."""
     port = free_port(HOST)
     command = [str(Path(sys.executable).parent / "assay"), "serve", "--port", str(port)]
-    with TemporaryDirectory() as home, process(command, {"ASSAY_HOME": home}):
+    with TemporaryDirectory() as home, process(command, {"ASSAY_HOME": home}) as server:
         while ask(port) == math.inf:
             time.sleep(0.1)
-        yield port
+        yield port, server
 
 
 @contextmanager
-def attacking(port: int, addresses: int) -> Iterator[None]:
+def attacking(port: int, kind: str, addresses: int) -> Iterator[None]:
     """Hostile clients, once they have had two seconds."""
     if not addresses:
         yield
         return
-    with process([sys.executable, "-m", "benchmarks.serving", str(port), str(addresses)], {}):
+    with process([sys.executable, "-m", "benchmarks.serving", str(port), kind, str(addresses)], {}):
         time.sleep(2)
         yield
 
 
 @contextmanager
-def process(command: list[str], environment: dict[str, str]) -> Iterator[None]:
-    """A process that is ended afterwards."""
+def process(command: list[str], environment: dict[str, str]) -> Iterator[int]:
+    """A process that is ended afterwards; its number."""
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
     try:
-        yield
+        yield running.pid
     finally:
         running.kill()
         running.wait()
 
 
-async def attack(port: int, addresses: int) -> None:
+async def attack(port: int, kind: str, addresses: int) -> None:
     """All hostile clients."""
     hosts = [f"127.0.1.{1 + number % addresses}" for number in range(CLIENTS)]
-    await asyncio.gather(*(reopen(port, host) for host in hosts for _ in range(EACH)))
+    each, said = KINDS[kind]
+    await asyncio.gather(*(keep_on(port, host, said) for host in hosts for _ in range(each)))
 
 
-async def reopen(port: int, host: str) -> None:
-    """Keep half a request open, for ever."""
+async def keep_on(port: int, host: str, said: bytes) -> None:
+    """Say the same again after every answer, and on a new connection when one ends, for ever."""
     while True:
         with suppress(OSError):
             reader, writer = await asyncio.open_connection(HOST, port, local_addr=(host, 0))
-            writer.write(b"GET /healthz HTTP/1.1\r\nhost: x\r\nname: ")
+            writer.write(said)
             while await reader.read(1 << 16):
-                pass
+                writer.write(said)
             writer.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(attack(int(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(attack(int(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

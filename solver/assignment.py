@@ -65,23 +65,25 @@ class Assignment:
         """Seconds from the training's last step to its failure, if the last tick raised that."""
         self._committer = Committer(context, self.run_store)
 
-    def tick(self, view: TaskView) -> bool:
-        """Do what is due now; True if something was sent. The training goes on beside it.
+    def tick(self, view: TaskView) -> None:
+        """Begin what is due now. The training goes on beside it.
 
         When the market refuses the run for what it is, `refused` says so and the task is left to its deadline. Raises
         what ended the training; the next tick begins it again from the last checkpoint.
         """
         self.failed_after = 0.0
         if self.refused is not None:
-            return False
+            return
         if view.status is TaskStatus.TRAINING:
             left = view.train_until - self._context.client.now()
-            return self._expire(view) if left < 0 else self._train(view, left)
-        if view.status is TaskStatus.SUBMITTED:
+            if left < 0:
+                self._expire(view)
+            else:
+                self._train(view, left)
+        elif view.status is TaskStatus.SUBMITTED:
             self._end_training()
             self._stage(Stage.SUBMITTED)
-            return settlement.advance(self._context, view)
-        return False
+            settlement.advance(self._context, view)
 
     @property
     def unsubmitted(self) -> bool:
@@ -90,8 +92,8 @@ class Assignment:
 
     @property
     def idle(self) -> bool:
-        """Whether no training goes on."""
-        return self._trainer is None or self._trainer.ended
+        """Whether no training goes on, and no commitment waits for its block."""
+        return (self._trainer is None or self._trainer.ended) and not self._committer.busy
 
     def pause(self) -> None:
         """Begin no further segment."""
@@ -110,7 +112,7 @@ class Assignment:
         self.close(wait=False)
         self._context.catalog.retire(self.task, partial(_materials, self._context, self.task, self.terms))
 
-    def _train(self, view: TaskView, left: int) -> bool:
+    def _train(self, view: TaskView, left: int) -> None:
         if self._trainer is None:
             self._trainer = Trainer(self._open_training, self._on_step, self._on_segment)
         trainer = self._trainer
@@ -122,16 +124,14 @@ class Assignment:
         try:
             if trainer.ended and trainer.done:
                 self._committer.submit()
-                return True
-            if not trainer.done:
+            elif not trainer.done:
                 self._offer()
         except Reverted as error:
             if error.name not in HARMLESS:
                 self.refused = SolverError(f"task {view.task}: the market refuses this run: {error}")
                 self._context.log.error("run refused", task=self.task, error=str(error))
-                return False
-            self._context.log.info("commitment refused", task=self.task, error=error.name)
-        return False
+            else:
+                self._context.log.info("commitment refused", task=self.task, error=error.name)
 
     def _open_training(self) -> Training:
         """On the trainer's thread."""
@@ -203,15 +203,14 @@ class Assignment:
             bits_left=round(worst.left, 1),
         )
 
-    def _expire(self, view: TaskView) -> bool:
+    def _expire(self, view: TaskView) -> None:
         """The deadline is missed: what remains of the stake comes back with the task's end."""
         if self._trainer is not None:
             self._context.log.error("deadline missed, training stopped", task=self.task)
             self._end_training()
-        if view.open_games:
-            return False
-        market = self._context.client.market
-        return self._context.send("expire", lambda: market.expire(self.task), task=self.task) is not None
+        if not view.open_games:
+            expire = partial(self._context.client.market.expire, self.task)
+            self._context.begin(self.task, "expire", expire)
 
     def _stage(self, stage: Stage) -> None:
         row = self._context.database.task(self.task)

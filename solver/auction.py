@@ -1,7 +1,8 @@
 """Looking for work: every new task is looked at once, bid on if it pays, and bid on again when somebody asks for less.
 
 One task at a time: a solver that trains one task does not bid on the next, whose deadline would run meanwhile. A bundle
-is fetched and checked beside the loop, for a submitter's server may be as slow as it likes.
+is fetched and checked beside the loop, for a submitter's server may be as slow as it likes: so a try is as long as all
+before it, a failed one rests as long as it took, and tasks that lost least in it come first.
 
 A bid that was lost is watched on: a re-organisation may take away the bid that beat it, and then the task is this
 solver's, with its stake.
@@ -13,20 +14,21 @@ import time
 from concurrent.futures import Future
 from functools import partial
 
-from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
 from solver.bidding import Refusal, decide
-from solver.bundle_cache import Candidates, fetch_candidate
+from solver.bundle_cache import Candidates, fetch_candidate, is_here
 from solver.context import Context
 from solver.database import TAKEN, Stage
 from solver.failures import Failures
 
 FETCHES = 4
-"""Bundles fetched at a time: as many slow servers as it takes to keep this solver from looking at other tasks."""
+"""Bundles fetched at a time, besides one that is here already and waits for no server."""
+FIRST_TRY = 30.0
+"""Seconds for a first fetch: so long do four slow servers keep this solver from a fifth that was not asked yet."""
 
 
 class Auction:
@@ -42,6 +44,7 @@ class Auction:
         self._candidates: list[int] = []
         self._fetches: dict[int, Future[None]] = {}
         self._began: dict[int, float] = {}  # when the last fetch for a task began
+        self._lost: dict[int, float] = {}  # seconds that failed fetches for a task took
         self._bundles = Candidates(context.candidates)
         self._swept = False
         self._beaten: dict[int, int] = {}  # task: the block since which another solver is ahead
@@ -59,7 +62,7 @@ class Auction:
         newest = market.tasks()
         self._candidates += [task for task in range(self._seen + 1, newest + 1) if self._is_new(task)]
         self._seen = newest
-        for task in list(self._candidates) if take else ():
+        for task in sorted(self._candidates, key=self._seconds_lost) if take else ():
             if self._standing():
                 return
             if self._failures.rests(task):
@@ -74,6 +77,9 @@ class Auction:
         """Seconds since the last fetch for a task began."""
         now = time.monotonic()
         return now - self._began.get(task, now)
+
+    def _seconds_lost(self, task: int) -> float:
+        return self._lost.get(task, 0.0)
 
     def _standing(self) -> list[int]:
         return self._staged(Stage.BID)
@@ -93,7 +99,7 @@ class Auction:
         return (not only or task in only) and self._context.database.task(task) is None
 
     def _consider(self, task: int) -> bool:
-        """Bid on a new task, or note why not. True while it has to be looked at again."""
+        """Bid on a new task, or note why not. True while it has to be looked at again. Raises BundleUnavailable."""
         context = self._context
         view = context.client.market.task(task)
         left = view.bids_until - context.client.now()
@@ -105,9 +111,9 @@ class Auction:
             if not self._is_fetched(task, terms, left):
                 return True
             self._bid(task, terms, view)
-        except BundleUnavailable as error:
-            context.log.info("bundle not there yet", task=task, reason=str(error))
-            return True
+        except BundleUnavailable:
+            self._lost[task] = self._seconds_lost(task) + self._fetching_since(task)
+            raise
         except (BundleError, TermsError, _NotWorth) as error:
             self._refuse(task, str(error))
         return False
@@ -116,10 +122,11 @@ class Auction:
         """Whether the bundle is here and as the terms say; begins to fetch it if need be. Raises BundleError."""
         fetch = self._fetches.get(task)
         if fetch is None:
-            if len(self._fetches) < FETCHES:
+            if len(self._fetches) < FETCHES + is_here(self._context, terms):
+                seconds = max(FIRST_TRY, min(self._seconds_lost(task), left))
                 self._bundles.want(task, terms.bundle_hash)
                 self._began[task] = time.monotonic()
-                self._fetches[task] = in_thread(lambda: fetch_candidate(self._context, terms, max(1.0, left)))
+                self._fetches[task] = in_thread(lambda: fetch_candidate(self._context, terms, seconds))
             return False
         if not fetch.done():
             return False
@@ -146,7 +153,7 @@ class Auction:
         figures = self._context.settings.figures(
             client.vault.free(client.address),
             self._context.free_disk(),
-            client.block_seconds,
+            client.connection.block_time,
             [client.market.terms(other) for other in self._taken() if other != task],
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
@@ -156,16 +163,12 @@ class Auction:
         return decision.price
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
-        """Bid; the row is written first, so that a bid that was sent is always followed."""
+        """Begin to bid; the row is written first, so that a bid that was sent is always followed."""
         context = self._context
         price = self._price(terms, view)
         context.database.put(task, Stage.BID, f"{price} units")
-        try:
-            receipt = context.client.market.bid(task, price)
-        except Reverted as error:  # outbid or closed in between: `_follow` sees to it
-            context.log.info("bid refused", task=task, error=error.name)
-            return
-        context.count("bid", receipt, task=task, price=str(price))
+        # It may be outbid or closed in between: `_follow` sees to it.
+        context.begin(task, "bid", partial(context.client.market.bid, task, price), price=str(price))
 
     def _follow(self, view: TaskView) -> None:
         """A task with a bid of one's own: assign it when bidding is over, answer a lower bid before."""
@@ -174,10 +177,10 @@ class Auction:
         if view.status is TaskStatus.BIDDING:
             if context.client.now() > view.bids_until:
                 if mine:
-                    context.send("assign", lambda: context.client.market.assign(task), task=task)
+                    context.begin(task, "assign", partial(context.client.market.assign, task))
                 else:
                     self._lose(task, "another solver asked for less")
-            elif not mine:
+            elif not mine and not context.sends.busy(task, "bid"):
                 try:
                     self._bid(task, context.client.market.terms(task), view)
                 except _NotWorth as error:
@@ -225,6 +228,7 @@ class Auction:
         """Give up what was fetched for a task, once nothing more is written there."""
         self._beaten.pop(task, None)
         self._began.pop(task, None)
+        self._lost.pop(task, None)
         fetch = self._fetches.pop(task, None)
         if fetch is None:
             self._bundles.drop(task)

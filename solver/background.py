@@ -1,4 +1,4 @@
-"""Work that may take as long as a stranger's server likes, beside the loop."""
+"""Work beside the loop, that may take as long as a stranger's server or a chain's blocks like."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def in_thread(work: Callable[[], Result]) -> Future[Result]:
         except BaseException as error:
             future.set_exception(error)
 
-    Thread(target=run, name="solver-fetch", daemon=True).start()
+    Thread(target=run, name="solver-beside", daemon=True).start()
     return future

@@ -30,6 +30,11 @@ def task_bundle(context: Context, terms: Terms, seconds: float = REFETCH_SECONDS
     return cached_bundle(context.home.bundles, terms, context.limits(seconds))
 
 
+def is_here(context: Context, terms: Terms) -> bool:
+    """Whether the task's bundle is on this machine: its manifest is written last."""
+    return any((folder / MANIFEST).is_file() for folder in _folders(context, terms))
+
+
 def fetch_candidate(context: Context, terms: Terms, seconds: float) -> None:
     """Fetch the bundle of a task that may be bid on, and check it. Raises BundleError, then there is nothing to bid on,
     also for a bundle that does not fit on the disk; and OSError, MemoryError.

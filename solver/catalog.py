@@ -11,16 +11,21 @@ from pathlib import Path
 from protocol.execution.replay import Replay
 from solver.metrics import Metrics
 from solver.run_store import Materials, RunStore
+from solver.turns import Turns
 
 KEPT_RESULTS = 16
 """Tasks that are over and are still shown, the last ones: submitters fetch what they paid for."""
 
 
 class Catalog:
-    """Run stores by task, bundles by the SHA-256 of their manifest. Single assignments, so readers need no lock."""
+    """Run stores by task, bundles by the SHA-256 of their manifest. Single assignments, so readers need no lock.
 
-    def __init__(self, bundles: Path, metrics: Metrics) -> None:
+    `turns` are those of the run stores' executors.
+    """
+
+    def __init__(self, bundles: Path, metrics: Metrics, turns: Turns) -> None:
         self.metrics = metrics
+        self.turns = turns
         self.ready = False
         self._bundles = bundles
         self._run_stores: dict[int, RunStore] = {}

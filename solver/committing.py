@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from protocol.chain.receipts import Receipt
 from solver.context import Context
 from solver.run_store import RunStore
 
@@ -22,18 +21,22 @@ class Committer:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="solver-commit")
         self._running: Future[None] | None = None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a commitment is under way."""
+        return self._running is not None and not self._running.done()
+
     def offer(self, size: int) -> None:
         """Commit the first `size` checkpoints soon; skipped while an earlier commitment is under way.
 
         Raises what that earlier one raised: Reverted if the market refuses this run.
         """
-        if self._running is not None and not self._running.done():
+        if self.busy:
             return
         self.finish()
         # Announced before it is sent: whoever sees the root on-chain can ask for what is under it.
         self._run_store.commit(size)
-        paths = self._proofs(size)
-        self._running = self._worker.submit(self._progress, size, *paths)
+        self._running = self._worker.submit(self._progress, size)
 
     def finish(self) -> None:
         """Wait for what is under way. Raises what it raised, once."""
@@ -41,17 +44,15 @@ class Committer:
         if running is not None:
             running.result()
 
-    def submit(self) -> Receipt:
-        """Commit all K + 1 checkpoints and open the last one as the result."""
+    def submit(self) -> None:
+        """Commit all K + 1 checkpoints soon and open the last one as the result; put off while an earlier commitment is
+        under way. Raises as `offer` does.
+        """
+        if self.busy:
+            return
         self.finish()
-        run_store, task, size = self._run_store, self._run_store.task, self._run_store.size
-        run_store.commit(size)
-        root, first, consistency = self._proofs(size)
-        result = run_store.roots()[-1]
-        path = run_store.tree.at(size).inclusion_path(size - 1)
-        market = self._context.client.market
-        receipt = market.submit(task, root, first, consistency, result, path)
-        return self._context.count("submit", receipt, task=task)
+        self._run_store.commit(self._run_store.size)
+        self._running = self._worker.submit(self._submit, self._run_store.size)
 
     def close(self, wait: bool = True) -> None:
         """End the worker; what it has begun is still sent, which with `wait` is waited for."""
@@ -59,13 +60,23 @@ class Committer:
 
     def _proofs(self, size: int) -> tuple[bytes, list[bytes], list[bytes]]:
         """Root of the first `size` checkpoints, and the proof that the market asks for beside it."""
-        tree = self._run_store.tree.at(size)
-        on_chain = self._context.client.market.task(self._run_store.task).size
+        client, tree = self._context.client, self._run_store.tree.at(size)
+        with client.connection.view():  # after the receipt of the last commitment, so not behind it
+            on_chain = client.market.task(self._run_store.task).size
         if on_chain == 0:
             return tree.root, tree.inclusion_path(0), []
         return tree.root, [], tree.consistency_proof(on_chain)
 
-    def _progress(self, size: int, root: bytes, first: list[bytes], consistency: list[bytes]) -> None:
+    def _progress(self, size: int) -> None:
         task = self._run_store.task
+        root, first, consistency = self._proofs(size)
         receipt = self._context.client.market.progress(task, root, size, first, consistency)
         self._context.count("progress", receipt, task=task, size=size)
+
+    def _submit(self, size: int) -> None:
+        run_store, task = self._run_store, self._run_store.task
+        root, first, consistency = self._proofs(size)
+        result = run_store.roots()[-1]
+        path = run_store.tree.at(size).inclusion_path(size - 1)
+        receipt = self._context.client.market.submit(task, root, first, consistency, result, path)
+        self._context.count("submit", receipt, task=task)

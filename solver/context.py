@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from protocol.tasks.bundles import Limits
 from solver.catalog import Catalog
 from solver.database import Database
 from solver.metrics import Metrics
+from solver.sends import Sends
 from solver.settings import SolverSettings
 from solver.strategy import Strategy
 from solver.turns import Turns
@@ -45,6 +47,7 @@ class Context:
     metrics: Metrics
     candidates: Path
     turns: Turns = field(default_factory=Turns)
+    sends: Sends = field(default_factory=Sends)
     log: FilteringBoundLogger = field(default_factory=lambda: get("solver"))
 
     def limits(self, seconds: float) -> Limits:
@@ -55,13 +58,17 @@ class Context:
         """Bytes of disk that one more task may take."""
         return int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
 
-    def send(self, what: str, call: Callable[[], Receipt], **about: object) -> Receipt | None:
-        """Carry out a transaction that somebody else may have made needless; None if the contract refused it."""
+    def begin(self, task: int, what: str, call: Callable[[], Receipt], **about: object) -> None:
+        """Send a transaction of a task beside the loop (`sends`). That the contract refuses it is no failure: somebody
+        else may have made it needless.
+        """
+        self.sends.begin(task, what, partial(self._send, what, call, task=task, **about))
+
+    def _send(self, what: str, call: Callable[[], Receipt], **about: object) -> None:
         try:
-            return self.count(what, call(), **about)
+            self.count(what, call(), **about)
         except Reverted as error:
             self.log.info("refused by the contract", what=what, error=error.name, **about)
-            return None
 
     def count(self, what: str, receipt: Receipt, **about: object) -> Receipt:
         """Note a mined transaction."""

@@ -1,35 +1,28 @@
 """Games against this solver: found, watched, answered in time, on a thread of their own (dispute.md section 6).
 
 Which moves to make is `Strategy.defence`; here they are sent, each once, whatever is restarted. While they are computed
-nothing else computes (`turns`). The moves that a game asks for are handed over together, and while their receipts are
-waited for the next game's are computed: the time of a move is that of computing it, and once that of inclusion.
+nothing else computes (`turns`). The moves that a game asks for are handed over together, and while they wait for their
+blocks the next game's are computed: the time of a move is that of computing it, and once that of inclusion.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from threading import Event, Thread
 
 from protocol.chain.errors import ChainError, Reverted
 from protocol.chain.game_view import GameReader
 from protocol.chain.receipts import Receipt
+from protocol.chain.transactions import Sent
 from protocol.chain.views import GameState
+from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Phase
 from solver.context import Context
 from solver.database import TAKEN, Stage
 from solver.failures import WRONG_BITS, Failures
 from solver.turns import Stopped
-
-SENDERS = 16
-"""Transactions that may wait for their receipts: the most nodes of a demand. They are signed one after the other, so
-their nonces follow each other."""
-
-Sent = list[tuple[str, str, "Future[Receipt]"]]
-"""Name, note and receipt of each move that a game was given."""
 
 
 class Defence:
@@ -45,8 +38,7 @@ class Defence:
         self._open: dict[int, GameReader] = {}
         self._tasks: dict[int, int] = {}
         self._runs: dict[int, Run] = {}
-        self._sent: dict[int, Sent] = {}
-        self._senders = ThreadPoolExecutor(SENDERS, thread_name_prefix="solver-defence-send")
+        self._sent: dict[int, list[tuple[Move, Sent]]] = {}
         self._closed = Event()
         # A daemon, so that a second Ctrl-C ends the process without waiting for a step.
         self._thread = Thread(target=self._run, name="solver-defence", daemon=True)
@@ -61,11 +53,10 @@ class Defence:
         self._thread.start()
 
     def close(self) -> None:
-        """End after the step that is computed; what is handed over is still sent."""
+        """End after the step that is computed; what is handed over is in the journal."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._senders.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
         while not self._closed.is_set():
@@ -100,7 +91,7 @@ class Defence:
             with self._failures.kept(number, task=self._tasks[number]):
                 if self._is_sending(number):
                     owes = True
-                elif self._answer(number, states[number]):
+                elif self._answer(number):
                     owes = worked = True
             if worked and time.monotonic() - began > self._context.settings.poll:
                 break
@@ -164,23 +155,24 @@ class Defence:
         Notes those that have arrived. Raises what kept one from it.
         """
         sent = self._sent.get(number, [])
-        if not all(receipt.done() for _, _, receipt in sent):
+        outcomes = self._context.client.outcomes([one for _, one in sent])
+        if None in outcomes:
             return True
         self._sent.pop(number, None)
         refused, failure = False, None
-        for function, note, receipt in sent:
-            try:
-                self._context.count(function, receipt.result(), game=number, note=note)
-            except Reverted as error:  # the game has moved on, or the time is over: look again
-                self._context.log.warning("move refused", game=number, move=function, error=error.name)
+        for (move, _), outcome in zip(sent, outcomes, strict=True):
+            if isinstance(outcome, Receipt):
+                self._context.count(move.function, outcome, game=number, note=move.note)
+            elif isinstance(outcome, Reverted):  # the game has moved on, or the time is over: look again
+                self._context.log.warning("move refused", game=number, move=move.function, error=outcome.name)
                 refused = True
-            except Exception as error:
-                failure = error
+            else:
+                failure = outcome
         if failure is not None:
             raise failure
         return refused
 
-    def _answer(self, number: int, state: GameState) -> bool:
+    def _answer(self, number: int) -> bool:
         """Hand over all moves that are owed in a game; whether there was one."""
         context = self._context
         view = self._open[number].view()
@@ -189,16 +181,16 @@ class Defence:
             context.log.warning("game over", game=number, task=view.task, verdict=view.verdict.name)
             return False
         if not view.solver_to_move:
-            return self._call_time(view, state)
+            return self._call_time(view)
         with context.turns.urgent():
             moves = context.strategy.defence(view, self._runs[view.task])
-        game = context.client.game
-        for move in moves:
-            self._send(number, move.function, move.note, partial(game.send_move, move, view.head))
+        if moves:
+            self._send(number, moves, view.head)
         return bool(moves)
 
-    def _send(self, number: int, function: str, note: str, call: Callable[[], Receipt]) -> None:
-        self._sent.setdefault(number, []).append((function, note, self._senders.submit(call)))
+    def _send(self, number: int, moves: Sequence[Move], head: bytes) -> None:
+        sent = self._context.client.game.send_moves(moves, head)
+        self._sent[number] = list(zip(moves, sent, strict=True))
 
     def _close(self, number: int) -> None:
         """Watch a game no more. After a task's last one, what was replayed for it is let go."""
@@ -208,12 +200,14 @@ class Defence:
         if task not in self._tasks.values():
             del self._runs[task]
 
-    def _call_time(self, view: GameView, state: GameState) -> bool:
+    def _call_time(self, view: GameView) -> bool:
         """End a game whose challenger let its time run out."""
         client = self._context.client
-        if client.now() <= state.deadline:
+        with client.connection.view() as block:
+            state = client.game.game(view.game)
+        if state.head != view.head or block.time <= state.deadline:
             return False
-        self._send(view.game, "timeOut", "", partial(client.game.time_out, view.game))
+        self._send(view.game, [Move("timeOut", (view.game,))], view.head)
         return True
 
 

@@ -17,6 +17,7 @@ from protocol.chain.errors import ChainError
 from protocol.errors import AssayError
 from protocol.execution.workers import WorkerFailed
 from protocol.numerics.self_check import SelfCheckError
+from protocol.tasks.bundles import BundleUnavailable
 from solver.metrics import Metrics
 from solver.turns import Stopped
 
@@ -25,25 +26,33 @@ if TYPE_CHECKING:
 
 WRONG_BITS = (SelfCheckError, WorkerFailed)
 """After these nothing that this machine computes may be believed."""
-
-
+ELSEWHERE = (ChainError, BundleUnavailable)
+"""Another machine's failures, as they happen every day: warnings."""
 QUIET_SECONDS = 600.0
 """Without a failure: the next one is the first again."""
 
 
 class Failures:
-    """Failures of tasks or games, by number. `kind` names them in the log: "task". Used by one thread."""
+    """Failures of tasks or games, by number. `kind` names them in the log: "task"; `clock` gives seconds. Used by one
+    thread."""
 
-    def __init__(self, kind: str, metrics: Metrics, log: FilteringBoundLogger) -> None:
+    def __init__(
+        self,
+        kind: str,
+        metrics: Metrics,
+        log: FilteringBoundLogger,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._kind = kind
         self._metrics = metrics
         self._log = log
+        self._clock = clock
         self._rests_until: dict[int, float] = {}
         self._times: dict[int, int] = {}  # that it failed, one soon after the other
 
     def rests(self, number: int) -> bool:
         """Whether it failed a moment ago and is not to be tried yet."""
-        return time.monotonic() < self._rests_until.get(number, 0.0)
+        return self._clock() < self._rests_until.get(number, 0.0)
 
     @contextmanager
     def kept(self, number: int, took: Callable[[], float] = lambda: 0.0, **about: object) -> Iterator[None]:
@@ -51,17 +60,17 @@ class Failures:
 
         `took` is asked for the seconds that the failure took elsewhere.
         """
-        began = time.monotonic()
+        began = self._clock()
         try:
             yield
         except (*WRONG_BITS, Stopped):
             raise
         except Exception as error:
-            self.note(number, error, max(took(), time.monotonic() - began), **about)
+            self.note(number, error, max(took(), self._clock() - began), **about)
 
     def note(self, number: int, error: Exception, took: float, **about: object) -> None:
         """An error that this work ended with after some seconds."""
-        now = time.monotonic()
+        now = self._clock()
         if now - self._rests_until.get(number, 0.0) > QUIET_SECONDS:
             self._times.pop(number, None)
         self._rests_until[number] = now + took
@@ -69,7 +78,7 @@ class Failures:
         times = self._times[number] = self._times.get(number, 0) + 1
         if times & (times - 1):  # no power of two
             return
-        log = self._log.warning if isinstance(error, ChainError) else self._log.error
+        log = self._log.warning if isinstance(error, ELSEWHERE) else self._log.error
         log(
             f"{self._kind} failed",
             **{self._kind: number, **about},

@@ -37,6 +37,7 @@ from solver.progress import Progress
 from solver.serving import Serving
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
+from solver.turns import Turns
 
 
 class SolverNode(Node):
@@ -53,7 +54,7 @@ class SolverNode(Node):
         progress: Progress | None = None,
     ) -> None:
         folder = data_folder(home, "solver", client)
-        metrics = Metrics()
+        metrics, turns = Metrics(), Turns()
         self.context = Context(
             client,
             settings,
@@ -61,9 +62,10 @@ class SolverNode(Node):
             home,
             open_database(Database, home, client),
             BlobStore(folder / "blobs"),
-            Catalog(home.bundles, metrics),
+            Catalog(home.bundles, metrics, turns),
             metrics,
             home.folder("solver", folder.name, "candidates"),
+            turns,
         )
         super().__init__(settings, self.context.log, stop, client)
         self._url = ""
@@ -94,6 +96,7 @@ class SolverNode(Node):
                 context.catalog.ready = False
                 context.turns.close()
                 self._defence.close()
+                context.sends.close()
                 for assignment in self._assignments.values():
                     assignment.close()
                 context.database.close()
@@ -119,47 +122,49 @@ class SolverNode(Node):
 
     def _may_stop(self) -> bool:
         """Whether no game waits for a move and every training is at the end of a segment."""
-        return not self._defence.owes and all(one.idle for one in self._assignments.values())
+        idle = all(one.idle for one in self._assignments.values())
+        return idle and not (self._defence.owes or self.context.sends.any)
 
-    def _tick(self) -> bool:
-        """One round; True if there is more to do at once. Once asked to stop, only what cannot wait is done."""
+    def _tick(self) -> None:
+        """One round, of one block. Once asked to stop, only what cannot wait is done."""
         context = self.context
         if self._defence.failure is not None:
             raise self._defence.failure
-        worked = False
-        for task in self._taken():
-            if not self._failures.rests(task):
-                with self._failures.kept(task, partial(self._failed_for, task)):
-                    worked = self._work_on(task) or worked
-        if not self._stop.asked:
-            training = any(row.stage is Stage.TRAINING for row in context.database.tasks())
-            self._auction.tick(take=not training and self._is_sound())
+        for task, what in context.sends.ended():
+            with self._failures.kept(task):
+                context.sends.finish(task, what)
+        with context.client.connection.view():
+            for task in self._taken():
+                if not self._failures.rests(task):
+                    with self._failures.kept(task, partial(self._failed_for, task)):
+                        self._work_on(task)
+            if not self._stop.asked:
+                training = any(row.stage is Stage.TRAINING for row in context.database.tasks())
+                self._auction.tick(take=not training and self._is_sound())
         context.metrics.count_tasks([row.stage for row in context.database.tasks()])
-        return worked
 
     def _taken(self) -> list[int]:
         """Tasks that were won and for which something can still be done."""
         rows = self.context.database.tasks()
         return [row.task for row in rows if row.stage in TAKEN and row.task not in self._refused]
 
-    def _work_on(self, task: int) -> bool:
-        """What is due now on a task that was won; True if something was sent."""
+    def _work_on(self, task: int) -> None:
+        """Begin what is due now on a task that was won."""
         view = self.context.client.market.task(task)
         if view.status.is_over:
             if self.context.client.is_over_for_good(task):
                 self._over(view)
-            return False
+            return
         assignment = self._assignment(task)
         if assignment is None:
-            return False
+            return
         if self._stop.asked and not assignment.unsubmitted:
             assignment.pause()
-            return False
-        worked = assignment.tick(view)
+            return
+        assignment.tick(view)
         if assignment.refused is not None:
             self._refused[task] = assignment.refused
             self._assignments.pop(task).close(wait=False)
-        return worked
 
     def _is_sound(self) -> bool:
         """Whether no run of this process was refused or found false: otherwise it takes no more work."""
@@ -203,11 +208,12 @@ class SolverNode(Node):
         else:
             assignment.retire()
         if status is TaskStatus.SETTLED:
-            settlement.withdraw(context, max(0, context.settings.stake_units - self._locked()))
+            kept = max(0, context.settings.stake_units - self._locked())
+            context.sends.begin(task, "withdraw", partial(settlement.withdraw, context, kept))
 
     def _outcome(self, once: bool) -> ExitCode | None:
         """Whether to end now: with `once` after the first task, or after a slash or refusal; never with work left."""
-        if self._taken() or not (self._finished or self._refused):
+        if self._taken() or self.context.sends.any or not (self._finished or self._refused):
             return None
         if TaskStatus.SLASHED in self._finished.values():
             slashed = [task for task, status in self._finished.items() if status is TaskStatus.SLASHED]

@@ -138,7 +138,10 @@ def _insides(api: FastAPI, catalog: Catalog, admission: Admission, budget: Budge
     async def in_frame(task: int, i: int, j: int, path: str, ask: Callable[[Frame], Answer]) -> Answer:
         def answer(run: Replay) -> Answer:
             try:
-                return ask(frame_at(run, i, j, call_path(path)))
+                run.frame(i, j)  # step by step, each in a turn of its own
+                # In one more turn: frames below it, and values that it does not hold, are computed when asked for.
+                with catalog.turns.ordinary():
+                    return ask(frame_at(run, i, j, call_path(path)))
             except (ProgramError, IndexError) as error:  # a path that is no calls, a leaf that is none
                 raise HTTPException(404, str(error)) from error
 

@@ -6,28 +6,33 @@ its stake.
 
 from __future__ import annotations
 
+from functools import partial
+
 from protocol.chain.errors import HeaderError, RpcRefused
 from protocol.chain.header import HISTORY
 from protocol.chain.parameters import TOKEN
+from protocol.chain.receipts import Receipt
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.funds import withdraw_above
 from protocol.tasks.task import Terms
 from solver.context import Context
 
 
-def advance(context: Context, view: TaskView) -> bool:
-    """Do what is due on a submitted task now; True if something was sent."""
+def advance(context: Context, view: TaskView) -> None:
+    """Begin what is due on a submitted task now."""
     market, audit, task = context.client.market, context.client.audit, view.task
     undrawn = audit.drawn_at(task) == 0
     if undrawn and not audit.draw_lost(task):
-        return _draw(context, view)
+        _draw(context, view)
+        return
     if context.client.now() <= view.challenge_until or view.open_games:
-        return False
+        return
     if undrawn:
         context.log.error("no draw was proved in time: the stake burns", task=task)
     elif audit.satisfied(task):
-        return context.send("settle", lambda: market.settle(task), task=task) is not None
-    return context.send("voidTask", lambda: market.void(task), task=task) is not None
+        context.begin(task, "settle", partial(market.settle, task))
+        return
+    context.begin(task, "voidTask", partial(market.void, task))
 
 
 def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
@@ -43,26 +48,29 @@ def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
     return {}
 
 
-def withdraw(context: Context, keep: int) -> int:
-    """Take free tokens above `keep` out of the vault; how many (token units)."""
+def withdraw(context: Context, keep: int) -> None:
+    """Take free tokens above `keep` units out of the vault."""
     amount, receipt = withdraw_above(context.client, keep)
     if receipt is not None:
         context.count("withdraw", receipt, amount=str(amount))
-    return amount
 
 
-def _draw(context: Context, view: TaskView) -> bool:
+def _draw(context: Context, view: TaskView) -> None:
     audit, task, block = context.client.audit, view.task, view.draw_block
     newest = context.client.connection.block().number
     if newest <= block:
-        return False
+        return
     if newest - block > HISTORY:
-        return context.send("missed", lambda: audit.missed(task), task=task) is not None
+        context.begin(task, "missed", partial(audit.missed, task))
+        return
+    context.begin(task, "draw", partial(_prove, context, task, block, HISTORY - (newest - block)))
+
+
+def _prove(context: Context, task: int, block: int, left: int) -> Receipt:
     try:
-        return context.send("draw", lambda: audit.draw(task, block), task=task) is not None
+        return context.client.audit.draw(task, block)
     except (RpcRefused, HeaderError) as error:  # a node that serves no such header; others may draw
-        left = HISTORY - (newest - block)
         context.log.error(
             "no header for the draw", task=task, block=block, blocks_left=left, error=str(error)
         )
-        return False
+        raise

@@ -64,7 +64,7 @@ class Accuser:
         self._database = database
         self._bonds = bonds
         self._clock = terms.challenger_clock
-        self._least_clock = least_clock(terms, speed)
+        self._least_clock = least_clock(terms, speed, client.connection.block_time)
         self._task = task
         self._log = logs.get("verifier.accusing").bind(task=task)
         self.own_turn = True

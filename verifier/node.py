@@ -81,11 +81,10 @@ class VerifierNode(Node):
         ensure_bond(self.context.client)
         self.context.log.info("ready", account=self.context.client.address)
 
-    def _tick(self) -> bool:
+    def _tick(self) -> None:
         self._alive = 1  # until this look says otherwise
         with self.context.client.connection.view() as block:
             self._alive = self.turn(block)
-        return False
 
     def _outcome(self, once: bool) -> ExitCode | None:
         if self._stop.asked:  # then `_alive` no longer counts tasks that are open

@@ -13,7 +13,7 @@ from protocol.chain.errors import AccountError
 from protocol.chain.fees import Call
 from protocol.chain.idempotency import Idempotency
 from protocol.chain.receipts import Event, Receipt
-from protocol.chain.transactions import Sender
+from protocol.chain.transactions import Sender, Sent
 
 
 class BoundContract:
@@ -42,19 +42,12 @@ class BoundContract:
         command that was cut short: what that sent is waited for. Raises AccountError without a sender, and what
         `Sender.send` raises.
         """
-        if self.sender is None or self._idempotency is None:
-            raise AccountError(
-                f"{self.contract.name}.{function}",
-                expected="an account to send from",
-                got="none",
-                remedy="connect with an account",
-            )
-        data = self.contract.encode(function, arguments)
-        call = Call(self.address, data, f"{self.contract.name}.{function}")
+        sender, call = self._sender(function), self._call(function, arguments)
         if intent is not None:
-            return self.sender.send(call, intent)
+            return sender.send(call, intent)
+        assert self._idempotency is not None, "there is a sender"
         with self._idempotency.intent(self._named(function, arguments)) as own:
-            return self.sender.send(call, own)
+            return sender.send(call, own)
 
     def interrupted(self, function: str, *arguments: Any) -> str | None:
         """The intent of such a call whose end nobody saw, mined by now or not; None without one."""
@@ -70,11 +63,33 @@ class BoundContract:
         """
         return self.write(function, *arguments, intent=self._intent(function, arguments, about))
 
+    def hand_over(self, calls: Sequence[tuple[str, Sequence[Any]]], about: str = "") -> list[Sent]:
+        """Several calls, each a function and its arguments, as `write_once` together, without waiting for a block.
+
+        Raises AccountError, and what `Sender.hand_over` raises.
+        """
+        sender = self._sender(", ".join(function for function, _ in calls))
+        return sender.hand_over([(self._call(*call), self._intent(*call, about)) for call in calls])
+
     def is_signed(self, function: str, *arguments: Any, about: str = "") -> bool:
         """Whether such a `write_once` was signed before and may be, or is, mined: then nothing new is sent for it."""
         return self.sender is not None and bool(
             self.sender.journal.of_intent(self._intent(function, arguments, about))
         )
+
+    def _sender(self, function: str) -> Sender:
+        if self.sender is None:
+            raise AccountError(
+                f"{self.contract.name}.{function}",
+                expected="an account to send from",
+                got="none",
+                remedy="connect with an account",
+            )
+        return self.sender
+
+    def _call(self, function: str, arguments: Sequence[Any]) -> Call:
+        data = self.contract.encode(function, arguments)
+        return Call(self.address, data, f"{self.contract.name}.{function}")
 
     def _named(self, function: str, arguments: Sequence[Any]) -> str:
         return f"own:{self._intent(function, arguments, '')}"

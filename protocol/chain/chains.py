@@ -18,12 +18,12 @@ Finality = Literal["latest", "safe", "finalized"] | Annotated[int, Field(ge=0)]
 
 
 class Chain(BaseModel):
-    """One entry of the table. `block_time` is in seconds; `reorg_depth` in blocks."""
+    """One entry of the table. `block_time` is in seconds, None where it is to be measured; `reorg_depth` in blocks."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     name: str
-    block_time: Annotated[int | float, Field(gt=0)]
+    block_time: Annotated[int | float, Field(gt=0)] | None = None
     fees: Literal["eip1559", "legacy"]
     reorg_depth: Annotated[int, Field(ge=1)]
     finality: Finality

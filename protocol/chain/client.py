@@ -7,10 +7,7 @@ with connect("http://127.0.0.1:8545", account="dev:0") as client:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from types import TracebackType
 from typing import Self
 
@@ -22,16 +19,13 @@ from protocol.chain.audit import Audit
 from protocol.chain.chains import Finality
 from protocol.chain.connection import Connection
 from protocol.chain.deployment import Deployment, load_deployment, require_alive
-from protocol.chain.errors import Reverted
+from protocol.chain.errors import ChainError, Reverted
 from protocol.chain.game import Game
 from protocol.chain.market import Market
 from protocol.chain.receipts import Receipt
 from protocol.chain.token import Token
-from protocol.chain.transactions import Sender, Sending
+from protocol.chain.transactions import Sender, Sending, Sent
 from protocol.chain.vault import Vault
-
-BLOCKS = 8
-"""Enough for a median that no single gap of the chain's clock moves."""
 
 
 class Client:
@@ -80,19 +74,17 @@ class Client:
         except Reverted:  # not even posted at that block
             return False
 
+    def outcomes(self, sent: Sequence[Sent]) -> list[Receipt | ChainError | None]:
+        """What became of this account's transactions by now (`Sender.outcomes`)."""
+        assert self.sender is not None, "who sent them has an account"
+        return self.sender.outcomes(sent)
+
     def tend(self) -> None:
         """Hand over again what the chain or the node has lost of this account's transactions. Often called, it asks
         once a block at most.
         """
         if self.sender is not None:
             self.sender.tend()
-
-    @cached_property
-    def block_seconds(self) -> float:
-        """Seconds between two blocks: the median of the newest ones', 0 on a chain without any."""
-        newest = self.connection.block().number
-        times = [self.connection.block(number).time for number in range(max(0, newest - BLOCKS), newest + 1)]
-        return median([late - early for early, late in pairwise(times)] or [0])
 
     def fund(self, amount: int) -> list[Receipt]:
         """Bring the account's free balance in the vault to at least `amount`, from its tokens; receipts of

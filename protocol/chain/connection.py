@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from statistics import median
 from typing import Any, Final, TypeVar
 
 from eth_abi.exceptions import DecodingError
 
 from protocol.chain.abi import Contract
 from protocol.chain.chains import Chain, Finality, chain_of
-from protocol.chain.errors import RpcError, RpcRefused, RpcUnavailable, WrongChain
-from protocol.chain.rpc import Nodes
+from protocol.chain.errors import ChainError, RpcError, RpcRefused, RpcUnavailable, WrongChain
+from protocol.chain.rpc import Nodes, Query
 
 TIMEOUT_SECONDS: Final = 20.0
 WAITS: Final = (0.1, 0.2, 0.4, 0.8)
@@ -28,6 +30,9 @@ WAITS: Final = (0.1, 0.2, 0.4, 0.8)
 ATTEMPTS: Final = len(WAITS) + 1
 LOOKS: Final = (0.02, 0.05, 0.1)
 """Seconds before each further look at a head that has gone back: behind one address may be nodes that are not equal."""
+
+BLOCKS: Final = 8
+"""Enough for a median that no single gap of the chain's clock moves."""
 
 BlockId = int | str
 """A block number, a block hash (0x…), or "latest"."""
@@ -82,6 +87,15 @@ class Connection:
         """What is known of the chain by its id."""
         return chain_of(self.chain_id)
 
+    @cached_property
+    def block_time(self) -> float:
+        """Seconds between two blocks: the table's; on a chain that it does not know, the median of the newest ones'."""
+        if self.chain.block_time is not None:
+            return self.chain.block_time
+        newest = self.block().number
+        times = [self.block(number).time for number in range(max(0, newest - BLOCKS), newest + 1)]
+        return median([late - early for early, late in pairwise(times)] or [0])
+
     def close(self) -> None:
         """Let go of the sockets. A later question opens new ones."""
         self._nodes.close()
@@ -98,12 +112,21 @@ class Connection:
 
         Raises RpcUnavailable, Reverted (a contract refused), or RpcRefused.
         """
-        ask = lambda: self._nodes.ask(method, parameters, label or method)  # noqa: E731
-        return self._retried(ask, attempts, RpcError if refusals else RpcUnavailable)
+        query = Query(method, parameters, label or method)
+        return self._retried(
+            lambda: self._nodes.ask(query), attempts, RpcError if refusals else RpcUnavailable
+        )
 
-    def broadcast(self, raw: bytes) -> str:
-        """Hand a signed transaction to all nodes, once; its hash. Raises RpcUnavailable or RpcRefused."""
-        return self._nodes.broadcast(("0x" + raw.hex(),))
+    def request_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
+        """Results of several requests that only read, asked for together; Reverted or RpcRefused in place of one.
+
+        Raises RpcUnavailable.
+        """
+        return self._retried(lambda: self._nodes.ask_all(queries)) if queries else []
+
+    def broadcast(self, raws: Sequence[bytes]) -> list[str | ChainError]:
+        """Hand signed transactions to all nodes, once: of each its hash, or RpcUnavailable, RpcRefused, WrongChain."""
+        return self._nodes.broadcast(["0x" + raw.hex() for raw in raws])
 
     def call(
         self,
@@ -142,7 +165,7 @@ class Connection:
             query["to"] = to
         if sender is not None:
             query["from"] = sender
-        if block == "latest" and getattr(self._pinned, "block", None) is not None:
+        if block == "latest" and self.is_viewing:
             block = str(self._pinned.block.hash)
         found = self.request("eth_call", query, block_tag(block), label=label, refusals=_is_one(block))
         return _bytes(found)
@@ -176,7 +199,7 @@ class Connection:
         which = block if is_hash else block_tag(block)
 
         def ask() -> dict[str, Any]:
-            return dict(self._nodes.ask(method, (which, False), method, f"block {block}"))
+            return dict(self._nodes.ask(Query(method, (which, False), method), f"block {block}"))
 
         return self._retried(ask, failures=RpcError)
 
@@ -190,6 +213,11 @@ class Connection:
             yield self._pinned.block
         finally:
             self._pinned.block = None
+
+    @property
+    def is_viewing(self) -> bool:
+        """Whether this thread is inside of a `view`."""
+        return getattr(self._pinned, "block", None) is not None
 
     def final_block(self) -> int:
         """Number of the newest block that is final; 0, the first one, before any other is."""
@@ -226,15 +254,31 @@ class Connection:
 
     def receipt(self, transaction: str) -> dict[str, Any] | None:
         """Receipt of a mined transaction, None while it is not mined, or where the node is behind."""
-        found = self.request("eth_getTransactionReceipt", transaction)
-        if found is None:
-            return None
-        self._highest = max(self._highest, _number(found["blockNumber"]))
-        return dict(found)
+        return self.receipts([transaction])[0]
+
+    def receipts(self, transactions: Sequence[str]) -> list[dict[str, Any] | None]:
+        """As `receipt`, of several transactions by one request."""
+        found = self._of_each("eth_getTransactionReceipt", transactions)
+        blocks = [_number(receipt["blockNumber"]) for receipt in found if receipt is not None]
+        self._highest = max([self._highest, *blocks])
+        return found
 
     def knows(self, transaction: str) -> bool:
         """Whether the node has the transaction, mined or waiting."""
-        return self.request("eth_getTransactionByHash", transaction) is not None
+        return transaction in self.known([transaction])
+
+    def known(self, transactions: Sequence[str]) -> set[str]:
+        """Those of some transactions that the node has, mined or waiting, by one request."""
+        found = self._of_each("eth_getTransactionByHash", transactions)
+        return {hash_ for hash_, answer in zip(transactions, found, strict=True) if answer is not None}
+
+    def _of_each(self, method: str, transactions: Sequence[str]) -> list[Any]:
+        """Answers about several transactions by one request. Raises RpcUnavailable, RpcRefused."""
+        answers = self.request_all([Query(method, (hash_,), method) for hash_ in transactions])
+        for answer in answers:
+            if isinstance(answer, ChainError):
+                raise answer
+        return answers
 
     def _retried(
         self,

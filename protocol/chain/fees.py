@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +13,8 @@ from eth_account.typed_transactions.typed_transaction import TypedTransaction
 from hexbytes import HexBytes
 
 from protocol.chain.connection import Block, Connection, block_tag
-from protocol.chain.errors import InsufficientFunds, Reverted
+from protocol.chain.errors import ChainError, InsufficientFunds, Reverted, RpcRefused
+from protocol.chain.rpc import Query
 
 _LEGACY: Final = ("nonce", "gasPrice", "gas", "to", "value", "data")
 """Fields of a signed transaction without a type, in order; its signature follows (yellow paper, section 4.2)."""
@@ -28,56 +30,86 @@ class Call:
     value: int = 0
 
 
-def first_offer(
-    connection: Connection, sender: str, call: Call, nonce: int, gas_margin: float
-) -> dict[str, Any]:
-    """The fields of a new transaction. Raises Reverted if the call is refused as things stand, or
-    InsufficientFunds.
+def gas_of(connection: Connection, sender: str, calls: Sequence[Call]) -> list[int | ChainError]:
+    """Gas that each call takes in the next block, all asked for by one request; what refuses a call in its place.
+
+    What a node refuses, which may be behind, is asked again as of the newest block.
     """
+    queries = [Query("eth_estimateGas", (_question(sender, call),), call.label) for call in calls]
+    found = connection.request_all(queries)
+    return [
+        _gas_now(connection, query, gas) if isinstance(gas, Reverted) else _gas(gas)
+        for query, gas in zip(queries, found, strict=True)
+    ]
+
+
+class Offers:
+    """What an account offers as things stand, for all transactions that are signed at once: one look at the newest
+    block, the fees and the balance, which together they may not exceed.
+    """
+
+    def __init__(self, connection: Connection, sender: str, gas_margin: float) -> None:
+        self._block = connection.block()
+        self._fees = _fees(connection, self._block)
+        self._left = connection.balance(sender)
+        self._chain_id = connection.chain_id
+        self._sender = sender
+        self._gas_margin = gas_margin
+
+    def first(self, call: Call, gas: int, nonce: int) -> dict[str, Any]:
+        """The fields of a new transaction that takes so much gas. Raises InsufficientFunds."""
+        fields: dict[str, Any] = {
+            "chainId": self._chain_id,
+            "nonce": nonce,
+            "gas": min(int(gas * self._gas_margin) + 10_000, self._block.gas_limit),
+            "value": call.value,
+            "data": call.data,
+            "to": call.to if call.to is not None else b"",
+            **self._fees,
+        }
+        self._pay(fields)
+        return fields
+
+    def higher(self, raw: bytes) -> dict[str, Any]:
+        """The fields of a signed transaction with fees that nodes take as a replacement: an eighth more. Raises
+        InsufficientFunds.
+        """
+        fields = _unsigned(raw, self._chain_id)
+        for name in ("gasPrice", "maxPriorityFeePerGas", "maxFeePerGas"):
+            if name in fields:
+                fields[name] = max(-(-fields[name] * 9 // 8) + 1, self._fees.get(name, 0))
+        self._pay(fields)
+        return fields
+
+    def _pay(self, fields: dict[str, Any]) -> None:
+        price = fields.get("maxFeePerGas", fields.get("gasPrice"))
+        needed = fields["gas"] * price + fields["value"]
+        if self._left < needed:
+            raise InsufficientFunds(self._sender, needed, self._left)
+        self._left -= needed
+
+
+def _question(sender: str, call: Call) -> dict[str, Any]:
     query: dict[str, Any] = {"from": sender, "data": "0x" + call.data.hex(), "value": hex(call.value)}
-    if call.to is not None:
-        query["to"] = call.to
-    block = connection.block()
-    estimate = _estimate(connection, query, block, call.label)
-    fields: dict[str, Any] = {
-        "chainId": connection.chain_id,
-        "nonce": nonce,
-        "gas": min(int(estimate * gas_margin) + 10_000, block.gas_limit),
-        "value": call.value,
-        "data": call.data,
-        "to": call.to if call.to is not None else b"",
-        **_offer(connection, block),
-    }
-    _require_balance(connection, sender, fields)
-    return fields
+    return query if call.to is None else query | {"to": call.to}
 
 
-def higher_offer(connection: Connection, sender: str, raw: bytes) -> dict[str, Any]:
-    """The fields of a signed transaction with fees that nodes take as a replacement: an eighth more. Raises
-    InsufficientFunds.
-    """
-    fields = _unsigned(raw, connection.chain_id)
-    now = _offer(connection, connection.block())
-    for name in ("gasPrice", "maxPriorityFeePerGas", "maxFeePerGas"):
-        if name in fields:
-            fields[name] = max(-(-fields[name] * 9 // 8) + 1, now.get(name, 0))
-    _require_balance(connection, sender, fields)
-    return fields
-
-
-def _estimate(connection: Connection, query: dict[str, Any], block: Block, label: str) -> int:
-    """Gas for the call in the next block. What a node refuses, which may be behind, is asked again as of `block`."""
+def _gas_now(connection: Connection, query: Query, refused: Reverted) -> int | ChainError:
+    at = block_tag(connection.block().hash)
     try:
-        return int(connection.request("eth_estimateGas", query, label=label), 16)
-    except Reverted as refused:
-        at = block_tag(block.hash)
-        try:
-            return int(connection.request("eth_estimateGas", query, at, label=label, refusals=True), 16)
-        except Reverted:
-            raise refused from None
+        found = connection.request(query.method, *query.parameters, at, label=query.label, refusals=True)
+    except Reverted:
+        return refused
+    except RpcRefused as error:
+        return error
+    return _gas(found)
 
 
-def _offer(connection: Connection, block: Block) -> dict[str, Any]:
+def _gas(found: Any) -> int | ChainError:
+    return found if isinstance(found, ChainError) else int(found, 16)
+
+
+def _fees(connection: Connection, block: Block) -> dict[str, Any]:
     """What is offered for gas as things stand."""
     if connection.chain.fees == "legacy":
         # A quarter more than the usual price: it is fixed once the transaction is signed.
@@ -100,11 +132,3 @@ def _unsigned(raw: bytes, chain_id: int) -> dict[str, Any]:
     numbers = {name: int.from_bytes(values[name], "big") for name in ("nonce", "gasPrice", "gas", "value")}
     to = "0x" + values["to"].hex() if values["to"] else b""
     return {"chainId": chain_id, **numbers, "to": to, "data": values["data"]}
-
-
-def _require_balance(connection: Connection, sender: str, fields: dict[str, Any]) -> None:
-    price = fields.get("maxFeePerGas", fields.get("gasPrice"))
-    needed = fields["gas"] * price + fields["value"]
-    available = connection.balance(sender)
-    if available < needed:
-        raise InsufficientFunds(sender, needed, available)

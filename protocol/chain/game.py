@@ -6,9 +6,12 @@ method of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from protocol.chain.bound_contract import BoundContract
 from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
+from protocol.chain.transactions import Sent
 from protocol.chain.views import Claim, GameState
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import Leaf
@@ -46,6 +49,10 @@ class Game(BoundContract):
         is restarted.
         """
         return self.write_once(move.function, *move.arguments, about=head.hex())
+
+    def send_moves(self, moves: Sequence[Move], head: bytes) -> list[Sent]:
+        """As `send_move`, for moves that go together; waits for no block."""
+        return self.hand_over([(move.function, move.arguments) for move in moves], head.hex())
 
     def time_out(self, game: int) -> Receipt:
         """The side to move ran out of time."""

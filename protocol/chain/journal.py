@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -92,22 +92,15 @@ class Journal:
                 remedy="move the file away; pending transactions will not be known any more",
             ) from error
 
-    def write(self, entry: Entry) -> None:
-        """Add a signed transaction; on return it is on disk."""
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Add signed transactions, all or none; on return they are on disk."""
+        now = time.time()
+        rows = [
+            (one.hash, one.intent, one.label, one.nonce, one.raw, one.status.value, one.block, now)
+            for one in entries
+        ]
         with self._open() as database:
-            database.execute(
-                "INSERT INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    entry.hash,
-                    entry.intent,
-                    entry.label,
-                    entry.nonce,
-                    entry.raw,
-                    entry.status.value,
-                    entry.block,
-                    time.time(),
-                ),
-            )
+            database.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def mark(self, transaction: str, status: Status, block: int | None = None) -> None:
         """Note what became of a transaction."""

@@ -7,17 +7,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import requests
 from requests.adapters import HTTPAdapter
 from web3 import HTTPProvider
-from web3.types import RPCEndpoint
+from web3.types import RPCEndpoint, RPCResponse
 
-from protocol.chain.errors import RpcError, RpcRefused, RpcUnavailable, WrongChain
+from protocol.chain.errors import (
+    ChainError,
+    Reverted,
+    RpcError,
+    RpcRefused,
+    RpcUnavailable,
+    WrongChain,
+)
 from protocol.chain.reverts import as_revert
 
 SOCKETS: Final = 32
@@ -27,6 +35,15 @@ RECHECK_SECONDS: Final = 1.0
 COMPARE_SECONDS: Final = 5.0
 BEHIND: Final = 2
 """Blocks that one node may be behind another: fewer are a block on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question. `label` names it in errors."""
+
+    method: str
+    parameters: Sequence[Any]
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +74,49 @@ class _Node:
             exception_retry_configuration=None,
         )
 
-    def ask(self, method: str, parameters: Sequence[Any], label: str) -> Any:
+    def ask(self, query: Query) -> Any:
         """The node's answer. Raises RpcUnavailable, Reverted, RpcRefused."""
+        with self._answering():
+            response = self._provider.make_request(RPCEndpoint(query.method), list(query.parameters))
+        failure = _failure(query, response)
+        if failure is not None:
+            raise failure
+        return response.get("result")
+
+    def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
+        """The answers to several questions by one request, or by one each where the node takes no such request; what
+        it refuses, in place of its answer. Raises RpcUnavailable.
+        """
+        if len(queries) > 1:
+            asked = [(RPCEndpoint(query.method), list(query.parameters)) for query in queries]
+            with self._answering():
+                responses = self._batch(asked)
+            if responses is not None:
+                pairs = zip(queries, responses, strict=True)
+                return [_failure(query, response) or response.get("result") for query, response in pairs]
+        return [self._asked(query) for query in queries]
+
+    def _batch(self, asked: list[tuple[RPCEndpoint, Any]]) -> list[RPCResponse] | None:
+        """Responses in order; None from a node that takes no batches, or none of this length."""
         try:
-            response = self._provider.make_request(RPCEndpoint(method), list(parameters))
+            responses = self._provider.make_batch_request(asked)
+        except requests.HTTPError:
+            return None
+        if not isinstance(responses, list) or len(responses) != len(asked):
+            return None
+        return responses if all(one.get("id") is not None for one in responses) else None
+
+    def _asked(self, query: Query) -> Any | ChainError:
+        try:
+            return self.ask(query)
+        except (Reverted, RpcRefused) as error:
+            return error
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Raises RpcUnavailable where no answer comes."""
+        try:
+            yield
         except (
             requests.RequestException,
             OSError,
@@ -68,21 +124,12 @@ class _Node:
         ) as error:  # ValueError: no JSON, so no Ethereum node
             self.known = False
             raise RpcUnavailable(self.url, error) from error
-        failure = response.get("error")
-        if failure is None:
-            return response.get("result")
-        if isinstance(failure, str):
-            raise RpcRefused(label, failure)
-        reverted = as_revert(label, failure)
-        if reverted is not None:
-            raise reverted
-        raise RpcRefused(label, str(failure.get("message", failure)))
 
     def identity(self) -> Identity:
         """Which chain it serves."""
         self._asked_at = time.monotonic()
-        chain_id = int(self.ask("eth_chainId", (), "eth_chainId"), 16)
-        first = self.ask("eth_getBlockByNumber", ("0x0", False), "block 0")
+        chain_id = int(self.ask(Query("eth_chainId", (), "eth_chainId")), 16)
+        first = self.ask(Query("eth_getBlockByNumber", ("0x0", False), "block 0"))
         if first is None:
             raise RpcRefused("block 0", "none", "wait for the node to catch up")
         return Identity(chain_id, first["hash"])
@@ -146,35 +193,54 @@ class Nodes:
         assert self._identity is not None, "a node that answers is known"
         return self._identity
 
-    def ask(self, method: str, parameters: Sequence[Any], label: str, needed: str = "") -> Any:
+    def ask(self, query: Query, needed: str = "") -> Any:
         """The first node's answer, or the next one's; with `needed`, a name of what is asked for, not null. Raises
         RpcUnavailable, Reverted, RpcRefused, WrongChain.
         """
 
         def ask(node: _Node) -> Any:
-            answer = node.ask(method, parameters, label)
+            answer = node.ask(query)
             if answer is None and needed:
                 raise RpcRefused(needed, "none of that number or hash", "wait for the node to catch up")
             return answer
 
         return self._each(ask)
 
-    def broadcast(self, parameters: Sequence[Any]) -> str:
-        """Hand a transaction to every node, once; its hash from the first that takes it. Raises as `ask` does."""
+    def ask_all(self, queries: Sequence[Query]) -> list[Any | ChainError]:
+        """The answers to several questions by one request to the first node that answers; Reverted or RpcRefused in
+        place of one. Raises RpcUnavailable, WrongChain.
+        """
+        answers: list[Any | ChainError] = self._each(lambda node: node.ask_all(queries))
+        for k, query in enumerate(queries):
+            if self.several and isinstance(answers[k], RpcRefused):  # this one does not have it; another may
+                try:
+                    answers[k] = self.ask(query)
+                except (Reverted, RpcRefused) as error:
+                    answers[k] = error
+        return answers
 
-        def send(node: _Node) -> str:
-            self._check(node)
-            return str(node.ask("eth_sendRawTransaction", parameters, "broadcast"))
+    def broadcast(self, transactions: Sequence[str]) -> list[str | ChainError]:
+        """Hand signed transactions to every node, once; of each its hash as soon as one node takes it, or what
+        kept all nodes from it. Raises WrongChain.
+        """
+        queries = [Query("eth_sendRawTransaction", (raw,), "broadcast") for raw in transactions]
+
+        def send(node: _Node) -> list[str | ChainError]:
+            try:
+                self._check(node)
+                return node.ask_all(queries)
+            except (RpcError, WrongChain) as error:
+                return [error] * len(queries)
 
         if self._all is None:
             return send(self._nodes[0])
-        failures: list[Exception] = []
+        best: list[str | ChainError] = []
         for future in as_completed([self._all.submit(send, node) for node in self._nodes]):
-            try:
-                return future.result()
-            except (RpcError, WrongChain) as error:
-                failures.append(error)
-        raise next((error for error in failures if isinstance(error, RpcRefused)), failures[0])
+            answers = future.result()
+            best = [min(pair, key=_weight) for pair in zip(best or answers, answers, strict=True)]
+            if all(isinstance(answer, str) for answer in best):
+                break
+        return best
 
     def compare(self) -> None:
         """Now and then: go over to the node that is furthest, if the first one is behind it."""
@@ -185,7 +251,7 @@ class Nodes:
         for node in self._nodes:
             try:
                 self._check(node)
-                heads[node] = int(node.ask("eth_blockNumber", (), "eth_blockNumber"), 16)
+                heads[node] = int(node.ask(Query("eth_blockNumber", (), "eth_blockNumber")), 16)
             except (RpcError, WrongChain):
                 continue
         if heads and max(heads.values()) > heads.get(self._chosen, -1) + BEHIND:
@@ -235,3 +301,20 @@ class Nodes:
         if found != self._identity:
             raise WrongChain(node.url, self._identity, found)
         node.known = True
+
+
+def _failure(query: Query, response: Mapping[str, Any]) -> Reverted | RpcRefused | None:
+    """The typed form of what a response says went wrong."""
+    failure = response.get("error")
+    if failure is None:
+        return None
+    if isinstance(failure, str):
+        return RpcRefused(query.label, failure)
+    return as_revert(query.label, failure) or RpcRefused(query.label, str(failure.get("message", failure)))
+
+
+def _weight(answer: str | ChainError) -> int:
+    """What several nodes say of one transaction, the more telling the lower: taken, refused, no answer."""
+    if isinstance(answer, str):
+        return 0
+    return 2 if isinstance(answer, RpcUnavailable | WrongChain) else 1

@@ -84,6 +84,18 @@ class HttpClient:
         """Read the body at `address`, at most `most` bytes, into `into`, which shows how far it has come. One at a
         time. Raises BadAnswer, and what `permit` raises.
         """
+        opened = self._wire.opened
+        try:
+            await self._ask(address, most, into, parameters)
+        except Broken:
+            if into or self._wire.opened > opened:
+                raise
+            # The connection was kept from an earlier question, and the server has closed it: servers may at any time.
+            await self._ask(address, most, into, parameters)
+
+    async def _ask(
+        self, address: Address, most: int, into: bytearray, parameters: Mapping[str, str] | None
+    ) -> None:
         self._wire.most, self._wire.left = most, 2 * most + OVERHEAD
         target = (address.path or "/") + (f"?{urlencode(parameters)}" if parameters else "")
         url = httpcore.URL(
@@ -122,7 +134,7 @@ class _Wire(httpcore.AsyncNetworkBackend):
     """Opens connections to what `permit` permits, and counts what comes over them."""
 
     def __init__(self, permit: Permit | None) -> None:
-        self.most = self.left = 0
+        self.most = self.left = self.opened = 0
         self._permit = permit
         self._tcp = httpcore.AnyIOBackend()
         self._found: dict[str, Sequence[IP]] = {}
@@ -142,6 +154,7 @@ class _Wire(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """Connect to the first of a host's addresses that answers."""
+        self.opened += 1
         if host not in self._found:
             ips = await look_up(host, port)
             if self._permit is not None:

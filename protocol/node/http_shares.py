@@ -4,25 +4,38 @@ A server without shares is whoever's opens most connections: 100 clients that re
 for as long as they liked. Here an address has few connections and fewer half requests, and when there are too many
 connections in all, the one goes that has made the server wait longest. An honest request comes in one piece, within a
 round trip: it waits for nothing that a hostile client holds.
+
+Of what an address asks on all its connections one request is answered at a time, and the others are not even read: the
+event loop serves first come first, so between a question and its answer each other address has a few requests
+answered, however many it sends.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from protocol.node.http_timeouts import TimedProtocol
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
 MAX_CONNECTIONS: Final = 1_024
 """In all, for a hundred clients with as many as they may have; each is an open file."""
 CONNECTIONS_EACH: Final = 8
+"""A connection counts until its request is answered, also when its client has gone."""
 HALF_REQUESTS_EACH: Final = 2
 WAIT_SECONDS: Final = 1.0
 """For a place in the share to become free; after a refusal, for the client to read it: ended at once, the connection
 would be reset under its request.
+"""
+TURN_SECONDS = 0.5
+"""For an answer, before the next request of the same address is begun beside it: a long download, or a question that
+waits for a replay, keeps nobody behind the same address from short answers.
 """
 
 _REFUSAL = (
@@ -46,13 +59,32 @@ def share_of(client: IP) -> Share:
     return client if isinstance(client, IPv4Address) else IPv6Network((client, 64), strict=False)
 
 
+class _Connections:
+    """Those of one share: all; those that are read; those that are not, the longest first; whose turn it is; and those
+    that wait for a turn, in order. An address may open hundreds: nothing here asks all of them.
+    """
+
+    def __init__(self) -> None:
+        self.all: set[SharedProtocol] = set()
+        self.read: set[SharedProtocol] = set()
+        self.held: dict[SharedProtocol, None] = {}
+        self.turn: SharedProtocol | None = None
+        self.waiting: deque[SharedProtocol] = deque()
+
+
 class SharedProtocol(TimedProtocol):
-    """Lets what is over an address's share wait, then refuses it with 503; makes room for whoever comes."""
+    """Lets what is over an address's share wait, then refuses it with 503; begins one request of an address at a time;
+    makes room for whoever comes.
+    """
 
     _proxies: ClassVar[frozenset[IP]]
-    _members: ClassVar[defaultdict[Share, set[SharedProtocol]]]
+    _shares: ClassVar[dict[Share, _Connections]]
 
     _share: Share | None = None
+    _own: _Connections
+    _answers = 0
+    _gone = False
+    _turn_ends: asyncio.TimerHandle | None = None
     _half = False
     _held: asyncio.TimerHandle | None = None
     _refused = False
@@ -60,51 +92,97 @@ class SharedProtocol(TimedProtocol):
     @classmethod
     def behind(cls, proxies: Iterable[IP]) -> type[SharedProtocol]:
         """The connections of one server; those of its proxies are those of many clients."""
-        return type(cls.__name__, (cls,), {"_proxies": frozenset(proxies), "_members": defaultdict(set)})
+        return type(cls.__name__, (cls,), {"_proxies": frozenset(proxies), "_shares": {}})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count it, and see whether there is room."""
         super().connection_made(transport)
+        self.app = self._answer
         client = None if self.client is None else client_of(self.client[0])
         if client is not None and client not in self._proxies:
             self._share = share_of(client)
-            self._members[self._share].add(self)
+        own = _Connections()
+        self._own = own if self._share is None else self._shares.setdefault(self._share, own)
+        self._own.all.add(self)
         if len(self.connections) > MAX_CONNECTIONS:
             self._make_room()
-        self._take_up()
+        if self in self._own.all:
+            self._take_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Its place is another's."""
+        """Its place is another's, once nothing is computed for it any more."""
         super().connection_lost(exc)
         self._let_go()
-        self._leave()
-        for peer in self._same():
-            if peer._held is not None and not peer._refused:
-                peer._take_up()
-                return
+        self._gone = True
+        if not self._answers:
+            self._leave()
 
     def data_received(self, data: bytes) -> None:
         """Nothing more is read of a client that was refused."""
         if not self._refused:
             super().data_received(data)
+
+    def handle_events(self) -> None:
+        """Look at what was read, when it is this connection's turn among those of its share."""
+        if self._is_answering():
+            super().handle_events()
+        elif self._own.turn is None:
+            self._own.turn = self
+            super().handle_events()
+            seconds = TURN_SECONDS if self._is_answering() else 0
+            self._turn_ends = self.loop.call_later(seconds, self._pass_on)
             self._count_half()
+        elif self not in self._own.waiting:
+            self._own.waiting.append(self)
+            self._unset_keepalive_if_required()
+            self.flow.pause_reading()
 
     def on_response_complete(self) -> None:
-        """Half a request may have come behind the one that is answered now."""
+        """The turn goes round; another request may have come behind the one that is answered now."""
+        self._pass_on()
         super().on_response_complete()
-        self._count_half()
+
+    async def _answer(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        self._answers += 1
+        try:
+            await self.config.loaded_app(scope, receive, send)
+        finally:
+            self._answers -= 1
+            if self._gone and not self._answers:
+                self._leave()
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _owes(self) -> bool:
+        """Whether the client waits for the server, for a turn or for an answer."""
+        return self in self._own.waiting or super()._owes()
+
+    def _pass_on(self) -> None:
+        """The turn of the connection that waits longest, if it was this one's."""
+        if self._own.turn is not self:
+            return
+        if self._turn_ends is not None:
+            self._turn_ends.cancel()
+        self._own.turn = None
+        while self._own.waiting and self._own.turn is None:
+            peer = self._own.waiting.popleft()
+            if not peer.transport.is_closing():
+                peer.flow.resume_reading()
+                peer.handle_events()
 
     def _take_up(self) -> None:
         """Read from the client, if its address's share leaves room."""
         self._let_go()
-        if sum(peer._held is None for peer in self._same()) >= CONNECTIONS_EACH:
+        if self._share is not None and len(self._own.read) >= CONNECTIONS_EACH:
             self._hold()
         else:
+            self._own.read.add(self)
             self._count_half()
 
     def _count_half(self) -> None:
         self._half = self._is_half()
-        if self._half and sum(peer._half for peer in self._same()) >= HALF_REQUESTS_EACH:
+        if self._half and sum(peer._half for peer in self._own.read) > HALF_REQUESTS_EACH:
             self._hold()
 
     def _is_half(self) -> bool:
@@ -114,21 +192,23 @@ class SharedProtocol(TimedProtocol):
         in_body = self.cycle is not None and self.cycle.more_body
         return in_body or bool(self.conn.trailing_data[0])
 
-    def _same(self) -> list[SharedProtocol]:
-        """The other connections of the share; none for a proxy's."""
-        members = () if self._share is None else self._members.get(self._share, ())
-        return [peer for peer in members if peer is not self]
-
     def _make_room(self) -> None:
-        """End the connection that waits longest for its client, those over a share first; if none waits, this one."""
+        """End the connection that waits longest for its client, those over a share first. If none waits, one of the
+        share that has most, if possible one that waits for its turn.
+        """
         peers = [cast(SharedProtocol, peer) for peer in self.connections if peer is not self]
         waiting = [peer for peer in peers if peer.waited is not None]
-        last = max(waiting, key=lambda peer: (peer._held is not None, peer.waited), default=self)
+        if waiting:
+            last = max(waiting, key=lambda peer: (peer._held is not None, peer.waited))
+        else:
+            last = max([self, *peers], key=lambda peer: (len(peer._own.all), peer in peer._own.waiting))
         last._end()
 
     def _hold(self) -> None:
         """Read nothing for a while: at once refused, a hostile client would be back at once."""
         self._half = False
+        self._own.read.discard(self)
+        self._own.held[self] = None
         self._held = self.loop.call_later(WAIT_SECONDS, self._refuse)
         # Soon: asyncio begins to read from a new connection after it is told of it, paused or not.
         self.loop.call_soon(self._pause)
@@ -141,15 +221,17 @@ class SharedProtocol(TimedProtocol):
         if self._held is not None:
             self._held.cancel()
             self._held = None
+            self._own.held.pop(self, None)
             self.transport.resume_reading()
 
     def _refuse(self) -> None:
         """Say that there is no more for this address now."""
         self._refused = True
+        self._own.held.pop(self, None)
         if self.transport.is_closing():
             return
         self.transport.write(_REFUSAL)
-        if self.transport.can_write_eof():
+        with suppress(OSError):  # the client has ended the connection meanwhile
             self.transport.write_eof()
         self.transport.resume_reading()  # to see the client close
         self._held = self.loop.call_later(WAIT_SECONDS, self._end)
@@ -161,7 +243,17 @@ class SharedProtocol(TimedProtocol):
         self.transport.abort()
 
     def _leave(self) -> None:
-        if self._share is not None and (members := self._members.get(self._share)) is not None:
-            members.discard(self)
-            if not members:
-                del self._members[self._share]
+        """Give up every place in the share, for others to take."""
+        own = self._own
+        if self not in own.all:
+            return
+        own.all.discard(self)
+        own.read.discard(self)
+        own.held.pop(self, None)
+        if self in own.waiting:
+            own.waiting.remove(self)
+        self._pass_on()
+        if own.held and len(own.read) < CONNECTIONS_EACH:
+            next(iter(own.held))._take_up()
+        if not own.all and self._share is not None:
+            del self._shares[self._share]

@@ -182,7 +182,7 @@ INCLUSION_BLOCKS: Final = 3
 
 
 def least_clock(
-    terms: Terms, operations_a_second: float, block_seconds: float = 0.0, step_operations: int = 0
+    terms: Terms, operations_a_second: float, block_seconds: float, step_operations: int = 0
 ) -> int:
     """Seconds that a move of either side must at least have on a machine of this speed: time to replay a segment
     safely, and for inclusion where there is a block every `block_seconds`. Who has less loses a game that it is right

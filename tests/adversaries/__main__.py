@@ -1,6 +1,7 @@
 """`python -m tests.adversaries CHEAT [--task N] …`: a party that cheats, as a process of its own.
 
-The node, its settings and its exit codes are the production party's; only the strategy differs.
+The node, its settings and its exit codes are the production party's; only the strategy differs, and the machine that
+its steps run on: an honest party may be late with them, or fail.
 """
 
 from __future__ import annotations
@@ -8,16 +9,21 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from protocol.errors import ExitCode
 from protocol.node import logs
 from protocol.node.exits import reported
 from protocol.node.home import VARIABLE, Home
+from protocol.node.process import importing
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
-from tests.adversaries.accuser import ACCUSERS, accuse
-from tests.adversaries.solvers import CHEATS
+
+with importing():
+    from tests.adversaries.accuser import ACCUSERS, accuse
+    from tests.adversaries.machines import Machine
+    from tests.adversaries.solvers import CHEATS
 
 
 def main() -> None:
@@ -27,11 +33,16 @@ def main() -> None:
     os.environ[VARIABLE] = str(home.root)
     logs.configure(options.log_json)
     with reported():
-        code = accuse(options, home) if options.cheat in ACCUSERS else _solve(options, home)
+        run = accuse if options.cheat in ACCUSERS else _solve
+        code = run(options, home, _machine(options))
     sys.exit(int(code))
 
 
-def _solve(options: Namespace, home: Home) -> ExitCode:
+def _machine(options: Namespace) -> Machine:
+    return Machine(dict(options.late), options.failing, options.unloadable, options.step_log)
+
+
+def _solve(options: Namespace, home: Home, machine: Machine) -> ExitCode:
     from protocol.chain.client import connect
     from solver.node import SolverNode
     from solver.settings import SolverSettings
@@ -41,14 +52,17 @@ def _solve(options: Namespace, home: Home) -> ExitCode:
         "account": f"dev:{options.dev_account}",
         "deployment": options.deployment,
         "port": options.port,
+        "url": options.url,
         "stake": options.stake,
         "tasks": tuple(options.task) or None,
     }
     settings = load(SolverSettings, "solver", home.config, flags).values
     stop = Stop()
     stop.on_signals()
+    cheat = CHEATS[options.cheat]
+    strategy = replace(cheat, executor=machine.on_it(cheat.executor))
     with connect(settings.rpc, settings.deployment, settings.account) as client:
-        return SolverNode(client, settings, home, CHEATS[options.cheat], stop=stop).run()
+        return SolverNode(client, settings, home, strategy, stop=stop).run(options.once)
 
 
 def _options() -> Namespace:
@@ -59,10 +73,21 @@ def _options() -> Namespace:
     parser.add_argument("--deployment", type=Path)
     parser.add_argument("--home", type=Path)
     parser.add_argument("--port", type=int)
+    parser.add_argument("--url", help="address that is announced, if another than the server's")
     parser.add_argument("--stake")
     parser.add_argument("--task", type=int, action="append", default=[])
+    parser.add_argument("--once", action="store_true")
     parser.add_argument("--log-json", action="store_true")
+    parser.add_argument("--late", type=_late, action="append", default=[], metavar="TASK:SECONDS")
+    parser.add_argument("--failing", type=int, action="append", default=[], metavar="TASK")
+    parser.add_argument("--unloadable", type=int, action="append", default=[], metavar="TASK")
+    parser.add_argument("--step-log", type=Path, help="file that gets a byte for each step")
     return parser.parse_args()
+
+
+def _late(given: str) -> tuple[int, float]:
+    task, _, seconds = given.partition(":")
+    return int(task), float(seconds)
 
 
 if __name__ == "__main__":

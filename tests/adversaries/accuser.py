@@ -1,27 +1,32 @@
-"""A verifier that accuses an honest solver: its own replay is wrong in one weight of one step.
+"""Verifiers that are not registered, so never drawn, and look at every segment unasked.
 
-It is not registered, so it is never drawn; it looks at every segment unasked. Its game ends where the EVM agrees with
-the solver: there it has no move left, and its bond is lost when its time is over.
+The false accuser's own replay is wrong in one weight of one step. Its game ends where the EVM agrees with the solver:
+there it has no move left, and its bond is lost when its time is over. The honest one is for machines that fail.
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 
 from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
 from tests.adversaries.executors import moves_one_weight
+from tests.adversaries.machines import Machine
 from verifier.strategy import Strategy
 
-ACCUSERS: Mapping[str, Strategy] = {"false-accuser": Strategy(executor=moves_one_weight)}
+ACCUSERS: Mapping[str, Strategy] = {
+    "false-accuser": Strategy(executor=moves_one_weight),
+    "honest-accuser": Strategy(),
+}
 """By the name that `python -m tests.adversaries` takes."""
 
 
-def accuse(options: Namespace, home: Home) -> ExitCode:
-    """Run the accuser until it is stopped."""
+def accuse(options: Namespace, home: Home, machine: Machine) -> ExitCode:
+    """Run the accuser until it is stopped, or with --once until the tasks are over."""
     from protocol.chain.client import connect
     from verifier.node import VerifierNode
     from verifier.settings import VerifierSettings
@@ -37,5 +42,7 @@ def accuse(options: Namespace, home: Home) -> ExitCode:
     settings = load(VerifierSettings, "verifier", home.config, flags).values
     stop = Stop()
     stop.on_signals()
+    accuser = ACCUSERS[options.cheat]
+    strategy = replace(accuser, executor=machine.on_it(accuser.executor))
     with connect(settings.rpc, settings.deployment, settings.account) as client:
-        return VerifierNode(client, settings, home, ACCUSERS[options.cheat], stop=stop).run()
+        return VerifierNode(client, settings, home, strategy, stop=stop).run(options.once)

@@ -1,6 +1,7 @@
 """Solvers that cheat: for each cheat the strategy that the production solver runs with.
 
-What is wrong is one collaborator: the executor, the first state, the server or the defence.
+What is wrong is one collaborator: the executor, the first state, the server or the defence. Nothing is wrong about the
+honest one: it is for machines on which steps are late or fail.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tests.adversaries.executors import (
     moves_one_weight,
     skips_a_segment,
 )
+from tests.adversaries.tiny import moves_a_weight_far
 from tests.adversaries.transformer import (
     doubles_a_denominator,
     keeps_what_is_dropped,
@@ -47,6 +49,8 @@ def says_nothing(_catalog: Catalog) -> App:
 
 
 CHEATS: Mapping[str, Strategy] = {
+    "honest-solver": Strategy(),
+    "far-weight": Strategy(executor=moves_a_weight_far),
     "one-ulp": Strategy(executor=moves_one_weight),
     "wrong-rate": Strategy(executor=doubles_the_rate),
     "skipper": Strategy(executor=skips_a_segment),

@@ -1,6 +1,6 @@
 """A stage for attacks on a verifier: cheats hand in random roots at once, and anvil makes a block for each transaction.
 
-The verifier is the real node in a thread. The cheats are accounts that answer nothing; what they serve is the test's.
+The cheats are accounts that answer nothing; what they serve is the test's.
 """
 
 from __future__ import annotations
@@ -11,22 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from socket import create_server
 from threading import Event, Thread
-from typing import Any
 
-from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskView
 from protocol.commitments import ProgressTree
-from protocol.errors import ExitCode
-from protocol.node.stopping import Stop
 from tests.chain.solver_stage import SOLVER, Stage
-from tests.chain.test_verifier_watch import wait
-from verifier.node import VerifierNode
-from verifier.settings import VerifierSettings
-from verifier.strategy import HONEST, Strategy
-
-WATCHER = "dev:2"
 
 
 class Scene(Stage):
@@ -73,37 +63,6 @@ class Scene(Stage):
         self.cheat.market.submit(task, tree.root, tree.inclusion_path(0), [], roots[-1], path)
 
 
-class Watcher:
-    """A verifier node in a thread, unless it is not `started`."""
-
-    def __init__(
-        self, scene: Scene, strategy: Strategy = HONEST, started: bool = True, **settings: object
-    ) -> None:
-        self.stop = Stop()
-        self.client: Client = scene.client(WATCHER)
-        chosen = {"poll": 0.05, "bundles": (scene.bundles.parent.as_uri(),), **settings}
-        self.node = VerifierNode(
-            self.client, VerifierSettings.model_validate(chosen), scene.home, strategy, stop=self.stop
-        )
-        self.ended: ExitCode | BaseException | None = None
-        self._thread = Thread(target=self._run)
-        if started:
-            self._thread.start()
-
-    def close(self) -> None:
-        """Stop, and give the account back."""
-        self.stop.ask()
-        if self._thread.ident is not None:
-            self._thread.join(60)
-        self.client.close()
-
-    def _run(self) -> None:
-        try:
-            self.ended = self.node.run()
-        except BaseException as error:
-            self.ended = error
-
-
 @contextmanager
 def scene(folder: Path) -> Iterator[Scene]:
     """A fresh chain with everything deployed."""
@@ -113,14 +72,6 @@ def scene(folder: Path) -> Iterator[Scene]:
             yield made
         finally:
             made.close()
-
-
-def registered_alone(scene: Scene, **settings: Any) -> Watcher:
-    """The only verifier in the draw."""
-    watcher = Watcher(scene, **settings)
-    wait(lambda: scene.submitter.audit.live_slots() > 1)
-    scene.submitter.audit.resign()
-    return watcher
 
 
 @contextmanager

@@ -6,9 +6,9 @@ one receipt after the other, with the roots of two segments kept: false accusers
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
@@ -17,57 +17,13 @@ import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.execution.replay import Executor, HonestExecutor, Work
-from protocol.program.execute import Interpreter
-from protocol.program.step import State
-from solver.strategy import Strategy
 from tests.attacks.false_games import NODES, FalseGames, honest_run
-from tests.chain.solver_stage import Solver, Stage, stage, submitted
+from tests.attacks.processes import Party
+from tests.chain.rpc_proxy import RpcProxy
+from tests.chain.solver_stage import Stage, mined_at_once, stage, submitted
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
-
-
-class Slow(HonestExecutor):
-    """A machine on which a step takes `seconds`."""
-
-    seconds = 0.0
-    steps = 0
-
-    def step(self, state: State, number: int, /) -> State:
-        """The next state, late."""
-        self.steps += 1
-        sleep(self.seconds)
-        return super().step(state, number)
-
-
-class Machine:
-    """An honest solver on it takes so many `seconds` a step, by task; 0 for all others."""
-
-    def __init__(self, seconds: dict[int, float]) -> None:
-        self._seconds = seconds
-        self._made: list[Slow] = []
-
-    @property
-    def strategy(self) -> Strategy:
-        """Honest, late."""
-        return Strategy(executor=self._make)
-
-    @property
-    def steps(self) -> int:
-        """Steps that it has run, of all tasks."""
-        return sum(made.steps for made in self._made)
-
-    def hurry(self) -> None:
-        """No step takes long any more."""
-        for made in self._made:
-            made.seconds = 0.0
-
-    def _make(self, work: Work) -> Executor:
-        made = Slow(work.program, work.fixed, Interpreter(work.kernels))
-        made.seconds = self._seconds.get(work.task, 0.0)
-        self._made.append(made)
-        return made
 
 
 @pytest.fixture
@@ -77,35 +33,40 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 
 @contextmanager
-def mined_at_once(scene: Stage) -> Iterator[None]:
-    """A block for each transaction, to get somewhere; then a block each second again."""
-    scene.devnet.connection.request("evm_setAutomine", True)
-    try:
-        yield
-    finally:
-        scene.devnet.connection.request("evm_setIntervalMining", 1)
+def accused(
+    scene: Stage, segments: int, segment_steps: int, late: str = "1:0", **terms: int
+) -> Iterator[tuple[Callable[[], int], FalseGames]]:
+    """A solver that has handed in a task, and an account with bonds for games on it.
+
+    Gives what counts the steps that the solver has run, of all tasks, and the account's moves. `late` is a flag of
+    `tests.adversaries`.
+    """
+    log = scene.home.root / "steps"
+    flags = ("--late", late, "--step-log", str(log))
+    with ExitStack() as stack:
+        accuser = stack.enter_context(closing(scene.client("dev:2")))
+        with mined_at_once(scene):
+            accuser.fund(5_000 * TOKEN)
+            stack.enter_context(Party(scene, "solver", *flags, adversary="honest-solver"))
+            task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
+            view = scene.until(task, submitted)
+            scene.devnet.mine(max(0, view.draw_block - scene.devnet.connection.block().number) + 1)
+            scene.until_drawn(task)  # the solver owes nothing any more
+        yield lambda: log.stat().st_size, FalseGames(accuser, task, honest_run(segments, segment_steps))
 
 
 @contextmanager
-def accused(
-    scene: Stage, segments: int, segment_steps: int, seconds: dict[int, float] | None = None, **terms: int
-) -> Iterator[tuple[Machine, FalseGames]]:
-    """A solver that has handed in a task, and an account with bonds for games on it."""
-    machine = Machine(seconds or {})
-    accuser = scene.client("dev:2")
-    with mined_at_once(scene):
-        accuser.fund(5_000 * TOKEN)
-        solver = Solver(scene, machine.strategy, once=False)
-        task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
-        view = scene.until(task, submitted)
-        scene.devnet.mine(max(0, view.draw_block - scene.devnet.connection.block().number) + 1)
-        scene.until_drawn(task)  # the solver owes nothing any more
-    try:
-        yield machine, FalseGames(accuser, task, honest_run(segments, segment_steps))
-    finally:
-        machine.hurry()
-        solver.close()
-        accuser.close()
+def behind(scene: Stage, proxy: RpcProxy) -> Iterator[None]:
+    """Parties that are made meanwhile ask the proxy."""
+    direct, scene.url = scene.url, proxy.url
+    yield
+    scene.url = direct
+
+
+def questions_of_signing(proxy: RpcProxy) -> int:
+    """What was asked to sign and to hand over transactions, of what nothing else asks."""
+    asked = ("eth_estimateGas", "eth_maxPriorityFeePerGas", "eth_getBalance", "eth_sendRawTransaction")
+    return sum(proxy.asked[method] for method in asked)
 
 
 def until_waiting(scene: Stage, address: str, count: int) -> None:
@@ -119,37 +80,49 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
-    """Row 5: a segment of the second task takes two minutes, the clock of the first is 30 s."""
-    with accused(scene, tiny.SEGMENTS, tiny.STEPS, {2: 0.4}, solver_clock=30) as (machine, games):
+    """Row 5: a segment of the second task takes two minutes, the clock of the first is 30 s. The solver was slashed."""
+    with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4", solver_clock=30) as (steps, games):
         with mined_at_once(scene):
             busy = scene.sold(segment_steps=300)
             scene.until(busy, lambda view: view.status is TaskStatus.TRAINING)
-        scene.until(busy, lambda _view: machine.steps > tiny.SEGMENTS * tiny.STEPS)
+        scene.until(busy, lambda _view: steps() > tiny.SEGMENTS * tiny.STEPS)
         assert games.until_convicted_or([games.open(1)], "is_expanded", [1]), "slashed while it trained"
         assert scene.submitter.market.task(games.task).status is TaskStatus.SUBMITTED
 
 
 def test_sixteen_nodes_are_revealed_together_on_a_short_clock(scene: Stage) -> None:
-    """Row 6: a demand of 16 nodes on a clock of 10 s, and one block until its last second. All reveals wait for it."""
+    """Row 6: a demand of 16 nodes on a clock of 10 s, and one block until its last second. All reveals wait for it,
+    where a solver that waited for each receipt had sent one of them.
+
+    At 7ebdc6a each of them was estimated and signed under one lock, with a look of its own at fees and balance: 64
+    questions, and five blocks on busy cores.
+    """
     devnet = scene.devnet
-    with accused(scene, NODES, 1, solver_clock=10) as (_, games), mined_at_once(scene):
+    with (
+        RpcProxy(devnet.url) as proxy,
+        behind(scene, proxy),
+        accused(scene, NODES, 1, solver_clock=10) as (_, games),
+        mined_at_once(scene),
+    ):
         game = games.open_blind()
         devnet.connection.request("evm_setAutomine", False)
         with ThreadPoolExecutor(1) as pool:
             demand = pool.submit(games.demand_checkpoints, game)
             until_waiting(scene, games.client.address, 1)
+            before = questions_of_signing(proxy)
             devnet.mine()
             demand.result()
         last = games.client.game.game(game).deadline
         devnet.connection.request("evm_setNextBlockTimestamp", hex(last))  # the clock stands still until then
         until_waiting(scene, scene.submitter.market.task(games.task).bidder, NODES)
+        assert questions_of_signing(proxy) - before <= 3 * NODES
         devnet.mine()
         assert games.is_answered(game)
         assert len(games.blocks_of_reveals(game)) == NODES
 
 
 def test_six_demands_at_once_are_answered_on_the_demos_clock(scene: Stage) -> None:
-    """Row 6: six games, 96 nodes, a clock of 40 s."""
+    """Row 6: six games, 96 nodes, a clock of 40 s. The solver was slashed with reveals missing."""
     with accused(scene, NODES, 1, solver_clock=40) as (_, games):
         with mined_at_once(scene):
             numbers = [games.open_blind() for _ in range(6)]
@@ -159,14 +132,16 @@ def test_six_demands_at_once_are_answered_on_the_demos_clock(scene: Stage) -> No
 
 
 def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
-    """Row 6: a replay of a segment takes half a second; four of them are asked for 16 steps each."""
+    """Row 6: a replay of a segment takes half a second; four of them are asked for 16 steps each. The solver kept
+    two, and was slashed with reveals missing.
+    """
     segments = [1, 2, 3, 4]
-    with accused(scene, len(segments), NODES - 1, {1: 0.5 / NODES}, solver_clock=30) as (machine, games):
-        trained = machine.steps
+    with accused(scene, len(segments), NODES - 1, late=f"1:{0.5 / NODES}", solver_clock=30) as (steps, games):
+        trained = steps()
         with mined_at_once(scene):
             numbers = [games.open(segment) for segment in segments]
             assert games.until_convicted_or(numbers, "is_expanded", segments), "slashed without step trees"
         demands = [partial(games.demand_steps, *pair) for pair in zip(numbers, segments, strict=True)]
         games.at_once(demands)
         assert games.until_convicted_or(numbers, "is_answered"), "slashed with reveals missing"
-        assert machine.steps == trained + len(segments) * (NODES - 1)
+        assert steps() == trained + len(segments) * (NODES - 1)

@@ -1,16 +1,17 @@
-"""Chains that lie a little, under the real solver and the real verifier: nobody stops, and nobody needs a restart.
+"""Chains that lie a little, under `solver run` and `verifier watch`: nobody stops, and nobody needs a restart.
 
-Both were seen at commit aa59d97, and again at fd6f56d. A mined transaction that a re-organisation took back while the
-next nonce waited hung the verifier until it was restarted, and the accused cheat's task ended void: what was handed
-over again were pending entries of the journal only. A node whose reads are at times two blocks old ended both parties
-with exit code 2: a task that a node behind the last one does not know reverts, a receipt that it does not show was
-taken for a nonce that somebody else used, and a balance that it does not have yet for missing tokens.
+Issue F, rows 7 and 8. Both were seen at commit aa59d97, and again at fd6f56d. A mined transaction that a
+re-organisation took back while the next nonce waited hung the verifier until it was restarted, and the accused cheat's
+task ended void: what was handed over again were pending entries of the journal only. A node whose reads are at times
+two blocks old ended both parties with exit code 2: a task that a node behind the last one does not know reverts, a
+receipt that it does not show was taken for a nonce that somebody else used, and a balance that it does not have yet for
+missing tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
@@ -20,10 +21,9 @@ from eth_utils.address import to_checksum_address
 from protocol.chain.events import Follower
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
-from solver.strategy import Strategy
+from tests.attacks.processes import Party, until
 from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.solver_stage import Solver, Stage, stage
-from tests.chain.test_verifier_watch import Watcher, cheats, until_registered, wait
+from tests.chain.solver_stage import Stage, stage
 
 pytestmark = pytest.mark.chain
 
@@ -61,19 +61,10 @@ def proxy(scene: Stage) -> Iterator[RpcProxy]:
         yield made
 
 
-def until(what: Callable[[], bool], *parties: Solver | Watcher) -> None:
-    """Wait for something to hold while all parties go on."""
-
-    def holds() -> bool:
-        for party in parties:
-            assert not isinstance(party.ended, BaseException), repr(party.ended)
-        return what()
-
-    wait(holds)
-
-
 def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scene: Stage) -> None:
-    """The verifier's commitment is mined and taken back while its challenge waits: the game opens all the same."""
+    """Row 7: the verifier's commitment is mined and taken back while its challenge waits. The game opens all the same;
+    it never did, for the commitment was not handed over again.
+    """
     rpc, game = scene.devnet.connection, scene.submitter.game
     committed = Follower(rpc, {game.address: game.contract}, scene.deployment.block)
     seen: list[int] = []
@@ -82,39 +73,41 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
         seen.extend(event.log.block for event in committed.poll().events if event.name == "Committed")
         return bool(seen)
 
-    with closing(Watcher(scene, whistleblow=True)) as watcher:
+    with ExitStack() as parties:
+        with blocks(scene):
+            verifier = parties.enter_context(Party(scene, "verifier", "--once", "--whistleblow"))
 
-        def waits() -> bool:
-            pending = rpc.request("txpool_content")["pending"]
-            return watcher.client.address in {to_checksum_address(sender) for sender in pending}
+            def waits() -> bool:
+                pending = rpc.request("txpool_content")["pending"]
+                return verifier.address in {to_checksum_address(sender) for sender in pending}
 
-        with ExitStack() as parties:
-            with blocks(scene):
-                until_registered(scene)
-                solver = parties.enter_context(closing(Solver(scene, Strategy(executor=cheats))))
-                scene.sold()
-                until(is_committed, watcher, solver)
-            until(waits, watcher, solver)
-            rpc.request("anvil_reorg", rpc.block().number - seen[0] + 1, [])
-            assert game.games() == 0
-            parties.enter_context(blocks(scene))
-            until(lambda: game.games() > 0, watcher, solver)
-            watcher.stop.ask()
+            solver = parties.enter_context(Party(scene, "solver", "--once", adversary="far-weight"))
+            scene.sold()
+            until(is_committed, verifier, solver)
+        until(waits, verifier, solver)
+        rpc.request("anvil_reorg", rpc.block().number - seen[0] + 1, [])
+        assert game.games() == 0
+        with blocks(scene):
+            until(lambda: game.games() > 0, verifier, solver)
 
 
 def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy) -> None:
-    """Three of ten reads come from a node two blocks behind, from the first look to the last."""
+    """Row 8: three of ten reads come from a node two blocks behind, from the first look to the last. The verifier ended
+    with exit code 2, for it took a nonce to be somebody else's.
+    """
     proxy.faults.stale_share = 0.3
-    with blocks(scene), closing(Watcher(scene)) as watcher:
-        until(lambda: scene.submitter.audit.live_slots() > 0, watcher)
-        with closing(Solver(scene)) as solver:
-            task = scene.post()
-            until(lambda: scene.submitter.market.task(task).bidder == solver.client.address, watcher, solver)
-            scene.end_bidding(task)
-            until(lambda: scene.submitter.audit.drawn_at(task) > 0, watcher, solver)
-            duties = scene.submitter.audit.duties
-            until(lambda: all(duty.attested for duty in duties(task)), watcher, solver)
-            scene.end_challenges(task)
-            assert watcher.join() is ExitCode.FINE
-            assert solver.join() is ExitCode.FINE
+    with (
+        blocks(scene),
+        Party(scene, "verifier", "--once") as verifier,
+        Party(scene, "solver", "--once") as solver,
+    ):
+        task = scene.post()
+        until(lambda: scene.submitter.market.task(task).bidder == solver.address, verifier, solver)
+        scene.end_bidding(task)
+        until(lambda: scene.submitter.audit.drawn_at(task) > 0, verifier, solver)
+        duties = scene.submitter.audit.duties
+        until(lambda: all(duty.attested for duty in duties(task)), verifier, solver)
+        scene.end_challenges(task)
+        assert verifier.join() == ExitCode.FINE
+        assert solver.join() == ExitCode.FINE
     assert scene.submitter.market.task(task).status is TaskStatus.SETTLED

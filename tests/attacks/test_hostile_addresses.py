@@ -1,6 +1,7 @@
 """Addresses on which Python's libraries fail with errors of their own: an endpoint, and the place of a bundle.
 
-`https://xn--a/` has a host that is no name in IDNA's eyes. What opened it raised a UnicodeError:
+Issue F, rows 1 and 2, seen at fd6f56d. `https://xn--a/` has a host that is no name in IDNA's eyes. What opened it
+raised a UnicodeError:
 
 * a cheat announced it as its endpoint, every replay of an honest verifier crashed, and the cheat was settled and paid;
 * a stranger posted a task whose bundle was there, and `solver run` ended, again after every restart.
@@ -11,6 +12,7 @@ An address is parsed where it comes in; one that cannot be opened means "not ser
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,8 @@ import pytest
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
-from solver.strategy import Strategy
-from tests.chain.solver_stage import Solver, Stage, over, stage
-from tests.chain.test_verifier_watch import Watcher, cheats, until_registered, wait
+from tests.attacks.processes import Party, until
+from tests.chain.solver_stage import Stage, mined_at_once, over, stage
 
 pytestmark = pytest.mark.chain
 
@@ -35,40 +36,33 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 
 def test_a_cheat_with_an_endpoint_that_cannot_be_opened_is_slashed(scene: Stage) -> None:
+    """Row 1: the verifier's replays failed one after the other, and no game was opened."""
     scene.submitter.audit.resign()
-    watcher = Watcher(scene, whistleblow=True)
-    until_registered(scene)
-    solver = Solver(scene, Strategy(executor=cheats))
-    try:
-        solver.client.market.announce(UNOPENABLE[0])
+    with ExitStack() as parties:
+        with mined_at_once(scene):
+            verifier = parties.enter_context(Party(scene, "verifier", "--once", "--whistleblow"))
+            flags = ("--url", UNOPENABLE[0])
+            cheat = parties.enter_context(Party(scene, "solver", *flags, adversary="far-weight"))
+        assert scene.submitter.market.endpoint_of(cheat.address) == UNOPENABLE[0]
         task = scene.sold()
-        wait(lambda: scene.submitter.game.games() > 0)
+        until(lambda: scene.submitter.game.games() > 0, verifier, cheat)
         scene.devnet.connection.request(
             "evm_setAutomine", True
         )  # from here on every move has a block of its own
         view = scene.until(task, over)
         game = scene.submitter.game.game(1)
-        assert watcher.join() is ExitCode.FRAUD
-    finally:
-        watcher.close()
-        solver.close()
+        assert verifier.join() == ExitCode.FRAUD
     assert view.status is TaskStatus.SLASHED
     assert (game.verdict, game.segment, game.step) == (Verdict.SOLVER_FALSE, 2, 2)
-    assert game.challenger == watcher.client.address
+    assert game.challenger == verifier.address
 
 
 def test_bundles_that_cannot_be_opened_do_not_end_the_solver(scene: Stage) -> None:
-    for address in UNOPENABLE:
-        scene.post(bundle=address)
-    good = scene.post()
-    solver = Solver(scene)
-    try:
-        wait(
-            lambda: (
-                scene.submitter.market.task(good).bidder == solver.client.address or solver.ended is not None
-            )
-        )
-        assert solver.ended is None
-    finally:
-        solver.close()
-    assert scene.submitter.market.task(good).bidder == solver.client.address
+    """Row 2: `solver run` ended with exit code 1 and "internal error: InvalidCodepoint"."""
+    with mined_at_once(scene):
+        for address in UNOPENABLE:
+            scene.post(bundle=address)
+        good = scene.post()
+        with Party(scene, "solver", "--once") as solver:
+            until(lambda: scene.submitter.market.task(good).bidder == solver.address, solver)
+            assert solver.ended is None

@@ -87,3 +87,9 @@ def replayed(odd_amounts: Deployment, chain: Devnet) -> Replayed:
 def client(connected: Connect) -> Client:
     """A client for development account 1."""
     return connected(1)
+
+
+@pytest.fixture
+def sender(chain: Devnet) -> Iterator[Sender]:
+    with Sender(chain.connection, development_account(4, chain.chain_id), QUICK) as opened:
+        yield opened

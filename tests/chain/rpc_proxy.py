@@ -52,18 +52,21 @@ class Faults:
     """Transactions are acknowledged and thrown away."""
     chain_id: int | None = None
     """Another chain id than the node's."""
+    batches: bool = True
+    """Whether several questions in one request are answered."""
     logs_range: int | None = None
     """Blocks that may be asked for at once; more are refused."""
 
 
 class RpcProxy:
-    """Listens on a free port of loopback until closed. `asked` counts the requests by method."""
+    """Listens on a free port of loopback until closed. `asked` counts questions by method, `requests` those of HTTP."""
 
     def __init__(self, upstream: str, seed: int = 1) -> None:
         self.upstream = upstream
         """May be changed too: then another node stands behind the same address."""
         self.faults = Faults()
         self.asked: Counter[str] = Counter()
+        self.requests = 0
         self._random = random.Random(seed)
         self._lock = threading.Lock()
         self._session = requests.Session()
@@ -93,8 +96,22 @@ class RpcProxy:
         for handler in list(self._server.handlers):
             handler.request.shutdown(socket.SHUT_RDWR)
 
+    def reply(self, asked: Any) -> Any:
+        """The reply to one question, or to several in one request; None for none at all."""
+        with self._lock:
+            self.requests += 1
+        if isinstance(asked, list) and not self.faults.batches:
+            error = {"code": -32600, "message": "batch requests are not supported"}
+            return {"jsonrpc": "2.0", "id": None, "error": error}
+        queries = asked if isinstance(asked, list) else [asked]
+        answers = [(query["id"], self.answer(query)) for query in queries]
+        if any(answer is None for _, answer in answers):
+            return None
+        replies = [{"jsonrpc": "2.0", "id": number, **(answer or {})} for number, answer in answers]
+        return replies if isinstance(asked, list) else replies[0]
+
     def answer(self, query: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to one request; None for none at all."""
+        """The answer to one question; None for none at all."""
         method, arguments = str(query["method"]), list(query.get("params") or [])
         faults = self.faults
         with self._lock:
@@ -194,12 +211,11 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def do_POST(self) -> None:
-        query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = self.server.proxy.answer(query)
-        if answer is None:
+        found = self.server.proxy.reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        if found is None:
             self.close_connection = True
             return
-        body = json.dumps({"jsonrpc": "2.0", "id": query["id"], **answer}).encode()
+        body = json.dumps(found).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

@@ -186,6 +186,16 @@ def stage(folder: Path) -> Iterator[Stage]:
             made.submitter.close()
 
 
+@contextmanager
+def mined_at_once(scene: Stage) -> Iterator[None]:
+    """A block for each transaction, to get somewhere; then a block each second again."""
+    scene.devnet.connection.request("evm_setAutomine", True)
+    try:
+        yield
+    finally:
+        scene.devnet.connection.request("evm_setIntervalMining", 1)
+
+
 def submitted(view: TaskView) -> bool:
     """Whether the solver has handed in."""
     return view.status is TaskStatus.SUBMITTED

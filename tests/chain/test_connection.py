@@ -21,11 +21,9 @@ from protocol.chain.fees import Call
 from protocol.chain.transactions import Sender, Sending
 from tests.chain.conftest import QUICK
 from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.test_transactions import after, is_replaced
+from tests.chain.sending import NOWHERE, after, is_replaced
 
 pytestmark = pytest.mark.chain
-
-NOWHERE = "0x" + "77" * 20
 
 
 @pytest.fixture
@@ -231,6 +229,18 @@ def test_chains_are_told_apart_by_their_table(tmp_path: Path, monkeypatch: pytes
             chain_of(999_999)
 
 
+def test_the_time_between_blocks_is_measured_where_the_table_has_none() -> None:
+    """The usual one counts, whatever the clock did once."""
+    with Devnet(block_time=None, chain_id=999_999) as devnet:
+        time = devnet.connection.block().time
+        for seconds in (12, 12, 12, 3_600, 12, 24, 12, 12):
+            time += seconds
+            devnet.connection.request("evm_setNextBlockTimestamp", hex(time))
+            devnet.mine()
+        assert devnet.connection.chain.block_time is None
+        assert devnet.connection.block_time == 12
+
+
 @pytest.mark.parametrize(
     ("chain_id", "hardfork", "fees", "block_time"),
     [(31337, "prague", "eip1559", 1), (61, "berlin", "legacy", 13)],
@@ -241,10 +251,10 @@ def test_two_unlike_chains_are_sent_to_in_their_own_way(
     """One with a base fee and a block a second, one with gas prices and slow blocks: all that is sent arrives once."""
     with Devnet(block_time=None, chain_id=chain_id, hardfork=hardfork) as devnet:
         connection = devnet.connection
-        assert (connection.chain.fees, connection.chain.block_time) == (fees, block_time)
+        assert (connection.chain.fees, connection.block_time) == (fees, block_time)
         account = Account.create()
         connection.request("anvil_setBalance", account.address, hex(10**20))
-        patience = Sending.on(connection.chain)
+        patience = Sending.on(connection)
         assert patience.replace_after >= 5 * block_time
         with Sender(connection, account, Sending(timeout=30, poll=0.02, replace_after=0.1)) as sender:
             receipt = sender.send(Call(NOWHERE, b"", "transfer", 3), "first")
@@ -259,6 +269,7 @@ def test_two_unlike_chains_are_sent_to_in_their_own_way(
             devnet.mine()
             connection.request("anvil_reorg", 2, [])
             assert sender.recover() == 1
+            sender.send(Call(NOWHERE, b"", "transfer", 4), "second")
             assert connection.balance(NOWHERE) == 7
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,7 +11,7 @@ from assay.submitting import is_posted, post
 from protocol.chain.client import Client, connect
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
-from protocol.chain.errors import NotMined
+from protocol.chain.errors import ChainError, NotMined
 from protocol.chain.transactions import Sending
 from tests.chain.conftest import QUICK, Connect
 from tests.chain.trees import fund, terms
@@ -26,9 +27,9 @@ def cut_short(client: Client, monkeypatch: pytest.MonkeyPatch, *, arrives: bool)
     """From now on the command dies when it sends, before or after the node has the transaction."""
     real = client.connection.broadcast
 
-    def broadcast(raw: bytes) -> str:
+    def broadcast(raws: Sequence[bytes]) -> list[str | ChainError]:
         if arrives:
-            real(raw)
+            real(raws)
         raise CutShort
 
     monkeypatch.setattr(client.connection, "broadcast", broadcast)

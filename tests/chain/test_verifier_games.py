@@ -4,19 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from protocol.chain.client import Client
 from protocol.chain.parameters import DEVNET, TOKEN
-from tests.attacks.blinding import Scene, Watcher, registered_alone, trickling
+from protocol.node.stopping import Stop
+from tests.attacks.blinding import Scene, trickling
 from tests.attacks.blinding import scene as staged
 from tests.chain.test_verifier_watch import wait
 from verifier.database import Accusation
 from verifier.games import Games
+from verifier.node import VerifierNode
+from verifier.settings import VerifierSettings
 
 pytestmark = pytest.mark.chain
 
 BOND = DEVNET.challenge_bond
+
+
+class Watcher:
+    """A verifier node in a thread, unless it is not `started`."""
+
+    def __init__(self, scene: Scene, started: bool = True, **settings: object) -> None:
+        self.client: Client = scene.client("dev:2")
+        self._stop = Stop()
+        chosen = {"poll": 0.05, "bundles": (scene.bundles.parent.as_uri(),), **settings}
+        self.node = VerifierNode(
+            self.client, VerifierSettings.model_validate(chosen), scene.home, stop=self._stop
+        )
+        self._thread = Thread(target=self.node.run)
+        if started:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and give the account back."""
+        self._stop.ask()
+        if self._thread.ident is not None:
+            self._thread.join(60)
+        self.client.close()
 
 
 @pytest.fixture
@@ -90,8 +117,10 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
 def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
     """One thread for everything: the baits have a try each, and the task comes before they have another."""
     with trickling() as address:
-        watcher = registered_alone(scene, replays=1, fetches=1)
+        watcher = Watcher(scene, replays=1, fetches=1)
         try:
+            wait(lambda: scene.submitter.audit.live_slots() > 1)
+            scene.submitter.audit.resign()  # so that it is the only one in the draw
             scene.cheat.market.announce(address)
             baits = [
                 scene.post(bundle=address, bundle_hash=k.to_bytes(32), attest_period=2, challenge_period=k)

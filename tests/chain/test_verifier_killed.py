@@ -17,9 +17,10 @@ from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
 from solver.strategy import Strategy
+from tests.adversaries.tiny import moves_a_weight_far
 from tests.attacks import blinding
 from tests.chain.solver_stage import Solver, Stage, over, stage
-from tests.chain.test_verifier_watch import cheats, until_registered, wait
+from tests.chain.test_verifier_watch import until_registered, wait
 
 pytestmark = pytest.mark.chain
 
@@ -84,7 +85,7 @@ def test_a_challenge_survives_kills(scene: Stage, tmp_path: Path) -> None:
     solver = None
     try:
         until_registered(scene)
-        solver = Solver(scene, Strategy(executor=cheats))
+        solver = Solver(scene, Strategy(executor=moves_a_weight_far))
         task = scene.sold()
         for name in KILLED_AFTER:
             wait(lambda name=name: events(scene)[name] > 0, 90)  # type: ignore[misc]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
@@ -13,11 +14,10 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
-from protocol.execution.replay import Executor, Work
 from protocol.node.stopping import Stop
 from solver.strategy import Strategy as SolverStrategy
-from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, producer_of_output
 from tests.adversaries.solvers import says_nothing
+from tests.adversaries.tiny import moves_a_weight_far
 from tests.chain.solver_stage import Solver, Stage, over, stage
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
@@ -25,7 +25,6 @@ from verifier.strategy import HONEST, Strategy
 
 pytestmark = pytest.mark.chain
 
-WRONG_STEP = 6  # segment 2, step 2 of the tiny task's 3 segments of 4 steps
 WATCHER = "dev:2"
 
 
@@ -59,13 +58,6 @@ class Watcher:
         self.stop.ask()
         self._thread.join(30)
         self.client.close()
-
-
-def cheats(work: Work) -> Executor:
-    """One weight is far off in one step. (One unit in the last place is halved away before the segment ends.)"""
-    path, number = producer_of_output(work.program.program, 0)
-    wrong = Perturbation(path, number, 31, lambda bits: bits ^ 0x0040_0000, WRONG_STEP, WRONG_STEP)
-    return PerturbedExecutor(work.program, work.fixed, work.kernels, [wrong])
 
 
 @pytest.fixture
@@ -116,9 +108,8 @@ def test_an_honest_task_is_attested_and_the_verifier_is_paid(scene: Stage) -> No
 def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None:
     watcher = Watcher(scene, whistleblow=True)
     until_registered(scene)
-    strategy = (
-        SolverStrategy(executor=cheats) if serving else SolverStrategy(executor=cheats, app=says_nothing)
-    )
+    cheat = SolverStrategy(executor=moves_a_weight_far)
+    strategy = cheat if serving else replace(cheat, app=says_nothing)
     solver = Solver(scene, strategy)
     try:
         task = scene.sold()
@@ -136,7 +127,7 @@ def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None
 def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage) -> None:
     watcher = Watcher(scene, whistleblow=True, speed=1.0)
     until_registered(scene)
-    solver = Solver(scene, SolverStrategy(executor=cheats))
+    solver = Solver(scene, SolverStrategy(executor=moves_a_weight_far))
     try:
         task = scene.sold(challenger_clock=20, attest_period=6, challenge_period=10)
         assert watcher.join() is ExitCode.FINE
@@ -150,7 +141,7 @@ def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage
 
 
 def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> None:
-    watcher = Watcher(scene, Strategy(executor=cheats), whistleblow=True)
+    watcher = Watcher(scene, Strategy(executor=moves_a_weight_far), whistleblow=True)
     until_registered(scene)
     solver = Solver(scene)
     try:

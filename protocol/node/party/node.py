@@ -54,8 +54,8 @@ class Node(ABC):
         """What comes before the first look; begun anew where the chain is away. Raises as `_tick` does."""
 
     @abstractmethod
-    def _tick(self) -> bool:
-        """Look at everything once; True if there is more to do at once. Raises ChainError."""
+    def _tick(self) -> None:
+        """Look at everything once, and wait for no block. Raises ChainError."""
 
     @abstractmethod
     def _outcome(self, once: bool) -> ExitCode | None:
@@ -80,7 +80,7 @@ class Node(ABC):
                 if not prepared:
                     self._prepare()
                     prepared = True
-                worked = self._tick()
+                self._tick()
                 failing = None
             except AWAY as error:
                 now = time.monotonic()
@@ -89,15 +89,13 @@ class Node(ABC):
                 if now - failing > self._settings.patience:
                     raise
                 self._log.warning("waiting for the chain", error=str(error))
-                worked = False
             code = self._outcome(once)
             if code is not None:
                 return code
-            if self._stop.asked and not worked and self._may_stop():
+            if self._stop.asked and self._may_stop():
                 self._log.warning("stopped", **self._at_stake())
                 return ExitCode.INTERRUPTED
-            if not worked:
-                self._rest()
+            self._rest()
 
     def _rest(self) -> None:
         """Wait for the next look. A node that was asked to stop and still has to act does not look without a pause."""

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from http.client import HTTPConnection
-from ipaddress import ip_address
-from threading import Event, Thread
+from threading import Event
 from time import sleep
-from typing import Any
 
 import pytest
 
 from protocol.errors import ExitCode
 from protocol.node import http_shares, http_timeouts
-from protocol.node.http import NotPublic, bind, require_public, server, url_of
+from protocol.node.http import NotPublic, require_public, url_of
 from protocol.node.http_shares import CONNECTIONS_EACH, client_of, share_of
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
-
-MIB = 1 << 20
-PATIENCE = 60.0
-"""Seconds after which a test gives up; what it waits for takes a tenth of one."""
+from tests.unit.node.apps import MIB, PATIENCE, Message, Receive, Send, answers, served
 
 
 def test_an_ipv6_address_stands_in_brackets() -> None:
@@ -69,29 +58,6 @@ def test_an_address_that_leads_strangers_nowhere_is_not_announced(url: str) -> N
 )
 def test_an_address_of_another_machine_is_announced(url: str) -> None:
     require_public(url)
-
-
-async def answers(_scope: Message, _receive: Receive, send: Send) -> None:
-    """Says hello."""
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
-    await send({"type": "http.response.body", "body": b"hello"})
-
-
-@contextmanager
-def served(app: App, *proxies: str) -> Iterator[tuple[str, int]]:
-    """The server of an app; where it listens."""
-    bound = bind("127.0.0.1", 0)
-    running = server(app, map(ip_address, proxies))
-    thread = Thread(target=running.run, kwargs={"sockets": [bound]})
-    thread.start()
-    while not running.started:
-        sleep(0.01)
-    try:
-        yield bound.getsockname()
-    finally:
-        running.should_exit = True
-        thread.join()
-        bound.close()
 
 
 @pytest.fixture

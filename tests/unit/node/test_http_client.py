@@ -57,12 +57,42 @@ def test_an_encoding_is_refused_before_it_unpacks() -> None:
     assert raised.value.encoding == "gzip"
 
 
+def test_a_kept_connection_that_the_server_ends_is_opened_again() -> None:
+    """Servers may close a connection at any time, also while the next request is on its way."""
+
+    def handle(connection: socket.socket, _target: str) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
+        connection.recv(4096)  # the next request, which nobody answers
+
+    async def ask(url: str) -> list[bytearray]:
+        found = [bytearray() for _ in range(2)]
+        async with HttpClient(5.0) as asking:
+            for number, into in enumerate(found):
+                await asking.get(Address.parse(url) / str(number), 200, into)
+        return found
+
+    with serving(handle) as server:
+        assert asyncio.run(ask(server.url)) == [b"hi", b"hi"]
+        assert server.targets == ["/0", "/1"]
+
+
+def test_a_server_that_ends_a_new_connection_is_not_asked_again() -> None:
+    with serving(lambda _connection, _target: None) as server:
+        with pytest.raises(Broken, match="RemoteProtocolError"):
+            asyncio.run(HttpClient(5.0).get(Address.parse(server.url) / "file", 200, bytearray()))
+        assert server.targets == ["/file"]
+
+
 def test_what_has_come_is_seen_when_the_time_is_over() -> None:
     into = bytearray()
 
     async def ask(url: str) -> None:
-        async with asyncio.timeout(0.5), HttpClient() as asking:
-            await asking.get(Address.parse(url), 1000, into)
+        async with asyncio.timeout(None) as time, HttpClient() as asking:
+            answer = asyncio.create_task(asking.get(Address.parse(url), 1000, into))
+            while into != BODY:
+                await asyncio.sleep(0.01)
+            time.reschedule(0)
+            await answer
 
     def halts(connection: object, _target: str) -> None:
         answers(BODY, length=1000)(connection, "")  # type: ignore[arg-type]

@@ -22,11 +22,11 @@ from protocol.node.party.node import Node
 from protocol.node.party.settings import NodeSettings
 
 AWAY = RpcUnavailable("http://127.0.0.1:1", OSError())
-Event = ChainError | Callable[[], bool]
+Event = ChainError | Callable[[], None]
 
 
 class Script(Node):
-    """Its ticks are `events`: errors, or functions that say whether there is more to do. Afterwards it is stopped."""
+    """Its ticks are `events`: errors, or functions. Afterwards it is stopped."""
 
     def __init__(self, *events: Event, patience: float = 60.0, poll: float = 0.001) -> None:
         settings = NodeSettings(account="dev:1", patience=patience, poll=poll)
@@ -45,14 +45,14 @@ class Script(Node):
         if self.unprepared:
             raise self.unprepared.pop()
 
-    def _tick(self) -> bool:
+    def _tick(self) -> None:
         if not self.events:
             self._stop.ask()
-            return False
+            return
         event = self.events.pop(0)
         if isinstance(event, Exception):
             raise event
-        return event()
+        event()
 
     def _outcome(self, once: bool) -> ExitCode | None:
         return self.outcome if once else None
@@ -65,14 +65,9 @@ class Script(Node):
         return self.busy < 0
 
 
-def slow(seconds: float, worked: bool = True) -> Callable[[], bool]:
+def slow(seconds: float) -> Callable[[], None]:
     """A tick that takes its time."""
-
-    def tick() -> bool:
-        sleep(seconds)
-        return worked
-
-    return tick
+    return lambda: sleep(seconds)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +87,7 @@ def test_it_waits_for_a_chain_that_is_away(error: ChainError) -> None:
 
 
 def test_it_prepares_anew_where_the_chain_was_away() -> None:
-    node = Script(lambda: False)
+    node = Script(lambda: None)
     node.unprepared = [AWAY, AWAY]
     assert node.run() is ExitCode.INTERRUPTED
     assert not node.unprepared
@@ -114,7 +109,7 @@ def test_it_does_not_wait_for_ever() -> None:
 
 
 def test_a_long_tick_uses_up_no_patience() -> None:
-    def works_long_and_then_asks() -> bool:
+    def works_long_and_then_asks() -> None:
         sleep(0.2)
         raise AWAY
 
@@ -128,17 +123,8 @@ def test_the_outcome_ends_it() -> None:
     assert len(node.events) == 1
 
 
-def test_while_there_is_more_to_do_it_neither_rests_nor_stops() -> None:
-    node = Script(*[slow(0)] * 100, poll=1.0)
-    node._stop.ask()
-    began = monotonic()
-    assert node.run() is ExitCode.INTERRUPTED
-    assert not node.events
-    assert monotonic() - began < 1
-
-
 def test_it_is_stopped_only_once_nothing_is_due_and_rests_until_then() -> None:
-    node = Script(*[slow(0, worked=False)] * 5, poll=0.05)
+    node = Script(*[slow(0)] * 5, poll=0.05)
     node._stop.ask()
     node.busy = 2
     began = monotonic()

@@ -17,6 +17,7 @@ from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.node.home import Home
 from protocol.node.logs import get
 from protocol.tasks.bundles import BundleUnavailable
+from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms
 from solver import auction
 from solver.auction import Auction
@@ -30,6 +31,7 @@ from tests.unit.solver import tiny
 
 ME, RIVAL = "0x" + "01" * 20, "0x" + "02" * 20
 REORG_DEPTH = 64
+LATE = BundleUnavailable("bundle", expected="it", got="nothing", remedy="ask again")
 
 
 class Market:
@@ -39,6 +41,7 @@ class Market:
         self.views: dict[int, TaskView] = {}
         self.offer = replace(terms(), budget=100 * TOKEN, training_period=10**6, solver_clock=10**6)
         self.bids: list[int] = []
+        self.bundles: dict[int, bytes] = {}
 
     def post(self, task: int) -> None:
         """A task that is open for bids until 100."""
@@ -59,9 +62,9 @@ class Market:
         """Where it stands."""
         return self.views[task]
 
-    def terms(self, _task: int) -> Terms:
-        """The terms."""
-        return self.offer
+    def terms(self, task: int) -> Terms:
+        """The terms; with a bundle of its own if it has one."""
+        return replace(self.offer, bundle_hash=self.bundles.get(task, self.offer.bundle_hash))
 
     def bid(self, task: int, price: int) -> None:
         """Mine is the best bid now."""
@@ -78,17 +81,18 @@ class Stand:
         self.candidates_folder = folder / "candidates"
         self.candidates_folder.mkdir()
         self.failure: BaseException | None = None
+        self.tries: list[tuple[bytes, float]] = []
         self.go = Event()
         self.go.set()
         client = SimpleNamespace(
             market=self.market,
             address=ME,
-            block_seconds=1.0,
             now=lambda: self.now,
             vault=SimpleNamespace(free=lambda _who: 10**24),
             audit=SimpleNamespace(live_verifiers=lambda: 9),
             connection=SimpleNamespace(
                 block=lambda: SimpleNamespace(number=self.block),
+                block_time=1.0,
                 chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
             ),
         )
@@ -102,15 +106,20 @@ class Stand:
                 database=self.database,
                 candidates=self.candidates_folder,
                 free_disk=lambda: 10**15,
-                count=lambda *_a, **_b: None,
+                begin=lambda _task, _what, call, **_about: call(),
+                sends=SimpleNamespace(busy=lambda _task, _what: False),
                 log=log,
             ),
         )
         monkeypatch.setattr(auction, "fetch_candidate", self.fetch)
-        self.auction = Auction(self.context, Failures("task", Metrics(), get("test")))
+        self.failures = Failures("task", Metrics(), get("test"))
+        self.auction = Auction(self.context, self.failures)
 
-    def fetch(self, _context: Context, asked: Terms, _seconds: float) -> None:
-        """What is fetched is one file; or it fails half way."""
+    def fetch(self, _context: Context, asked: Terms, seconds: float) -> None:
+        """What is fetched is one file; or it fails half way. What has a manifest is here."""
+        self.tries.append((asked.bundle_hash, seconds))
+        if (self.candidates_folder / asked.bundle_hash.hex() / MANIFEST).is_file():
+            return
         folder = self.candidates_folder / asked.bundle_hash.hex()
         folder.mkdir(exist_ok=True)
         (folder / "half").write_bytes(b"half")
@@ -126,6 +135,11 @@ class Stand:
             for future in list(self.auction._fetches.values()):
                 while self.go.is_set() and not future.done():
                     sleep(0.001)
+
+    def rest(self, task: int) -> None:
+        """Until a task that failed may be tried again."""
+        while self.failures.rests(task):
+            sleep(0.001)
 
     def stage(self, task: int) -> tuple[Stage, str] | None:
         """What the database says."""
@@ -202,14 +216,65 @@ def test_a_bundle_goes_when_no_task_wants_it_and_nothing_writes_to_it(stand: Sta
 
 
 def test_a_server_that_is_late_is_asked_again(stand: Stand, bundle: str) -> None:
-    stand.failure = BundleUnavailable("bundle", expected="it", got="nothing", remedy="ask again")
+    stand.failure = LATE
     stand.market.post(1)
     stand.tick(2)
     assert stand.stage(1) is None
     stand.failure = None
+    stand.rest(1)
     stand.tick(2)
     assert stand.market.bids == [90 * TOKEN]
     assert stand.candidates == [bundle]
+
+
+def test_a_server_that_is_late_is_asked_after_a_rest_as_long_as_it_took(stand: Stand) -> None:
+    stand.failure = LATE
+    stand.market.post(1)
+    stand.tick()
+    stand.auction._began[1] -= 1_000.0  # so long did it take
+    stand.tick(3)
+    assert stand.failures.rests(1)
+    assert len(stand.tries) == 1
+
+
+def test_a_try_is_as_long_as_all_before_it(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auction, "FIRST_TRY", 1e-9)
+    stand.failure = LATE
+    stand.market.post(1)
+    for _ in range(3):
+        stand.tick(2)
+        stand.rest(1)
+    first, second, third = (seconds for _, seconds in stand.tries)
+    assert first < second < third
+
+
+def test_a_bundle_that_was_not_served_waits_for_those_not_asked_for(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auction, "FETCHES", 1)
+    stand.failure = LATE
+    stand.market.post(1)
+    stand.tick(2)
+    stand.rest(1)
+    stand.market.post(2)
+    stand.market.bundles[2] = b"2" * 32
+    stand.tick()
+    assert [bundle for bundle, _ in stand.tries[1:]] == [b"2" * 32]
+
+
+def test_slow_servers_keep_nobody_from_a_bundle_that_is_here(stand: Stand) -> None:
+    stand.go.clear()
+    for task in range(1, auction.FETCHES + 1):
+        stand.market.post(task)
+        stand.market.bundles[task] = bytes([task]) * 32
+    stand.tick()
+    stand.market.post(auction.FETCHES + 1)
+    here = stand.candidates_folder / stand.market.offer.bundle_hash.hex()
+    here.mkdir()
+    (here / MANIFEST).touch()
+    while not stand.market.bids:
+        stand.tick()
+    assert stand.stage(auction.FETCHES + 1) == (Stage.BID, f"{90 * TOKEN} units")
 
 
 def test_what_an_earlier_process_weighed_is_deleted(stand: Stand, bundle: str) -> None:

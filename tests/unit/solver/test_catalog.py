@@ -13,6 +13,7 @@ import pytest
 from solver.catalog import Catalog
 from solver.metrics import Metrics
 from solver.run_store import Materials, RunStore
+from solver.turns import Turns
 from tests.unit.solver import tiny
 
 
@@ -29,7 +30,7 @@ def no_collector() -> Iterator[None]:
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    return Catalog(tmp_path / "bundles", Metrics())
+    return Catalog(tmp_path / "bundles", Metrics(), Turns())
 
 
 def records(folder: Path, count: int) -> list[RunStore]:

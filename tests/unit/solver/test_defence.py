@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from threading import Event
-from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import cast
 
@@ -12,18 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.chain.receipts import Receipt
 from protocol.dispute.view import Phase, Verdict
 from protocol.node.logs import get
 from solver import defence
 from solver.context import Context
 from solver.database import Stage
-from solver.defence import SENDERS, Defence, by_deadline
+from solver.defence import Defence, by_deadline
 from solver.metrics import Metrics
 from solver.settings import SolverSettings
 from solver.turns import Turns
 
 CLOCK = 100
-SECONDS = 20
+NODES = 16
 
 
 def test_the_game_that_asked_first_is_answered_first_whatever_its_number() -> None:
@@ -53,8 +52,7 @@ class Chain:
         self.moves = 0  # that each game asks for
         self.broken: set[int] = set()  # games whose answer fails
         self.sent: list[tuple[int, int]] = []
-        self.go = Event()
-        self.go.set()
+        self.mining = True
 
     def game(self, number: int) -> SimpleNamespace:
         """A node that does not have it answers with zeros."""
@@ -73,19 +71,25 @@ class Chain:
             SimpleNamespace(function="revealNode", note="", name=(view.number, k)) for k in range(self.moves)
         ]
 
-    def send_move(self, move: SimpleNamespace, _head: object) -> None:
-        """It is mined when `go` is set."""
-        self.sent.append(move.name)
-        assert self.go.wait(SECONDS)
+    def send_moves(self, moves: list[SimpleNamespace], _head: object) -> list[SimpleNamespace]:
+        """They are in the mempool."""
+        self.sent += [move.name for move in moves]
+        return moves
+
+    def outcomes(self, sent: list[SimpleNamespace]) -> list[Receipt | None]:
+        """Receipts, once there are blocks."""
+        receipt = Receipt("0x", "revealNode", 1, "0x", True, 21_000, None, ())
+        return [receipt if self.mining else None for _ in sent]
 
     @property
     def context(self) -> Context:
         """Of a solver that holds task 7."""
         run_store = SimpleNamespace(program=SimpleNamespace(program=None), replay=self.replay)
-        games = SimpleNamespace(games=lambda: self.counted, game=self.game, send_move=self.send_move)
+        games = SimpleNamespace(games=lambda: self.counted, game=self.game, send_moves=self.send_moves)
         context = SimpleNamespace(
             client=SimpleNamespace(
                 game=games,
+                outcomes=self.outcomes,
                 deployment=SimpleNamespace(block=0),
                 connection=SimpleNamespace(view=nullcontext),
             ),
@@ -147,36 +151,27 @@ def test_a_game_on_a_task_that_is_still_being_loaded_is_looked_at_again(chain: C
     assert list(watching._open) == [1, 2]
 
 
-def until_sent(chain: Chain, count: int) -> None:
-    deadline = monotonic() + SECONDS
-    while len(chain.sent) < count:
-        assert monotonic() < deadline
-        sleep(0.001)
-
-
 def test_all_moves_of_the_first_due_game_go_before_those_of_the_next(chain: Chain) -> None:
     """None is mined meanwhile, and no game is asked again while its moves are under way."""
-    chain.counted, chain.known, chain.moves = 2, 2, SENDERS
-    chain.go.clear()
+    chain.counted, chain.known, chain.moves = 2, 2, NODES
+    chain.mining = False
     watching = Defence(chain.context)
     assert watching.tick()
-    until_sent(chain, SENDERS)
+    asked = [(2, k) for k in range(NODES)] + [(1, k) for k in range(NODES)]
+    assert chain.sent == asked, "game 2 has the earlier deadline"
     assert not watching.tick()
     assert watching.owes
-    assert sorted(chain.sent) == [(2, k) for k in range(SENDERS)]  # its deadline is the earlier one
-    chain.go.set()
-    until_sent(chain, 2 * SENDERS)
-    assert sorted(chain.sent[SENDERS:]) == [(1, k) for k in range(SENDERS)]
-    watching.close()
+    assert chain.sent == asked
+    chain.mining = True
+    assert watching.tick()
+    assert chain.sent == 2 * asked
 
 
 def test_a_game_whose_answer_fails_keeps_no_other_from_its_own(chain: Chain) -> None:
     chain.counted, chain.known, chain.moves, chain.broken = 2, 2, 1, {2}
     watching = Defence(chain.context)
     assert watching.tick()
-    until_sent(chain, 1)
     assert chain.sent == [(1, 0)]
-    watching.close()
 
 
 def test_games_that_are_open_go_with_their_task(chain: Chain) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import sleep
-
 import pytest
 from structlog.testing import capture_logs
 
@@ -22,13 +20,15 @@ def fail(error: Exception) -> None:
 
 
 def test_it_rests_as_long_as_it_took_and_no_other_task_does() -> None:
-    failures = Failures("task", Metrics(), get("test"))
+    now = 50.0
+    failures = Failures("task", Metrics(), get("test"), lambda: now)
     with failures.kept(1):
-        sleep(0.2)
+        now += 0.2
         fail(ZeroDivisionError())
+    now += 0.19
     assert failures.rests(1)
     assert not failures.rests(2)
-    sleep(0.21)
+    now += 0.02
     assert not failures.rests(1)
     with failures.kept(1, took=lambda: 1000.0):
         fail(ZeroDivisionError())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
@@ -37,12 +37,27 @@ class Stand:
         self.locked = 0
         self.chain_id = 1
         self.folder = folder
+        self.viewing = False
+        self.outside = 0
+        """Looks at a task that were not of one block."""
+
+    @contextmanager
+    def view(self) -> Iterator[None]:
+        """One block."""
+        self.viewing = True
+        yield
+        self.viewing = False
+
+    def task(self, task: int) -> SimpleNamespace:
+        """Where it stands."""
+        self.outside += not self.viewing
+        return SimpleNamespace(task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN)
 
     def node(self, **settings: object) -> SolverNode:
         """A node that polls often. Its port is any."""
         view = SimpleNamespace
         client = SimpleNamespace(
-            connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id, view=nullcontext),
+            connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id, view=self.view),
             tend=lambda: None,
             tokens=lambda: (0, self.tokens),
             is_over_for_good=lambda _task: True,
@@ -51,7 +66,7 @@ class Stand:
             market=SimpleNamespace(
                 address="0xmarket",
                 tasks=lambda: 0,
-                task=lambda task: view(task=task, status=self.status, stake=1, bidder=ME, price=2 * TOKEN),
+                task=self.task,
                 terms=lambda _task: view(delay_penalty=TOKEN, stake=5 * TOKEN),
             ),
             vault=SimpleNamespace(free=lambda _who: 0, lock_of=lambda _lock: view(remaining=self.locked)),
@@ -72,10 +87,9 @@ class Work:
         self.idle = True
         self.failed_after = 0.0
 
-    def tick(self, _view: object) -> bool:
+    def tick(self, _view: object) -> None:
         """Refused by the market."""
         self.refused = SolverError("the market refuses this run")
-        return False
 
     def close(self, wait: bool = True) -> None:
         """Its processes and threads end."""
@@ -144,6 +158,12 @@ def test_a_task_whose_bundle_is_lost_ends_nothing_and_holds_no_other(
     assert "closed, wait=False" in work.done  # it had its own turn meanwhile
     assert node._at_stake() == {"tasks_at_stake": [lost]}
     assert node._outcome(once=True) is None
+
+
+def test_all_that_a_round_decides_is_of_one_block(stand: Stand, node: SolverNode, work: Work) -> None:
+    node._tick()
+    assert work.refused, "the task was looked at"
+    assert stand.outside == 0
 
 
 def test_without_the_stake_nothing_is_begun(stand: Stand, node: SolverNode) -> None:

@@ -55,8 +55,10 @@ class Stand:
         """What a step waits for."""
         self.turns += 1
         self.computing = True
-        yield
-        self.computing = False
+        try:
+            yield
+        finally:
+            self.computing = False
 
     def alone(self) -> list[bytes]:
         """The roots of one process."""

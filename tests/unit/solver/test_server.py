@@ -18,6 +18,7 @@ import pytest
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
 from protocol.execution.replay import Replay
 from protocol.node.http import PortTaken
+from protocol.program.opcodes import Op
 from solver.admission import Admission, Budget
 from solver.answers import binary
 from solver.catalog import Catalog
@@ -28,6 +29,7 @@ from solver.run_store import RunStore
 from solver.server import application
 from solver.serving import Serving
 from solver.training import Training
+from solver.turns import Turns
 from tests.unit.solver import tiny
 
 T = tiny.TASK
@@ -40,7 +42,7 @@ def run_store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
 
 @pytest.fixture
 def catalog(run_store: RunStore, tmp_path: Path) -> Catalog:
-    catalog = Catalog(tmp_path / "bundles", Metrics())
+    catalog = Catalog(tmp_path / "bundles", Metrics(), Turns())
     catalog.put(run_store)
     return catalog
 
@@ -200,7 +202,7 @@ def test_uncommitted_checkpoints_are_not_shown(tmp_path: Path) -> None:
     training.segment(lambda _number, _state: None)
     training.close()
     kept.commit(2)
-    catalog = Catalog(tmp_path / "bundles", Metrics())
+    catalog = Catalog(tmp_path / "bundles", Metrics(), Turns())
     catalog.put(kept)
     targets = ["segments", "checkpoints/1", "checkpoints/2", "segments/1/steps", "segments/2/steps", "result"]
     answers = get(application(catalog), *(f"/tasks/{T}/{target}" for target in targets))
@@ -221,8 +223,16 @@ def test_health_readiness_metrics_and_bundles(catalog: Catalog, tmp_path: Path) 
     assert b'solver_requests_total{status="200"} 3.0' in metrics.content
 
 
+def test_what_a_frame_does_not_keep_waits_for_a_turn(catalog: Catalog, run_store: RunStore) -> None:
+    place = f"/tasks/{T}/segments/2/steps/3"
+    call = next(n for n, at in enumerate(run_store.program.program.instructions) if at.op is Op.CALL)
+    catalog.turns.close()
+    busy = get(application(catalog), f"{place}/trace", f"{place}/trace?path={call}", f"{place}/values/0")
+    assert [answer.status_code for answer in busy] == [503] * 3
+
+
 @dataclass
-class Turns:
+class Pace:
     """What takes its time until it is let go, and how many did at once."""
 
     go: threading.Event = field(default_factory=threading.Event)
@@ -240,7 +250,7 @@ class Turns:
 class SlowRecord(RunStore):
     """A run store that takes its time to answer."""
 
-    turns: Turns
+    pace: Pace
 
     def replay(self) -> Replay:
         """A slow one."""
@@ -248,7 +258,7 @@ class SlowRecord(RunStore):
 
     def tensor(self, number: int, tensor: int) -> bytes:
         """Late."""
-        self.turns.take()
+        self.pace.take()
         return super().tensor(number, tensor)
 
 
@@ -260,7 +270,7 @@ class SlowReplay(Replay):
 
     def step_roots(self, segment: int) -> list[bytes]:
         """Not of a real segment: only how many ask at once matters here."""
-        self.run_store.turns.take()
+        self.run_store.pace.take()
         return [bytes(32)]
 
 
@@ -268,23 +278,23 @@ OTHER = T + 1
 
 
 @pytest.fixture
-def slow(tmp_path: Path) -> tuple[Turns, Catalog]:
+def slow(tmp_path: Path) -> tuple[Pace, Catalog]:
     """Two tasks with the same run on one catalog."""
     tiny.trained(tmp_path)
-    kept, catalog, turns = tiny.database(tmp_path), Catalog(tmp_path / "bundles", Metrics()), Turns()
+    kept, catalog, pace = tiny.database(tmp_path), Catalog(tmp_path / "bundles", Metrics(), Turns()), Pace()
     kept.put(OTHER, Stage.SUBMITTED)
     for row in kept.checkpoints(T):
         kept.add_checkpoint(OTHER, row)
     kept.put_sent(OTHER, tiny.SEGMENTS + 1)
     for task in (T, OTHER):
         run_store = SlowRecord(task, *tiny.parts(tmp_path, kept)[1:])
-        run_store.turns = turns
+        run_store.pace = pace
         catalog.put(run_store)
-    return turns, catalog
+    return pace, catalog
 
 
-def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[Turns, Catalog]) -> None:
-    turns, catalog = slow
+def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[Pace, Catalog]) -> None:
+    pace, catalog = slow
 
     async def ask() -> list[int]:
         async with client(application(catalog, Admission(waiting=3, patience=20))) as session:
@@ -292,39 +302,39 @@ def test_one_replay_at_a_time_and_a_bounded_queue(slow: tuple[Turns, Catalog]) -
             asked = [asyncio.create_task(session.get(f"/tasks/{task}/segments/1/steps")) for task in tasks]
             await asyncio.sleep(0.3)
             health = await session.get("/healthz")
-            turns.go.set()
+            pace.go.set()
             return [health.status_code, *[(await answer).status_code for answer in asked]]
 
     health, *answers = asyncio.run(ask())
     assert health == 200
     assert sorted(answers) == [200] * 4 + [503] * 4
-    assert turns.most == 1
+    assert pace.most == 1
 
 
-def test_one_tensor_is_read_at_a_time(slow: tuple[Turns, Catalog]) -> None:
-    turns, catalog = slow
+def test_one_tensor_is_read_at_a_time(slow: tuple[Pace, Catalog]) -> None:
+    pace, catalog = slow
 
     async def ask() -> list[int]:
         async with client(application(catalog)) as session:
             places = [f"/tasks/{task}/checkpoints/{i}/tensors/0" for task in (T, OTHER) for i in range(4)]
             asked = [asyncio.create_task(session.get(place)) for place in places]
             await asyncio.sleep(0.3)
-            turns.go.set()
+            pace.go.set()
             return [(await answer).status_code for answer in asked]
 
     assert asyncio.run(ask()) == [200] * 8
-    assert turns.most == 1
+    assert pace.most == 1
 
 
-def test_waiting_ends(slow: tuple[Turns, Catalog]) -> None:
-    turns, catalog = slow
+def test_waiting_ends(slow: tuple[Pace, Catalog]) -> None:
+    pace, catalog = slow
 
     async def ask() -> tuple[int, str]:
         async with client(application(catalog, Admission(waiting=3, patience=0.1))) as session:
             first = asyncio.create_task(session.get(f"/tasks/{T}/segments/1/steps"))
             await asyncio.sleep(0.1)
             second = await session.get(f"/tasks/{T}/segments/1/steps")
-            turns.go.set()
+            pace.go.set()
             assert (await first).status_code == 200
             return second.status_code, second.headers["retry-after"]
 

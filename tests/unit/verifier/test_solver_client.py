@@ -15,15 +15,18 @@ from tests.unit.solver import tiny
 from verifier.solver_client import Shapes, SolverClient
 
 PATIENCE = 0.5
+"""Seconds for a solver that is too slow."""
+PLENTY = 60.0
+"""For one whose answer comes at once, on whatever machine."""
 FAILURES = 2
 """After as many in a row a solver is left alone: each costs the verifier a patience."""
 ROOTS = [sha256(bytes([i])).digest() for i in range(tiny.SEGMENTS + 1)]
 WEIGHTS = bytes(tiny.WEIGHTS.nbytes)
 
 
-def client(url: str) -> SolverClient:
+def client(url: str, patience: float = PLENTY) -> SolverClient:
     return SolverClient(
-        parsed(url), tiny.TASK, Shapes(tiny.step_program(), tiny.SEGMENTS, tiny.STEPS), PATIENCE
+        parsed(url), tiny.TASK, Shapes(tiny.step_program(), tiny.SEGMENTS, tiny.STEPS), patience
     )
 
 
@@ -103,7 +106,7 @@ HOSTILE: dict[str, Handler] = {
 def test_a_hostile_answer_is_no_answer_and_comes_in_time(talk: Handler) -> None:
     with serving(talk) as server:
         begun = time.monotonic()
-        assert client(server.url).segment_roots() is None
+        assert client(server.url, PATIENCE).segment_roots() is None
         assert time.monotonic() - begun < 4 * PATIENCE
 
 
@@ -115,13 +118,12 @@ def test_step_roots_of_another_number_are_refused(length: int) -> None:
 
 def test_a_solver_that_wastes_time_is_not_asked_again_for_a_while() -> None:
     with serving(says_nothing) as server:
-        asked = client(server.url)
+        asked = client(server.url, PATIENCE)
         for _ in range(FAILURES):
             assert asked.segment_roots() is None
-        begun = time.monotonic()
         assert asked.step_roots(1) is None
-        assert time.monotonic() - begun < PATIENCE / 2
-        assert len(server.targets) <= FAILURES
+    assert f"/tasks/{tiny.TASK}/segments/1/steps" not in server.targets
+    assert len(server.targets) <= FAILURES
 
 
 def dawdles(connection: socket.socket, target: str) -> None:
@@ -132,7 +134,7 @@ def dawdles(connection: socket.socket, target: str) -> None:
 
 def test_a_checkpoint_has_one_patience_for_all_its_tensors() -> None:
     with serving(dawdles) as server:
-        asked = client(server.url)
+        asked = client(server.url, PATIENCE)
         for _ in range(FAILURES):
             assert asked.checkpoint(1) is None
         assert asked._resting(), "a tensor that came does not make up for one that did not"
@@ -143,7 +145,7 @@ def test_a_checkpoint_that_is_served_fast_enough_for_its_size_is_taken(
 ) -> None:
     monkeypatch.setattr("verifier.solver_client.LEAST_RATE", 40)  # 30 seconds for the 1,204 bytes
     with serving(dawdles) as server:
-        assert client(server.url).checkpoint(1) == [WEIGHTS, bytes(4)]
+        assert client(server.url, PATIENCE).checkpoint(1) == [WEIGHTS, bytes(4)]
 
 
 def test_a_late_word_that_there_is_nothing_wastes_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +156,7 @@ def test_a_late_word_that_there_is_nothing_wastes_time_too(monkeypatch: pytest.M
         answers(b"", "404 Not Found")(connection, target)
 
     with serving(late) as server:
-        asked = client(server.url)
+        asked = client(server.url, PATIENCE)
         for _ in range(FAILURES):
             assert asked.segment_roots() is None
         assert asked._resting()

@@ -1,0 +1,240 @@
+"""Transactions of an account that are not mined yet: signed, journalled, handed over, replaced, or found lost.
+
+A transaction is signed, written to the journal, and only then handed to the node; whatever happens in between, the same
+bytes are looked up or handed over again, so an intent is never carried out twice. A transaction that is not mined for a
+while is replaced by one with the same nonce and a higher fee; so is every earlier one that stands before it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from eth_account.signers.local import LocalAccount
+
+from protocol.chain.connection import Connection
+from protocol.chain.errors import ChainError, InsufficientFunds, RpcRefused, RpcUnavailable, WrongChain
+from protocol.chain.fees import Call, Offers, gas_of
+from protocol.chain.journal import Entry, Journal, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How patiently to send. Seconds, but for the fees."""
+
+    timeout: float = 300.0
+    """Then NotMined is raised; the transaction stays in the journal."""
+    poll: float = 0.2
+    look_again: float = 2.0
+    """How often what the chain or the node has lost is looked for, and handed over again."""
+    replace_after: float = 60.0
+    """Without a receipt for this long the fee is raised."""
+    confirmations: int = 0
+    """Blocks on top of the receipt's before it counts."""
+    gas_margin: float = 1.25
+    """Estimates are exact for the state of one block; a game moves on in between."""
+
+    @classmethod
+    def on(cls, connection: Connection) -> Self:
+        """As the chain's block time asks: a fee is raised after five blocks without room for it."""
+        block = connection.block_time
+        return cls(timeout=max(300.0, 25 * block), replace_after=max(10.0, 5 * block))
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was handed over for an intent, by whom and when ever; `refused` says what kept it from that."""
+
+    call: Call
+    intent: str
+    nonce: int | None
+    refused: ChainError | None = None
+
+
+class Unmined:
+    """What one account has in flight. One caller at a time: `Sender` has the lock."""
+
+    def __init__(
+        self, connection: Connection, account: LocalAccount, journal: Journal, sending: Sending
+    ) -> None:
+        self.connection = connection
+        self.account = account
+        self.address = str(account.address)
+        self.sending = sending
+        self.journal = journal
+        self._offered: dict[int, float] = {}
+        """When the fee of a nonce was last chosen; of an earlier process's nonce, when it was first pushed."""
+
+    def _sign(self, calls: Mapping[str, tuple[Call, int]]) -> dict[str, Sent]:
+        """Sign, journal and hand over the next transactions, from intent to call and gas."""
+        offers = self._offers()
+        nonces = self._free_nonces(len(calls))
+        entries: list[Entry] = []
+        sent: dict[str, Sent] = {}
+        for intent, (call, gas) in calls.items():
+            try:
+                entries.append(
+                    self._signed(offers.first(call, gas, nonces[len(entries)]), intent, call.label)
+                )
+            except InsufficientFunds as error:
+                sent[intent] = Sent(call, intent, None, error)
+        for entry, refused in zip(entries, self._write(entries), strict=True):
+            sent[entry.intent] = Sent(calls[entry.intent][0], entry.intent, entry.nonce, refused)
+        return sent
+
+    def _offers(self) -> Offers:
+        return Offers(self.connection, self.address, self.sending.gas_margin)
+
+    def _signed(self, fields: dict[str, Any], intent: str, label: str) -> Entry:
+        signed = self.account.sign_transaction(fields)
+        raw, nonce = bytes(signed.raw_transaction), fields["nonce"]
+        return Entry("0x" + signed.hash.hex(), intent, label, nonce, raw, Status.PENDING, None)
+
+    def _free_nonces(self, count: int) -> list[int]:
+        """The first nonces that neither the node nor the journal holds a transaction for; fills gaps. What the journal
+        holds and the node does not is no gap: the node is behind, or has lost it, and `_push` hands it over.
+        """
+        first = self.connection.transaction_count(self.address, "pending")
+        taken = {entry.nonce for entry in self.journal.since(first)}
+        free = (nonce for nonce in itertools.count(first) if nonce not in taken)
+        return list(itertools.islice(free, count))
+
+    def _write(self, entries: Sequence[Entry]) -> list[ChainError | None]:
+        """Journal signed transactions and give them to the node; what it refuses each for, which is then dropped."""
+        self.journal.write(entries)
+        now = time.monotonic()
+        self._offered |= {entry.nonce: now for entry in entries}
+        refusals = self._offer(entries)
+        for entry, refused in zip(entries, refusals, strict=True):
+            if refused is not None:
+                self.journal.mark(entry.hash, Status.DROPPED)
+        return refusals
+
+    def _kept(self, entry: Entry) -> ChainError | None:
+        return None if self.connection.knows(entry.hash) else self._keep(entry)
+
+    def _keep(self, entry: Entry) -> ChainError | None:
+        """Give the node what it has lost, or never got; with a higher fee if it refuses it by now, as after a rise of
+        the base fee. What it was refused for in the end: then it is dropped, unless the account cannot pay the fee.
+        """
+        (refused,) = self._offer([entry])
+        if refused is None:
+            return None
+        try:
+            refused = self._replace(entry)
+        except InsufficientFunds as error:
+            return error
+        if refused is not None:
+            self.journal.mark(entry.hash, Status.DROPPED)
+        return refused
+
+    def _offer(self, entries: Sequence[Entry]) -> list[ChainError | None]:
+        """Give the node journalled transactions: harmless to repeat, for the bytes, hence the hashes, are the same."""
+        answers = self.connection.broadcast([entry.raw for entry in entries]) if entries else []
+        refusals: list[ChainError | None] = []
+        for answer in answers:
+            if isinstance(answer, WrongChain):
+                raise answer
+            refusals.append(answer if isinstance(answer, ChainError) and _is_refusal(answer) else None)
+        return refusals
+
+    def _is_lost(self, entries: list[Entry]) -> bool:
+        """Whether none of these can be mined any more, for another transaction has the nonce; marks them if so.
+
+        Only what lies deeper than re-organisations reach says so: before, the receipt may be missing because the node
+        that was asked is behind, and the other transaction may be taken back.
+        """
+        nonce = entries[0].nonce
+        if self.connection.transaction_count(self.address) <= nonce:
+            return False
+        if any(self.connection.receipt(entry.hash) is not None for entry in entries):
+            return False
+        if not self._was_used_deep(nonce):
+            return False
+        for entry in entries:
+            self.journal.mark(entry.hash, Status.DROPPED)
+        return True
+
+    def _was_used_deep(self, nonce: int) -> bool:
+        """Whether a used nonce was used deeper than re-organisations reach."""
+        depth, head = self.connection.chain.reorg_depth, self.connection.block().number
+        if head < depth:
+            return False
+        try:
+            return self.connection.transaction_count(self.address, head - depth) > nonce
+        except RpcRefused:  # the node has forgotten that state, but never the blocks
+            recent = range(head - depth + 1, head + 1)
+            return not any(self.connection.has_nonce(number, self.address, nonce) for number in recent)
+
+    def _push(self) -> int:
+        """Go through all nonces that the chain has not used: hand over again what is gone, raise the fee of what is
+        left lying, fill gaps; how many were gone.
+
+        Also for intents that nobody waits for any more, or whose receipt was seen: nothing is mined before all that
+        has a lower nonce.
+        """
+        mined = self.connection.transaction_count(self.address)
+        self._offered = {n: since for n, since in self._offered.items() if n >= mined}
+        newest = {entry.nonce: entry for entry in self.journal.since(mined)}
+        known = self.connection.known([entry.hash for entry in newest.values()])
+        gone = 0
+        for nonce in range(mined, max(newest, default=-1) + 1):
+            entry = newest.get(nonce)
+            if entry is None:
+                gone += self._fill(nonce)
+                continue
+            if entry.status is not Status.PENDING:
+                if self.connection.receipt(entry.hash) is not None:
+                    continue  # mined after all: the count came from a node that is behind
+                self.journal.mark(entry.hash, Status.PENDING)
+            if entry.hash not in known:
+                self._keep(entry)
+                gone += 1
+            offered = self._offered.setdefault(nonce, time.monotonic())
+            if time.monotonic() - offered > self.sending.replace_after:
+                self._raise(entry)
+        return gone
+
+    def _fill(self, nonce: int) -> bool:
+        """Use up a nonce that was given up while a later one waits, unless somebody else uses it; whether it was. An
+        account that cannot pay for it is asked again later.
+        """
+        if self.connection.transaction_count(self.address, "pending") > nonce:
+            return False
+        call = Call(self.address, b"", "gap")
+        (gas,) = gas_of(self.connection, self.address, [call])
+        if isinstance(gas, ChainError):
+            raise gas
+        try:
+            fields = self._offers().first(call, gas, nonce)
+        except InsufficientFunds:
+            return False
+        self._write([self._signed(fields, f"gap:{nonce}:{uuid.uuid4()}", call.label)])
+        return True
+
+    def _raise(self, entry: Entry) -> None:
+        """Raise the fee, if the account can pay for it."""
+        try:
+            self._replace(entry)
+        except InsufficientFunds:
+            self._offered[entry.nonce] = time.monotonic()
+
+    def _replace(self, entry: Entry) -> ChainError | None:
+        """The same call with the same nonce and a fee that nodes accept as a replacement; what it was refused for. The
+        caller holds the lock.
+        """
+        fields = self._offers().higher(entry.raw)
+        return self._write([self._signed(fields, entry.intent, entry.label)])[0]
+
+
+def _is_refusal(error: ChainError) -> bool:
+    """Whether a node will not take a transaction, as far as it says so."""
+    if isinstance(error, RpcUnavailable):
+        return False  # it may have arrived; whoever waits looks for it and hands it over again
+    message = error.message.lower() if isinstance(error, RpcRefused) else ""
+    # Known to the node, mined, or a replacement of ours is.
+    return not any(words in message for words in ("already", "nonce too low", "underpriced"))

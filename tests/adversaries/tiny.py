@@ -1,0 +1,20 @@
+"""The wrong number that an adversary computes in the tests' tiny task: 3 segments of 4 steps, counted from 1."""
+
+from __future__ import annotations
+
+from protocol.execution.replay import Executor, Work
+from tests.adversaries.executors import perturbed
+from tests.adversaries.perturbing import producer_of_output
+
+WRONG_STEP = 6  # segment 2, step 2
+WEIGHT = 31
+
+
+def moves_a_weight_far(work: Work) -> Executor:
+    """One weight is far off in one step. (One unit in the last place is halved away before the segment ends.)"""
+    path, number = producer_of_output(work.program.program, 0)
+    return perturbed(work, path, number, WEIGHT, _far, WRONG_STEP, WRONG_STEP)
+
+
+def _far(bits: int) -> int:
+    return bits ^ 0x0040_0000

@@ -1,0 +1,52 @@
+"""A transaction of one task that no block takes: the solver's other tasks get on meanwhile.
+
+Issue F, item 1. At 7ebdc6a the loop waited for the receipt of a draw, five minutes long: a task that was won meanwhile
+was not trained, and its deadline ran.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from protocol.chain.views import TaskStatus
+from tests.chain.rpc_proxy import RpcProxy
+from tests.chain.solver_stage import Solver, stage, submitted
+from tests.unit.solver import tiny
+
+pytestmark = pytest.mark.chain
+
+
+def test_a_draw_that_no_block_takes_holds_no_other_task(tmp_path: Path) -> None:
+    """The node throws away what this solver sends, and the submitter lets its bid win."""
+    with stage(tmp_path) as scene, RpcProxy(scene.devnet.url) as proxy:
+        direct, scene.url = scene.url, proxy.url
+        solver = Solver(scene, once=False)
+        scene.url = direct
+        try:
+            waiting = scene.sold()
+            scene.until(waiting, submitted)
+            won = scene.post()
+            scene.until(won, lambda view: view.bidder == solver.client.address)
+            proxy.faults.lose_broadcasts = True
+            draw_block = scene.submitter.market.task(waiting).draw_block
+            scene.devnet.mine(max(0, draw_block - scene.devnet.connection.block().number) + 1)
+            sent = proxy.asked["eth_sendRawTransaction"]
+            scene.until(waiting, lambda _view: proxy.asked["eth_sendRawTransaction"] > sent)
+            scene.end_bidding(won)
+            scene.submitter.market.assign(won)
+            catalog = solver.node.context.catalog
+
+            def trained() -> bool:
+                run_store = catalog.run_store(won)
+                return run_store is not None and run_store.size == tiny.SEGMENTS + 1
+
+            view = scene.until(won, lambda _view: trained())
+            assert (view.status, view.size) == (TaskStatus.TRAINING, 0), "none of it was mined"
+            assert scene.submitter.audit.drawn_at(waiting) == 0
+            proxy.faults.lose_broadcasts = False
+            scene.until(won, submitted)
+            scene.until_drawn(waiting)
+        finally:
+            solver.close()

@@ -1,0 +1,54 @@
+"""What tests of sending share: small transfers, processes that die while they hand over, and acting in between."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from protocol.chain.connection import Connection
+from protocol.chain.errors import ChainError
+from protocol.chain.fees import Call
+from protocol.chain.transactions import Sender
+
+NOWHERE = "0x" + "77" * 20
+
+
+class Interrupted(Exception):
+    """The process dies at this point."""
+
+
+def transfer(value: int = 1) -> Call:
+    """Wei to nobody."""
+    return Call(NOWHERE, b"", "transfer", value)
+
+
+def broken(connection: Connection, *, arrive: int) -> Connection:
+    """The same node, but the process dies while broadcasting, once the node has so many of the transactions."""
+    frail = Connection(connection.url)
+    real = frail.broadcast
+
+    def broadcast(raws: Sequence[bytes]) -> list[str | ChainError]:
+        real(raws[:arrive])
+        raise Interrupted
+
+    frail.broadcast = broadcast  # type: ignore[method-assign]
+    return frail
+
+
+def after(what: Callable[[], bool], act: Callable[[], None]) -> threading.Thread:
+    """Act in a thread once something holds."""
+
+    def run() -> None:
+        while not what():
+            time.sleep(0.01)
+        act()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def is_replaced(sender: Sender, intent: str) -> bool:
+    """Whether the node has another transaction for the intent than the first one."""
+    return any(sender.connection.knows(entry.hash) for entry in sender.journal.of_intent(intent)[1:])

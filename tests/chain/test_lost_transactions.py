@@ -1,0 +1,216 @@
+"""Transactions that are lost, taken back, replaced or given up: all are mined once, and none holds up the next."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.chain.accounts import development_account
+from protocol.chain.connection import Connection
+from protocol.chain.devnet import Devnet
+from protocol.chain.errors import (
+    NonceTaken,
+    NotMined,
+    RpcRefused,
+)
+from protocol.chain.journal import Entry, Status
+from protocol.chain.transactions import Sender, Sending, Sent
+from tests.chain.conftest import QUICK
+from tests.chain.rpc_proxy import RpcProxy
+from tests.chain.sending import NOWHERE, Interrupted, after, broken, is_replaced, transfer
+
+pytestmark = pytest.mark.chain
+
+
+def test_a_transaction_that_is_not_mined_gets_a_higher_fee(chain: Devnet, sender: Sender) -> None:
+    sender.sending = Sending(timeout=20, poll=0.02, replace_after=0.2)
+    before = chain.connection.balance(NOWHERE)
+    chain.connection.request("evm_setAutomine", False)
+    try:
+        miner = after(lambda: is_replaced(sender, "slow"), chain.mine)
+        receipt = sender.send(transfer(4), "slow")
+        miner.join()
+    finally:
+        chain.connection.request("evm_setAutomine", True)
+    attempts = sender.journal.of_intent("slow")
+    assert len(attempts) > 1
+    assert len({entry.nonce for entry in attempts}) == 1
+    assert receipt.transaction != attempts[0].hash, "the cheapest attempt was replaced"
+    assert chain.connection.balance(NOWHERE) - before == 4
+    assert sender.send(transfer(4), "slow").transaction == receipt.transaction
+
+
+def test_a_transaction_that_the_node_lost_is_handed_over_again(chain: Devnet, sender: Sender) -> None:
+    known: list[bool] = []
+
+    def is_known() -> bool:
+        return any(chain.connection.knows(entry.hash) for entry in sender.journal.pending())
+
+    def lose() -> None:
+        chain.connection.request("anvil_dropAllTransactions")
+        known.append(is_known())
+        after(is_known, chain.mine).join()
+
+    chain.connection.request("evm_setAutomine", False)
+    try:
+        loser = after(is_known, lose)
+        receipt = sender.send(transfer(4), "lost")
+        loser.join()
+    finally:
+        chain.connection.request("evm_setAutomine", True)
+    assert known == [False]
+    assert [entry.hash for entry in sender.journal.of_intent("lost")] == [receipt.transaction]
+
+
+def orphan(chain: Devnet, sender: Sender) -> Entry:
+    """A transaction that nobody waits for any more, lost by a node that was restarted."""
+    sender.sending = Sending(timeout=0.1, poll=0.02)
+    chain.connection.request("evm_setAutomine", False)
+    try:
+        with pytest.raises(NotMined):
+            sender.send(transfer(4), "orphan")
+        (entry,) = sender.journal.of_intent("orphan")
+        chain.connection.request("anvil_dropTransaction", entry.hash)
+    finally:
+        chain.connection.request("evm_setAutomine", True)
+    assert not chain.connection.knows(entry.hash)
+    return entry
+
+
+def test_a_lost_transaction_that_nobody_waits_for_does_not_hold_up_the_next(
+    chain: Devnet, sender: Sender
+) -> None:
+    before = chain.connection.balance(NOWHERE)
+    lost = orphan(chain, sender)
+    sender.sending = QUICK
+    sender.send(transfer(5), "next")
+    assert chain.connection.receipt(lost.hash) is not None
+    assert chain.connection.balance(NOWHERE) - before == 9
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_lost_transaction_that_offers_too_little_by_now_does_not_hold_up_the_next(
+    chain: Devnet, sender: Sender, restarted: bool
+) -> None:
+    before, usual = chain.connection.balance(NOWHERE), chain.connection.block().base_fee
+    tip = int(chain.connection.request("eth_maxPriorityFeePerGas"), 16)
+    lost = orphan(chain, sender)
+    # A hundred times what the lost transaction offers at most; on an old chain the tip is nearly all of it.
+    dear = 100 * (2 * usual + tip)
+    chain.connection.request("anvil_setNextBlockBaseFeePerGas", hex(dear))
+    chain.mine()
+    try:
+        assert chain.connection.block().base_fee == dear
+        sender.sending = Sending(timeout=30, poll=0.01, replace_after=3)
+        if restarted:
+            assert sender.recover() == 1
+        sender.send(transfer(5), "next")
+    finally:
+        chain.connection.request("anvil_setNextBlockBaseFeePerGas", hex(usual))
+    assert chain.connection.receipt(lost.hash) is None
+    assert sender.send(transfer(4), "orphan").transaction != lost.hash
+    assert chain.connection.balance(NOWHERE) - before == 9
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_nonce_used_by_somebody_else_is_reported_and_then_the_intent_goes_on(
+    chain: Devnet, monkeypatch: pytest.MonkeyPatch, forgets: bool
+) -> None:
+    """Also where the node `forgets` the states of blocks, as pruned ones do, and anvil at times after a revert."""
+    if forgets:
+        count = Connection.transaction_count
+
+        def of_newest(connection: Connection, address: str, block: int | str = "latest") -> int:
+            if isinstance(block, int):
+                raise RpcRefused("eth_getTransactionCount", "missing trie node", "ask for a newer block")
+            return count(connection, address, block)
+
+        monkeypatch.setattr(Connection, "transaction_count", of_newest)
+    account = development_account(4, chain.chain_id)
+    with Sender(broken(chain.connection, arrive=0), account, QUICK) as dying, pytest.raises(Interrupted):
+        dying.send(transfer(5), "pay")
+    chain.connection.request(
+        "eth_sendTransaction", {"from": account.address, "to": NOWHERE, "value": "0x1"}, attempts=1
+    )
+    with Sender(chain.connection, account, Sending(timeout=0.2, poll=0.02)) as sender:
+        entry = sender.journal.pending()[0]
+        sent = Sent(transfer(5), "pay", entry.nonce)
+        assert sender.outcomes([sent]) == [None], "the other transaction may yet be taken back"
+        chain.mine(chain.connection.chain.reorg_depth)
+        (outcome,) = sender.outcomes([sent])
+        assert isinstance(outcome, NonceTaken)
+        assert "one program only" in str(outcome)
+        before = chain.connection.balance(NOWHERE)
+        sender.send(transfer(5), "pay")
+        assert chain.connection.balance(NOWHERE) - before == 5
+
+
+def test_a_transaction_taken_away_by_a_reorganisation_is_handed_over_again(
+    chain: Devnet, sender: Sender
+) -> None:
+    snapshot = chain.connection.request("evm_snapshot")
+    receipt = sender.send(transfer(6), "pay")
+    before = chain.connection.balance(NOWHERE)
+    assert chain.connection.request("evm_revert", snapshot)
+    assert chain.connection.receipt(receipt.transaction) is None
+    assert sender.recover() == 1
+    again = sender.send(transfer(6), "pay")
+    assert again.transaction == receipt.transaction
+    assert chain.connection.balance(NOWHERE) == before
+
+
+def test_a_mined_transaction_that_is_taken_back_is_mined_again_before_the_next(
+    chain: Devnet, sender: Sender
+) -> None:
+    """Its receipt was seen, and the next nonce waits for it: nobody is restarted."""
+    rpc, before = chain.connection, chain.connection.balance(NOWHERE)
+    first = sender.send(transfer(6), "first")
+
+    def waits() -> bool:
+        return any(rpc.knows(entry.hash) for entry in sender.journal.of_intent("second"))
+
+    def take_back() -> None:
+        rpc.request("anvil_reorg", 1, [])
+        # Of the two that wait then, anvil tries the later one first and throws it away: it is lost too.
+        for transaction in (first.transaction, sender.journal.of_intent("second")[0].hash):
+            after(lambda known=transaction: rpc.knows(known), chain.mine).join()  # type: ignore[misc]
+
+    rpc.request("evm_setAutomine", False)
+    try:
+        taker = after(waits, take_back)
+        second = sender.send(transfer(7), "second")
+        taker.join()
+    finally:
+        rpc.request("evm_setAutomine", True)
+    assert rpc.receipt(first.transaction) is not None
+    assert rpc.receipt(second.transaction) is not None
+    assert rpc.balance(NOWHERE) - before == 13
+
+
+def test_a_nonce_that_was_given_up_does_not_hold_up_the_next(chain: Devnet, sender: Sender) -> None:
+    rpc, before = chain.connection, chain.connection.balance(NOWHERE)
+    lost = orphan(chain, sender)
+    rpc.request("evm_setAutomine", False)
+    try:
+        with pytest.raises(NotMined):
+            sender.send(transfer(5), "next")
+        rpc.request("anvil_dropAllTransactions")
+        sender.journal.mark(lost.hash, Status.DROPPED)
+    finally:
+        rpc.request("evm_setAutomine", True)
+    assert sender.recover() == 2
+    assert sender.recover() == 0
+    sender.sending = QUICK
+    sender.send(transfer(5), "next")
+    assert rpc.balance(NOWHERE) - before == 5
+
+
+def test_a_nonce_that_a_node_behind_still_counts_as_free_is_not_used_again(young: Devnet) -> None:
+    account = development_account(4, young.chain_id)
+    with RpcProxy(young.url) as proxy, Sender(young.connection, account, QUICK) as sender:
+        sender.send(transfer(1), "first")
+        used = sender.journal.of_intent("first")[0].nonce
+        sender.connection = Connection(proxy.url)
+        proxy.faults.stale_share = 1.0
+        (sent,) = sender.hand_over([(transfer(2), "second")])
+        sender.connection.close()
+    assert sent.nonce == used + 1

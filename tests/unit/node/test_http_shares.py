@@ -1,0 +1,187 @@
+"""What the requests of one address cost the others: turns, of which each address has one at a time.
+
+What is asserted is who is answered before whom, as the app sees it. Every address of 127.0.0.0/8 is this machine
+(Linux).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from threading import Event, Semaphore
+
+import pytest
+
+from protocol.node import http_shares
+from protocol.node.http_shares import CONNECTIONS_EACH
+from tests.unit.node.apps import MIB, PATIENCE, WHOLE, Message, Receive, Send, answers, served
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="one machine has one address elsewhere")
+
+HOSTILE = [f"127.0.1.{number}" for number in range(1, 21)]
+SLOW = b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+def connected(place: tuple[str, int], host: str) -> socket.socket:
+    """A connection from an address of this machine."""
+    return socket.create_connection(place, PATIENCE, (host, 0))
+
+
+class Watched:
+    """An app that notes whom it answers; after every `pause` answers to others a client of its own asks."""
+
+    def __init__(self, pause: int) -> None:
+        self.client: socket.socket | None = None
+        self.between: list[Counter[str]] = []
+        self._pause = pause
+        self._answered: Counter[str] = Counter()
+        self._own: tuple[str, int] | None = None
+
+    def begin(self, client: socket.socket) -> None:
+        """Ask for this client from now on."""
+        self._own, self.client = client.getsockname(), client
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer. The question goes out on the server's own thread: nothing comes between it and the count."""
+        if scope["client"] == self._own:
+            self.between.append(self._answered)
+            self._answered = Counter()
+        else:
+            self._answered[scope["client"][0]] += 1
+            if self.client is not None and self._answered.total() >= self._pause:
+                self._answered = Counter()
+                self.client.sendall(WHOLE)
+        await answers(scope, receive, send)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn lasts until the answer, however busy this machine is."""
+    monkeypatch.setattr(http_shares, "TURN_SECONDS", PATIENCE)
+
+
+def answers_between(flood: list[tuple[str, int]], host: str) -> list[Counter[str]]:
+    """How many answers went to each address between a question from `host` and its answer, ten times, while so many
+    connections of each address of `flood` ask without a pause.
+    """
+    app = Watched(pause=500)
+    with served(app) as place, ExitStack() as stack, connected(place, host) as client:
+        hostile = [stack.enter_context(connected(place, name)) for name, count in flood for _ in range(count)]
+        for other in hostile:
+            other.sendall(WHOLE * (16_000 // len(hostile)))
+        for other in hostile:
+            assert other.recv(1)
+        app.begin(client)
+        while len(app.between) < 10:
+            assert client.recv(MIB)
+    return app.between
+
+
+@pytest.mark.usefixtures("patient")
+def test_between_a_question_and_its_answer_each_address_has_at_most_three_answers() -> None:
+    found = answers_between([(host, CONNECTIONS_EACH) for host in HOSTILE], "127.0.2.1")
+    assert [set(counts) for counts in found] == [set(HOSTILE)] * 10  # all of them did flood
+    # While the question is sent, read and looked at, the event loop goes round three times.
+    assert max(max(counts.values()) for counts in found) <= 3
+
+
+@pytest.mark.usefixtures("patient")
+def test_connections_of_one_address_take_turns() -> None:
+    found = answers_between([("127.0.2.1", CONNECTIONS_EACH - 1)], "127.0.2.1")
+    assert max(counts.total() for counts in found) <= CONNECTIONS_EACH
+
+
+class Gated:
+    """An app that answers "/slow" when it is let, and all else at once."""
+
+    def __init__(self) -> None:
+        self.asked = Semaphore(0)
+        self.let = Event()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/slow":
+            self.asked.release()
+            while not self.let.is_set():
+                await asyncio.sleep(0.01)
+        await answers(scope, receive, send)
+
+
+def status(client: socket.socket) -> bytes:
+    """The status line of the next answer."""
+    return client.recv(MIB).partition(b"\r\n")[0]
+
+
+def test_a_slow_answer_keeps_nobody_behind_its_address_from_others() -> None:
+    app = Gated()
+    with served(app) as place, connected(place, "127.0.2.1") as slow, connected(place, "127.0.2.1") as other:
+        slow.sendall(SLOW)
+        assert app.asked.acquire(timeout=PATIENCE)
+        other.sendall(WHOLE)
+        assert status(other) == b"HTTP/1.1 200 OK"
+        app.let.set()
+        assert status(slow) == b"HTTP/1.1 200 OK"
+
+
+def test_requests_of_clients_that_have_gone_count_until_they_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_shares, "TURN_SECONDS", 0.01)
+    app = Gated()
+    with served(app) as place:
+        for _ in range(CONNECTIONS_EACH):
+            with connected(place, "127.0.2.1") as gone:
+                gone.sendall(SLOW)
+                assert app.asked.acquire(timeout=PATIENCE)
+        with connected(place, "127.0.2.1") as over, connected(place, "127.0.2.2") as other:
+            over.sendall(WHOLE)
+            other.sendall(WHOLE)
+            assert status(other) == b"HTTP/1.1 200 OK"
+            assert status(over) == b"HTTP/1.1 503 Service Unavailable"
+        app.let.set()
+        with connected(place, "127.0.2.1") as again:
+            again.sendall(WHOLE)
+            assert status(again) == b"HTTP/1.1 200 OK"
+
+
+@pytest.mark.usefixtures("patient")
+def test_the_turn_of_a_client_that_has_gone_is_passed_on() -> None:
+    app = Gated()
+    with served(app) as place, connected(place, "127.0.2.1") as other:
+        with connected(place, "127.0.2.1") as gone:
+            gone.sendall(SLOW)
+            assert app.asked.acquire(timeout=PATIENCE)
+            other.sendall(WHOLE)
+        app.let.set()
+        assert status(other) == b"HTTP/1.1 200 OK"
+
+
+@pytest.mark.usefixtures("patient")
+def test_room_is_made_by_the_address_that_has_most_when_all_wait_for_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_shares, "MAX_CONNECTIONS", 4)
+    app = Gated()
+    with served(app) as place, ExitStack() as stack:
+        many = [stack.enter_context(connected(place, "127.0.2.1")) for _ in range(3)]
+        other = stack.enter_context(connected(place, "127.0.2.2"))
+        for client in (*many, other):
+            client.sendall(SLOW)
+        assert app.asked.acquire(timeout=PATIENCE)
+        assert app.asked.acquire(timeout=PATIENCE)
+        with connected(place, "127.0.2.3") as last:
+            last.sendall(WHOLE)
+            assert status(last) == b"HTTP/1.1 200 OK"
+        app.let.set()
+        assert status(other) == b"HTTP/1.1 200 OK"
+        assert sorted(map(ending, many)) == [b"", b"HTTP/1.1 200 OK", b"HTTP/1.1 200 OK"]
+
+
+def ending(client: socket.socket) -> bytes:
+    """The status line of the next answer; nothing where the server has ended the connection."""
+    try:
+        return status(client)
+    except ConnectionResetError:
+        return b""
