@@ -48,8 +48,8 @@ def _gradients(networks: Mapping[str, Mapping[str, Measured]]) -> Iterator[str]:
 def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: int) -> Iterator[str]:
     if not networks:
         return
-    yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates; models that are not in the"
-    yield "table were not trained:\n"
+    yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates; models that are not in"
+    yield "the table were not trained:\n"
     yield "| model | bits | seeds | final training loss | held-out loss | held-out accuracy |"
     yield "|---|---|---|---|---|---|"
     for network, tables in networks.items():
@@ -61,13 +61,14 @@ def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: i
 
 
 def _times(times: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[str]:
-    yield "A step of ResNet-18 (stem of 3 x 3, 32 images of 32 x 32) beside a plain float32 step, side by side; median"
-    yield "and middle half of the ratios. Other work on the machine disturbs wall times, the processor's time less.\n"
-    yield "| bits | processor's time, 1 thread | wall time, 2 threads |"
+    yield "The processor's time of a step of ResNet-18 (stem of 3 x 3, 32 images of 32 x 32) over that of a plain"
+    yield "float32 step, side by side on one thread, on a machine busy with other work; median and middle half. Wall time"
+    yield "on two threads is in [performance](performance.md).\n"
+    yield "| bits | exact / plain | middle half |"
     yield "|---|---|---|"
     for table, found in times.items():
-        one, two = (f"{m:.2f}x ({low:.2f}–{high:.2f})" for m, low, high in (found["1"], found["2"]))
-        yield f"| {_named(table)} | {one} | {two} |"
+        middle, low, high = found["ratio"]
+        yield f"| {_named(table)} | {middle:.2f}x | {low:.2f}–{high:.2f} |"
     yield ""
 
 
