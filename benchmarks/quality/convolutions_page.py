@@ -62,8 +62,8 @@ def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: i
 
 def _times(times: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[str]:
     yield "The processor's time of a step of ResNet-18 (stem of 3 x 3, 32 images of 32 x 32) over that of a plain"
-    yield "float32 step, side by side on one thread, on a machine busy with other work; median and middle half. Wall time"
-    yield "on two threads is in [performance](performance.md).\n"
+    yield "float32 step, side by side on one thread, on a machine busy with other work; median and middle half. Wall"
+    yield "time on two threads is in [performance](performance.md).\n"
     yield "| bits | exact / plain | middle half |"
     yield "|---|---|---|"
     for table, found in times.items():
