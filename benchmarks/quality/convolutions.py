@@ -101,7 +101,7 @@ class Network:
 
 NETWORKS = (
     Network("ResNet-18", "resnet18", BATCH),
-    Network("MobileNet-v3, small", "mobilenetv3_small_100", BATCH, trained=False),
+    Network("MobileNet-v3, small", "mobilenetv3_small_100", BATCH),
     Network("EfficientNet-B0", "efficientnet_b0", BATCH, trained=False),
     Network("EfficientNet-B0, 8 images", "efficientnet_b0", 8, trained=False),
     Network("ConvNeXt, atto", "convnext_atto", BATCH, trained=False),
