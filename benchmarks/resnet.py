@@ -76,10 +76,10 @@ def _memory(where: str) -> Row:
     return Row(f"peak memory of a step, exact / plain, {where} ({sizes})", f"{ours / plain:.2f}x", "1.3x")
 
 
-def captured() -> CapturedStep:
+def captured(bits: Mapping[str, tuple[int, int]] | None = None) -> CapturedStep:
     """The captured step."""
     model, optimizer = _model()
-    return capture(model, objective, optimizer, _images(), batch_size=BATCH, steps=1_000_000)
+    return capture(model, objective, optimizer, _images(), batch_size=BATCH, steps=1_000_000, bits=bits)
 
 
 def plain_step(*, compiled: bool = False) -> Callable[[], None]:

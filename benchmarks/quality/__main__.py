@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.environment import where
-from benchmarks.quality import bias, plots, training
+from benchmarks.quality import bias, convolutions, plots, training
 from benchmarks.quality.page import page
 from benchmarks.quality.subjects import gpt_subject, resnet_subject
 from benchmarks.quality.training import Subject, Trained
@@ -29,15 +29,20 @@ def main() -> None:
     """Measure what is asked for, write numbers, figures and page."""
     parser = argparse.ArgumentParser(prog="benchmarks.quality", description=__doc__)
     parser.add_argument("--page", action="store_true", help="only write the page from the measured numbers")
+    parser.add_argument("--convolutions", action="store_true", help="only the bits of convolutions, resumed")
     parser.add_argument("--steps", type=int, default=1_000)
     arguments = parser.parse_args()
-    if not arguments.page:
-        MEASURED.write_text(json.dumps(measure(arguments.steps), indent=1) + "\n")
+    kept = json.loads(MEASURED.read_text())
+    if arguments.convolutions:
+        kept["convolutions"] = convolutions.measure()
+    elif not arguments.page:
+        kept |= measure(arguments.steps)
+    MEASURED.write_text(json.dumps(kept, indent=1) + "\n")
     write()
 
 
 def measure(steps: int) -> dict[str, Any]:
-    """All numbers of the page but the elementary functions'."""
+    """All numbers of the page but the elementary functions' and those of convolutions."""
     subjects = [compare(subject, steps) for subject in (gpt_subject(), resnet_subject())]
     mean, deviation = bias.ordinary(13, 13)
     found = {

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
+from benchmarks.quality.convolutions_page import convolutions_section
+
 Measured = Mapping[str, Any]
 
 INTRODUCTION = """\
@@ -19,6 +21,7 @@ def page(measured: Measured, elementary: Mapping[str, Measured]) -> str:
     """The whole page. `elementary` holds the functions of tests/vectors/elementary_errors.json."""
     where = f"{measured['date']}, commit {measured['commit']}, {measured['hardware']}."
     parts = [INTRODUCTION, where, "", *_training(measured["training"]), *_bias(measured["bias"])]
+    parts += convolutions_section(measured["convolutions"])
     return "\n".join([*parts, *_elementary(elementary)]) + "\n"
 
 

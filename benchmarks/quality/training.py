@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -33,6 +33,8 @@ class Subject:
     batch: int
     evaluate: Callable[[nn.Module], dict[str, float]]
     clip_norm: float | None = None
+    bits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Rows of the table of contractions that differ (`capture`)."""
 
     def captured(self, seed: int, steps: int) -> CapturedStep:
         """The exact step, from the initial weights of `seed`."""
@@ -48,6 +50,7 @@ class Subject:
             steps=steps,
             scheduler=scheduler,
             clip_norm=self.clip_norm,
+            bits=self.bits,
         )
 
 

@@ -27,13 +27,14 @@ Connect = Callable[[int], Client]
 Replayed = Callable[[Scenario, Callable[[str], None]], Comparison]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def devnet() -> Iterator[Devnet]:
+    """One a file: anvil keeps the states of the last 500 blocks that it ever made, also of those taken back."""
     with Devnet(block_time=None) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def deployed(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("deployer")))
@@ -53,7 +54,7 @@ def chain(devnet: Devnet, deployed: Deployment) -> Iterator[Devnet]:
 
 @pytest.fixture(scope="module")
 def young() -> Iterator[Devnet]:
-    """A chain of few blocks: anvil keeps the states of the last 500 that it ever made, reverted ones too."""
+    """Another chain, of few blocks, for tests that ask for the states of all of them."""
     with Devnet(block_time=None) as running:
         yield running
 
@@ -65,7 +66,7 @@ def connected(chain: Devnet, deployed: Deployment) -> Iterator[Connect]:
         yield lambda index: stack.enter_context(connect(chain.url, deployed, f"dev:{index}", sending=QUICK))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def odd_amounts(devnet: Devnet) -> Deployment:
     """Contracts that only replays of the simulation's scenarios use: their amounts are odd, so that roundings show."""
     with own_home():

@@ -26,6 +26,8 @@ from tests.chain.solver_stage import Stage, stage, submitted
 pytestmark = pytest.mark.chain
 
 SEGMENTS = 12
+DAWDLE = "from tests.unit.solver import killing; killing.dawdle(0.05)"
+"""A training lasts for some blocks, so that progress is announced on the way."""
 
 
 @contextmanager
@@ -66,7 +68,7 @@ def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Pat
             scene.until(task, lambda view: view.bidder != NOBODY, 90)
         scene.end_bidding(task)
         for reached in points:
-            with started(scene):
+            with started(scene, DAWDLE):
                 scene.until(task, reached, 90)
         with started(scene):
             scene.until_drawn(task)

@@ -1,8 +1,12 @@
-"""Which bits every contraction takes: the table of arithmetic.md section 4, by where operands come from in the graph.
+"""Which bits every contraction takes: the table of arithmetic.md section 4, version 2, by where operands come from.
 
 Rounding to 13 bits biases sums whose terms differ widely in size. Which sums do follows from the origin of their
 terms: attention probabilities and the gradients of their scores, gradients summed over tokens, gradients of a
 vocabulary's logits. The contractions themselves are written in `lowering.ops.contractions`.
+
+A convolution's role is its operation's: forward, gradient of the input, gradient of the weight. Its forward pass takes
+20 bits on both sides because a rounding decides which side of zero a ReLU's operand falls, and every ReLU that flips
+turns a whole gradient on or off; a gradient's own rounding changes nothing but itself (docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -33,6 +37,12 @@ class Role(StrEnum):
     """G^T X: the contracted axis is that of tokens or positions."""
     VOCABULARY = "vocabulary"
     """dX = G W where G is the gradient of a `log_softmax`'s operand, such as an LM head's logits."""
+    CONVOLUTION = "convolution"
+    """The forward pass of a convolution, transposed or not: x and w."""
+    CONVOLUTION_INPUT_GRADIENT = "convolution_input_gradient"
+    """The gradient at its input: G and w."""
+    CONVOLUTION_WEIGHT_GRADIENT = "convolution_weight_gradient"
+    """The gradient at its weight: G and x, contracted over samples and positions."""
 
 
 BITS: Mapping[Role, Bits] = {
@@ -40,8 +50,12 @@ BITS: Mapping[Role, Bits] = {
     Role.ATTENTION: (20, 20),
     Role.WEIGHT_GRADIENT: (20, 13),
     Role.VOCABULARY: (20, 13),
+    Role.CONVOLUTION: (20, 20),
+    Role.CONVOLUTION_INPUT_GRADIENT: (13, 13),
+    Role.CONVOLUTION_WEIGHT_GRADIENT: (20, 13),
 }
-"""Bits of the operand that gives the role (P, dS or G), then of the other one; of a product, left and right."""
+"""Bits of the operand that gives the role (P, dS or G), then of the other one; of a product, left and right; of a
+convolution, image and weight."""
 
 OPERANDS = {
     aten.mm.default: (0, 1),

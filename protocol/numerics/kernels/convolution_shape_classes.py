@@ -26,8 +26,8 @@ CHUNK_PAIRS = 32
 BLOCK_PAIRS = 1 << 11
 """Pairs of terms of a weight gradient after which the next block begins (native/convolution_shared.h)."""
 WIDE_BITS, MOST_TERMS = 51, 1 << 19
-"""Sums that may reach 2^51 are rounded in another way: those of 20 x 13 bits from 2^18 terms on, of 13 x 13 from 2^25,
-which is not tested."""
+"""Sums that may reach 2^51 are rounded in another way: those of 20 x 20 bits from 2^11 terms on, of 20 x 13 from 2^18,
+of 13 x 13 from 2^25, which is not tested."""
 SHARED_PANELS = 8
 """So many panels of columns for each thread, and two are packed together (native/convolution_positions.h)."""
 THREADS = 2
@@ -121,13 +121,24 @@ def shape_classes_of(call: ConvolutionCall) -> tuple[ConvolutionCall, ...]:
     rows = _cut(rows, PANEL_ROWS)
     channels = _as_even(channels, 2 * (3 * CHUNK_PAIRS // taps + 1))
     inputs, outputs = (channels, rows) if call.kind == FORWARD else (rows, channels)
-    return (_filled(least._replace(inputs=inputs, outputs=outputs), call),)
+    least = _filled(least._replace(inputs=inputs, outputs=outputs), call)
+    wide, all_channels = _wide_pairs(call), call.inputs if call.kind == FORWARD else call.outputs
+    if _up(all_channels, 2) * taps < wide or _up(channels, 2) * taps >= wide or 2 * wide >= MOST_TERMS:
+        return (least,)
+    rows, channels = min(rows, 5), _as_even(all_channels, 2 * _up(wide, taps))
+    inputs, outputs = (channels, rows) if call.kind == FORWARD else (rows, channels)
+    return least, least._replace(inputs=inputs, outputs=outputs)
 
 
 def _limits(call: ConvolutionCall) -> list[int]:
     """Pairs of terms beyond which the call's go on to other code, as far as that is tested."""
-    wide = 1 << max(WIDE_BITS - sum(call.bits) - 1, 0)
-    return [pairs for pairs in (BLOCK_PAIRS, wide - 1) if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
+    limits = sorted((BLOCK_PAIRS, _wide_pairs(call) - 1))
+    return [pairs for pairs in limits if call.pairs() > pairs and 2 * pairs < MOST_TERMS]
+
+
+def _wide_pairs(call: ConvolutionCall) -> int:
+    """Pairs of terms from which on a sum may reach 2^51."""
+    return 1 << max(WIDE_BITS - sum(call.bits) - 1, 0)
 
 
 def _longer(few: ConvolutionCall, call: ConvolutionCall, pairs: int) -> ConvolutionCall:

@@ -1,17 +1,20 @@
 """Convolutions over two axes, exact: arithmetic.md section 4. One axis is two, one of size 1.
 
-| function | operands | result | bits | groups with one exponent |
+| function | operands | result | `px` x `py` | groups with one exponent |
 |---|---|---|---|---|
-| `conv` | x [N, C, H, W], w [O, C/G, KH, KW], bias [O] or none | [N, O, OH, OW] | 13 x 13 | sample of x, row of w |
-| `conv_grad_input` | g [N, O, OH, OW], w | [N, C, H, W] | 13 x 13 | sample of g, row of w |
-| `conv_grad_weight` | g, x | [O, C/G, KH, KW] | g 20, x 13 | channel of g, channel of x |
+| `conv` | x [N, C, H, W], w [O, C/G, KH, KW], bias [O] or none | [N, O, OH, OW] | x, w | sample of x, row of w |
+| `conv_grad_input` | g [N, O, OH, OW], w | [N, C, H, W] | g, w | sample of g, row of w |
+| `conv_grad_weight` | g, x | [O, C/G, KH, KW] | gradient, the other | channel of g, channel of x |
+
+Bits are 13 or 20 and follow from the role (`capture.analysis.roles`). Without them, as in bundles of the table's first
+version, they are 13 x 13, and 20 x 13 for a weight.
 
 A sample (forward, input gradient) or a channel (weight gradient) is a superset of every row along the contracted axis:
 each element is quantised once instead of once per window that sees it, and the windows are of integers. A row of w is
 one output channel forward, one input channel backward. So a NaN in a sample makes the sample's whole result NaN.
 
 A transposed convolution is `conv_grad_input` forward and `conv` backward; its weight gradient is `conv_grad_weight`
-with the gradient in the windows, whose bits `gradient_in_windows` swaps.
+with the gradient in the windows: `gradient_in_windows` says that x is the one with `px` bits.
 """
 
 from __future__ import annotations
@@ -35,27 +38,43 @@ from protocol.program.library.windows import (
     window_strides,
 )
 
-FORWARD_BITS = 13
-GRADIENT_BITS = 20
 
-
-def _conv(x: Tensor, w: Tensor, bias: Tensor | None = None, *, groups: int, **sliding: int) -> Tensor:
+def _conv(
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None = None,
+    *,
+    groups: int,
+    px: int = 13,
+    py: int = 13,
+    **sliding: int,
+) -> Tensor:
     s = Sliding(**sliding)
     count = s.count(x.shape[2], x.shape[3])
     call = convolution_call(
-        FORWARD, x.shape, (len(x), len(w), *count), groups, sliding, bias=bias is not None
+        FORWARD, x.shape, (len(x), len(w), *count), groups, sliding, (py, px), bias=bias is not None
     )
     compiled = convolution_for(x, call)
     if compiled is not None:
         return compiled.run(call, w, x, bias)
     weights = w.reshape(groups, w.shape[0] // groups, -1)
     e = exponent(x.reshape(len(x), -1))
-    y = _windows_product(weights, padded_tensor(x, s, count, 0.0), e, s, count)
+    y = _windows_product(weights, padded_tensor(x, s, count, 0.0), e, s, count, (py, px))
     return y if bias is None else add(y, bias.reshape(-1, 1, 1))
 
 
 @define("conv", kernel=_conv)
-def conv(b: Builder, x: Value, w: Value, bias: Value | None = None, *, groups: int, **sliding: int) -> Value:
+def conv(
+    b: Builder,
+    x: Value,
+    w: Value,
+    bias: Value | None = None,
+    *,
+    groups: int,
+    px: int = 13,
+    py: int = 13,
+    **sliding: int,
+) -> Value:
     """Cross-correlation, as torch has it: y[o] = bias[o] + sum over c, ky, kx of w[o, c, ky, kx] x[c, …]."""
     s = Sliding(**sliding)
     n, c, height, width = x.shape
@@ -63,17 +82,28 @@ def conv(b: Builder, x: Value, w: Value, bias: Value | None = None, *, groups: i
     _require_kernel(w, (outputs, c // groups, s.kernel_y, s.kernel_x), c, groups)
     count = rows, columns = s.count(height, width)
     e = b.exponent(b.pad_rows(b.reshape(x, (n, c * height * width)), 0.0))
-    seen = _seen(b, b.quantise(x, b.reshape(e, (n, 1, 1, 1)), FORWARD_BITS), s, count, groups)
-    ew, weights = _rows(b, b.reshape(w, (outputs, w.type.elements // outputs)), groups, FORWARD_BITS)
+    seen = _seen(b, b.quantise(x, b.reshape(e, (n, 1, 1, 1)), px), s, count, groups)
+    ew, weights = _rows(b, b.reshape(w, (outputs, w.type.elements // outputs)), groups, py)
     product = b.reshape(b.dot(weights, seen), (outputs, n, rows, columns))
     e, ew = b.reshape(e, (n, 1, 1)), b.reshape(ew, (outputs, 1, 1, 1))
-    y = b.transpose(b.round_scaled(product, ew, e, p=2 * FORWARD_BITS), 0, 1)
+    y = b.transpose(b.round_scaled(product, ew, e, p=px + py), 0, 1)
     return y if bias is None else b.add(y, b.reshape(bias, (outputs, 1, 1)))
 
 
-def _conv_grad_input(g: Tensor, w: Tensor, *, groups: int, height: int, width: int, **sliding: int) -> Tensor:
+def _conv_grad_input(
+    g: Tensor,
+    w: Tensor,
+    *,
+    groups: int,
+    height: int,
+    width: int,
+    px: int = 13,
+    py: int = 13,
+    **sliding: int,
+) -> Tensor:
     s = Sliding(**sliding)
-    call = convolution_call(AT_INPUT, (len(g), groups * w.shape[1], height, width), g.shape, groups, sliding)
+    x_shape = (len(g), groups * w.shape[1], height, width)
+    call = convolution_call(AT_INPUT, x_shape, g.shape, groups, sliding, (py, px))
     compiled = convolution_for(g, call)
     if compiled is not None:
         return compiled.run(call, w, g)
@@ -81,19 +111,28 @@ def _conv_grad_input(g: Tensor, w: Tensor, *, groups: int, height: int, width: i
     turned = rows.transpose(1, 2).reshape(groups, w.shape[1], -1)  # [G, C/G, O/G KH KW]
     e = exponent(g.reshape(len(g), -1))
     apart = spread_tensor(g, s, height, width, 0.0)
-    return _windows_product(turned, apart, e, s.unit(), (height, width))
+    return _windows_product(turned, apart, e, s.unit(), (height, width), (py, px))
 
 
 @define("conv_grad_input", kernel=_conv_grad_input)
 def conv_grad_input(
-    b: Builder, g: Value, w: Value, *, groups: int, height: int, width: int, **sliding: int
+    b: Builder,
+    g: Value,
+    w: Value,
+    *,
+    groups: int,
+    height: int,
+    width: int,
+    px: int = 13,
+    py: int = 13,
+    **sliding: int,
 ) -> Value:
     """The gradient at x [N, C, height, width]: the gradient spread by the stride, windows of it, w turned round."""
     s = Sliding(**sliding)
     n, outputs, rows, columns = g.shape
     _require_kernel(w, (outputs, w.shape[1], s.kernel_y, s.kernel_x), outputs, groups)
     e = b.exponent(b.pad_rows(b.reshape(g, (n, outputs * rows * columns)), 0.0))
-    quantised = b.quantise(g, b.reshape(e, (n, 1, 1, 1)), FORWARD_BITS)
+    quantised = b.quantise(g, b.reshape(e, (n, 1, 1, 1)), px)
     apart = spread(b, quantised, s, height, width, 0)
     seen = _seen(b, apart, s.unit(), (height, width), groups)
 
@@ -105,13 +144,15 @@ def conv_grad_input(
         (each * inputs * kernel, kernel, inputs * kernel, -1),
         kernel - 1,
     )
-    ew, weights = _rows(b, b.reshape(turned, (groups * inputs, each * kernel)), groups, FORWARD_BITS)
+    ew, weights = _rows(b, b.reshape(turned, (groups * inputs, each * kernel)), groups, py)
     product = b.reshape(b.dot(weights, seen), (groups * inputs, n, height, width))
     e, ew = b.reshape(e, (n, 1, 1)), b.reshape(ew, (groups * inputs, 1, 1, 1))
-    return b.transpose(b.round_scaled(product, ew, e, p=2 * FORWARD_BITS), 0, 1)
+    return b.transpose(b.round_scaled(product, ew, e, p=px + py), 0, 1)
 
 
-def _windows_product(weights: Tensor, whole: Tensor, e: Tensor, s: Sliding, count: tuple[int, int]) -> Tensor:
+def _windows_product(
+    weights: Tensor, whole: Tensor, e: Tensor, s: Sliding, count: tuple[int, int], bits: tuple[int, int]
+) -> Tensor:
     """[G, R, K] times the windows of a padded [N, C, H, W] whose samples have exponents e [N, 1]: [N, G R, *count]."""
     n, c = whole.shape[:2]
     groups = weights.shape[0]
@@ -119,15 +160,23 @@ def _windows_product(weights: Tensor, whole: Tensor, e: Tensor, s: Sliding, coun
     shape = (n, groups, c // groups, s.kernel_y, s.kernel_x, *count)
     strides = (t["n"], t["c"] * (c // groups), t["c"], t["ky"], t["kx"], t["y"], t["x"])
     seen = whole.as_strided(shape, strides).reshape(n, groups, weights.shape[2], -1)
-    product = contract(weights, seen.mT, FORWARD_BITS, FORWARD_BITS, ey=e.reshape(n, 1, 1, 1))
+    product = contract(weights, seen.mT, *bits, ey=e.reshape(n, 1, 1, 1))
     return product.reshape(n, -1, *count)
 
 
 def _conv_grad_weight(
-    g: Tensor, x: Tensor, *, groups: int, gradient_in_windows: bool, **sliding: int
+    g: Tensor,
+    x: Tensor,
+    *,
+    groups: int,
+    gradient_in_windows: bool,
+    px: int = 20,
+    py: int = 13,
+    **sliding: int,
 ) -> Tensor:
     s = Sliding(**sliding)
-    call = convolution_call(AT_WEIGHT, x.shape, g.shape, groups, sliding, _bits(gradient_in_windows))
+    bits = (py, px) if gradient_in_windows else (px, py)
+    call = convolution_call(AT_WEIGHT, x.shape, g.shape, groups, sliding, bits)
     compiled = convolution_for(x, call)
     if compiled is not None:
         return compiled.run(call, g, x)
@@ -141,19 +190,27 @@ def _conv_grad_weight(
     e = exponent(x.transpose(0, 1).reshape(c, -1))
     every = e.reshape(c, 1).expand(c, s.kernel_y * s.kernel_x).reshape(groups, -1, 1)
     by_channel = g.transpose(0, 1).reshape(groups, outputs // groups, -1)
-    product = contract(by_channel, seen, *_bits(gradient_in_windows), ey=every)
+    product = contract(by_channel, seen, *bits, ey=every)
     return product.reshape(outputs, c // groups, s.kernel_y, s.kernel_x)
 
 
 @define("conv_grad_weight", kernel=_conv_grad_weight)
 def conv_grad_weight(
-    b: Builder, g: Value, x: Value, *, groups: int, gradient_in_windows: bool, **sliding: int
+    b: Builder,
+    g: Value,
+    x: Value,
+    *,
+    groups: int,
+    gradient_in_windows: bool,
+    px: int = 20,
+    py: int = 13,
+    **sliding: int,
 ) -> Value:
     """The gradient at w: g [N, O, OH, OW] times the windows of x, contracted over samples and positions."""
     s = Sliding(**sliding)
     n, outputs, rows, columns = g.shape
     c, height, width = x.shape[1:]
-    bits_g, bits_x = _bits(gradient_in_windows)
+    bits_g, bits_x = (py, px) if gradient_in_windows else (px, py)
     flat = b.reshape(b.transpose(g, 0, 1), (outputs, n * rows * columns))
     eg, gradients = _rows(b, flat, groups, bits_g)
 
@@ -181,10 +238,6 @@ def _require_kernel(w: Value, shape: tuple[int, ...], channels: int, groups: int
     if w.shape != shape or channels % groups or w.shape[0] % groups:
         expected = f"a kernel of shape {shape} for {channels} channels in {groups} groups"
         raise RuleError(expected, str(w.type), operation="convolution")
-
-
-def _bits(gradient_in_windows: bool) -> tuple[int, int]:
-    return (FORWARD_BITS, GRADIENT_BITS) if gradient_in_windows else (GRADIENT_BITS, FORWARD_BITS)
 
 
 def _rows(b: Builder, rows: Value, groups: int, p: int) -> tuple[Value, Value]:

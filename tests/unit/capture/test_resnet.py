@@ -81,22 +81,22 @@ def test_residual_networks_follow_torch(name: str) -> None:
         differences.append(float(state["metric.loss"]) - loss.item())
         if number == 0:
             one_step_agrees(model, before, state)
-    # From there on batch norm over few positions and the kinks of ReLU spread any difference: float64 with noise of
-    # 2^-13 behind each convolution parts from itself as far (measured: up to 0.2 in the loss within eight steps).
-    assert abs(differences[0]) < 1e-3
+    # From there on batch norm over few positions and the kinks of ReLU spread any difference (measured: up to 0.2 in
+    # the loss within eight steps).
+    assert abs(differences[0]) < 1e-4
     assert max(map(abs, differences)) < 0.4
     assert abs(sum(differences)) / STEPS < 0.1
     model.load_state_dict({name: state[name] for name in model.state_dict()})
 
 
 def one_step_agrees(model: nn.Module, before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> None:
-    """Running statistics to 13 bits; updates as a whole to what a few flipped ReLUs leave (measured: 1 to 14 %)."""
+    """Running statistics to nearly 20 bits; each update to what the gradients' 13 bits leave (measured: 0.4 %)."""
     for name, theirs in model.named_buffers():
         difference = (after[name].to(theirs.dtype) - theirs).abs().max()
-        assert float(difference) <= 2e-3 * float(theirs.abs().max()), name
+        assert float(difference) <= 2e-5 * float(theirs.abs().max()), name
     for name, p in model.named_parameters():
         update = (p.detach() - before[name]).norm()
-        assert float((after[name] - p.detach()).norm()) <= 0.3 * float(update), name
+        assert float((after[name] - p.detach()).norm()) <= 0.02 * float(update), name
 
 
 def test_bits_do_not_depend_on_the_number_of_threads() -> None:

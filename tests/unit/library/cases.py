@@ -145,6 +145,8 @@ CASES = [
     Case("conv", (f32(2, 4, 7, 9), f32(6, 2, 3, 5), f32(6)), sliding(3, 2, 2, groups=2) | WIDE),
     Case("conv", (f32(1, 30, 4, 4), f32(3, 30, 3, 3), f32(3)), sliding(3, dilation=1, groups=1)),
     Case("conv", (f32(3, 2, 1, 9), f32(2, 1, 1, 1)), sliding(1, 2, groups=2)),
+    Case("conv", (f32(2, 3, 5, 6), f32(4, 3, 3, 3)), sliding(3, padding=1, groups=1, px=20, py=20)),
+    Case("conv", (f32(2, 4, 5, 6), f32(4, 2, 3, 3)), sliding(3, padding=1, groups=2, px=20, py=13)),
     Case(
         "conv_grad_input",
         (f32(2, 4, 5, 6), f32(4, 3, 3, 3)),
@@ -154,6 +156,11 @@ CASES = [
         "conv_grad_input",
         (f32(2, 6, 5, 3), f32(6, 2, 3, 5)),
         sliding(3, 2, 2, groups=2, height=8, width=9) | WIDE,
+    ),
+    Case(
+        "conv_grad_input",
+        (f32(2, 4, 5, 6), f32(4, 3, 3, 3)),
+        sliding(3, padding=1, groups=1, height=5, width=6, px=13, py=20),
     ),
     Case(
         "conv_grad_input", (f32(2, 3, 4, 4), f32(3, 2, 1, 1)), sliding(1, 2, 1, groups=1, height=5, width=6)
@@ -172,6 +179,11 @@ CASES = [
         "conv_grad_weight",
         (f32(2, 6, 5, 3), f32(2, 4, 8, 9)),
         sliding(3, 2, 2, groups=2, gradient_in_windows=1) | WIDE,
+    ),
+    Case(
+        "conv_grad_weight",
+        (f32(2, 4, 5, 6), f32(2, 3, 5, 6)),
+        sliding(3, padding=1, groups=1, gradient_in_windows=0, px=20, py=20),
     ),
     Case(
         "conv_grad_weight", (f32(3, 2, 9, 10), f32(3, 1, 9, 10)), sliding(1, groups=1, gradient_in_windows=0)

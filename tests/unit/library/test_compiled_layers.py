@@ -187,6 +187,11 @@ def test_convolutions_of_all_shapes_have_the_plain_bits(
             ("conv_grad_weight", (g, x), {"gradient_in_windows": False}),
             ("conv_grad_weight", (g, x), {"gradient_in_windows": True}),
         ]
+        calls = [
+            (name, operands, more | dict(zip(("px", "py"), bits, strict=False)))
+            for name, operands, more in calls
+            for bits in ((), (13, 13), (13, 20), (20, 13), (20, 20))
+        ]
         for name, operands, more in calls:
             monkeypatch.setattr(library, "convolution_for", lambda *_: Convolution(variant))
             found = _run(name, *operands, **sliding, **more)

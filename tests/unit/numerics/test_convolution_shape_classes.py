@@ -30,7 +30,8 @@ from protocol.program.library import convolution as library
 from protocol.program.library.windows import Sliding
 
 VARIANTS = [variant for variant in variants() if variant != "amx"]  # which has no convolutions of its own
-BITS = {FORWARD: (13, 13), AT_INPUT: (13, 13), AT_WEIGHT: (20, 13)}
+BITS = {FORWARD: (20, 20), AT_INPUT: (13, 13), AT_WEIGHT: (20, 13)}
+EVERY_BITS = ((13, 13), (13, 20), (20, 13), (20, 20))
 SEEDS = range(40)
 
 pytestmark = pytest.mark.skipif(not VARIANTS, reason="the compiled library is not built")
@@ -71,7 +72,7 @@ def random_call(r: Random) -> ConvolutionCall:
             channels,
             size,
             windows,
-            (13, 20) if r.random() < 0.2 and kind == AT_WEIGHT else None,
+            r.choice(EVERY_BITS) if r.random() < 0.5 else None,
         )
         if min(found.result) > 0:
             return found
@@ -81,12 +82,12 @@ def written_out(given: ConvolutionCall, left: Tensor, image: Tensor, bias: Tenso
     """By the library's windows and products."""
     name = ("conv", "conv_grad_input", "conv_grad_weight")[given.kind]
     more: dict[str, int] = {}
-    operands = (image, left) if given.kind != AT_WEIGHT else (left, image)
+    operands, bits = (image, left), given.bits[::-1]
     if given.kind == AT_INPUT:
         more = {"height": given.size[0], "width": given.size[1]}
     if given.kind == AT_WEIGHT:
-        more = {"gradient_in_windows": given.bits == (13, 20)}
-    attributes = {"groups": given.groups, **given.sliding(), **more}
+        operands, bits, more = (left, image), given.bits, {"gradient_in_windows": False}
+    attributes = {"groups": given.groups, "px": bits[0], "py": bits[1], **given.sliding(), **more}
     (found,) = CATALOGUE[name].kernel(attributes)([t for t in (*operands, bias) if t is not None])
     return canonical(found)
 
@@ -135,6 +136,25 @@ def test_what_only_many_terms_reach_is_a_case_of_its_own() -> None:
     assert pairs(many)[0] <= BLOCK_PAIRS < pairs(many)[1] < 2 * BLOCK_PAIRS
     wide = call(AT_WEIGHT, 256, (1, 64, 64), (56, 56))
     assert [2 * k >= 1 << 18 for k in pairs(wide)] == [False, False, True]
+    both = call(AT_WEIGHT, 128, (1, 64, 64), (32, 32), bits=(20, 20))
+    assert [1 << 10 <= k < 1 << 12 for k in pairs(both)] == [False, True, True]
+
+
+@pytest.mark.parametrize("kind", [FORWARD, AT_INPUT])
+@pytest.mark.parametrize(
+    ("bits", "most"),
+    [((20, 20), (64, 228)), ((20, 13), (64,)), ((13, 13), (64,))],
+    ids=["20x20", "20x13", "13x13"],
+)
+def test_sums_of_20_by_20_bits_beyond_2_to_51_are_a_case_of_their_own(
+    kind: int, bits: tuple[int, int], most: tuple[int, ...]
+) -> None:
+    """2^11 terms of 2^40: of windows of 9 that is 228 channels."""
+    found = shape_classes_of(call(kind, 4, (1, 512, 512), bits=bits))
+    assert len(found) == len(most)
+    for case, channels in zip(found, most, strict=True):
+        assert (case.inputs if kind == FORWARD else case.outputs) <= channels
+    assert len(shape_classes_of(call(kind, 4, (1, 200, 200), bits=bits))) == 1
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -212,6 +232,16 @@ ERRORS: dict[str, tuple[Callable[[ConvolutionCall], bool], ConvolutionCall, Conv
         lambda c: c.bits == (13, 20),
         call(AT_WEIGHT),
         call(AT_WEIGHT, bits=(13, 20)),
+    ),
+    "20 x 20 bits": (
+        lambda c: c.bits == (20, 20),
+        call(FORWARD, bits=(13, 13)),
+        call(FORWARD, bits=(20, 20)),
+    ),
+    "sums beyond 2^51": (
+        lambda c: c.inputs >= 228,
+        call(FORWARD, channels=(1, 64, 5)),
+        call(FORWARD, channels=(1, 512, 5)),
     ),
     "a dilation": (
         lambda c: c.dilation == (2, 2),

@@ -13,15 +13,30 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from protocol.commitments import BlobStore
+from protocol.execution.replay import HonestExecutor
+from protocol.program.step import State
 from solver.database import CheckpointRow, Database
 from solver.training import Training
 from tests.unit.solver import tiny
+
+
+def dawdle(seconds: float) -> None:
+    """Take so long for every step, so that a training lasts for some blocks of the chain."""
+    step = HonestExecutor.step
+
+    def late(executor: HonestExecutor, state: State, number: int, /) -> State:
+        time.sleep(seconds)
+        return step(executor, state, number)
+
+    HonestExecutor.step = late  # type: ignore[method-assign]
+
 
 MOMENTS = ("put", "rename", "row", "known")
 

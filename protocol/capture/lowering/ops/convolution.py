@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from protocol.capture.analysis.roles import Role
 from protocol.capture.lowering.checks import Unsupported
 from protocol.capture.lowering.context import Lowering
 from protocol.capture.lowering.rules import lowers
@@ -34,7 +35,7 @@ def convolve(
     """The forward pass. A transposed convolution is the gradient of a plain one with respect to its input."""
     b = lowering.builder
     flat, planes, kernels = _planes(lowering, x, w)
-    sliding = _sliding(kernels, stride, padding, dilation)
+    sliding = _sliding(kernels, stride, padding, dilation) | _bits(lowering, Role.CONVOLUTION)
     operands = [planes.elements(b), kernels.elements(b)]
     shape = tuple(node.meta["val"].shape)
     if not transposed:
@@ -74,15 +75,20 @@ def convolve_grad(
     values = gradient.elements(b), planes.elements(b), kernels.elements(b)
     at_x = at_w = at_bias = None
     if wanted[0] and transposed:
-        at_x = View.of(lowering.call(convolution.conv, values[0], values[2], groups=groups, **sliding))
+        bits = _bits(lowering, Role.CONVOLUTION_INPUT_GRADIENT)
+        at_x = View.of(
+            lowering.call(convolution.conv, values[0], values[2], groups=groups, **bits, **sliding)
+        )
     elif wanted[0]:
         height, width = planes.shape[2:]
         sizes = {"groups": groups, "height": height, "width": width}
+        sizes |= _bits(lowering, Role.CONVOLUTION_INPUT_GRADIENT)
         at_x = View.of(lowering.call(convolution.conv_grad_input, values[0], values[2], **sizes, **sliding))
     if wanted[1]:
         # Of a transposed convolution the input stands where the output of a plain one does.
         pair = (values[1], values[0]) if transposed else (values[0], values[1])
         flags = {"groups": groups, "gradient_in_windows": transposed}
+        flags |= _bits(lowering, Role.CONVOLUTION_WEIGHT_GRADIENT)
         at_w = View.of(lowering.call(convolution.conv_grad_weight, *pair, **flags, **sliding))
     if wanted[2]:
         rows = gradient.apply(b, aten.permute.default, (1, 0, 2, 3)).apply(
@@ -94,6 +100,12 @@ def convolve_grad(
         at_w and at_w.apply(b, aten.view.default, w.shape),
         at_bias,
     )
+
+
+def _bits(lowering: Lowering, role: Role) -> dict[str, int]:
+    """The attributes px and py of a role."""
+    px, py = lowering.roles.table[role]
+    return {"px": px, "py": py}
 
 
 def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:

@@ -36,8 +36,9 @@ void pairs_of(const float *low, const float *high, int64_t count, const Scale &s
         pair_rows<2>(low, high, count, s, 1, out);
 }
 
-void pack_weights(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
-                  int64_t tap_count, const Scale *scales, int inside, uint32_t *out) {
+template <int PLANES>
+void weight_rows(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
+                 int64_t tap_count, const Scale *scales, int inside, uint32_t *const (&out)[PLANES]) {
     const int64_t couples = (channels + 1) / 2;
     for (int r = 0; r < PANEL_X; ++r) {
         const RowScale s = r < inside ? RowScale{scales[r].factor, scales[r].mask, 0.0} : RowScale{0.0f, 0, 0.0};
@@ -45,11 +46,27 @@ void pack_weights(const float *w, int64_t row_stride, int64_t channel_stride, in
         for (int64_t c = 0; c < couples; ++c) {
             const float *low = row + 2 * c * channel_stride;
             const float *high = 2 * c + 1 < channels ? low + channel_stride : nullptr;
-            uint32_t *to = out + c * PANEL_X + r;
-            for (int64_t t = 0; t < tap_count; ++t)
-                to[t * couples * PANEL_X] = pair_of(integer(low[taps[t]], s), high ? integer(high[taps[t]], s) : 0);
+            for (int64_t t = 0; t < tap_count; ++t) {
+                const int32_t m0 = integer(low[taps[t]], s), m1 = high ? integer(high[taps[t]], s) : 0;
+                for (int p = 0; p < PLANES; ++p)
+                    out[p][(t * couples + c) * PANEL_X + r] = pair_of(plane_of<PLANES>(m0, p), plane_of<PLANES>(m1, p));
+            }
         }
     }
+}
+
+void pack_weights(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
+                  int64_t tap_count, const Scale *scales, int inside, uint32_t *out, uint32_t *low) {
+    if (low)
+        weight_rows<2>(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, {out, low});
+    else
+        weight_rows<1>(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, {out});
+}
+
+void add_planes(const uint32_t *__restrict high, const uint32_t *__restrict low, int64_t count,
+                uint32_t *__restrict out) {
+    for (int64_t i = 0; i < count; ++i)  // two sums of 16 bits that do not carry into each other
+        out[i] = ((high[i] + low[i]) & 0xffffu) | ((high[i] & 0xffff0000u) + (low[i] & 0xffff0000u));
 }
 
 inline void copy_part(uint32_t *to, const uint32_t *from, int length) {
@@ -58,6 +75,11 @@ inline void copy_part(uint32_t *to, const uint32_t *from, int length) {
 }
 
 void pack_parts(const Part *parts, int part_count, int64_t step, int64_t count, uint32_t *out) {
+    if (part_count == 1 && step == 1 && parts->plane != 0) {  // as in most panels: whole columns side by side
+        const uint32_t *from = parts->from;
+        for (int64_t k = 0; k < count; ++k, out += PANEL_Y, from += parts->plane) std::memcpy(out, from, 4 * PANEL_Y);
+        return;
+    }
     for (int64_t k = 0; k < count; ++k, out += PANEL_Y)
         for (int p = 0; p < part_count; ++p) {
             const Part &part = parts[p];
@@ -110,10 +132,53 @@ void norms_in(const uint32_t *panel, int width, int64_t pairs, float *out) {
     width == PANEL_X ? norms_of<PANEL_X>(panel, pairs, out) : norms_of<PANEL_Y>(panel, pairs, out);
 }
 
+template <int WIDTH> void bytes_of(const uint32_t *panel, int64_t pairs, int offset, uint32_t *out) {
+    const uint32_t one = static_cast<uint32_t>(offset) & 0xffu, every = one * 0x01010101u;
+    for (int64_t k = 0; k < pairs; k += 2, panel += 2 * WIDTH, out += WIDTH) {
+        const bool whole = k + 1 < pairs;
+        for (int r = 0; r < WIDTH; ++r) {
+            const uint32_t a = panel[r], b = whole ? panel[WIDTH + r] : 0;
+            const uint32_t low = (a & 0xffu) | ((a >> 8) & 0xff00u), high = (b & 0xffu) | ((b >> 8) & 0xff00u);
+            const uint32_t four = low | (high << 16);
+            // Bytes add without carries: of the low seven bits, then the eighth.
+            out[r] = ((four & 0x7f7f7f7fu) + (every & 0x7f7f7f7fu)) ^ ((four ^ every) & 0x80808080u);
+        }
+    }
+}
+
+void bytes_in(const uint32_t *panel, int width, int64_t pairs, int offset, uint32_t *out) {
+    width == PANEL_X ? bytes_of<PANEL_X>(panel, pairs, offset, out) : bytes_of<PANEL_Y>(panel, pairs, offset, out);
+}
+
+#if defined(ASSAY_AVX512VNNI)
+void multiply_bytes(int64_t quads, const uint32_t *x, const uint32_t *y, const int32_t *start, int32_t *c) {
+    __m512i acc[PANEL_X][2];
+#pragma GCC unroll 12
+    for (int m = 0; m < PANEL_X; ++m) acc[m][0] = acc[m][1] = _mm512_set1_epi32(start[m]);
+    for (int64_t q = 0; q < quads; ++q, x += PANEL_X, y += PANEL_Y) {
+        const __m512i y0 = _mm512_loadu_si512(y), y1 = _mm512_loadu_si512(y + 16);
+#pragma GCC unroll 12
+        for (int m = 0; m < PANEL_X; ++m) {
+            const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(x[m]));
+            acc[m][0] = _mm512_dpbusd_epi32(acc[m][0], y0, a);
+            acc[m][1] = _mm512_dpbusd_epi32(acc[m][1], y1, a);
+        }
+    }
+#pragma GCC unroll 12
+    for (int m = 0; m < PANEL_X; ++m) {
+        _mm512_store_si512(c + m * PANEL_Y, acc[m][0]);
+        _mm512_store_si512(c + m * PANEL_Y + 16, acc[m][1]);
+    }
+}
+#else
+constexpr decltype(Convolver::byte_tile) multiply_bytes = nullptr;
+#endif
+
 }  // namespace
 
 #define ASSAY_CONVOLVER(name) ASSAY_JOIN(CONVOLVER_, name)
 extern const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT);
-const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT) = {largest_in, scale_for, pairs_of, pack_weights, pack_parts, norms_in};
+const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT) = {largest_in,   scale_for,  pairs_of, pack_weights,
+                                                    add_planes, pack_parts, norms_in, bytes_in, multiply_bytes};
 
 }  // namespace assay

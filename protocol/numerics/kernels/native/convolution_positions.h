@@ -25,6 +25,10 @@ struct Positions {
     const Set set;
     int64_t m, channels, couples, height, width, out_height, out_width, kernel;  // m, channels: in a group
     int64_t panels_m;
+    int planes_left, planes_image;
+    Term terms[3];
+    int term_count;
+    bool by_bytes;  // l l, of 20 x 20 bits, as bytes: half the time of pairs
     std::vector<Phase> phases;
 
     explicit Positions(const AssayConvolution &p) : p(p), set(set_of(p.variant)) {
@@ -36,6 +40,8 @@ struct Positions {
         out_height = forward ? p.rows : p.height, out_width = forward ? p.columns : p.width;
         kernel = p.kernel[0] * p.kernel[1];
         panels_m = up(m, PANEL_X);
+        planes_left = planes_of(p.left_bits, p.image_bits), planes_image = planes_of(p.image_bits, p.left_bits);
+        term_count = terms_of(planes_left, planes_image, terms);
         if (forward) {
             Phase one{{}, {}, p.rows, p.columns, p.stride[0], p.stride[1], 1, 1, 0, 0, 0, 0, 0, 0};
             for (int64_t y = 0; y < p.kernel[0]; ++y)
@@ -57,6 +63,9 @@ struct Positions {
             norms += p.groups * panels_m * phase.chunks;
         }
         left_size = left, norms_size = norms;
+        // Sums of bytes stay below 2^31: |l' l| <= 64 * 128 with an offset of 64.
+        by_bytes = planes_left > 2 && set.own.byte_tile;
+        for (const Phase &phase : phases) by_bytes = by_bytes && 2 * phase.pairs < int64_t(1) << 17;
     }
 
     // x = step o - padding + k dilation for results x = step a + remainder: o = a + (remainder + padding - k dilation) / step.
@@ -75,8 +84,12 @@ struct Positions {
 
     bool run() const {
         const int64_t plane = height * width;
-        const Buffer<uint32_t> image(p.samples * p.groups * couples * plane), left(left_size);
-        const Buffer<float> norms(norms_size);
+        const Buffer<uint32_t> image(kept_of(planes_image) * p.samples * p.groups * couples * plane);
+        const Buffer<uint32_t> left(planes_left * left_size);
+        const Buffer<float> norms(planes_left * norms_size);
+        const Buffer<uint32_t> bytes(by_bytes ? left_size : 0);
+        const Buffer<int32_t> starts(by_bytes ? phases.size() * p.groups * panels_m * PANEL_X : 0);
+        if (!bytes || !starts) return false;
         const Buffer<double> row_scales(p.groups * panels_m * PANEL_X), sample_scales(p.samples);
         const Buffer<Scale> scales(p.groups * panels_m * PANEL_X);
         if (!image || !left || !norms || !row_scales || !sample_scales || !scales) return false;
@@ -88,7 +101,8 @@ struct Positions {
         int64_t most = 1;
         for (const Phase &phase : phases) {
             const int64_t panels = up(p.samples * phase.down * phase.across, PANEL_Y);
-            int64_t block = std::max<int64_t>(1, std::min<int64_t>(16, NEAR / (phase.pairs * PANEL_Y * 4 + 1)));
+            const int64_t bytes = planes_image * phase.pairs * PANEL_Y * 4;
+            int64_t block = std::max<int64_t>(1, std::min<int64_t>(16, NEAR / (bytes + 1)));
             block = std::min(block, std::max<int64_t>(1, panels * p.groups / (4 * p.threads)));
             for (int64_t g = 0; g < p.groups; ++g)
                 for (int64_t j = 0; j < panels; j += block)
@@ -102,9 +116,9 @@ struct Positions {
 #pragma omp for schedule(dynamic) nowait
             for (int64_t n = 0; n < p.samples; ++n) quantise(n, image, sample_scales);
 #pragma omp for schedule(dynamic)
-            for (int64_t i = 0; i < p.groups * panels_m; ++i) pack_left(i, left, norms, row_scales, scales);
-            const Buffer<uint32_t> columns(most * PANEL_Y);
-            const Buffer<float> column_norms(up(most, CHUNK_PAIRS) + 16);
+            for (int64_t i = 0; i < p.groups * panels_m; ++i) pack_left(i, left, norms, row_scales, scales, bytes, starts);
+            const Buffer<uint32_t> columns((planes_image + by_bytes) * most * PANEL_Y);
+            const Buffer<float> column_norms(planes_image * (up(most, CHUNK_PAIRS) + 16));
             if (!columns || !column_norms) {
 #pragma omp atomic write
                 enough = false;
@@ -114,10 +128,15 @@ struct Positions {
                 if (columns && column_norms) {
                     const Task &task = tasks[t];
                     multiply(*task.phase, task.group, task.first, task.end, image, sample_scales, left, norms,
-                             row_scales, columns, column_norms);
+                             row_scales, bytes, starts, columns, column_norms);
                 }
         }
         return enough;
+    }
+
+    // Plane k of sample n's channels of group g: planes beyond the second are added up where columns are packed.
+    template <class T> T *plane_at(T *image, int64_t k, int64_t n, int64_t g) const {
+        return image + ((k * p.samples + n) * p.groups + g) * couples * height * width;
     }
 
     void quantise(int64_t n, uint32_t *image, double *sample_scales) const {
@@ -128,13 +147,20 @@ struct Positions {
         for (int64_t g = 0; g < p.groups; ++g)
             for (int64_t c = 0; c < channels; c += 2) {
                 const float *low = x + (g * channels + c) * plane;
-                set.own.pairs(low, c + 1 < channels ? low + plane : nullptr, plane, scale, 1, 0,
-                              image + ((n * p.groups + g) * couples + c / 2) * plane);
+                for (int k = 0; k < kept_of(planes_image); ++k)
+                    set.own.pairs(low, c + 1 < channels ? low + plane : nullptr, plane, scale, planes_image, k,
+                                  plane_at(image, k, n, g) + c / 2 * plane);
             }
     }
 
+    // Where the first sums of a panel's rows are: what the offset of its columns' bytes adds is taken off there.
+    int64_t start_of(const Phase &phase, int64_t number) const {
+        return ((&phase - phases.data()) * p.groups * panels_m + number) * PANEL_X;
+    }
+
     // Panel `number` of all groups' for every phase.
-    void pack_left(int64_t number, uint32_t *left, float *norms, double *row_scales, Scale *scales) const {
+    void pack_left(int64_t number, uint32_t *left, float *norms, double *row_scales, Scale *scales, uint32_t *bytes,
+                   int32_t *starts) const {
         const int64_t g = number / panels_m, first = number % panels_m * PANEL_X;
         const int inside = static_cast<int>(std::min<int64_t>(PANEL_X, m - first));
         const bool forward = p.kind == FORWARD;
@@ -152,10 +178,22 @@ struct Positions {
             row_scales[number * PANEL_X + r] = r < inside ? own[r].back : 0.0;
         }
         for (const Phase &phase : phases) {
-            uint32_t *to = left + phase.left + number * phase.pairs * PANEL_X;
+            uint32_t *const to = left + phase.left + number * phase.pairs * PANEL_X;
+            float *const of = norms + phase.norms + number * phase.chunks;
             set.own.weights(w, row_stride, channel_stride, channels, phase.numbers.data(),
-                            static_cast<int64_t>(phase.taps.size()), own, inside, to);
-            set.own.norms(to, PANEL_X, phase.pairs, norms + phase.norms + number * phase.chunks);
+                            static_cast<int64_t>(phase.taps.size()), own, inside, to,
+                            planes_left > 1 ? to + left_size : nullptr);
+            if (planes_left > 2) set.own.added(to, to + left_size, phase.pairs * PANEL_X, to + 2 * left_size);
+            set.own.norms(to, PANEL_X, phase.pairs, of);
+            for (int k = 1; k < planes_left; ++k) norms_beside(of, phase.chunks, k, of + k * norms_size);
+            if (!by_bytes) continue;
+            const uint32_t *const low = to + left_size;
+            set.own.bytes(low, PANEL_X, phase.pairs, 0, bytes + (to - left));
+            int32_t *const start = starts + start_of(phase, number);
+            std::fill_n(start, PANEL_X, 0);
+            for (int64_t i = 0; i < phase.pairs * PANEL_X; ++i)
+                start[i % PANEL_X] -= BYTE_OFFSET * (static_cast<int16_t>(low[i] & 0xffffu) +
+                                                     static_cast<int16_t>(low[i] >> 16));
         }
     }
 
@@ -180,14 +218,27 @@ struct Positions {
 
     void multiply(const Phase &phase, int64_t g, int64_t first, int64_t end, const uint32_t *image,
                   const double *sample_scales, const uint32_t *left, const float *norms, const double *row_scales,
-                  uint32_t *columns, float *column_norms) const {
+                  const uint32_t *bytes, const int32_t *starts, uint32_t *columns, float *column_norms) const {
         Run runs[16][PANEL_Y];
         int counts[16];
+        const int64_t planes = planes_image + by_bytes;  // of packed columns
         for (int64_t j = first; j < end; ++j) {
-            uint32_t *to = columns + (j - first) * phase.pairs * PANEL_Y;
             counts[j - first] = runs_of(phase, j, runs[j - first]);
-            pack(phase, g, runs[j - first], counts[j - first], image, to);
-            set.own.norms(to, PANEL_Y, phase.pairs, column_norms + (j - first) * phase.chunks);
+            uint32_t *const first_plane = columns + (j - first) * planes * phase.pairs * PANEL_Y;
+            for (int k = 0; k < planes_image; ++k) {
+                uint32_t *to = first_plane + k * phase.pairs * PANEL_Y;
+                if (k < 2)
+                    pack(phase, g, runs[j - first], counts[j - first], plane_at(image, k, 0, 0), to);
+                else
+                    set.own.added(first_plane, first_plane + phase.pairs * PANEL_Y, phase.pairs * PANEL_Y, to);
+                float *const of = column_norms + (j - first) * planes_image * phase.chunks;
+                if (k == 0)
+                    set.own.norms(to, PANEL_Y, phase.pairs, of);
+                else
+                    norms_beside(of, phase.chunks, k, of + k * phase.chunks);
+            }
+            const int64_t size = phase.pairs * PANEL_Y;
+            if (by_bytes) set.own.bytes(first_plane + size, PANEL_Y, phase.pairs, BYTE_OFFSET, first_plane + 3 * size);
         }
         const bool reaches_51_bits = 2 * phase.pairs >= int64_t(1) << (51 - p.left_bits - p.image_bits);
         alignas(64) int64_t wide[PANEL_X * PANEL_Y];
@@ -195,13 +246,25 @@ struct Positions {
         alignas(64) float rounded[PANEL_X * PANEL_Y];
         for (int64_t i = 0; i < panels_m; ++i) {
             const int64_t number = g * panels_m + i;
-            const Plane x = {left + phase.left + number * phase.pairs * PANEL_X,
-                             norms + phase.norms + number * phase.chunks};
             for (int64_t j = first; j < end; ++j) {
                 Sums sums{wide, narrow};
-                sums.product(set.product, x,
-                             {columns + (j - first) * phase.pairs * PANEL_Y, column_norms + (j - first) * phase.chunks},
-                             phase.pairs, 1, true);
+                const int64_t panel = phase.left + number * phase.pairs * PANEL_X;
+                for (int t = 0; t < term_count; ++t) {
+                    if (by_bytes && terms[t].x == 1) {
+                        set.own.byte_tile(up(phase.pairs, 2), bytes + panel,
+                                          columns + ((j - first) * planes + 3) * phase.pairs * PANEL_Y,
+                                          starts + start_of(phase, number), narrow);
+                        sums.add(set.product, narrow, terms[t].weight);
+                        continue;
+                    }
+                    const int64_t norm = (j - first) * planes_image + terms[t].y;
+                    sums.product(set.product,
+                                 {left + terms[t].x * left_size + panel,
+                                  norms + terms[t].x * norms_size + phase.norms + number * phase.chunks},
+                                 {columns + ((j - first) * planes + terms[t].y) * phase.pairs * PANEL_Y,
+                                  column_norms + norm * phase.chunks},
+                                 phase.pairs, terms[t].weight, term_count == 1);
+                }
                 double scales[PANEL_Y] = {0};
                 for (int k = 0; k < counts[j - first]; ++k) {
                     const Run &run = runs[j - first][k];
@@ -232,9 +295,7 @@ struct Positions {
                 high = std::max(high, low);
                 zeros(run.to, static_cast<int>(low));
                 if (high > low)
-                    parts[part_count++] = {image + ((run.n * p.groups + g) * couples * height + y) * width + x +
-                                               low * phase.step_x,
-                                           plane, static_cast<int>(run.to + low), static_cast<int>(high - low)};
+                    parts[part_count++] = {plane_at(image, 0, run.n, g) + y * width + x + low * phase.step_x, plane, static_cast<int>(run.to + low), static_cast<int>(high - low)};
                 zeros(static_cast<int>(run.to + high), static_cast<int>(run.length - high));
             }
             zeros(filled, PANEL_Y - filled);

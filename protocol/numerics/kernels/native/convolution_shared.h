@@ -3,6 +3,7 @@
 #include "convolution.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -25,7 +26,21 @@ constexpr int64_t CHUNK_PAIRS = CHUNK / 2;
 constexpr int64_t NEAR = 1 << 18;         // bytes of packed columns that stay in a core's cache
 constexpr int64_t SLACK = 64;             // bytes that copying a part may read or write behind its end
 constexpr int64_t BLOCK_PAIRS = 1 << 11;  // pairs of a weight gradient's terms multiplied at a time: 256 KiB of columns
+constexpr int BYTE_OFFSET = 64;           // of a plane l as unsigned bytes
 constexpr uint32_t ZEROS[PANEL_Y + 16] = {0};
+
+// Planes of an image that lie in memory: the third is added up for each panel of columns.
+constexpr int kept_of(int planes) { return planes < 2 ? 1 : 2; }
+
+// Bounds of the norms of the planes l and h + l: |l| <= 64 in every term of a chunk, |h + l| <= |h| + |l|.
+inline void norms_beside(const float *high, int64_t chunks, int plane, float *out) {
+    constexpr float LOW = 512.0f;  // sqrt(CHUNK * 64^2)
+    static_assert(CHUNK * 64 * 64 == 512 * 512, "LOW");
+    for (int64_t c = 0; c < chunks; ++c) {
+        const float norm = plane == 1 ? LOW : std::sqrt(high[c]) + LOW;
+        out[c] = norm * norm;
+    }
+}
 
 int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t floored(int64_t a, int64_t b) { return a >= 0 ? a / b : -up(-a, b); }

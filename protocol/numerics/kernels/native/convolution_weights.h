@@ -8,7 +8,10 @@ namespace {
 struct Weights {
     const AssayConvolution &p;
     const Set set;
-    int64_t couples, positions, pairs, chunks, kernel, n, panels_m, panels_n, channels, planes_left, planes_image;
+    int64_t couples, positions, pairs, chunks, kernel, n, panels_m, panels_n, channels;
+    int planes_left, planes_image;
+    Term terms[3];
+    int term_count;
 
     explicit Weights(const AssayConvolution &p) : p(p), set(set_of(p.variant)) {
         couples = up(p.samples, 2);
@@ -18,13 +21,14 @@ struct Weights {
         n = kernel * p.inputs;
         panels_m = up(p.outputs, PANEL_X), panels_n = up(n, PANEL_Y);
         channels = p.groups * p.inputs;
-        planes_left = p.left_bits > 13 ? 2 : 1, planes_image = p.image_bits > 13 ? 2 : 1;
+        planes_left = planes_of(p.left_bits, p.image_bits), planes_image = planes_of(p.image_bits, p.left_bits);
+        term_count = terms_of(planes_left, planes_image, terms);
     }
 
     bool run() const {
         const int64_t whole = p.height * p.width;
         const Buffer<uint32_t> left(planes_left * p.groups * panels_m * pairs * PANEL_X);
-        const Buffer<uint32_t> image(planes_image * couples * whole * channels);
+        const Buffer<uint32_t> image(kept_of(planes_image) * couples * whole * channels);
         const Buffer<float> norms(planes_left * p.groups * panels_m * chunks);
         const Buffer<Scale> left_scales(p.groups * panels_m * PANEL_X), channel_scales(channels);
         const Buffer<double> row_scales(p.groups * panels_m * PANEL_X);
@@ -54,8 +58,12 @@ struct Weights {
             for (int64_t t = 0; t < p.groups * panels_m * couples; ++t)
                 pack_left(t / couples, t % couples, left, left_scales);
 #pragma omp for schedule(dynamic)
-            for (int64_t t = 0; t < planes_left * p.groups * panels_m; ++t)
-                set.own.norms(left + t * pairs * PANEL_X, PANEL_X, pairs, norms + t * chunks);
+            for (int64_t t = 0; t < p.groups * panels_m; ++t) {
+                float *const of = norms + t * chunks;
+                set.own.norms(left + t * pairs * PANEL_X, PANEL_X, pairs, of);
+                for (int k = 1; k < planes_left; ++k)
+                    norms_beside(of, chunks, k, of + k * p.groups * panels_m * chunks);
+            }
             const int64_t length = std::min(BLOCK_PAIRS, pairs);
             const Buffer<uint32_t> columns(planes_image * length * PANEL_Y);
             const Buffer<float> column_norms(planes_image * up(length, CHUNK_PAIRS));
@@ -91,7 +99,7 @@ struct Weights {
         const float *low = p.image + 2 * couple * channels * whole;
         const float *high = 2 * couple + 1 < p.samples ? low + channels * whole : nullptr;
         uint32_t block[SIDE][SIDE];
-        for (int plane = 0; plane < planes_image; ++plane) {
+        for (int plane = 0; plane < kept_of(planes_image); ++plane) {
             uint32_t *to = image + (plane * couples + couple) * whole * channels;
             for (int64_t at = 0; at < whole; at += SIDE)
                 for (int64_t c0 = 0; c0 < channels; c0 += SIDE) {
@@ -113,8 +121,10 @@ struct Weights {
         const int64_t g = number / panels_m, first = number % panels_m * PANEL_X, all = p.groups * p.outputs;
         uint32_t block[PANEL_X][LENGTH];
         std::memset(block, 0, sizeof(block));
-        for (int plane = 0; plane < planes_left; ++plane) {
-            uint32_t *to = left + ((plane * p.groups * panels_m + number) * pairs + couple * positions) * PANEL_X;
+        const int64_t size = p.groups * panels_m * pairs * PANEL_X;  // of a plane
+        uint32_t *const first_plane = left + (number * pairs + couple * positions) * PANEL_X;
+        for (int plane = 0; plane < kept_of(planes_left); ++plane) {
+            uint32_t *to = first_plane + plane * size;
             for (int64_t at = 0; at < positions; at += LENGTH) {
                 const int64_t count = std::min(LENGTH, positions - at);
                 for (int64_t r = 0; r < PANEL_X && first + r < p.outputs; ++r) {
@@ -126,6 +136,8 @@ struct Weights {
                     for (int r = 0; r < PANEL_X; ++r) to[r] = block[r][k];
             }
         }
+        if (planes_left > 2)
+            set.own.added(first_plane, first_plane + size, positions * PANEL_X, first_plane + 2 * size);
     }
 
     void multiply(int64_t g, int64_t j, int64_t first, int64_t end, const uint32_t *image, const Scale *channel_scales,
@@ -139,20 +151,23 @@ struct Weights {
             const int64_t length = std::min(BLOCK_PAIRS, pairs - k), spread = up(length, CHUNK_PAIRS);
             for (int plane = 0; plane < planes_image; ++plane) {
                 uint32_t *to = columns + plane * length * PANEL_Y;
-                pack(g, j, count, k, length, image + plane * couples * p.height * p.width * channels, to);
-                set.own.norms(to, PANEL_Y, length, column_norms + plane * spread);
+                if (plane < 2)
+                    pack(g, j, count, k, length, image + plane * couples * p.height * p.width * channels, to);
+                else
+                    set.own.added(columns, columns + length * PANEL_Y, length * PANEL_Y, to);
+                if (plane == 0)
+                    set.own.norms(to, PANEL_Y, length, column_norms);
+                else
+                    norms_beside(column_norms, spread, plane, column_norms + plane * spread);
             }
             for (int64_t i = first; i < end; ++i) {
                 Sums tile{sums + (i - first) * TILE, narrow, runs[static_cast<size_t>(i - first)]};
-                for (int plane = 0; plane < std::max(planes_left, planes_image); ++plane) {
-                    const int64_t number = (planes_left > 1 ? plane : 0) * p.groups * panels_m + g * panels_m + i;
-                    const int64_t other = planes_image > 1 ? plane : 0;
-                    // m = 128 h + l, plane 0 is h where there are two.
-                    const int64_t weight = plane == 0 && planes_left + planes_image > 2 ? 128 : 1;
+                for (int t = 0; t < term_count; ++t) {
+                    const int64_t number = (terms[t].x * p.groups + g) * panels_m + i;
                     tile.product(set.product,
                                  {left + (number * pairs + k) * PANEL_X, norms + number * chunks + k / CHUNK_PAIRS},
-                                 {columns + other * length * PANEL_Y, column_norms + other * spread}, length, weight,
-                                 false);
+                                 {columns + terms[t].y * length * PANEL_Y, column_norms + terms[t].y * spread}, length,
+                                 terms[t].weight, false);
                 }
                 runs[static_cast<size_t>(i - first)] = tile.runs;
             }
@@ -165,7 +180,7 @@ struct Weights {
             at[c] = channel * kernel + tap;
         }
         const int bits = p.left_bits + p.image_bits;
-        const bool reaches_51_bits = 2 * pairs >= int64_t(1) << (51 - bits);
+        const bool reaches_51_bits = 2 * pairs >= int64_t(1) << std::max(51 - bits, 0);
         alignas(64) float rounded[TILE];
         for (int64_t i = first; i < end; ++i) {
             const Sums tile{sums + (i - first) * TILE, narrow, runs[static_cast<size_t>(i - first)]};

@@ -11,10 +11,6 @@
 namespace assay {
 namespace {
 
-int planes_of(const AssayOperand &o, const AssayOperand &other) {
-    return o.bits <= 13 ? 1 : other.bits <= 13 ? 2 : 3;
-}
-
 int64_t packed_bytes(const AssayOperand &o, int planes, int panel, int64_t terms) {
     const int64_t panels = panels_of(o.rows, panel), padded = terms + (terms & 1);
     const int64_t plane = rounded_up(panels * panel * padded * 2);
@@ -35,20 +31,6 @@ char *lay_out(char *at, const AssayOperand &o, int planes, int panel, int64_t te
     return at + rounded_up(panels * panel * 8);
 }
 
-// One product of planes: which of x with which of y, and the integer that its sums count.
-struct Term {
-    int x, y;
-    int64_t weight;
-};
-
-// m = 128 h + l. Karatsuba: 128^2 hh + 128 (hl + lh) + ll with hl + lh = (h + l)(h + l) - hh - ll.
-int terms_of(int planes_x, int planes_y, Term *to) {
-    if (planes_x == 1 && planes_y == 1) return to[0] = {0, 0, 1}, 1;
-    if (planes_y == 1) return to[0] = {0, 0, 128}, to[1] = {1, 0, 1}, 2;
-    if (planes_x == 1) return to[0] = {0, 0, 128}, to[1] = {0, 1, 1}, 2;
-    return to[0] = {0, 0, 128 * 128 - 128}, to[1] = {2, 2, 128}, to[2] = {1, 1, 1 - 128}, 3;
-}
-
 // Products of pairs: what schedule.h asks for.
 class Pairs {
   public:
@@ -59,13 +41,13 @@ class Pairs {
     Pairs(const AssayProblem &p, const Variant &variant) : p_(p), variant_(variant) {}
 
     int64_t bytes() const {
-        return packed_bytes(p_.x, planes_of(p_.x, p_.y), PANEL_X, p_.terms) +
-               packed_bytes(p_.y, planes_of(p_.y, p_.x), PANEL_Y, p_.terms);
+        return packed_bytes(p_.x, planes_of(p_.x.bits, p_.y.bits), PANEL_X, p_.terms) +
+               packed_bytes(p_.y, planes_of(p_.y.bits, p_.x.bits), PANEL_Y, p_.terms);
     }
 
     void lay_out(char *at) {
-        at = assay::lay_out(at, p_.x, planes_of(p_.x, p_.y), PANEL_X, p_.terms, x_);
-        assay::lay_out(at, p_.y, planes_of(p_.y, p_.x), PANEL_Y, p_.terms, y_);
+        at = assay::lay_out(at, p_.x, planes_of(p_.x.bits, p_.y.bits), PANEL_X, p_.terms, x_);
+        assay::lay_out(at, p_.y, planes_of(p_.y.bits, p_.x.bits), PANEL_Y, p_.terms, y_);
     }
 
     void pack_x(int64_t number, int64_t first, int64_t end) const {

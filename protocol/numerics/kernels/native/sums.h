@@ -8,6 +8,23 @@ namespace assay {
 
 constexpr double RUN_LIMIT = 4.6e18;  // below 2^62 = 4.61e18 by more than f32 norms can be off (64 * 2^-24)
 
+// Planes of an operand of so many bits beside another one (variant.h).
+inline int planes_of(int bits, int other_bits) { return bits <= 13 ? 1 : other_bits <= 13 ? 2 : 3; }
+
+// One product of planes: which of x with which of y, and the integer that its sums count.
+struct Term {
+    int x, y;
+    int64_t weight;
+};
+
+// m = 128 h + l. Karatsuba: 128^2 hh + 128 (hl + lh) + ll with hl + lh = (h + l)(h + l) - hh - ll.
+inline int terms_of(int planes_x, int planes_y, Term *to) {
+    if (planes_x == 1 && planes_y == 1) return to[0] = {0, 0, 1}, 1;
+    if (planes_y == 1) return to[0] = {0, 0, 128}, to[1] = {1, 0, 1}, 2;
+    if (planes_x == 1) return to[0] = {0, 0, 128}, to[1] = {0, 1, 1}, 2;
+    return to[0] = {0, 0, 128 * 128 - 128}, to[1] = {2, 2, 128}, to[2] = {1, 1, 1 - 128}, 3;
+}
+
 // One plane of a panel over some pairs of terms.
 struct Plane {
     const uint32_t *data;

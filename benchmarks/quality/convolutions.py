@@ -1,0 +1,257 @@
+"""Which bits convolutions need: gradients beside float64, training beside float32, and time, by bits and by model.
+
+Models are timm's, with random weights, on scikit-learn's digits enlarged to 32 x 32 and three equal colours. It needs
+`pip install timm torchvision` (torchvision in the build of the installed torch), which nothing else here does. Every
+figure is kept in build/convolutions/ as it is found: what is interrupted goes on, what is there is not measured again.
+
+16 x 16 is no width of arithmetic.md: its gradients are those of a model in float64 whose convolutions round their
+operands to 16 bits as section 3 has it, and it is neither trained nor timed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from benchmarks import resnet
+from benchmarks.environment import where
+from benchmarks.measure import quartiles, side_by_side
+from benchmarks.quality import training
+from benchmarks.quality.rounded import rounded
+from benchmarks.quality.training import Subject, drawn
+from examples import digits
+from protocol.capture import capture
+from protocol.program.step import State
+
+FOUND = Path(__file__).parents[2] / "build" / "convolutions"
+ROLES = ("convolution", "convolution_input_gradient", "convolution_weight_gradient")
+TABLES: dict[str, tuple[tuple[int, int], ...]] = {
+    "13 x 13, 13 x 13, 20 x 13": ((13, 13), (13, 13), (20, 13)),
+    "16 x 16, 16 x 16, 16 x 16": ((16, 16), (16, 16), (16, 16)),
+    "20 x 13, 20 x 13, 20 x 13": ((20, 13), (20, 13), (20, 13)),
+    "20 x 20, 13 x 13, 20 x 13": ((20, 20), (13, 13), (20, 13)),
+    "20 x 20, 20 x 13, 20 x 13": ((20, 20), (20, 13), (20, 13)),
+    "20 x 20, 20 x 20, 20 x 20": ((20, 20), (20, 20), (20, 20)),
+}
+"""Bits forward, of the input's gradient and of the weight's."""
+MEASURED = ("13 x 13, 13 x 13, 20 x 13", "20 x 20, 13 x 13, 20 x 13")
+"""Trained and timed: the first version of the table in arithmetic.md section 4, and the second."""
+EMULATED = "16 x 16, 16 x 16, 16 x 16"
+BATCH, STEPS, RATE = 32, 500, 0.02
+BATCHES = (1, 2)
+"""Seeds of the weights and batches whose gradients are compared."""
+SEEDS = (1,)
+MATTERS = 1e-3
+"""Of the whole gradient's norm: a tensor with less is counted in the whole alone. Where a normalisation follows a scale
+the true gradient is 0, and what float32 gives there is noise of no direction."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A model by its name in timm (none: `benchmarks.resnet`), images in a batch for its gradients, and whether it is
+    trained too, which takes minutes for each arithmetic and seed."""
+
+    name: str
+    model: str | None
+    images: int
+    trained: bool = True
+
+    def make(self, seed: int) -> nn.Module:
+        """The same initial weights every time for a seed."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if self.model is None:
+                return resnet.ResNet18()
+            import timm
+
+            made: nn.Module = timm.create_model(self.model, num_classes=10)
+            return made
+
+    def subject(self) -> Subject:
+        """How it is trained."""
+        data, held_out = images()
+
+        def evaluate(model: nn.Module) -> dict[str, float]:
+            with torch.no_grad():
+                logits = model(held_out["pixels"])
+            found = F.cross_entropy(logits, held_out["labels"])
+            right = (logits.argmax(1) == held_out["labels"]).float().mean()
+            return {"held-out loss": float(found), "held-out accuracy": float(right)}
+
+        return Subject(
+            self.name,
+            self.make,
+            lambda model: torch.optim.SGD(model.parameters(), lr=RATE, momentum=0.9, weight_decay=5e-4),
+            digits.warm_up_and_cosine,
+            resnet.objective,
+            data,
+            BATCH,
+            evaluate,
+        )
+
+
+NETWORKS = (
+    Network("ResNet-18", "resnet18", BATCH),
+    Network("MobileNet-v3, small", "mobilenetv3_small_100", BATCH),
+    Network("EfficientNet-B0", "efficientnet_b0", BATCH, trained=False),
+    Network("EfficientNet-B0, 8 images", "efficientnet_b0", 8, trained=False),
+    Network("ConvNeXt, atto", "convnext_atto", BATCH, trained=False),
+    Network("ResNet-18, stem of 3 x 3, 8 images", None, 8, trained=False),
+)
+
+
+def images() -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Training and held-out digits: pixels f32 [N, 3, 32, 32] of mean 0 and deviation 1, labels."""
+
+    def enlarged(data: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        small = data["pixels"].reshape(-1, 1, 8, 8)
+        large = F.interpolate(small, size=32, mode="bilinear", align_corners=False)
+        return {"pixels": ((large - 0.3) / 0.35).expand(-1, 3, -1, -1).contiguous(), "labels": data["labels"]}
+
+    first, second = digits.split()
+    return enlarged(first), enlarged(second)
+
+
+def measure() -> dict[str, Any]:
+    """All figures, those found before included."""
+    gradients = {
+        network.name: {table: _errors(network, table) for table in (*TABLES, "float32")}
+        for network in NETWORKS
+    }
+    trained = {
+        network.name: {
+            table: [
+                _kept(f"train {network.name} {table} {seed}", _training(network, table, seed))
+                for seed in SEEDS
+            ]
+            for table in ("float32", *MEASURED)
+        }
+        for network in NETWORKS
+        if network.trained
+    }
+    times = {table: _kept(f"time {table}", partial(ratio, table)) for table in MEASURED}
+    return {**where(), "steps": STEPS, "gradients": gradients, "trained": trained, "times": times}
+
+
+def _errors(network: Network, table: str) -> dict[str, float]:
+    """The worst over the batches."""
+    every = [
+        _kept(f"gradient {network.name} {table} {seed}", partial(gradient_errors, network, table, seed))
+        for seed in BATCHES
+    ]
+    return {name: max(one[name] for one in every) for name in every[0]}
+
+
+def _training(network: Network, table: str, seed: int) -> Callable[[], dict[str, Any]]:
+    def run() -> dict[str, Any]:
+        subject = replace(network.subject(), bits=_bits(table))
+        run = training.plain if table == "float32" else training.exact
+        found = run(subject, seed, STEPS)
+        return {"final training loss": found.final_loss, **found.held_out}
+
+    return run
+
+
+def _bits(table: str) -> dict[str, tuple[int, int]]:
+    return dict(zip(ROLES, TABLES.get(table, ()), strict=False))
+
+
+def _kept(name: str, find: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What was found under a name, now or before."""
+    path = FOUND / f"{name.replace(' ', '-').replace(',', '')}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        found = find()
+        path.write_text(json.dumps(found) + "\n")
+        print(name, found, flush=True)
+    read: dict[str, Any] = json.loads(path.read_text())
+    return read
+
+
+def gradient_errors(network: Network, table: str, seed: int) -> dict[str, float]:
+    """Of the first step's loss and gradients against float64 on the same batch.
+
+    `loss` is relative; `gradient` is the norm of the difference over the norm of the whole gradient; `turned` is one
+    minus the least cosine, and `norm` the largest relative error of a norm, of the tensors that matter.
+    """
+    subject = replace(network.subject(), batch=network.images)
+    batch = drawn(subject, seed, 0)
+    true_loss, true = _backward(network.make(seed).double(), batch)
+    if table == "float32":
+        loss, found = _backward(network.make(seed), batch)
+    elif table == EMULATED:
+        loss, found = _backward(rounded(network.make(seed).double(), TABLES[table]), batch)
+    else:
+        loss, found = _exact(network, subject, table, seed)
+    whole = torch.cat([g.flatten() for g in true.values()]).norm()
+    difference = torch.stack([(found[name] - g).norm() for name, g in true.items()]).norm()
+    turned, norms = [0.0], [0.0]
+    for name, g in true.items():
+        if g.norm() >= MATTERS * whole:
+            cosine = (g * found[name]).sum() / g.norm() / found[name].norm()
+            turned.append(float(1 - cosine))
+            norms.append(float((found[name].norm() / g.norm() - 1).abs()))
+    return {
+        "loss": abs(loss - true_loss) / abs(true_loss),
+        "gradient": float(difference / whole),
+        "turned": max(turned),
+        "norm": max(norms),
+    }
+
+
+def _backward(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[float, dict[str, Tensor]]:
+    """Loss and gradients in float64, by plain torch in the model's own type."""
+    model.train()
+    dtype = next(model.parameters()).dtype
+    loss = resnet.objective(model, {"pixels": batch["pixels"].to(dtype), "labels": batch["labels"]})
+    loss.backward()
+    return float(loss.detach()), {name: _gradient(p).double() for name, p in model.named_parameters()}
+
+
+def _gradient(p: Tensor) -> Tensor:
+    return torch.zeros_like(p) if p.grad is None else p.grad
+
+
+def _exact(network: Network, subject: Subject, table: str, seed: int) -> tuple[float, dict[str, Tensor]]:
+    """By the captured step: after the first one, the momentum of SGD is the gradient."""
+    model = network.make(seed)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)
+    step = capture(
+        model,
+        resnet.objective,
+        optimizer,
+        subject.training,
+        batch_size=subject.batch,
+        steps=1,
+        bits=_bits(table),
+    )
+    after = step.step(step.initial_state(seed))
+    gradients = {name: after[f"{name}.momentum"].double() for name, _ in model.named_parameters()}
+    return float(after["metric.loss"]), gradients
+
+
+def ratio(table: str, rounds: int = 7) -> dict[str, Any]:
+    """The processor's time of a step of the ResNet-18 of `benchmarks.resnet` over that of a plain one, on one thread:
+    the median and the middle half. Wall time on two threads is a row of `make bench`; other work disturbs this less.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    step, plain = resnet.captured(_bits(table)), resnet.plain_step()
+    state: State = step.initial_state(seed=1)
+
+    def exact() -> None:
+        nonlocal state
+        state = step.step(state)
+
+    found = quartiles(side_by_side(exact, {"": plain}, rounds, time.process_time)[""])
+    torch.set_num_threads(threads)
+    return {"ratio": list(found)}

@@ -1,0 +1,77 @@
+"""The section of docs/numerics.md on the bits of convolutions, as a function of what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from benchmarks.quality.convolutions import BATCHES, EMULATED, MATTERS
+
+Measured = Mapping[str, Any]
+DEFAULT = "20 x 20, 13 x 13, 20 x 13"
+"""The table of arithmetic.md section 4, version 2."""
+
+
+def convolutions_section(measured: Measured) -> Iterator[str]:
+    """Three tables: gradients, training, time."""
+    yield "## Which bits convolutions take\n"
+    yield f"{measured['date']}, commit {measured['commit']}, {measured['hardware']}; by"
+    yield "`python -m benchmarks.quality --convolutions`, with timm and torchvision installed. Random weights, digits"
+    yield "enlarged to 32 x 32. A row names the bits forward, of the input's gradient and of the weight's (G first).\n"
+    yield "Nearly all of the error comes from the forward pass. Its rounding decides for some elements on which side of"
+    yield "0 a ReLU's operand falls, and each of those turns a whole term of the gradient on or off: their number grows"
+    yield "with the rounding, the gradient's error with its square root. So 20 bits forward give much, and"
+    yield "the gradients' own bits give little. ConvNeXt has no kinks, and needs no more than 13.\n"
+    yield from _gradients(measured["gradients"])
+    yield from _training(measured["trained"], measured["steps"])
+    yield from _times(measured["times"])
+
+
+def _gradients(networks: Mapping[str, Mapping[str, Measured]]) -> Iterator[str]:
+    yield f"Against float64 on the same batch, the worst of {len(BATCHES)} batches: the loss, relative; the norm of the"
+    yield "gradient's difference over its own; the least cosine and the largest error of a norm of any tensor with"
+    yield f"{MATTERS:.1%} of the whole norm or more.\n"
+    yield "| model | bits | loss | gradient | least cosine | norm |"
+    yield "|---|---|---|---|---|---|"
+    for network, tables in networks.items():
+        for table, found in tables.items():
+            yield (
+                f"| {network} | {_named(table)} | {found['loss']:.1e} | {found['gradient']:.2%} | "
+                f"{1 - found['turned']:.6f} | {found['norm']:.2%} |"
+            )
+    yield ""
+    yield "16 x 16 is no width of the arithmetic: those rows are of a model in float64 whose convolutions round their"
+    yield "operands so. It would take the same three products of i16 as 20 x 20.\n"
+
+
+def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: int) -> Iterator[str]:
+    if not networks:
+        return
+    yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates; models that are not in"
+    yield "the table were not trained:\n"
+    yield "| model | bits | seeds | final training loss | held-out loss | held-out accuracy |"
+    yield "|---|---|---|---|---|---|"
+    for network, tables in networks.items():
+        for table, runs in tables.items():
+            figures = ("final training loss", "held-out loss", "held-out accuracy")
+            means = " | ".join(f"{mean(run[figure] for run in runs):.4f}" for figure in figures)
+            yield f"| {network} | {_named(table)} | {len(runs)} | {means} |"
+    yield ""
+
+
+def _times(times: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[str]:
+    yield "The processor's time of a step of ResNet-18 (stem of 3 x 3, 32 images of 32 x 32) over that of a plain"
+    yield "float32 step, side by side on one thread, on a machine busy with other work; median and middle half. Wall"
+    yield "time on two threads is in [performance](performance.md).\n"
+    yield "| bits | exact / plain | middle half |"
+    yield "|---|---|---|"
+    for table, found in times.items():
+        middle, low, high = found["ratio"]
+        yield f"| {_named(table)} | {middle:.2f}x | {low:.2f}–{high:.2f} |"
+    yield ""
+
+
+def _named(table: str) -> str:
+    marks = {DEFAULT: " (default)", EMULATED: " (emulated)"}
+    return table + marks.get(table, "")
