@@ -17,7 +17,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from logging import Logger
+from io import IOBase
+from logging import Handler, Logger
+from threading import Thread
 from types import (
     BuiltinMethodType,
     CellType,
@@ -86,15 +88,19 @@ class PythonState:
         """Module globals that were looked at, by their table and name."""
         self._times: Counter[str] = Counter()
         seen: set[int] = set()
-        pending = deque(self.roots.items())
+        pending = deque((where, value, True) for where, value in self.roots.items())
         while pending and len(seen) < MOST_OBJECTS:
-            where, value = pending.popleft()
+            where, value, own = pending.popleft()
             if isinstance(value, LEAVES):
                 self._add(where, value)
             elif id(value) not in seen:
                 seen.add(id(value))
                 self._kept.append(value)
-                pending.extend(self._inside(where, value))
+                own = own and _is_own(value)
+                holders = len(self._holders)
+                pending.extend((name, x, own) for name, x in self._inside(where, value))
+                if not own:
+                    del self._holders[holders:]
         self._values["the state of Python's random numbers"] = random.getstate()
         self._values["the state of NumPy's random numbers"] = state_of_generator(np.random.mtrand._rand)
 
@@ -156,7 +162,9 @@ class PythonState:
             return [(where, function) for function in (value.fget, value.fset) if function is not None]
         if isinstance(value, type):
             return self._class(value)
-        if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device | Logger):
+        if isinstance(
+            value, ModuleType | CodeType | torch.dtype | torch.device | Logger | Handler | IOBase | Thread
+        ):
             return ()
         return self._instance(where, value)
 
@@ -328,6 +336,22 @@ def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
         yield kept
     finally:
         kept.restore()
+
+
+def _is_own(value: Any) -> bool:
+    """Whether what it holds is put back: the submitter's, and a module's. Live objects of libraries, which others may
+    use beside the step, are compared only."""
+    if isinstance(
+        value, (*KINDS, nn.Module, tuple, frozenset, CellType, MethodType, partial, CACHED, property)
+    ):
+        return True
+    if isinstance(value, FunctionType):
+        return not is_installed(value.__code__.co_filename)
+    if isinstance(value, Iterator | weakref.ref):
+        return False
+    class_ = value if isinstance(value, type) else type(value)
+    file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
+    return not in_library(file) and not is_installed(file)
 
 
 class _Absent:

@@ -35,6 +35,7 @@ def on_a_private_class_attribute() -> Step:
 def in_a_slot() -> Step:
     class Counter:
         __slots__ = ("n",)
+        n: int
 
     counter = Counter()
     counter.n = 0
@@ -153,7 +154,8 @@ def in_the_first_of_two_closures_from_one_function() -> Step:
         return count
 
     first, second = counter(), counter()
-    return lambda: first() if second else None
+    kept = [first, second]
+    return lambda: kept[0]()
 
 
 def in_a_function_of_another_module() -> Step:
