@@ -25,7 +25,7 @@ from protocol.capture.inputs.dataset import committed, example_batch
 from protocol.capture.inputs.python_state import PythonState, left_as_it_was
 from protocol.capture.lowering.lower import without_rule
 from protocol.capture.optimisers.checks import require_optimizer
-from protocol.capture.optimisers.schedules import learning_rates
+from protocol.capture.optimisers.schedules import as_in_another_step, learning_rates
 from protocol.capture.optimisers.update import update_of
 from protocol.capture.preflight.repeat import moved, traced_otherwise
 from protocol.capture.preflight.run import Preflight
@@ -123,7 +123,7 @@ def _captured(
     problems.add(model_problems)
     traced = None if batch is None else _traced(model, objective, batch, bool(model_problems), kept, problems)
     if preflight and traced is not None and batch is not None:
-        problems.add(_traced_again(model, objective, batch, traced, kept))
+        problems.add(_traced_again(model, objective, batch, traced, kept, optimizer, scheduler))
     if traced is not None:
         with problems.collected():
             require_ranges(traced, data, steps)
@@ -168,12 +168,16 @@ def _traced_again(
     batch: Mapping[str, Tensor],
     first: TracedStep,
     before: PythonState,
+    optimizer: Optimizer,
+    scheduler: LRScheduler | None,
 ) -> list[Problem]:
-    """Why the step may not be the same every time: another trace differs, or Python's values move on."""
+    """Why the step may not be the same every time: another trace, with other learning rates, differs, or Python's
+    values move on."""
     before.restore_holders_of(is_traced)
     between = PythonState(before.roots)
     try:
-        second = trace_step(model, objective, batch)
+        with as_in_another_step(optimizer, scheduler):
+            second = trace_step(model, objective, batch)
     except TraceError as error:
         return list(error.problems)
     before.restore_holders_of(is_traced)

@@ -6,39 +6,61 @@ it sets once, or a list that grows is invisible to it; `PythonState` is how `cap
 
 from __future__ import annotations
 
+import gc
+import hashlib
 import random
 import sys
-import sysconfig
-from collections import deque
+import weakref
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import islice
-from logging import Logger
-from pathlib import Path
-from types import CellType, CodeType, FunctionType, GeneratorType, MethodType, ModuleType
+from io import IOBase
+from logging import Handler, Logger
+from threading import Thread
+from types import (
+    BuiltinMethodType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from protocol.capture.inputs.python_values import (
+    KINDS,
+    LEAVES,
+    STANDARD,
+    Items,
+    digest_of,
+    flat,
+    in_library,
+    is_installed,
+    keys_of,
+    kind_of,
+    names_of,
+    position_of,
+    slots_of,
+    state_of_generator,
+    wrapped_by,
+)
+
 MOST_OBJECTS = 200_000
 """Objects that are looked at; what lies beyond is not compared."""
 MOST_ELEMENTS = 4_096
-"""Elements of a container or of a NumPy array that are looked at."""
+"""Elements of a container that have names of their own; the numbers and texts behind them are compared together."""
 CACHED = type(lru_cache(len))
-LEAVES = (bool, int, float, complex, str, bytes, type(None))
 TABLES = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that hold tensors and modules by name."""
-LIBRARIES = tuple(
-    str(path)
-    for path in (Path(torch.__file__).parent, Path(np.__file__).parent, sysconfig.get_path("stdlib"))
-)
-"""Folders whose code keeps nothing of the submitter's; packages installed beside them are looked at."""
-
-Items = Iterable[tuple[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -62,18 +84,25 @@ class PythonState:
         back what it held."""
         self._kept: list[Any] = []
         """All that was looked at, so that no identity is given anew while states are compared."""
+        self._globals: set[tuple[int, str]] = set()
+        """Module globals that were looked at, by their table and name."""
+        self._times: Counter[str] = Counter()
         seen: set[int] = set()
-        pending = deque(self.roots.items())
+        pending = deque((where, value, True) for where, value in self.roots.items())
         while pending and len(seen) < MOST_OBJECTS:
-            where, value = pending.popleft()
+            where, value, own = pending.popleft()
             if isinstance(value, LEAVES):
-                self._values[where] = value
+                self._add(where, value)
             elif id(value) not in seen:
                 seen.add(id(value))
                 self._kept.append(value)
-                pending.extend(self._inside(where, value))
+                own = own and _is_own(value)
+                holders = len(self._holders)
+                pending.extend((name, x, own) for name, x in self._inside(where, value))
+                if not own:
+                    del self._holders[holders:]
         self._values["the state of Python's random numbers"] = random.getstate()
-        self._values["the state of NumPy's random numbers"] = _of_generator(np.random.mtrand._rand)
+        self._values["the state of NumPy's random numbers"] = state_of_generator(np.random.mtrand._rand)
 
     def changes(self, later: PythonState) -> list[Change]:
         """What differs in `later`, which has the same roots."""
@@ -92,22 +121,33 @@ class PythonState:
             if now is None or any(map(unwanted, now())):
                 restore()
 
+    def _add(self, where: str, value: Any) -> None:
+        """A value to compare. Two variables may have one name: the second is `name (2)`."""
+        self._times[where] += 1
+        count = self._times[where]
+        self._values[where if count == 1 else f"{where} ({count})"] = value
+
     def _inside(self, where: str, value: Any) -> Items:
         """What an object holds, by name."""
         if isinstance(value, Tensor):
             return ()
         if isinstance(value, np.ndarray):
-            self._values[where] = (value.shape, value.reshape(-1)[:MOST_ELEMENTS].tobytes())
+            if value.dtype.hasobject:
+                return self._elements(where, value.reshape(-1).tolist())
+            self._add(where, (value.shape, hashlib.sha256(value.tobytes()).hexdigest()))
             return ()
-        if isinstance(value, dict):
-            return self._changeable(where, value, ((f"{where}[{k!r}]", x) for k, x in dict.items(value)))
-        if isinstance(value, list | deque):
-            return self._changeable(where, value, ((f"{where}[{k}]", x) for k, x in enumerate(value)))
-        if isinstance(value, set):
-            self._values[where] = frozenset(value)
-            return self._changeable(where, value, ())
+        if isinstance(value, KINDS):
+            return [*self._container(where, value), *self._attributes(where, value)]
         if isinstance(value, tuple | frozenset):
-            return islice(((f"{where}[{k}]", x) for k, x in enumerate(value)), MOST_ELEMENTS)
+            return self._elements(where, value)
+        if isinstance(value, MappingProxyType):
+            return [(f"{where}[{k!r}]", x) for k, x in value.items()]
+        if isinstance(value, ContextVar):
+            return ((where, value.get(None)),)
+        if isinstance(value, weakref.ref):
+            return () if value() is None else ((where, value()),)
+        if isinstance(value, BuiltinMethodType):
+            return () if isinstance(value.__self__, ModuleType) else ((where, value.__self__),)
         if isinstance(value, CellType):
             return self._cell(where, value)
         if isinstance(value, FunctionType):
@@ -118,30 +158,58 @@ class PythonState:
             return ((where, value.func), (f"{where}.args", value.args), (f"{where}.keywords", value.keywords))
         if isinstance(value, CACHED):
             return self._cached(where, value)
+        if isinstance(value, property):
+            return [(where, function) for function in (value.fget, value.fset) if function is not None]
         if isinstance(value, type):
             return self._class(value)
-        if isinstance(value, ModuleType | CodeType | torch.dtype | torch.device | Logger):
+        if isinstance(
+            value, ModuleType | CodeType | torch.dtype | torch.device | Logger | Handler | IOBase | Thread
+        ):
             return ()
         return self._instance(where, value)
 
-    def _changeable(self, where: str, value: Any, items: Items) -> Items:
-        """A container: its length counts as a value of its own. The methods are those of Python's own types, since a
-        subclass may compute, import or refuse in them."""
-        kind = next(base for base in (dict, list, deque, set) if isinstance(value, base))
-        copy = _flat(value)
-        self._values[f"len({where})"] = kind.__len__(value)
+    def _container(self, where: str, value: Any) -> Items:
+        """A container that changes in place: its length counts as a value of its own."""
+        kind = kind_of(value)
+        self._changeable(value)
+        self._add(f"len({where})", kind.__len__(value))
+        if issubclass(kind, dict):
+            keys = [(f"a key of {where}", k) for k in keys_of(value) if not isinstance(k, LEAVES)]
+            named = [(f"{where}[{k!r}]", dict.__getitem__(value, k)) for k in keys_of(value)]
+            return [*keys, *self._named(where, named)]
+        if kind is set:
+            self._add(where, frozenset(set.__iter__(value)))
+            return [
+                (f"{where}[{k}]", x) for k, x in enumerate(set.__iter__(value)) if not isinstance(x, LEAVES)
+            ]
+        return self._elements(where, kind.__iter__(value))
+
+    def _elements(self, where: str, elements: Iterable[Any]) -> Items:
+        return self._named(where, [(f"{where}[{k}]", x) for k, x in enumerate(elements)])
+
+    def _named(self, where: str, items: list[tuple[str, Any]]) -> Items:
+        """The elements of a container, of a long one without the numbers and texts at its end."""
+        first, rest = items[:MOST_ELEMENTS], items[MOST_ELEMENTS:]
+        if rest:
+            self._add(f"{where} behind {first[-1][0]}", tuple(x for _, x in rest if isinstance(x, LEAVES)))
+        return [*first, *(item for item in rest if not isinstance(item[1], LEAVES))]
+
+    def _changeable(self, value: Any) -> None:
+        """Remember how to put back what a container holds."""
+        kind, copy = kind_of(value), flat(value)
 
         def restore() -> None:
-            now = _flat(value)
-            if len(now) != len(copy) or any(a is not b for a, b in zip(now, copy)):
-                kind.clear(value)
-                if kind is dict:
-                    dict.update(value, zip(copy[::2], copy[1::2]))
-                else:
-                    value.update(copy) if kind is set else value.extend(copy)
+            now = flat(value)
+            if len(now) == len(copy) and all(a is b for a, b in zip(now, copy)):
+                return
+            kind.clear(value)
+            if issubclass(kind, dict):
+                for key, held in zip(copy[::2], copy[1::2]):
+                    kind.__setitem__(value, key, held)
+            else:
+                kind.update(value, copy) if kind is set else kind.extend(value, copy)
 
-        self._holders.append((lambda: _flat(value), restore))
-        return islice(items, MOST_ELEMENTS)
+        self._holders.append((lambda: flat(value), restore))
 
     def _cell(self, where: str, cell: CellType) -> Items:
         try:
@@ -154,19 +222,39 @@ class PythonState:
     def _function(self, where: str, function: FunctionType) -> Items:
         """Closure, defaults, attributes, and the globals that the code names."""
         code, shared = function.__code__, function.__globals__
-        if code.co_filename.startswith(LIBRARIES):
-            return ()
+        if in_library(code.co_filename):
+            return wrapped_by(where, function)
         found: list[tuple[str, Any]] = [*zip(code.co_freevars, function.__closure__ or ())]
         found += [
             (f"defaults of {where}", function.__defaults__),
             (f"defaults of {where}", function.__kwdefaults__),
         ]
         found.append((f"attributes of {where}", vars(function)))
-        for name in sorted(_names(code) & shared.keys()):
-            held = shared[name]
-            if not isinstance(held, ModuleType | FunctionType | type):
-                self._holders.append((partial(_entry, shared, name), partial(shared.__setitem__, name, held)))
-            found.append((name, held))
+        names = names_of(code)
+        found += self._of_module("", shared, names)
+        package = shared.get("__package__") or ""
+        for name in sorted(names - shared.keys()):  # imported where they are used
+            module = sys.modules.get(name) or sys.modules.get(f"{package}.{name}")
+            if module is not None:
+                found += self._of_module(f"{name}.", vars(module), names)
+        return found
+
+    def _of_module(self, prefix: str, table: dict[str, Any], names: set[str]) -> list[tuple[str, Any]]:
+        """The globals of a module, and of modules among them, that have one of `names`."""
+        found: list[tuple[str, Any]] = []
+        if prefix and (in_library(file := table.get("__file__") or STANDARD) or is_installed(file)):
+            return found
+        for name in sorted(names & table.keys()):
+            if (id(table), name) in self._globals:
+                continue
+            held = table[name]
+            if isinstance(held, ModuleType):
+                found += self._of_module(f"{prefix}{name}.", vars(held), names - {name})
+                continue
+            self._globals.add((id(table), name))
+            if not isinstance(held, FunctionType | type):
+                self._holders.append((partial(_entry, table, name), partial(table.__setitem__, name, held)))
+            found.append((f"{prefix}{name}", held))
         return found
 
     def _cached(self, where: str, function: Any) -> Items:
@@ -178,43 +266,66 @@ class PythonState:
                 function.cache_clear()
 
         self._holders.append((None, restore))
-        return ((where, function.__wrapped__),)
+        inside = gc.get_referents(function)
+        caches = [x for x in inside if type(x) is dict and function.cache_parameters()["maxsize"] is None]
+        results = [*(x for cache in caches for x in cache.values()), *inside]
+        held = [x for x in results if not isinstance(x, (*LEAVES, type)) and not _is_table(x)]
+        return [(where, function.__wrapped__), *((f"a result of {where}", x) for x in held)]
 
     def _class(self, class_: type) -> Items:
         """Attributes of the submitter's class, and what its methods refer to."""
-        file = getattr(sys.modules.get(class_.__module__), "__file__", None) or LIBRARIES[0]
-        if class_.__module__ == "builtins" or file.startswith(LIBRARIES):
+        if in_library(getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD):
             return ()
-        found: list[tuple[str, Any]] = []
+        found: list[tuple[str, Any]] = [(c.__name__, c) for c in (type(class_), *class_.__bases__)]
         for name, held in vars(class_).items():
             held = held.__func__ if isinstance(held, staticmethod | classmethod) else held
             if isinstance(held, (FunctionType, CACHED)):
                 found.append((f"{class_.__name__}.{name}", held))
-            elif not name.startswith("_") and not hasattr(type(held), "__get__"):
+            elif name in ("__dict__", "__weakref__", "_abc_impl") or isinstance(held, MemberDescriptorType):
+                continue
+            elif hasattr(type(held), "__get__"):
+                found.append((f"{class_.__name__}.{name}", held))
+            elif not (name.startswith("__") and name.endswith("__")):
                 self._holders.append((partial(_attribute, class_, name), partial(_set, class_, name, held)))
                 found.append((f"{class_.__name__}.{name}", held))
         return found
 
     def _instance(self, where: str, value: Any) -> Items:
         """Attributes; of a module its submodules, but not its tensors, which are the program's state."""
-        if (state := _of_generator(value)) is not None:
-            self._values[where] = state
+        if (state := state_of_generator(value)) is not None:
+            self._add(where, state)
             return ()
+        if (data := digest_of(value)) is not None:
+            self._add(where, data)
+            return ()
+        found = [*self._attributes(where, value), (type(value).__name__, type(value))]
+        if isinstance(value, Iterator):
+            self._add(where, position_of(value))
+            found += [(f"{where}[{k}]", x) for k, x in enumerate(gc.get_referents(value))]
+        return found
+
+    def _attributes(self, where: str, value: Any) -> list[tuple[str, Any]]:
+        """Attributes in a `__dict__` or in slots."""
+        dot = f"{where}." if where else ""
+        found = []
+        for name, slot in slots_of(type(value)):
+            try:
+                held = slot.__get__(value)
+            except AttributeError:  # nothing was assigned yet
+                continue
+            self._holders.append((partial(_entry_of_slot, slot, value), partial(slot.__set__, value, held)))
+            found.append((f"{dot}{name}", held))
         attributes = getattr(value, "__dict__", None)
         if not isinstance(attributes, dict):
-            self._values[where] = _position(value)
-            return ()
-        dot = f"{where}." if where else ""
-        found = [(f"{dot}{name}", x) for name, x in attributes.items()]
-        self._changeable(where, attributes, ())
-        del self._values[f"len({where})"]
+            return found
+        self._changeable(attributes)
+        found += [(f"{dot}{name}", x) for name, x in attributes.items()]
         if isinstance(value, nn.Module):
             for table in TABLES:
-                self._changeable(where, attributes[table], ())
-            del self._values[f"len({where})"]
+                self._changeable(attributes[table])
             found = [(name, x) for name, x in found if name.removeprefix(dot) not in TABLES]
             found += [(f"{dot}{name}", x) for name, x in value._modules.items()]
-        return [*found, *((c.__name__, c) for c in type(value).__mro__)]
+        return found
 
 
 @contextmanager
@@ -227,8 +338,29 @@ def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
         kept.restore()
 
 
+def _is_own(value: Any) -> bool:
+    """Whether what it holds is put back: the submitter's, and a module's. Live objects of libraries, which others may
+    use beside the step, are compared only."""
+    if isinstance(
+        value, (*KINDS, nn.Module, tuple, frozenset, CellType, MethodType, partial, CACHED, property)
+    ):
+        return True
+    if isinstance(value, FunctionType):
+        return not is_installed(value.__code__.co_filename)
+    if isinstance(value, Iterator | weakref.ref):
+        return False
+    class_ = value if isinstance(value, type) else type(value)
+    file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
+    return not in_library(file) and not is_installed(file)
+
+
 class _Absent:
     """In place of a value that is in one of two states only."""
+
+
+def _is_table(value: Any) -> bool:
+    """Whether it is the dict in which a cached function finds the places of its results."""
+    return type(value) is dict and any(type(x).__name__ == "_lru_list_elem" for x in value.values())
 
 
 def _entry(table: Mapping[str, Any], name: str) -> Iterable[Any]:
@@ -245,44 +377,8 @@ def _attribute(owner: type, name: str) -> Iterable[Any]:
     return (getattr(owner, name, None),)
 
 
-def _flat(container: Any) -> list[Any]:
-    """The elements; of a dict keys and values by turns."""
-    if isinstance(container, dict):
-        return [x for pair in dict.items(container) for x in pair]
-    return list(container)
-
-
-def _names(code: CodeType) -> set[str]:
-    """Global names of a function and of those written inside it."""
-    inner = (_names(c) for c in code.co_consts if isinstance(c, CodeType))
-    return set(code.co_names).union(*inner)
-
-
-def _of_generator(value: Any) -> Any:
-    """The state of a generator of random numbers; None for anything else."""
-    if isinstance(value, random.Random):
-        return value.getstate()
-    if isinstance(value, np.random.RandomState):
-        return repr(value.get_state(legacy=False))
-    if isinstance(value, np.random.Generator):
-        return repr(value.bit_generator.state)
-    if isinstance(value, torch.Generator):
-        return value.get_state().numpy().tobytes()
-    return None
-
-
-def _position(value: Any) -> Any:
-    """How far an iterator has come; None for anything else."""
-    if isinstance(value, GeneratorType):
-        frame = value.gi_frame
-        numbers = {} if frame is None else {k: x for k, x in frame.f_locals.items() if isinstance(x, LEAVES)}
-        return None if frame is None else (frame.f_lasti, repr(numbers))
-    if not hasattr(value, "__next__"):
-        return None
-    try:
-        return repr(value.__reduce__()[1:])[:MOST_ELEMENTS]
-    except TypeError:  # it cannot be copied
-        return None
+def _entry_of_slot(slot: Any, owner: Any) -> Iterable[Any]:
+    return (slot.__get__(owner),)
 
 
 def _differ(a: Any, b: Any) -> bool:

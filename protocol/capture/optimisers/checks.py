@@ -35,6 +35,10 @@ def require_supported(optimizer: Optimizer, supported: Collection[type[Optimizer
     if type(optimizer) not in supported:
         names = ", ".join(sorted(each.__name__ for each in supported))
         raise CaptureError([Problem(f"optimiser {kind} is not supported", f"use one of: {names}")])
+    step = vars(optimizer).get("step")
+    if step is not None and not hasattr(step, "_wrapped_by_lr_sched"):
+        remedy = "leave it as torch has it; an update is what the optimiser's own options say"
+        raise CaptureError([Problem(f"the method step of this {kind} was replaced", remedy)])
     refused = {
         Problem(f"{kind} with {key}={group[key]}", remedy): None
         for group in optimizer.param_groups

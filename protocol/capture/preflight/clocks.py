@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from protocol.capture.errors import Problem
-from protocol.capture.inputs.python_state import LIBRARIES
+from protocol.capture.inputs.python_values import in_library
 from protocol.capture.preflight.checks import asks_for_the_time
 
 CLOCKS = frozenset(
@@ -40,7 +40,7 @@ def asked_clocks(found: list[Problem]) -> Iterator[None]:
         if event != "c_call" or not _is_clock(function):
             return
         path = frame.f_code.co_filename
-        if path.startswith(LIBRARIES):
+        if in_library(path):
             return
         line = linecache.getline(path, frame.f_lineno).strip()
         place = f"{os.path.relpath(path)}:{frame.f_lineno}: {line}"

@@ -23,7 +23,7 @@ from torch.optim.lr_scheduler import (
 from examples import gpt
 from protocol.capture import CapturedStep, CaptureError, Problem, capture
 from protocol.program.library import CATALOGUE
-from tests.unit.capture.steps import BATCH, DATASET, captured, drawn, torch_step
+from tests.unit.capture.steps import BATCH, DATASET, captured, cross_entropy, drawn, torch_step
 
 
 class Gains(nn.Module):
@@ -321,3 +321,14 @@ def test_names_that_meet_in_the_state_are_refused() -> None:
 
     with pytest.raises(CaptureError, match=r"optimizer\.0\.mass1"):
         captured(model, objective, AdamW(model.parameters()))
+
+
+def test_an_optimiser_with_another_method_in_place_of_step_is_refused() -> None:
+    model = nn.Linear(8, 3)
+    optimizer = SGD(model.parameters(), lr=0.1)
+    optimizer.step = lambda: None  # type: ignore[assignment, method-assign, misc]
+    with pytest.raises(CaptureError, match="the method step of this SGD was replaced"):
+        captured(model, optimizer=optimizer)
+    adaptive = SGD(model.parameters(), lr=0.1)
+    with pytest.raises(CaptureError, match=r"takes .* the first time"):
+        captured(model, lambda m, b: cross_entropy(m, b) * adaptive.param_groups[0]["lr"], adaptive)

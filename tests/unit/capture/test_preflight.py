@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -216,3 +217,19 @@ def test_weights_of_an_objective_count_too() -> None:
 
     with pytest.raises(CaptureError):
         captured(nn.Linear(8, 3), objective)
+
+
+class Beating(Thread):
+    """Counts beside the step, as progress bars' and loggers' threads do."""
+
+    beats = 0
+
+
+def test_what_runs_beside_the_step_is_not_the_steps() -> None:
+    beating = Beating()
+
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        beating.beats += 1
+        return cross_entropy(model, batch)
+
+    captured(nn.Linear(8, 3), objective)

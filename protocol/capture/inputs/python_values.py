@@ -1,0 +1,125 @@
+"""How a value that Python keeps is read: the elements of containers, slots, positions of iterators, plain memory.
+
+Nothing here changes a value or runs code of the submitter's, but for `__reduce__` of iterators.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import sysconfig
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from operator import length_hint
+from pathlib import Path
+from types import (
+    CellType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+)
+from typing import Any
+
+import numpy as np
+import torch
+
+KINDS = (OrderedDict, dict, list, deque, set)
+"""Containers that change in place. Their own methods are called, since a subclass may compute or refuse in its."""
+LEAVES = (bool, int, float, complex, str, bytes, type(None))
+LIBRARIES = tuple(str(Path(str(package.__file__)).parent) + os.sep for package in (torch, np))
+"""Folders of torch and NumPy, whose code keeps nothing of the submitter's."""
+STANDARD = sysconfig.get_path("stdlib") + os.sep
+INSTALLED = tuple(STANDARD + name + os.sep for name in ("site-packages", "dist-packages"))
+"""Folders inside Python's own library with packages that are looked at."""
+
+Items = Iterable[tuple[str, Any]]
+
+
+def in_library(path: str) -> bool:
+    """Whether a file belongs to torch, NumPy or Python's own library."""
+    if path.startswith(INSTALLED):
+        return path.startswith(LIBRARIES)
+    return path.startswith((*LIBRARIES, STANDARD, "<frozen "))
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to an installed package, whose globals may hold what runs around the step."""
+    return not {"site-packages", "dist-packages"}.isdisjoint(Path(path).parts)
+
+
+def slots_of(class_: type) -> Iterator[tuple[str, Any]]:
+    """The slots that a class of Python code and its bases declare."""
+    for base in class_.__mro__:
+        if "__slots__" in vars(base):
+            yield from ((k, x) for k, x in vars(base).items() if isinstance(x, MemberDescriptorType))
+
+
+def wrapped_by(where: str, function: FunctionType) -> Items:
+    """What a function of a library calls that it was given: a decorator's closure and attributes."""
+    cells = [c.cell_contents for c in function.__closure__ or () if c != CellType()]
+    held = (*cells, *vars(function).values())
+    return [(where, x) for x in held if isinstance(x, FunctionType | MethodType | MappingProxyType)]
+
+
+def kind_of(container: Any) -> Any:
+    """Python's own type of a container."""
+    return next(kind for kind in KINDS if isinstance(container, kind))
+
+
+def keys_of(container: Any) -> list[Any]:
+    """The keys of a dict, whatever its class makes of iteration."""
+    return list(kind_of(container).__iter__(container))
+
+
+def flat(container: Any) -> list[Any]:
+    """The elements; of a dict keys and values by turns."""
+    if isinstance(container, dict):
+        return [x for key in keys_of(container) for x in (key, dict.__getitem__(container, key))]
+    return list(kind_of(container).__iter__(container))
+
+
+def names_of(code: CodeType) -> set[str]:
+    """Global names of a function and of those written inside it."""
+    inner = (names_of(c) for c in code.co_consts if isinstance(c, CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def state_of_generator(value: Any) -> Any:
+    """The state of a generator of random numbers; None for anything else."""
+    if isinstance(value, random.Random):
+        return value.getstate()
+    if isinstance(value, np.random.RandomState):
+        return repr(value.get_state(legacy=False))
+    if isinstance(value, np.random.Generator):
+        return repr(value.bit_generator.state)
+    if isinstance(value, torch.Generator):
+        return value.get_state().numpy().tobytes()
+    return None
+
+
+def digest_of(value: Any) -> Any:
+    """A digest of an object that is plain memory, such as a `bytearray`; None for anything else."""
+    try:
+        with memoryview(value) as data:
+            return hashlib.sha256(data.tobytes()).hexdigest()
+    except TypeError:
+        return None
+
+
+def position_of(value: Any) -> Any:
+    """How far an iterator has come: where its code stands, how much is left, and the numbers of its state."""
+    if isinstance(value, GeneratorType):
+        frame = value.gi_frame
+        numbers = {} if frame is None else {k: x for k, x in frame.f_locals.items() if isinstance(x, LEAVES)}
+        return None if frame is None else (frame.f_lasti, repr(numbers))
+    try:
+        state = value.__reduce__()[1:]
+    except Exception:  # it cannot be copied
+        state = ()
+    left = -1 if hasattr(value, "__dict__") else length_hint(value, -1)
+    held = [x for part in state if isinstance(part, tuple) for x in part if isinstance(x, LEAVES)]
+    return left, repr([*held, *(x for x in state if isinstance(x, LEAVES))])

@@ -1,0 +1,216 @@
+"""Counters where attributes, closures and globals do not show them, which `PythonState` sees all the same."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+
+import numpy as np
+import pytest
+import torch
+
+from protocol.capture.inputs.python_state import PythonState
+from tests.unit.capture import counting
+
+Step = Callable[[], object]
+
+
+class Underscore:
+    """Counts in a class attribute that is private by its name."""
+
+    _calls = 0
+
+
+def on_a_private_class_attribute() -> Step:
+    def step() -> None:
+        Underscore._calls += 1
+
+    return step
+
+
+def in_a_slot() -> Step:
+    class Counter:
+        __slots__ = ("n",)
+        n: int
+
+    counter = Counter()
+    counter.n = 0
+
+    def step() -> None:
+        counter.n += 1
+
+    return step
+
+
+def behind_no_grad() -> Step:
+    calls = [0]
+
+    @torch.no_grad()
+    def step() -> None:
+        calls[0] += 1
+
+    return step
+
+
+def in_a_property() -> Step:
+    calls = [0]
+
+    class Owner:
+        @property
+        def weight(self) -> int:
+            calls[0] += 1
+            return calls[0]
+
+    owner = Owner()
+    return lambda: owner.weight
+
+
+def behind_a_weak_reference() -> Step:
+    counter = counting.Box()
+    KEPT.append(counter)
+    reference = weakref.ref(counter)
+
+    def step() -> None:
+        held = reference()
+        assert held is not None
+        held.n += 1
+
+    return step
+
+
+KEPT: list[object] = []
+
+
+def in_a_context_variable() -> Step:
+    calls = ContextVar("calls", default=0)
+    return lambda: calls.set(calls.get() + 1)
+
+
+def at_the_end_of_an_array() -> Step:
+    array = np.zeros(10_000)
+
+    def step() -> None:
+        array[-1] += 1
+
+    return step
+
+
+def at_the_end_of_a_list() -> Step:
+    numbers = [0] * 10_000
+
+    def step() -> None:
+        numbers[-1] += 1
+
+    return step
+
+
+def in_bytes() -> Step:
+    numbers = bytearray(4)
+
+    def step() -> None:
+        numbers[0] += 1
+
+    return step
+
+
+def in_a_long_iterator() -> Step:
+    values = itertools.chain([1.0] * 2_000, [0.5] * 2_000)
+    return lambda: next(values)
+
+
+def in_a_generator_over_a_list() -> Step:
+    def schedule() -> Iterator[float]:
+        yield from [1.0] * 1_000
+
+    values = schedule()
+    return lambda: next(values)
+
+
+def in_the_result_of_a_cached_function() -> Step:
+    @functools.lru_cache
+    def shared() -> dict[str, int]:
+        return {"n": 0}
+
+    shared()
+
+    def step() -> None:
+        shared()["n"] += 1
+
+    return step
+
+
+def in_the_first_of_two_closures_from_one_function() -> Step:
+    def counter() -> Step:
+        calls = 0
+
+        def count() -> None:
+            nonlocal calls
+            calls += 1
+
+        return count
+
+    first, second = counter(), counter()
+    kept = [first, second]
+    return lambda: kept[0]()
+
+
+def in_a_function_of_another_module() -> Step:
+    return lambda: counting.count()
+
+
+def in_a_variable_of_another_module() -> Step:
+    def step() -> None:
+        counting.calls += 1
+
+    return step
+
+
+def in_a_module_imported_late() -> Step:
+    def step() -> None:
+        from tests.unit.capture.counting import count
+
+        count()
+
+    return step
+
+
+MAKERS = (
+    on_a_private_class_attribute,
+    in_a_slot,
+    behind_no_grad,
+    in_a_property,
+    behind_a_weak_reference,
+    in_a_context_variable,
+    at_the_end_of_an_array,
+    at_the_end_of_a_list,
+    in_bytes,
+    in_a_long_iterator,
+    in_a_generator_over_a_list,
+    in_the_result_of_a_cached_function,
+    in_the_first_of_two_closures_from_one_function,
+    in_a_function_of_another_module,
+    in_a_variable_of_another_module,
+    in_a_module_imported_late,
+)
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_a_hidden_counter_is_seen(make: Callable[[], Step]) -> None:
+    step = make()
+    before, unchanged = PythonState({"objective": step}), PythonState({"objective": step})
+    assert before.changes(unchanged) == []
+    step()
+    assert before.changes(PythonState({"objective": step}))
+
+
+def test_an_ordered_dict_is_whole_after_it_was_put_back() -> None:
+    held = OrderedDict(a=1, b=2)
+    state = PythonState({"held": held})
+    held["c"] = 3
+    held.move_to_end("a")
+    state.restore()
+    assert list(held.items()) == [("a", 1), ("b", 2)]
