@@ -273,8 +273,11 @@ class PythonState:
         return [(where, function.__wrapped__), *((f"a result of {where}", x) for x in held)]
 
     def _class(self, class_: type) -> Items:
-        """Attributes of the submitter's class, and what its methods refer to."""
-        if in_library(getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD):
+        """Attributes of the submitter's class, and what its methods refer to; of an installed package's class, which
+        may serve others too, the methods of modules alone."""
+        file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
+        installed = is_installed(file)
+        if in_library(file) or (installed and not issubclass(class_, nn.Module)):
             return ()
         found: list[tuple[str, Any]] = [(c.__name__, c) for c in (type(class_), *class_.__bases__)]
         for name, held in vars(class_).items():
@@ -285,7 +288,7 @@ class PythonState:
                 continue
             elif hasattr(type(held), "__get__"):
                 found.append((f"{class_.__name__}.{name}", held))
-            elif not (name.startswith("__") and name.endswith("__")):
+            elif not installed and not (name.startswith("__") and name.endswith("__")):
                 self._holders.append((partial(_attribute, class_, name), partial(_set, class_, name, held)))
                 found.append((f"{class_.__name__}.{name}", held))
         return found

@@ -45,8 +45,8 @@ CONTRACTIONS: Mapping[Any, tuple[int, ...]] = {
 """Operations whose operands are rounded to a number of bits below the largest element of a row or block."""
 ROUNDING = 2.0**-12
 """Of the largest element: twice what 13 bits, the fewest of any role, may change."""
-
-
+UNDERFLOW = 2.0**-100
+"""Of an element: below it, products and their scales leave the normal numbers of float32."""
 TINY = torch.finfo(torch.float64).tiny
 
 
@@ -81,9 +81,12 @@ def local_errors(
         known[node] = true
         if node in exact:
             error, size = _error(exact[node], true), _norm(true)
-            explained = MOST_ERROR * size + _explained(node, known, masks)
+            explained = MOST_ERROR * size + _explained(node, known, masks) + UNDERFLOW * true.numel() ** 0.5
             yield LocalError(
-                str(node.target), source_of(node), error / max(size, TINY), error / max(explained, TINY)
+                str(_maker(node).target),
+                source_of(node),
+                error / max(size, TINY),
+                error / max(explained, TINY),
             )
             known[node] = exact[node].to(true.dtype)
 
@@ -122,10 +125,17 @@ def _is_one_tensor(node: Node) -> bool:
     return isinstance(node.meta["val"], Tensor) and "empty" not in str(node.target)
 
 
+def _maker(node: Node) -> Node:
+    """The operation whose result a node is, or is one of."""
+    operand = node.args[0] if node.target is operator.getitem else node
+    assert isinstance(operand, Node)
+    return operand
+
+
 def _explained(node: Node, known: Mapping[Node, Any], masks: Masks) -> float:
     """The norm of the error that cancelling terms and rounded operands explain beside a relative one."""
-    maker, place = (node.args[0], node.args[1]) if node.target is operator.getitem else (node, None)
-    assert isinstance(maker, Node)
+    maker = _maker(node)
+    place = None if maker is node else node.args[1]
     args, kwargs = (map_arg(x, known.__getitem__) for x in (maker.args, maker.kwargs))
     terms = [tree_map(_absolute, x) for x in args]
 

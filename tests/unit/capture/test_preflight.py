@@ -233,3 +233,12 @@ def test_what_runs_beside_the_step_is_not_the_steps() -> None:
         return cross_entropy(model, batch)
 
     captured(nn.Linear(8, 3), objective)
+
+
+@pytest.mark.parametrize("options", [{"padding": "valid"}, {"padding": "valid", "stride": 2, "groups": 2}])
+def test_one_number_may_stand_for_both_axes_of_a_convolution(options: dict[str, Any]) -> None:
+    """torch hands on one zero for the padding "valid"."""
+    model = nn.Sequential(
+        nn.Unflatten(1, (2, 2, 2)), nn.Conv2d(2, 4, 2, **options), nn.Flatten(), nn.Linear(4, 3)
+    )
+    assert report_of(model).loss_error < 1e-3

@@ -35,7 +35,7 @@ def convolve(
     """The forward pass. A transposed convolution is the gradient of a plain one with respect to its input."""
     b = lowering.builder
     flat, planes, kernels = _planes(lowering, x, w)
-    sliding = _sliding(kernels, stride, padding, dilation) | _bits(lowering, Role.CONVOLUTION)
+    sliding = _sliding(flat, kernels, stride, padding, dilation) | _bits(lowering, Role.CONVOLUTION)
     operands = [planes.elements(b), kernels.elements(b)]
     shape = tuple(node.meta["val"].shape)
     if not transposed:
@@ -69,9 +69,9 @@ def convolve_grad(
 ) -> tuple[View | None, View | None, View | None]:
     """Gradients of input, weight and bias; only those that are wanted."""
     b = lowering.builder
-    _flat, planes, kernels = _planes(lowering, x, w)
+    flat, planes, kernels = _planes(lowering, x, w)
     _flat, gradient, _kernels = _planes(lowering, g, w)
-    sliding = _sliding(kernels, stride, padding, dilation)
+    sliding = _sliding(flat, kernels, stride, padding, dilation)
     values = gradient.elements(b), planes.elements(b), kernels.elements(b)
     at_x = at_w = at_bias = None
     if wanted[0] and transposed:
@@ -119,10 +119,11 @@ def _planes(lowering: Lowering, x: View, w: View) -> tuple[bool, View, View]:
 
 
 def _sliding(
-    kernels: View, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
+    flat: bool, kernels: View, stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int]
 ) -> dict[str, int]:
-    """The attributes of the windows; if only one axis is given, the windows have height 1."""
-    steps, around, apart = stride, padding, dilation
-    if len(stride) == 1:
-        steps, around, apart = (1, *stride), (0, *padding), (1, *dilation)
+    """The attributes of the windows; of a `flat` operand they have height 1. One number may stand for both axes."""
+    steps, around, apart = (
+        (beside, *given) if flat else (*given, *given)[:2]
+        for given, beside in ((stride, 1), (padding, 0), (dilation, 1))
+    )
     return Sliding(*kernels.shape[2:], *steps, *around, *apart).attributes()
