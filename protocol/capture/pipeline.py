@@ -182,7 +182,7 @@ def _traced_again(
         return list(error.problems)
     before.restore_holders_of(is_traced)
     changes = moved(between, PythonState(before.roots))
-    return changes or [*traced_otherwise(first.graph, second.graph)]
+    return changes or [*traced_otherwise(first, second)]
 
 
 def _traced(

@@ -17,6 +17,7 @@ from torch.fx.node import map_arg
 from protocol.capture.errors import Problem
 from protocol.capture.inputs.python_state import PythonState
 from protocol.capture.preflight import checks
+from protocol.capture.tracing.tracer import TracedStep
 
 
 def moved(before: PythonState, after: PythonState) -> list[Problem]:
@@ -24,9 +25,9 @@ def moved(before: PythonState, after: PythonState) -> list[Problem]:
     return [checks.moved(change) for change in before.changes(after)]
 
 
-def traced_otherwise(first: torch.fx.Graph, second: torch.fx.Graph) -> Iterator[Problem]:
+def traced_otherwise(first: TracedStep, second: TracedStep) -> Iterator[Problem]:
     """The first difference between two traces of the same step, if there is any."""
-    ours, theirs = list(first.nodes), list(second.nodes)
+    ours, theirs = list(first.graph.nodes), list(second.graph.nodes)
     numbers = {node: k for nodes in (ours, theirs) for k, node in enumerate(nodes)}
     for a, b in zip(ours, theirs):
         if a.op != b.op or (a.op == "call_function" and a.target is not b.target):
@@ -46,6 +47,16 @@ def traced_otherwise(first: torch.fx.Graph, second: torch.fx.Graph) -> Iterator[
         yield checks.traced_otherwise(
             f"the step calls {_called(extra)} one time, and not the other", extra, extra
         )
+        return
+    holders = [node for node in ours if node.op == "placeholder"][len(first.parameters) :]
+    for (name, x), node in zip(first.buffers.items(), holders):
+        y = second.buffers[name]
+        if x.numpy().tobytes() != y.numpy().tobytes():
+            what = (
+                f"a tensor that the code spells out is {_text(x)} the first time, {_text(y)} the second time"
+            )
+            yield checks.traced_otherwise(what, node, node)
+            return
 
 
 def _called(node: Node) -> str:

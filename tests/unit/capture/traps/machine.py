@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.unit.capture.steps import cross_entropy
-from tests.unit.capture.traps.trap import Made, trap, weighted
+from tests.unit.capture.traps.trap import Batch, Made, trap, weighted
 
 
 @trap(r"Python's random numbers|takes .* the first time")
@@ -103,3 +103,11 @@ def a_counter_in_the_environment() -> Made:
         return float(os.environ["ASSAY_TRAP"])
 
     return weighted(factor)
+
+
+@trap(r"spells out is the tensor .* the first time")
+def a_tensor_of_the_systems_random_numbers() -> Made:
+    def objective(model: nn.Module, batch: Batch) -> Tensor:
+        return cross_entropy(model, batch) * torch.tensor([1.0 + secrets.randbelow(1 << 20) / 2**40]).sum()
+
+    return nn.Linear(8, 3), objective
