@@ -36,31 +36,59 @@ void pairs_of(const float *low, const float *high, int64_t count, const Scale &s
         pair_rows<2>(low, high, count, s, 1, out);
 }
 
+void raise_largest(const float *__restrict x, int64_t count, int32_t *__restrict largest) {
+    for (int64_t i = 0; i < count; ++i) largest[i] = magnitude(x[i]) > largest[i] ? magnitude(x[i]) : largest[i];
+}
+
+constexpr int LANES = 16;  // of a panel's 12 rows, filled up to a vector
+constexpr int TAPS = 32;   // elements of the kernel gathered at a time
+
+// Of two channels and one element of the kernel: the rows' pairs, and what the pairs of plane l add up to.
+template <int PLANES>
+inline void weight_lanes(const float *__restrict low, const float *__restrict high, const float *__restrict factor,
+                         const int32_t *__restrict mask, uint32_t *const (&out)[PLANES], int32_t *__restrict sums) {
+    uint32_t pairs[PLANES][LANES];
+    for (int r = 0; r < LANES; ++r) {
+        const RowScale s = {factor[r], mask[r], 0.0};
+        const int32_t m0 = integer(low[r], s), m1 = integer(high[r], s);
+        for (int p = 0; p < PLANES; ++p) pairs[p][r] = pair_of(plane_of<PLANES>(m0, p), plane_of<PLANES>(m1, p));
+        if (PLANES > 1) sums[r] += plane_of<PLANES>(m0, 1) + plane_of<PLANES>(m1, 1);
+    }
+    for (int p = 0; p < PLANES; ++p) std::memcpy(out[p], pairs[p], 4 * PANEL_X);
+}
+
 template <int PLANES>
 void weight_rows(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
-                 int64_t tap_count, const Scale *scales, int inside, uint32_t *const (&out)[PLANES]) {
+                 int64_t tap_count, const Scale *scales, int inside, uint32_t *const (&out)[PLANES], int32_t *sums) {
     const int64_t couples = (channels + 1) / 2;
-    for (int r = 0; r < PANEL_X; ++r) {
-        const RowScale s = r < inside ? RowScale{scales[r].factor, scales[r].mask, 0.0} : RowScale{0.0f, 0, 0.0};
-        const float *row = w + (r < inside ? r : 0) * row_stride;
-        for (int64_t c = 0; c < couples; ++c) {
-            const float *low = row + 2 * c * channel_stride;
-            const float *high = 2 * c + 1 < channels ? low + channel_stride : nullptr;
-            for (int64_t t = 0; t < tap_count; ++t) {
-                const int32_t m0 = integer(low[taps[t]], s), m1 = high ? integer(high[taps[t]], s) : 0;
-                for (int p = 0; p < PLANES; ++p)
-                    out[p][(t * couples + c) * PANEL_X + r] = pair_of(plane_of<PLANES>(m0, p), plane_of<PLANES>(m1, p));
+    alignas(64) float factor[LANES] = {0}, rows[2][TAPS][LANES] = {{{0}}};
+    alignas(64) int32_t mask[LANES] = {0}, added[LANES] = {0};
+    for (int r = 0; r < inside; ++r) factor[r] = scales[r].factor, mask[r] = scales[r].mask;
+    for (int64_t c = 0; c < couples; ++c)
+        for (int64_t first = 0; first < tap_count; first += TAPS) {
+            const int64_t count = tap_count - first < TAPS ? tap_count - first : TAPS;
+            const bool single = 2 * c + 1 == channels;
+            for (int half = 0; half < 2; ++half)
+                for (int r = 0; r < inside; ++r) {
+                    const float *row = w + r * row_stride + (2 * c + (single ? 0 : half)) * channel_stride;
+                    for (int64_t t = 0; t < count; ++t) rows[half][t][r] = row[taps[first + t]];
+                }
+            if (single) std::memset(rows[1], 0, sizeof(rows[1]));
+            for (int64_t t = 0; t < count; ++t) {
+                uint32_t *to[PLANES];
+                for (int p = 0; p < PLANES; ++p) to[p] = out[p] + ((first + t) * couples + c) * PANEL_X;
+                weight_lanes<PLANES>(rows[0][t], rows[1][t], factor, mask, to, added);
             }
         }
-    }
+    for (int r = 0; r < PANEL_X; ++r) sums[r] = added[r];
 }
 
 void pack_weights(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
-                  int64_t tap_count, const Scale *scales, int inside, uint32_t *out, uint32_t *low) {
+                  int64_t tap_count, const Scale *scales, int inside, uint32_t *out, uint32_t *low, int32_t *sums) {
     if (low)
-        weight_rows<2>(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, {out, low});
+        weight_rows<2>(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, {out, low}, sums);
     else
-        weight_rows<1>(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, {out});
+        weight_rows<1>(w, row_stride, channel_stride, channels, taps, tap_count, scales, inside, {out}, sums);
 }
 
 void add_planes(const uint32_t *__restrict high, const uint32_t *__restrict low, int64_t count,
@@ -178,7 +206,7 @@ constexpr decltype(Convolver::byte_tile) multiply_bytes = nullptr;
 
 #define ASSAY_CONVOLVER(name) ASSAY_JOIN(CONVOLVER_, name)
 extern const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT);
-const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT) = {largest_in,   scale_for,  pairs_of, pack_weights,
+const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT) = {largest_in,   raise_largest, scale_for,  pairs_of, pack_weights,
                                                     add_planes, pack_parts, norms_in, bytes_in, multiply_bytes};
 
 }  // namespace assay

@@ -69,7 +69,7 @@ class Pairs {
     Packed x_, y_;
 
     void tile(int64_t number, int64_t i, int64_t j) const {
-        alignas(64) int32_t narrow[PANEL_X * PANEL_Y];
+        alignas(64) int32_t narrow[MOST_WAITING * PANEL_X * PANEL_Y];
         alignas(64) int64_t wide[PANEL_X * PANEL_Y];
         const int64_t pairs = (p_.terms + 1) / 2, chunks = (p_.terms + CHUNK - 1) / CHUNK;
         Term terms[3];
@@ -77,7 +77,7 @@ class Pairs {
         Sums sums{wide, narrow};
         for (int t = 0; t < count; ++t)
             sums.product(variant_, plane(x_, terms[t].x, i * chunks, i * pairs * PANEL_X),
-                         plane(y_, terms[t].y, j * chunks, j * pairs * PANEL_Y), pairs, terms[t].weight, count == 1);
+                         plane(y_, terms[t].y, j * chunks, j * pairs * PANEL_Y), pairs, terms[t].weight);
         store(place_of(p_, number, i * PANEL_X, j * PANEL_Y, PANEL_X, PANEL_Y), sums);
     }
 

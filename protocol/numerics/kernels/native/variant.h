@@ -43,8 +43,9 @@ struct Variant {
     // sums = (first ? 0 : sums) + weight * c
     void (*accumulate)(const int32_t *c, int64_t weight, bool first, int64_t *sums);
     // `round_scaled` of rows of exact integers, plus a bias if any; `wide` says that they may reach 2^51.
-    void (*round_scaled_i32)(const int32_t *c, const double *sx, const double *sy, const float *bias, int rows,
-                             int columns, float *out, int64_t stride);
+    // i32: the sums of `count` (1 to 4) tiles of integers times their weights, below 2^53 altogether.
+    void (*round_scaled_i32)(const int32_t *c, const int64_t *weights, int count, const double *sx, const double *sy,
+                             const float *bias, int rows, int columns, float *out, int64_t stride);
     void (*round_scaled_i64)(const int64_t *sums, const double *sx, const double *sy, const float *bias, bool wide,
                              int rows, int columns, float *out, int64_t stride);
 };
