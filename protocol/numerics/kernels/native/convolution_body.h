@@ -179,24 +179,31 @@ void bytes_in(const uint32_t *panel, int width, int64_t pairs, int offset, uint3
 }
 
 #if defined(ASSAY_AVX512VNNI)
-void multiply_bytes(int64_t quads, const uint32_t *x, const uint32_t *y, const int32_t *start, int32_t *c) {
-    __m512i acc[PANEL_X][2];
+template <int ROWS>
+inline void multiply_byte_rows(int64_t quads, const uint32_t *x, const uint32_t *y, const int32_t *start, int32_t *c) {
+    __m512i acc[ROWS][2];
 #pragma GCC unroll 12
-    for (int m = 0; m < PANEL_X; ++m) acc[m][0] = acc[m][1] = _mm512_set1_epi32(start[m]);
+    for (int m = 0; m < ROWS; ++m) acc[m][0] = acc[m][1] = _mm512_set1_epi32(start[m]);
     for (int64_t q = 0; q < quads; ++q, x += PANEL_X, y += PANEL_Y) {
         const __m512i y0 = _mm512_loadu_si512(y), y1 = _mm512_loadu_si512(y + 16);
 #pragma GCC unroll 12
-        for (int m = 0; m < PANEL_X; ++m) {
+        for (int m = 0; m < ROWS; ++m) {
             const __m512i a = _mm512_set1_epi32(static_cast<int32_t>(x[m]));
             acc[m][0] = _mm512_dpbusd_epi32(acc[m][0], y0, a);
             acc[m][1] = _mm512_dpbusd_epi32(acc[m][1], y1, a);
         }
     }
 #pragma GCC unroll 12
-    for (int m = 0; m < PANEL_X; ++m) {
+    for (int m = 0; m < ROWS; ++m) {
         _mm512_store_si512(c + m * PANEL_Y, acc[m][0]);
         _mm512_store_si512(c + m * PANEL_Y + 16, acc[m][1]);
     }
+}
+
+void multiply_bytes(int64_t quads, const uint32_t *x, const uint32_t *y, const int32_t *start, int rows, int32_t *c) {
+    if (rows > 8) return multiply_byte_rows<12>(quads, x, y, start, c);
+    rows > 4 ? multiply_byte_rows<8>(quads, x, y, start, c) : multiply_byte_rows<4>(quads, x, y, start, c);
+    clear_rows(rows > 4 ? 8 : 4, c);
 }
 #else
 constexpr decltype(Convolver::byte_tile) multiply_bytes = nullptr;

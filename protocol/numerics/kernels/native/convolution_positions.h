@@ -247,13 +247,13 @@ struct Positions {
         for (int64_t i = 0; i < panels_m; ++i) {
             const int64_t number = g * panels_m + i;
             for (int64_t j = first; j < end; ++j) {
-                Sums sums{wide, narrow};
+                Sums sums{wide, narrow, static_cast<int>(std::min<int64_t>(PANEL_X, m - i * PANEL_X))};
                 const int64_t panel = phase.left + number * phase.pairs * PANEL_X;
                 for (int t = 0; t < term_count; ++t) {
                     if (by_bytes && terms[t].x == 1) {
                         const uint32_t *const y = columns + ((j - first) * planes + 3) * phase.pairs * PANEL_Y;
                         sums.add(set.product, terms[t].weight, [&](int32_t *to) {
-                            set.own.byte_tile(up(phase.pairs, 2), bytes + panel, y, starts + start_of(phase, number), to);
+                            set.own.byte_tile(up(phase.pairs, 2), bytes + panel, y, starts + start_of(phase, number), sums.rows, to);
                         });
                         continue;
                     }

@@ -170,7 +170,8 @@ struct Weights {
                     norms_beside(column_norms, spread, plane, column_norms + plane * spread);
             }
             for (int64_t i = first; i < end; ++i) {
-                Sums tile{sums + (i - first) * TILE, narrow, k > 0};
+                const int rows = static_cast<int>(std::min<int64_t>(PANEL_X, p.outputs - i * PANEL_X));
+                Sums tile{sums + (i - first) * TILE, narrow, rows, k > 0};
                 for (int t = 0; t < term_count; ++t) {
                     const int64_t number = (terms[t].x * p.groups + g) * panels_m + i;
                     tile.product(set.product,
@@ -184,9 +185,9 @@ struct Weights {
                 }
                 tile.round_scaled(set.product, row_scales + (g * panels_m + i) * PANEL_X, scales, reaches_51_bits,
                                   rounded);
-                for (int64_t row = i * PANEL_X; row < std::min((i + 1) * PANEL_X, p.outputs); ++row)
+                for (int row = 0; row < rows; ++row)
                     for (int c = 0; c < count; ++c)
-                        p.out[(g * p.outputs + row) * n + at[c]] = rounded[(row - i * PANEL_X) * PANEL_Y + c];
+                        p.out[(g * p.outputs + i * PANEL_X + row) * n + at[c]] = rounded[row * PANEL_Y + c];
             }
         }
     }

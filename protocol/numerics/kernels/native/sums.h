@@ -37,6 +37,7 @@ struct Plane {
 struct Sums {
     int64_t *wide;    // [PANEL_X * PANEL_Y]
     int32_t *narrow;  // [MOST_WAITING][PANEL_X * PANEL_Y]
+    int rows;         // asked for, of PANEL_X
     bool widened = false;
     int waiting = 0;
     int64_t weights[MOST_WAITING] = {0};
@@ -68,7 +69,7 @@ struct Sums {
             for (int64_t k = first * CHUNK_PAIRS; k < stop; k += step)
                 add(v, weight, [&](int32_t *to) {
                     v.tile(stop - k < step ? stop - k : step, reinterpret_cast<const int16_t *>(x.data + k * PANEL_X),
-                           reinterpret_cast<const int16_t *>(y.data + k * PANEL_Y), to);
+                           reinterpret_cast<const int16_t *>(y.data + k * PANEL_Y), rows, to);
                 });
             first = end;
         }
@@ -82,18 +83,18 @@ struct Sums {
         widened = true, waiting = 0;
     }
 
-    // `round_scaled` of every sum into `rows` rows of `columns` f32 that lie `stride` apart.
+    // `round_scaled` of every sum into rows of `columns` f32 that lie `stride` apart.
     void round_scaled(const Variant &v, const double *sx, const double *sy, const float *bias, bool reaches_51_bits,
-                      int rows, int columns, float *out, int64_t stride) {
+                      int columns, float *out, int64_t stride) {
         if (!widened && waiting > 0)
             return v.round_scaled_i32(narrow, weights, waiting, sx, sy, bias, rows, columns, out, stride);
         widen(v);
         v.round_scaled_i64(wide, sx, sy, bias, reaches_51_bits, rows, columns, out, stride);
     }
 
-    // `round_scaled` of all of it into [PANEL_X][PANEL_Y] f32.
+    // `round_scaled` of all of it into [rows][PANEL_Y] f32.
     void round_scaled(const Variant &v, const double *sx, const double *sy, bool reaches_51_bits, float *out) {
-        round_scaled(v, sx, sy, nullptr, reaches_51_bits, PANEL_X, PANEL_Y, out, PANEL_Y);
+        round_scaled(v, sx, sy, nullptr, reaches_51_bits, PANEL_Y, out, PANEL_Y);
     }
 };
 

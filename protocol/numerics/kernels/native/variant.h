@@ -38,8 +38,8 @@ struct Variant {
     bool (*supported)();
     void (*pack_x)(const Source &, const Packed &, int64_t first_panel, int64_t end_panel);
     void (*pack_y)(const Source &, const Packed &, int64_t first_panel, int64_t end_panel);
-    // c[PANEL_X][PANEL_Y] = the product of `pairs` pairs of terms, wrapping.
-    void (*tile)(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c);
+    // c[PANEL_X][PANEL_Y] = the product of `pairs` pairs of terms, wrapping. Only the first `rows` rows are asked for.
+    void (*tile)(int64_t pairs, const int16_t *x, const int16_t *y, int rows, int32_t *c);
     // sums = (first ? 0 : sums) + weight * c
     void (*accumulate)(const int32_t *c, int64_t weight, bool first, int64_t *sums);
     // `round_scaled` of rows of exact integers, plus a bias if any; `wide` says that they may reach 2^51.
