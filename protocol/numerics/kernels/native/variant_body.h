@@ -198,7 +198,8 @@ void round_scaled_i32(const int32_t *c, const int64_t *weights, int count, const
         alignas(64) double row[PANEL_Y];
         const int32_t *from = c + m * PANEL_Y;
         const double first = static_cast<double>(weights[0]);
-        for (int n = 0; n < PANEL_Y; ++n) row[n] = static_cast<double>(from[n]) * first;
+        // Plus 0: a weight may be negative, and 0 is +0.
+        for (int n = 0; n < PANEL_Y; ++n) row[n] = static_cast<double>(from[n]) * first + 0.0;
         for (int k = 1; k < count; ++k) {
             const double weight = static_cast<double>(weights[k]);
             from += PANEL_X * PANEL_Y;
