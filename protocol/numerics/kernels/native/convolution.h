@@ -65,6 +65,8 @@ struct Convolver {
     void (*added)(const uint32_t *high, const uint32_t *low, int64_t count, uint32_t *out);
     // `count` pairs of terms of a panel of 32 columns; may write three beyond each part and read as much.
     void (*columns)(const Part *parts, int part_count, int64_t step, int64_t count, uint32_t *out);
+    // to[i step] = from[i]; nothing between them is touched.
+    void (*spread)(const float *from, int64_t count, int64_t step, float *to);
     void (*norms)(const uint32_t *panel, int width, int64_t pairs, float *out);  // by chunk: see variant.h
     // Plane l of a panel, |l| <= 64, as bytes l + offset: [up(pairs, 2)][width][4].
     void (*bytes)(const uint32_t *panel, int width, int64_t pairs, int offset, uint32_t *out);

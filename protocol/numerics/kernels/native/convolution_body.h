@@ -97,6 +97,53 @@ void add_planes(const uint32_t *__restrict high, const uint32_t *__restrict low,
         out[i] = ((high[i] + low[i]) & 0xffffu) | ((high[i] & 0xffff0000u) + (low[i] & 0xffff0000u));
 }
 
+#if defined(ASSAY_AVX512VNNI)
+
+// Up to 16 elements of a part, from its element `first` on, of every pair of terms.
+void pack_vectors(const Part &part, int first, int64_t step, int64_t count, uint32_t *out) {
+    const int length = part.length - first < 16 ? part.length - first : 16;
+    const auto lanes = [](int64_t n) { return static_cast<__mmask16>(n < 16 ? (1u << (n < 0 ? 0 : n)) - 1 : 0xffffu); };
+    const __mmask16 mask = lanes(length);
+    uint32_t *to = out + part.to + first;
+    const uint32_t *from = part.from + first * step;
+    if (part.plane == 0)
+        for (int64_t k = 0; k < count; ++k, to += PANEL_Y) _mm512_mask_storeu_epi32(to, mask, _mm512_setzero_si512());
+    else if (step == 1)
+        for (int64_t k = 0; k < count; ++k, to += PANEL_Y, from += part.plane)
+            _mm512_mask_storeu_epi32(to, mask, _mm512_maskz_loadu_epi32(mask, from));
+    else if (step == 2) {
+        const __mmask16 low = lanes(2 * length - 1), high = lanes(2 * length - 17);
+        const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+        for (int64_t k = 0; k < count; ++k, to += PANEL_Y, from += part.plane) {
+            const __m512i x = _mm512_maskz_loadu_epi32(low, from), y = _mm512_maskz_loadu_epi32(high, from + 16);
+            _mm512_mask_storeu_epi32(to, mask, _mm512_permutex2var_epi32(x, even, y));
+        }
+    } else
+        for (int64_t k = 0; k < count; ++k, to += PANEL_Y, from += part.plane)
+            for (int i = 0; i < length; ++i) to[i] = from[i * step];
+}
+
+void pack_parts(const Part *parts, int part_count, int64_t step, int64_t count, uint32_t *out) {
+    for (int p = 0; p < part_count; ++p)
+        for (int first = 0; first < parts[p].length; first += 16) pack_vectors(parts[p], first, step, count, out);
+}
+
+void spread(const float *from, int64_t count, int64_t step, float *to) {
+    if (step != 2) {
+        for (int64_t i = 0; i < count; ++i) to[i * step] = from[i];
+        return;
+    }
+    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    for (int64_t i = 0; i < count; i += 8) {
+        const int64_t left = count - i < 8 ? count - i : 8;
+        const __m512 x = _mm512_castps256_ps512(_mm256_maskz_loadu_ps(static_cast<__mmask8>((1u << left) - 1), from + i));
+        _mm512_mask_storeu_ps(to + 2 * i, static_cast<__mmask16>(0x5555u & ((1u << 2 * left) - 1)),
+                              _mm512_permutexvar_ps(twice, x));
+    }
+}
+
+#else
+
 inline void copy_part(uint32_t *to, const uint32_t *from, int length) {
     for (; length >= 16; length -= 16, to += 16, from += 16) std::memcpy(to, from, 64);
     for (; length > 0; length -= 4, to += 4, from += 4) std::memcpy(to, from, 16);
@@ -123,6 +170,12 @@ void pack_parts(const Part *parts, int part_count, int64_t step, int64_t count, 
                 for (int i = 0; i < part.length; ++i) to[i] = from[i * step];
         }
 }
+
+void spread(const float *from, int64_t count, int64_t step, float *to) {
+    for (int64_t i = 0; i < count; ++i) to[i * step] = from[i];
+}
+
+#endif
 
 // As in variant_body.h: the largest squared norm of the panel's rows over a chunk, from quarters of squares.
 template <int WIDTH> void norms_of(const uint32_t *panel, int64_t pairs, float *out) {
@@ -214,6 +267,6 @@ constexpr decltype(Convolver::byte_tile) multiply_bytes = nullptr;
 #define ASSAY_CONVOLVER(name) ASSAY_JOIN(CONVOLVER_, name)
 extern const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT);
 const Convolver ASSAY_CONVOLVER(ASSAY_VARIANT) = {largest_in,   raise_largest, scale_for,  pairs_of, pack_weights,
-                                                    add_planes, pack_parts, norms_in, bytes_in, multiply_bytes};
+                                                    add_planes, pack_parts, spread, norms_in, bytes_in, multiply_bytes};
 
 }  // namespace assay

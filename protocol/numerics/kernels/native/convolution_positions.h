@@ -322,7 +322,7 @@ struct Positions {
                 if (phase.out_step_x == 1)
                     std::memcpy(to, from + run.to, sizeof(float) * run.length);
                 else
-                    for (int c = 0; c < run.length; ++c) to[c * phase.out_step_x] = from[run.to + c];
+                    set.own.spread(from + run.to, run.length, phase.out_step_x, to);
             }
         }
     }

@@ -94,16 +94,16 @@ struct Weights {
 
     // Two samples of x as [position][channel].
     void quantise(int64_t couple, uint32_t *image, const Scale *scales) const {
-        constexpr int64_t SIDE = 16;
+        constexpr int64_t WIDE = 16, LONG = 32;
         const int64_t whole = p.height * p.width;
         const float *low = p.image + 2 * couple * channels * whole;
         const float *high = 2 * couple + 1 < p.samples ? low + channels * whole : nullptr;
-        uint32_t block[SIDE][SIDE];
+        uint32_t block[WIDE][LONG];
         for (int plane = 0; plane < kept_of(planes_image); ++plane) {
             uint32_t *to = image + (plane * couples + couple) * whole * channels;
-            for (int64_t at = 0; at < whole; at += SIDE)
-                for (int64_t c0 = 0; c0 < channels; c0 += SIDE) {
-                    const int64_t count = std::min(SIDE, whole - at), wide = std::min(SIDE, channels - c0);
+            for (int64_t at = 0; at < whole; at += LONG)
+                for (int64_t c0 = 0; c0 < channels; c0 += WIDE) {
+                    const int64_t count = std::min(LONG, whole - at), wide = std::min(WIDE, channels - c0);
                     for (int64_t c = 0; c < wide; ++c) {
                         const int64_t from = (c0 + c) * whole + at;
                         set.own.pairs(low + from, high ? high + from : nullptr, count, scales[c0 + c], planes_image,
