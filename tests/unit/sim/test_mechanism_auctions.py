@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.mechanism.auctions import NO_ASK, first_price, in_turn, posted_price, second_price
+from sim.mechanism.auctions import NO_ASK, cheapest, in_turn, posted_price, second_price
 
 ASKS = st.lists(st.integers(0, 12) | st.just(NO_ASK), min_size=1, max_size=6)
 
@@ -17,7 +17,7 @@ ASKS = st.lists(st.integers(0, 12) | st.just(NO_ASK), min_size=1, max_size=6)
 def test_the_lowest_ask_within_the_budget_wins(dtype: type[Any], asks: list[int], budget: int) -> None:
     """Of equal ones the first, as a later bid must be lower."""
     table, most = np.array([asks, asks[::-1]], dtype=dtype).T, np.array([budget] * 2, dtype=dtype)
-    first, second = first_price(table, most), second_price(table, most)
+    first, second = cheapest(table, most), second_price(table, most)
     for row, mine in enumerate((asks, asks[::-1])):
         lowest, *others = sorted(mine)
         sold = lowest <= budget
@@ -35,7 +35,7 @@ def test_every_solver_can_win(solvers: int) -> None:
     for winner in (0, solvers - 1):
         asks = np.full((solvers, 2), 5.0)
         asks[winner, 1] = 4.0
-        assert first_price(asks, np.array([9, 9])).winner.tolist() == [0, winner]
+        assert cheapest(asks, np.array([9, 9])).winner.tolist() == [0, winner]
 
 
 @given(asks=ASKS, budget=st.integers(0, 12))
@@ -50,7 +50,7 @@ def test_a_posted_price_goes_to_the_first_that_would_work_for_it(asks: list[int]
 def test_who_has_won_is_busy() -> None:
     """Three tasks for two solvers; the cheaper one takes the first, and nobody is left for the last."""
     asks = np.array([[[5], [6]]] * 3)
-    found = in_turn(asks, np.full((3, 1), 9), first_price)
+    found = in_turn(asks, np.full((3, 1), 9), cheapest)
     assert found.sold.T.tolist() == [[True, True, False]]
     assert found.winner[:2].T.tolist() == [[0, 1]]
     assert found.price.T.tolist() == [[5, 6, 0]]
