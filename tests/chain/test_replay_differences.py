@@ -130,7 +130,7 @@ def test_another_idea_of_enough(replayed: Replayed, monkeypatch: pytest.MonkeyPa
 
 
 def test_another_winner(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.replay.shadow.first_price", lambda asks, budget: _last(asks, budget))
+    monkeypatch.setattr("sim.replay.shadow.descending", lambda asks, budget: _last(asks, budget))
     assert "winner" in str(found(replayed, "market"))
 
 

@@ -1,0 +1,57 @@
+"""Bidding with a soft close on a chain: a running solver against a rival that waits for the last seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.tasks.bidding import least_undercut
+from solver.database import Stage as TaskStage
+from tests.chain.solver_stage import Solver, Stage, stage
+
+pytestmark = pytest.mark.chain
+EXTENSION = 60
+FREE = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
+"""Figures of a solver whose floor is made of the risk of delay alone: the penalty of 5 tokens, r / (1 - r) times."""
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Stage]:
+    with stage(tmp_path) as made:
+        yield made
+
+
+def test_a_sniper_is_answered_down_to_the_floor(scene: Stage) -> None:
+    solver = Solver(scene, once=False, **FREE, late_chance=8 / 9, margin=0.5)
+    rival = scene.client("dev:3")
+    rival.fund(2_000 * TOKEN)
+    mine = solver.client.address
+    try:
+        task = scene.post(extension=EXTENSION)
+        end = scene.until(task, lambda view: view.bidder == mine).bids_until
+        scene.devnet.skip(end - 5 - scene.submitter.now())
+        rival.market.bid(task, 80 * TOKEN)
+        sniped = scene.submitter.market.task(task)
+        assert sniped.bids_until > end
+        answered = scene.until(task, lambda view: view.bidder == mine)
+        step = least_undercut(80 * TOKEN, sniped.overtime // EXTENSION)
+        assert answered.price == 80 * TOKEN - step
+        scene.devnet.skip(answered.bids_until - 5 - scene.submitter.now())
+        rival.market.bid(task, 60 * TOKEN)
+        scene.until(task, lambda view: view.bidder == rival.address and view.overtime >= EXTENSION)
+        while (row := solver.node.context.database.task(task)) is None or row.stage is not TaskStage.OUTBID:
+            scene.until(task, lambda view: view.bidder == rival.address)
+        assert "its floor is 60 tokens" in row.note
+        last = scene.submitter.market.task(task)
+        scene.devnet.skip(last.bids_until + 1 - scene.submitter.now())
+        rival.market.assign(task)
+        won = scene.submitter.market.task(task)
+        assert (won.status, won.bidder, won.price) == (TaskStatus.TRAINING, rival.address, 60 * TOKEN)
+        assert won.train_until == last.bids_until + 600
+    finally:
+        solver.close()
+        rival.close()
