@@ -69,11 +69,9 @@ def late(asks: Amounts, budget: Amounts) -> Assignment:
 
 def _descend(asks: Amounts, budget: Amounts, *, late: bool) -> Assignment:
     sold, winner, price = cheapest(asks, budget)
-    if len(asks) == 1:
-        second = np.full(budget.shape, NO_ASK)
-        lowest = asks[0]
-    else:
-        lowest, second = np.partition(asks, 1, axis=0)[:2]
+    lowest, others = asks.min(axis=0), asks.copy()
+    others[winner, np.arange(len(winner))] = NO_ASK
+    second = others.min(axis=0)
     for most in np.unique(budget):
         start, prices = _ladder(int(most), late)
         here = sold & (budget == most)
@@ -86,9 +84,7 @@ def _descend(asks: Amounts, budget: Amounts, *, late: bool) -> Assignment:
         answered = theirs & (lowest[rows] <= prices[place + 1])
         price[rows] = prices[place + answered]
         lost = rows[theirs & ~answered]
-        others = asks[:, lost].copy()
-        others[winner[lost], range(len(lost))] = NO_ASK
-        winner[lost] = others.argmin(axis=0)
+        winner[lost] = others[:, lost].argmin(axis=0)
     return Assignment(sold, winner, price)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.chain.solver_stage import Solver, Stage, stage
 
 pytestmark = pytest.mark.chain
 EXTENSION = 60
-FREE = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
+FREE: dict[str, Any] = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
 """Figures of a solver whose floor is made of the risk of delay alone: the penalty of 5 tokens, r / (1 - r) times."""
 
 

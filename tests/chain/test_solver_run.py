@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from socket import create_server
 from time import monotonic, sleep
+from typing import Any
 
 import httpx
 import pytest
@@ -155,7 +156,7 @@ def threads_of_tasks() -> list[threading.Thread]:
 
 def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
     # Eight of nine tasks late, each for a penalty of 5 tokens, cost 40; with half of it as margin the floor is 60.
-    free = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
+    free: dict[str, Any] = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
     solver = Solver(scene, once=False, **free, late_chance=8 / 9, margin=0.5)
     rival = scene.client("dev:3")
     rival.fund(2_000 * TOKEN)
@@ -169,7 +170,7 @@ def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
             rival.market.bid(task, 784 * TOKEN // 10 - 784 * TOKEN // 500 + 1)
         rival.market.bid(task, 62 * TOKEN)
         assert scene.until(task, lambda view: view.bidder == mine).price == 6076 * TOKEN // 100
-        rival.market.bid(task, 60 * TOKEN - 1)
+        rival.market.bid(task, 595 * TOKEN // 10)
         assert "its floor is 60 tokens (machine" in refusal(solver, task, TaskStage.OUTBID)
         assert scene.submitter.market.task(task).bidder == rival.address
     finally:
