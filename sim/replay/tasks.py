@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
 from protocol.commitments import ProgressTree
 from sim.engine.task import Task
 from sim.mechanism.arrays import Flags
@@ -100,6 +101,9 @@ class Life:
             bidder = self._bidder(bid.solver)
             if number:
                 self._books.release(self._bidder(made[number - 1].solver), STAKE, self._amounts.stake)
+                if not self._stage.scenario.exact:
+                    higher = self._refusal(task, bid.price + 1)
+                    self._stage.same("a bid that is one unit higher", "BidTooHigh", higher)
             if self._stage.scenario.late:
                 self._stage.devnet.next_block_at(self._referee.market.task(task).bids_until)
             self._stage.clients[bidder].market.bid(task, bid.price)
@@ -116,6 +120,14 @@ class Life:
         due = len(made) * extension if self._stage.scenario.late else 0
         self._stage.same("overtime of bidding", due, view.overtime)
         return solver, price
+
+    def _refusal(self, task: int, price: int) -> str:
+        """Why the contract takes no bid of this price from nobody, who has no stake either."""
+        try:
+            self._referee.market.read_all("bid", task, price)
+        except Reverted as error:
+            return error.name
+        return ""
 
     def _bids(self) -> list[Bid]:
         """As the engine's solvers bid. With `exact` amounts these are its bids, each a multiple of its unit; else they
