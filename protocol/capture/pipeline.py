@@ -11,6 +11,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture.analysis.ranges import require_ranges
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
+from protocol.capture.assembly.checks import within_limits
 from protocol.capture.assembly.state import initial_tensors
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problem, Problems
@@ -151,7 +152,8 @@ def _captured(
         traced, roles, update, parameters, data, constants, tuple(rates), batch_size, micro_batches
     )
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
-    program.check()
+    with within_limits():
+        program.check()
     initial = initial_tensors(assembled.state, parameters | written)
     notes = tuple(left_untouched(traced.untouched))
     captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)

@@ -72,10 +72,11 @@ def silent_failures() -> Iterator[None]:
 @contextmanager
 def decomposed_kernels() -> Iterator[None]:
     """Make torch decompose its fused kernels, whose bits no program has: attention into products, a softmax and masks;
-    recurrent layers into products and gates."""
+    recurrent layers into products and gates. TorchScript runs a function as it is written: its optimiser would, after
+    some calls, take other derivatives."""
     before = torch.backends.mkldnn.set_flags(_enabled=False)
     try:
-        with sdpa_kernel(SDPBackend.MATH):
+        with sdpa_kernel(SDPBackend.MATH), torch.jit.optimized_execution(False):
             yield
     finally:
         torch.backends.mkldnn.set_flags(_enabled=before[0])
