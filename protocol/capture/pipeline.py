@@ -16,6 +16,7 @@ from protocol.capture.assembly.state import initial_tensors
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.inputs.checks import (
+    not_watched,
     require_code,
     require_counts,
     require_equal_parts,
@@ -155,7 +156,7 @@ def _captured(
     with within_limits():
         program.check()
     initial = initial_tensors(assembled.state, parameters | written)
-    notes = tuple(left_untouched(traced.untouched))
+    notes = (*left_untouched(traced.untouched), *not_watched(kept))
     captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)
     if not preflight:
         return captured

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from io import IOBase
 from logging import Handler, Logger
 from threading import Thread
@@ -37,6 +37,7 @@ import torch
 from torch import Tensor, nn
 
 from protocol.capture.inputs.python_values import (
+    CACHED,
     KINDS,
     LEAVES,
     STANDARD,
@@ -45,6 +46,7 @@ from protocol.capture.inputs.python_values import (
     flat,
     in_library,
     is_installed,
+    is_own,
     keys_of,
     kind_of,
     names_of,
@@ -58,7 +60,8 @@ MOST_OBJECTS = 200_000
 """Objects that are looked at; what lies beyond is not compared."""
 MOST_ELEMENTS = 4_096
 """Elements of a container that have names of their own; the numbers and texts behind them are compared together."""
-CACHED = type(lru_cache(len))
+PLAIN = (Tensor, nn.Parameter, nn.Buffer)
+"""Tensors whose attributes Python code may set; those of a trace have attributes of torch's."""
 TABLES = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that hold tensors and modules by name."""
 
@@ -96,11 +99,13 @@ class PythonState:
             elif id(value) not in seen:
                 seen.add(id(value))
                 self._kept.append(value)
-                own = own and _is_own(value)
+                own = own and is_own(value)
                 holders = len(self._holders)
                 pending.extend((name, x, own) for name, x in self._inside(where, value))
                 if not own:
                     del self._holders[holders:]
+        self.unwatched = pending[0][0] if pending else ""
+        """Where the walk ended with objects left; empty if it has seen all."""
         self._values["the state of Python's random numbers"] = random.getstate()
         self._values["the state of NumPy's random numbers"] = state_of_generator(np.random.mtrand._rand)
 
@@ -130,7 +135,7 @@ class PythonState:
     def _inside(self, where: str, value: Any) -> Items:
         """What an object holds, by name."""
         if isinstance(value, Tensor):
-            return ()
+            return self._attributes(where, value) if type(value) in PLAIN else ()
         if isinstance(value, np.ndarray):
             if value.dtype.hasobject:
                 return self._elements(where, value.reshape(-1).tolist())
@@ -240,10 +245,11 @@ class PythonState:
         return found
 
     def _of_module(self, prefix: str, table: dict[str, Any], names: set[str]) -> list[tuple[str, Any]]:
-        """The globals of a module, and of modules among them, that have one of `names`."""
+        """The globals of a module, and of modules among them, that have one of `names`; of a library's module that is
+        reached by attribute, numbers, texts and lengths alone."""
         found: list[tuple[str, Any]] = []
-        if prefix and (in_library(file := table.get("__file__") or STANDARD) or is_installed(file)):
-            return found
+        file = table.get("__file__") or STANDARD
+        others = bool(prefix) and (in_library(file) or is_installed(file))
         for name in sorted(names & table.keys()):
             if (id(table), name) in self._globals:
                 continue
@@ -252,6 +258,12 @@ class PythonState:
                 found += self._of_module(f"{prefix}{name}.", vars(held), names - {name})
                 continue
             self._globals.add((id(table), name))
+            if others:
+                if isinstance(held, KINDS):
+                    found.append((f"len({prefix}{name})", kind_of(held).__len__(held)))
+                elif isinstance(held, LEAVES):
+                    found.append((f"{prefix}{name}", held))
+                continue
             if not isinstance(held, FunctionType | type):
                 self._holders.append((partial(_entry, table, name), partial(table.__setitem__, name, held)))
             found.append((f"{prefix}{name}", held))
@@ -327,7 +339,8 @@ class PythonState:
             for table in TABLES:
                 self._changeable(attributes[table])
             found = [(name, x) for name, x in found if name.removeprefix(dot) not in TABLES]
-            found += [(f"{dot}{name}", x) for name, x in value._modules.items()]
+            held = {**value._parameters, **value._buffers, **value._modules}
+            found += [(f"{dot}{name}", x) for name, x in held.items()]
         return found
 
 
@@ -339,22 +352,6 @@ def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
         yield kept
     finally:
         kept.restore()
-
-
-def _is_own(value: Any) -> bool:
-    """Whether what it holds is put back: the submitter's, and a module's. Live objects of libraries, which others may
-    use beside the step, are compared only."""
-    if isinstance(
-        value, (*KINDS, nn.Module, tuple, frozenset, CellType, MethodType, partial, CACHED, property)
-    ):
-        return True
-    if isinstance(value, FunctionType):
-        return not is_installed(value.__code__.co_filename)
-    if isinstance(value, Iterator | weakref.ref):
-        return False
-    class_ = value if isinstance(value, type) else type(value)
-    file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
-    return not in_library(file) and not is_installed(file)
 
 
 class _Absent:
