@@ -149,8 +149,8 @@ def not_watched(kept: PythonState) -> Iterator[str]:
     """The note on Python objects that are too many to be compared from step to step, if they are."""
     if kept.unwatched:
         yield (
-            f"model and objective keep more than {MOST_OBJECTS:,} Python objects: those from {kept.unwatched} on are not "
-            "watched, and what a step changes in them is not seen"
+            f"model and objective keep more than {MOST_OBJECTS:,} Python objects: those from {kept.unwatched} on are "
+            "not watched, and what a step changes in them is not seen"
         )
 
 

@@ -11,7 +11,7 @@ def tensors_of(model: nn.Module) -> list[tuple[str, Tensor]]:
 
 
 def with_attributes(copy: Tensor, original: Tensor) -> Tensor:
-    """`copy`, a plain tensor, with the attributes that Python code has set on `original`; a parameter if that is one."""
+    """`copy`, a plain tensor, with the attributes that Python code set on `original`; a parameter if that is one."""
     vars(copy).update({name: value for name, value in vars(original).items() if name not in vars(copy)})
     if isinstance(original, nn.Parameter):
         copy._is_param = True  # type: ignore[attr-defined]  # what `isinstance(…, nn.Parameter)` asks for

@@ -6,7 +6,7 @@ of a chaotic network, such as a deep one with batch norm over few examples, floa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
