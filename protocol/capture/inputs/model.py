@@ -14,7 +14,7 @@ def with_attributes(copy: Tensor, original: Tensor) -> Tensor:
     """`copy`, a plain tensor, with the attributes that Python code set on `original`; a parameter if that is one."""
     vars(copy).update({name: value for name, value in vars(original).items() if name not in vars(copy)})
     if isinstance(original, nn.Parameter):
-        copy._is_param = True  # type: ignore[attr-defined]  # what `isinstance(…, nn.Parameter)` asks for
+        copy._is_param = True  # what `isinstance(…, nn.Parameter)` asks for
     return copy
 
 

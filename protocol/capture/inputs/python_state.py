@@ -87,8 +87,8 @@ class PythonState:
         back what it held."""
         self._kept: list[Any] = []
         """All that was looked at, so that no identity is given anew while states are compared."""
-        self._globals: set[tuple[int, str]] = set()
-        """Module globals that were looked at, by their table and name."""
+        self._globals: set[tuple[int, str, bool]] = set()
+        """Module globals that were looked at, by their table, name, and whether they are an installed package's."""
         self._times: Counter[str] = Counter()
         seen: set[int] = set()
         pending = deque((where, value, True) for where, value in self.roots.items())
@@ -244,29 +244,36 @@ class PythonState:
                 found += self._of_module(f"{name}.", vars(module), names)
         return found
 
-    def _of_module(self, prefix: str, table: dict[str, Any], names: set[str]) -> list[tuple[str, Any]]:
-        """The globals of a module, and of modules among them, that have one of `names`; of a library's module that is
-        reached by attribute, numbers, texts and lengths alone."""
+    def _of_module(
+        self, prefix: str, table: dict[str, Any], names: set[str], called: bool = False
+    ) -> list[tuple[str, Any]]:
+        """The globals of a module, and of modules among them, that have one of `names`.
+
+        Of an installed module that is reached by attribute, where much may live that runs beside the step, numbers,
+        texts and lengths alone, and those that a function uses which is `called` from outside.
+        """
         found: list[tuple[str, Any]] = []
-        file = table.get("__file__") or STANDARD
-        others = bool(prefix) and (in_library(file) or is_installed(file))
+        library = in_library(file := table.get("__file__") or STANDARD)
+        theirs = bool(prefix) and (library or is_installed(file))
         for name in sorted(names & table.keys()):
-            if (id(table), name) in self._globals:
-                continue
             held = table[name]
             if isinstance(held, ModuleType):
-                found += self._of_module(f"{prefix}{name}.", vars(held), names - {name})
+                found += self._of_module(f"{prefix}{name}.", vars(held), names - {name}, called)
+            elif (key := (id(table), name, theirs)) in self._globals:
                 continue
-            self._globals.add((id(table), name))
-            if others:
-                if isinstance(held, KINDS):
+            else:
+                self._globals.add(key)
+                if not theirs:
+                    if not isinstance(held, FunctionType | type):
+                        restore = partial(table.__setitem__, name, held)
+                        self._holders.append((partial(_entry, table, name), restore))
+                    found.append((f"{prefix}{name}", held))
+                elif isinstance(held, KINDS):
                     found.append((f"len({prefix}{name})", kind_of(held).__len__(held)))
                 elif isinstance(held, LEAVES):
                     found.append((f"{prefix}{name}", held))
-                continue
-            if not isinstance(held, FunctionType | type):
-                self._holders.append((partial(_entry, table, name), partial(table.__setitem__, name, held)))
-            found.append((f"{prefix}{name}", held))
+                elif isinstance(held, FunctionType) and not (library or called):
+                    found += self._of_module(prefix, held.__globals__, names_of(held.__code__), True)
         return found
 
     def _cached(self, where: str, function: Any) -> Items:

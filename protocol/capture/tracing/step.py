@@ -12,6 +12,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.jit._fuser import optimized_execution
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from protocol.capture.inputs.model import places, tensors_of, with_attributes
@@ -85,7 +86,7 @@ def decomposed_kernels() -> Iterator[None]:
     some calls, take other derivatives."""
     before = torch.backends.mkldnn.set_flags(_enabled=False)
     try:
-        with sdpa_kernel(SDPBackend.MATH), torch.jit.optimized_execution(False):
+        with sdpa_kernel(SDPBackend.MATH), optimized_execution(False):
             yield
     finally:
         torch.backends.mkldnn.set_flags(_enabled=before[0])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
+import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -235,6 +238,25 @@ def test_a_step_that_asks_what_the_optimiser_keeps_is_refused(momentum: float, t
     with pytest.raises(CaptureError, match="not the same every time"):
         captured(model, objective, optimizer)
     assert list(optimizer.state.items()) == list(kept.items())
+
+
+@pytest.mark.parametrize("how", ["import counts", "from counts import count"])
+def test_a_counter_of_an_installed_package_is_seen(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    text = "calls = 0\n\ndef count():\n    global calls\n    calls += 1\n    return 1.0 if calls < 1000 else 0.5\n"
+    (folder / "counts.py").write_text(text)
+    call = how.removeprefix("import ") + ".count" if how.startswith("import") else "count"
+    (tmp_path / "own.py").write_text(f"{how}\n\ndef factor(model, batch):\n    return {call}()\n")
+    for path in (folder, tmp_path):
+        monkeypatch.syspath_prepend(path)
+    for name in ("counts", "own"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    factor = importlib.import_module("own").factor
+    with pytest.raises(CaptureError, match="calls changes from 1 to 2"):
+        captured(nn.Linear(8, 3), lambda model, batch: cross_entropy(model, batch) * factor(model, batch))
 
 
 def test_what_lies_beyond_the_objects_looked_at_is_told() -> None:

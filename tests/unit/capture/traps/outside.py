@@ -61,7 +61,8 @@ def a_counter_on_a_parameter() -> Made:
     def objective(model: nn.Module, batch: Batch) -> Tensor:
         weight: Any = next(model.parameters())
         weight.seen = getattr(weight, "seen", 0) + 1
-        return cross_entropy(model, batch) * weight.seen
+        loss: Tensor = cross_entropy(model, batch) * weight.seen
+        return loss
 
     return nn.Linear(8, 3), objective
 
@@ -73,7 +74,8 @@ def a_counter_that_a_parameter_refers_to() -> Made:
 
     def objective(model: Any, batch: Batch) -> Tensor:
         model.weight.calls[0] += 1
-        return cross_entropy(model, batch) * (1.0 if model.weight.calls[0] < 1_000 else 0.5)
+        factor = 1.0 if model.weight.calls[0] < 1_000 else 0.5
+        return cross_entropy(model, batch) * factor
 
     return model, objective
 
@@ -114,7 +116,8 @@ def a_parameter_that_is_known_by_its_type() -> Made:
 
 def by_compiling(factor: Any) -> Made:
     def objective(model: nn.Module, batch: Batch) -> Tensor:
-        return cross_entropy(model, batch) * factor(batch)
+        loss: Tensor = cross_entropy(model, batch) * factor(batch)
+        return loss
 
     return nn.Linear(8, 3), objective
 
