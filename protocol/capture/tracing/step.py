@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import cast
 
 import torch
@@ -93,11 +94,24 @@ def decomposed_kernels() -> Iterator[None]:
 
 
 class _TrueInPackages:
-    """True where code of torch or of an installed package decides by it, false in any other code."""
+    """True where code of torch or of an installed package decides by it, false in any other code. It joins with other
+    truth values as a bool does."""
 
     def __bool__(self) -> bool:
-        path = sys._getframe(1).f_code.co_filename
-        return in_library(path) or is_installed(path)
+        return _in_a_package(sys._getframe(1))
+
+    def __or__(self, other: bool) -> bool:
+        return _in_a_package(sys._getframe(1)) | other
+
+    def __and__(self, other: bool) -> bool:
+        return _in_a_package(sys._getframe(1)) & other
+
+    __ror__, __rand__ = __or__, __and__
+
+
+def _in_a_package(frame: FrameType) -> bool:
+    path = frame.f_code.co_filename
+    return in_library(path) or is_installed(path)
 
 
 @contextmanager

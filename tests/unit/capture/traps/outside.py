@@ -135,6 +135,11 @@ def another_step_where_it_is_compiled() -> Made:
     return by_compiling(lambda _: 0.5 if torch.compiler.is_compiling() else 1.0)
 
 
+@trap(None)
+def another_step_where_it_is_compiled_or_told_to() -> Made:
+    return by_compiling(lambda _: 0.5 if (False | torch.compiler.is_compiling()) & True else 1.0)
+
+
 def scripted(function: Any) -> Any:
     """`function` by TorchScript, of which torch warns that it is no longer developed."""
     with warnings.catch_warnings():
