@@ -1,18 +1,26 @@
-"""Bidding with a soft close on a chain: a running solver against a rival that waits for the last seconds."""
+"""Bidding with a soft close on a chain: contract, client and status say the same; a running solver against a rival that
+waits for the last seconds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from assay.status import report
+from protocol.chain.devnet import Devnet
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.tasks.bidding import least_undercut
+from protocol.tasks.bidding import least_undercut, longest_overtime
 from solver.database import Stage as TaskStage
+from tests.chain.conftest import Connect
 from tests.chain.solver_stage import Solver, Stage, stage
+from tests.chain.trees import fund, terms
 
 pytestmark = pytest.mark.chain
 EXTENSION = 60
@@ -56,3 +64,31 @@ def test_a_sniper_is_answered_down_to_the_floor(scene: Stage) -> None:
     finally:
         solver.close()
         rival.close()
+
+
+def test_contract_client_and_status_agree_on_every_bid(chain: Devnet, connected: Connect) -> None:
+    """Bids at any time before the end and of any amount that is taken; one unit more is refused."""
+    submitter, bidders = connected(1), [connected(2), connected(3)]
+    for party in (submitter, *bidders):
+        fund(party, 2000)
+    bidders[0].audit.register(3)
+    posted = terms(bidding_period=1_000, extension=100)
+    task, _ = submitter.market.post(posted)
+    luck = Random(7)
+    end = first = submitter.market.task(task).bids_until
+    for number in range(40):
+        (told,) = report(submitter, [task])
+        if told.most_bid is None:
+            break
+        assert f"must be at most {told.most_bid / TOKEN:g} tokens" in "\n".join(told.lines())
+        bidder, left = bidders[number % 2], end - submitter.now()
+        chain.skip(left - min(left, luck.choice((5, 60, 150))))
+        price = max(0, told.most_bid - luck.choice((0, 0, 1, told.most_bid // 10)))
+        with pytest.raises(Reverted, match="BidTooHigh" if number else "price"):
+            bidder.market.bid(task, told.most_bid + 1)
+        mined = bidder.connection.block(bidder.market.bid(task, price).block).time
+        end = max(end, mined + posted.extension)
+        view = submitter.market.task(task)
+        assert (view.price, view.bids_until, view.overtime) == (price, end, end - first)
+    assert view.overtime > 5 * posted.extension, "every undercut up to 64 % was asked for"
+    assert view.overtime < longest_overtime(posted.budget, posted.extension)
