@@ -5,6 +5,8 @@ Where the engine's rules say who wins, who is rewarded and whether a task settle
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from protocol.chain.client import Client
@@ -24,6 +26,10 @@ from sim.replay.shadow import Shadow
 from sim.replay.stage import Stage
 from sim.replay.terms import terms
 from sim.replay.training import Trained
+
+
+_MOST_BIDS: Final = 8
+"""Of a bidding in time, the last: what was bid before them changes nothing that is left."""
 
 
 class Life:
@@ -97,6 +103,8 @@ class Life:
     def _bid(self, task: int) -> tuple[int, int] | None:
         """All bids in their order, each in time or each in the last second. Account and price of the winner."""
         made = self._bids()
+        if not self._stage.scenario.late:
+            made = made[-_MOST_BIDS:]
         for number, bid in enumerate(made):
             bidder = self._bidder(bid.solver)
             if number:
@@ -133,14 +141,11 @@ class Life:
         """As the engine's solvers bid. With `exact` amounts these are its bids, each a multiple of its unit; else they
         go down by the contract's own least undercut.
         """
-        asks, late = [int(ask) for ask in self._shadow.asks[:, 0]], self._stage.scenario.late
-        most = self._parameters.budget
+        most, late = self._parameters.budget, self._stage.scenario.late
+        asks = [int(ask) if ask <= most else NO_ASK for ask in self._shadow.asks[:, 0]]
         if self._stage.scenario.exact:
             return [Bid(solver, price * SCALE) for solver, price in bids(asks, most, late=late)]
-        exact = [
-            self._amounts.price(ask, number) if ask <= most else NO_ASK * SCALE
-            for number, ask in enumerate(asks)
-        ]
+        exact = [self._amounts.price(ask, number) for number, ask in enumerate(asks)]
         return bids(exact, self._amounts.budget, late=late)
 
     def _bidder(self, number: int) -> int:
