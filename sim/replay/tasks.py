@@ -27,7 +27,6 @@ from sim.replay.stage import Stage
 from sim.replay.terms import terms
 from sim.replay.training import Trained
 
-
 _MOST_BIDS: Final = 8
 """Of a bidding in time, the last: what was bid before them changes nothing that is left."""
 
