@@ -25,6 +25,7 @@ AssayError
 │       ├── Broken               nobody answers, or what comes is no TLS or HTTP
 │       ├── Encoded              a content encoding that was not asked for
 │       └── TooLong              more bytes than are due
+├── BeaconError                  protocol.beacon: a key, secret, round or signature that its scheme does not have
 ├── NoKernel                     protocol.numerics: no kernel gives the right bits on this machine
 ├── SelfCheckError               protocol.numerics: this machine computes other bits
 ├── CommitmentError              protocol.commitments
