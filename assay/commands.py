@@ -51,13 +51,25 @@ class Context:
 
 
 def devnet(context: Context, port: int, block_time: int, log: Path | None) -> None:
-    """Run a development chain until stopped."""
+    """Run a development chain and its beacon until stopped."""
+    from assay.beacon import development_beacon
+
     stop = Stop()
     stop.on_signals()
-    with Devnet(port, block_time or None, log=log) as chain:
+    with (
+        Devnet(port, block_time or None, log=log) as chain,
+        development_beacon(chain.connection, context.settings.beacon_port) as beacon,
+    ):
+        context.output.say(f"beacon at {beacon.url}, a round each second of the chain's time")
         context.output.say(f"{chain.client} at {chain.url}, chain {chain.chain_id}; Ctrl-C ends it")
         context.output.result(
-            {"url": chain.url, "chain_id": chain.chain_id, "pid": chain.pid, "client": chain.client}
+            {
+                "url": chain.url,
+                "chain_id": chain.chain_id,
+                "pid": chain.pid,
+                "client": chain.client,
+                "beacon": beacon.url,
+            }
         )
         while not stop.wait(2.0):
             chain.connection.block()  # raises RpcUnavailable if anvil has ended by itself
