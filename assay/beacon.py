@@ -21,8 +21,8 @@ from protocol.beacon.server import application
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account, open_account
 from protocol.chain.connection import Connection
 from protocol.chain.devnet import HOST
-from protocol.node.http import bind, server, url_of
 from protocol.node.serving import Serving
+from protocol.node.stopping import Stop
 
 if TYPE_CHECKING:
     from assay.commands import Context
@@ -33,18 +33,20 @@ DEVELOPMENT: Final = "development"
 
 def serve(context: Context, source: str | None) -> None:
     """Serve a network's rounds until stopped. `source` names it; without, it is the development chain's own."""
+    stop = Stop()
+    stop.on_signals()
     settings = context.settings
     with closing(Connection(settings.rpc)) as connection:
         network = load_network(source or _own_network(connection.chain_id))
         account = open_account(settings.account, connection.chain_id, settings.password_file)
         app = signing(connection, network, account)
-        bound = bind(settings.host, settings.beacon_port)
-        url = url_of(settings.host, bound.getsockname()[1])
-        context.output.say(
-            f"beacon {network.beacon_id} at {url}, chain hash {network.chain_hash}, rounds by the time of chain "
-            f"{connection.chain_id}"
-        )
-        server(app, settings.proxies).run(sockets=[bound])
+        with Serving(app, settings.host, settings.beacon_port, settings.proxies) as serving:
+            context.output.say(
+                f"beacon {network.beacon_id} at {serving.url}, chain hash {network.chain_hash}, rounds by the time of "
+                f"chain {connection.chain_id}; Ctrl-C ends it"
+            )
+            while not stop.wait(60.0):
+                pass
 
 
 def development_beacon(connection: Connection, port: int) -> Serving:
