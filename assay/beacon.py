@@ -7,7 +7,7 @@ threshold of the League's. The key follows from an account's (protocol.beacon.ke
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from eth_account.signers.local import LocalAccount
 from fastapi import FastAPI
@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from protocol.beacon.bn254 import public_key
 from protocol.beacon.errors import NetworkError
 from protocol.beacon.keys import secret_of
-from protocol.beacon.networks import load_network
+from protocol.beacon.networks import DEVELOPMENT, load_network
 from protocol.beacon.rounds import Network
 from protocol.beacon.server import application
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account, open_account
@@ -27,9 +27,6 @@ from protocol.node.stopping import Stop
 if TYPE_CHECKING:
     from assay.commands import Context
 
-DEVELOPMENT: Final = "development"
-"""The network of development chains, whose key is that of dev:0."""
-
 
 def serve(context: Context, source: str | None) -> None:
     """Serve a network's rounds until stopped. `source` names it; without, it is the development chain's own."""
@@ -37,7 +34,7 @@ def serve(context: Context, source: str | None) -> None:
     stop.on_signals()
     settings = context.settings
     with closing(Connection(settings.rpc)) as connection:
-        network = load_network(source or _own_network(connection.chain_id))
+        network = load_network(source) if source is not None else _own_network(connection.chain_id)
         account = open_account(settings.account, connection.chain_id, settings.password_file)
         app = signing(connection, network, account)
         with Serving(app, settings.host, settings.beacon_port, settings.proxies) as serving:
@@ -52,7 +49,7 @@ def serve(context: Context, source: str | None) -> None:
 def development_beacon(connection: Connection, port: int) -> Serving:
     """The beacon of a development chain, on this machine alone. Raises PortTaken; AccountError for another chain."""
     account = development_account(0, connection.chain_id)
-    return Serving(signing(connection, load_network(DEVELOPMENT), account), HOST, port, flag="--beacon-port")
+    return Serving(signing(connection, DEVELOPMENT, account), HOST, port, flag="--beacon-port")
 
 
 def signing(connection: Connection, network: Network, account: LocalAccount) -> FastAPI:
@@ -69,7 +66,7 @@ def signing(connection: Connection, network: Network, account: LocalAccount) -> 
     return application(network, secret, lambda: connection.block().time)
 
 
-def _own_network(chain_id: int) -> str:
+def _own_network(chain_id: int) -> Network:
     if chain_id != DEVELOPMENT_CHAIN:
         raise NetworkError(
             f"beacon network for chain {chain_id}",

@@ -78,6 +78,9 @@ def deploy(
     parameters: Annotated[
         str | None, typer.Option(help="devnet, recommended or a TOML file; else as fits the chain.")
     ] = None,
+    beacon: Annotated[
+        str | None, typer.Option(help="evmnet, development or a TOML file; else as fits the chain.")
+    ] = None,
     salt: Annotated[str, typer.Option(help="Any text: other contracts of the same arguments.")] = "",
     check: Annotated[bool, typer.Option("--check", help="Only compare a deployment's code.")] = False,
     home: HomeOption = None,
@@ -90,7 +93,13 @@ def deploy(
     """
     _require_meaningful(
         check,
-        {"--token": token, "--parameters": parameters, "--salt": salt, "--dry-run": dry_run},
+        {
+            "--token": token,
+            "--parameters": parameters,
+            "--beacon": beacon,
+            "--salt": salt,
+            "--dry-run": dry_run,
+        },
         connection["deployment"],
     )
     from assay import commands
@@ -99,7 +108,7 @@ def deploy(
     if check:
         commands.check_contracts(context)
     else:
-        commands.deploy_contracts(context, token, parameters, dry_run, salt)
+        commands.deploy_contracts(context, token, parameters, dry_run, salt, beacon)
 
 
 def _require_meaningful(check: bool, arguments: dict[str, object], deployment: object) -> None:

@@ -91,3 +91,8 @@ def _read(file: Path) -> dict[str, Any]:
         raise NetworkError(
             f"beacon network {file}", expected="TOML", got=error, remedy="correct or remove it"
         ) from error
+
+
+DEVELOPMENT: Final = load_network("development")
+"""Its key is that of dev:0, which everybody has."""
+EVMNET: Final = load_network("evmnet")
