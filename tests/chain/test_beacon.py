@@ -15,14 +15,19 @@ from typing import Any
 import pytest
 
 from assay.beacon import development_beacon
-from protocol.beacon.bn254 import public_key, round_message, verify
+from protocol.beacon.bn254 import hints, public_key, round_message, sign, verify, word
 from protocol.beacon.errors import NoRelay
 from protocol.beacon.keys import secret_of
 from protocol.beacon.networks import load_network
 from protocol.beacon.relays import Relays
 from protocol.beacon.rounds import Network
-from protocol.chain.accounts import create_account
+from protocol.chain.abi import contract
+from protocol.chain.accounts import create_account, development_account
+from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
+from protocol.chain.errors import Reverted
+from protocol.chain.fees import Call
+from protocol.chain.transactions import Sender
 from protocol.errors import ExitCode
 from tests.unit.beacon.networks import get
 
@@ -31,12 +36,6 @@ pytestmark = pytest.mark.chain
 NETWORK = load_network("development")
 FAR = 10**6
 """Seconds ahead of the clock on the wall."""
-
-
-@pytest.fixture(scope="module")
-def chain() -> Iterator[Devnet]:
-    with Devnet(block_time=None) as running:
-        yield running
 
 
 def is_signed(network: Network, number: int, signature: bytes) -> bool:
@@ -74,6 +73,26 @@ def test_a_chain_that_was_taken_back_takes_its_newest_rounds_along(chain: Devnet
         assert get(serving.url, f"/public/{newest}")[0] == 200
         assert chain.connection.request("evm_revert", snapshot)
         assert get(serving.url, f"/public/{newest}")[0] == 425
+
+
+def test_the_contract_takes_what_a_relay_gave(chain: Devnet, deployed: Deployment, sender: Sender) -> None:
+    made, at = contract("DrandBeacon"), deployed.addresses.beacon
+    with development_beacon(chain.connection, 0) as serving:
+        relays = Relays(deployed.beacon, [serving.url])
+        for ahead in (0, FAR):
+            chain.skip(ahead)
+            number = deployed.beacon.round_at(chain.connection.block().time)
+            signature = relays.signature(number)
+            arguments = (number, signature, hints(round_message(number)))
+            (shown,) = chain.connection.call(made, at, "word", *arguments)
+            assert shown == word(signature)
+            sender.send(Call(at, made.encode("show", arguments), "DrandBeacon.show"))
+            assert chain.connection.call(made, at, "latest") == (number,)
+        later = number + 1000
+        signature = sign(secret_of(bytes(development_account(0, chain.chain_id).key)), round_message(later))
+        arguments = (later, signature, hints(round_message(later)))
+        with pytest.raises(Reverted, match="RoundOutside"):
+            chain.connection.call(made, at, "show", *arguments)
 
 
 class Command:
