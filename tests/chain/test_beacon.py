@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from assay.beacon import development_beacon
 from protocol.beacon.bn254 import hints, public_key, round_message, sign, verify, word
 from protocol.beacon.errors import NoRelay
 from protocol.beacon.keys import secret_of
-from protocol.beacon.networks import load_network
+from protocol.beacon.networks import DEVELOPMENT
 from protocol.beacon.relays import Relays
 from protocol.beacon.rounds import Network
 from protocol.chain.abi import contract
@@ -29,11 +30,11 @@ from protocol.chain.errors import Reverted
 from protocol.chain.fees import Call
 from protocol.chain.transactions import Sender
 from protocol.errors import ExitCode
+from protocol.node.http import PortTaken
 from tests.unit.beacon.networks import get
 
 pytestmark = pytest.mark.chain
 
-NETWORK = load_network("development")
 FAR = 10**6
 """Seconds ahead of the clock on the wall."""
 
@@ -44,13 +45,13 @@ def is_signed(network: Network, number: int, signature: bytes) -> bool:
 
 def test_rounds_come_with_the_chain_s_time_however_far_it_is_moved(chain: Devnet) -> None:
     with development_beacon(chain.connection, 0) as serving:
-        relays = Relays(NETWORK, [serving.url])
-        now = NETWORK.round_at(chain.connection.block().time)
-        assert is_signed(NETWORK, now, relays.signature(now))
+        relays = Relays(DEVELOPMENT, [serving.url])
+        now = DEVELOPMENT.round_at(chain.connection.block().time)
+        assert is_signed(DEVELOPMENT, now, relays.signature(now))
         with pytest.raises(NoRelay, match="status 425"):
             relays.signature(now + FAR)
         chain.skip(FAR)
-        assert is_signed(NETWORK, now + FAR, relays.signature(now + FAR))
+        assert is_signed(DEVELOPMENT, now + FAR, relays.signature(now + FAR))
 
 
 def test_the_newest_round_is_that_of_the_newest_block_and_no_later_one_is_signed(chain: Devnet) -> None:
@@ -93,6 +94,14 @@ def test_the_contract_takes_what_a_relay_gave(chain: Devnet, deployed: Deploymen
         arguments = (later, signature, hints(round_message(later)))
         with pytest.raises(Reverted, match="RoundOutside"):
             chain.connection.call(made, at, "show", *arguments)
+
+
+def test_a_port_in_use_is_named_with_the_option_for_another(chain: Devnet) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(PortTaken, match="choose another --beacon-port"),
+    ):
+        development_beacon(chain.connection, taken.getsockname()[1])
 
 
 class Command:
@@ -142,12 +151,12 @@ def test_devnet_starts_a_beacon_and_shows_its_address(tmp_path: Path) -> None:
     with running(tmp_path, "devnet", "--port", "0", "--beacon-port", "0", ready="Ctrl-C ends it") as devnet:
         url = devnet.address("beacon at")
         status, info = get(url, "/info")
-        assert (status, info["hash"], info["period"]) == (200, NETWORK.chain_hash, 1)
+        assert (status, info["hash"], info["period"]) == (200, DEVELOPMENT.chain_hash, 1)
         newest = get(url, "/public/latest")[1]["round"]
-        assert is_signed(NETWORK, newest, Relays(NETWORK, [url]).signature(newest))
+        assert is_signed(DEVELOPMENT, newest, Relays(DEVELOPMENT, [url]).signature(newest))
         assert devnet.end() == ExitCode.FINE
     with pytest.raises(NoRelay, match="ConnectError"):
-        Relays(NETWORK, [url]).signature(newest)
+        Relays(DEVELOPMENT, [url]).signature(newest)
 
 
 def test_a_beacon_signs_with_the_key_of_an_account_s_file(chain: Devnet, tmp_path: Path) -> None:
@@ -157,7 +166,7 @@ def test_a_beacon_signs_with_the_key_of_an_account_s_file(chain: Devnet, tmp_pat
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_HOME", str(home))
         secret = secret_of(bytes(create_account("signer", password).key))
-    fields: dict[str, Any] = NETWORK.model_dump() | {
+    fields: dict[str, Any] = DEVELOPMENT.model_dump() | {
         "beacon_id": "ours",
         "public_key": public_key(secret).hex(),
         "genesis_time": 1_700_000_000,

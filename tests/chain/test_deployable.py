@@ -55,6 +55,7 @@ WRONG: list[tuple[dict[str, object], type[AssayError], str]] = [
     ({"salt": "\udcff"}, DeploymentError, "no text in UTF-8"),
     ({"token": "0x12"}, DeploymentError, "40 hexadecimal digits"),
     ({"token": DEPLOYER.swapcase().replace("0X", "0x")}, DeploymentError, "checksum"),
+    ({"network": DEVELOPMENT.model_copy(update={"public_key": "00" * 128})}, Reverted, r"NotAKey\("),
     ({"parameters": replace(DEVNET, min_period=0)}, ParametersError, "min_period"),
     ({"parameters": replace(DEVNET, max_misses=256)}, ParametersError, "max_misses: expected 0 to 255"),
 ]

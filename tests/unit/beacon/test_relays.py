@@ -13,7 +13,7 @@ import pytest
 
 from protocol.beacon.bn254 import P, round_message, sign
 from protocol.beacon.errors import NoRelay, NoSuchRound
-from protocol.beacon.networks import default_relays, load_network
+from protocol.beacon.networks import EVMNET, default_relays
 from protocol.beacon.relays import Relays
 from protocol.node.addresses import BadAddress
 from protocol.node.party.relays import relays_by
@@ -187,8 +187,7 @@ def settings(**given: object) -> NodeSettings:
 def test_the_setting_names_relays_else_they_are_the_network_s_own() -> None:
     with beacon(later_round) as url:
         assert relays_by(settings(relays=(url,)), NETWORK).signature(ROUND) == RIGHT
-    evmnet = load_network("evmnet")
-    assert relays_by(settings(), evmnet).addresses == default_relays(evmnet)
+    assert relays_by(settings(), EVMNET).addresses == default_relays(EVMNET)
     with pytest.raises(SettingsError, match="expected addresses of HTTP relays of the beacon network tests"):
         relays_by(settings(), NETWORK)
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.settings import AssaySettings
 from protocol.beacon.bn254 import public_key, round_message, verify
 from protocol.beacon.errors import NetworkError, NoSuchRound
 from protocol.beacon.keys import secret_of
-from protocol.beacon.networks import default_relays, load_network
+from protocol.beacon.networks import DEVELOPMENT, EVMNET, default_relays, load_network
 from protocol.beacon.rounds import LAST_ROUND, Network
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
+from protocol.node.http import url_of
 
-EVMNET = load_network("evmnet")
-DEVELOPMENT = load_network("development")
 REAL_ROUND = 9_337_227
 REAL_SIGNATURE = (
     "01d65d6128f4b2df3d08de85543d8efe06b0281d0770246ae3672e8ddd3efda0"
@@ -77,7 +77,7 @@ def test_another_account_signs_with_another_key() -> None:
 
 def test_relays_are_known_by_the_whole_network_and_not_by_its_name() -> None:
     assert "https://api.drand.sh" in default_relays(EVMNET)
-    assert default_relays(DEVELOPMENT) == ("http://127.0.0.1:8702",)
+    assert default_relays(DEVELOPMENT) == (url_of("127.0.0.1", AssaySettings().beacon_port),)
     assert default_relays(EVMNET.model_copy(update={"period": 4})) == ()
 
 
