@@ -15,7 +15,7 @@ from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.inputs.python_state import PythonState
 from protocol.capture.preflight import checks
 from protocol.capture.preflight.clocks import asked_clocks
-from protocol.capture.preflight.compare import Difference, differences, measure
+from protocol.capture.preflight.compare import Difference, differences, measure, not_finite
 from protocol.capture.preflight.locate import LocalError, local_errors
 from protocol.capture.preflight.reference import Masks, Results, by_graph, by_torch, mean
 from protocol.capture.preflight.repeat import moved
@@ -65,6 +65,7 @@ class Preflight:
                 raise_any(moved(before, kept))
             before = kept
             ours, after = self._exactly(state)
+            notes.update(dict.fromkeys(self._not_finite(state, ours, plain)))
             true = plain
             if any(differences(ours, plain, plain)):
                 true = self._mean_of(state, self._in_float64)
@@ -72,7 +73,7 @@ class Preflight:
                 notes.update(dict.fromkeys(self._explained(state, list(differences(ours, true, plain)))))
             errors.append(_errors(ours, true))
             state = after
-        loss, gradients = (max(column) for column in zip(*errors))
+        loss, gradients = torch.tensor(errors, dtype=torch.float64).max(0).values.tolist()
         return Report(BATCHES, loss, gradients, tuple(notes))
 
     # ------------------------------------------------------------------ one step, in three ways
@@ -100,6 +101,8 @@ class Preflight:
     def _by_torch(self, state: State, batch: Mapping[str, Tensor], masks: Masks) -> Results:
         try:
             return by_torch(self.model, self.objective, self.traced, state, batch, masks)
+        except CaptureError:
+            raise
         except Exception as error:
             raise CaptureError([checks.refused_by_torch(error)]) from error
 
@@ -129,6 +132,14 @@ class Preflight:
         again = self._mean_of(state, self._in_float32)
         if found := list(differences(plain, true, again)):
             raise CaptureError([checks.run_otherwise(_shown(found))])
+
+    def _not_finite(self, state: State, ours: Results, plain: Results) -> list[str]:
+        """Notes on what is not finite in torch either. Raises `CaptureError` where one side alone is so."""
+        found = list(not_finite(ours, plain))
+        if one_sided := [x for x in found if not x.alike]:
+            self._explained(state, list(differences(ours, plain, plain)))
+            raise CaptureError([checks.not_finite_in_one(x) for x in one_sided[:SHOWN]])
+        return [checks.not_finite(x) for x in found[:SHOWN]]
 
     def _explained(self, state: State, found: list[Difference]) -> list[str]:
         """Notes on differences that the number formats explain. Raises `CaptureError` for all others."""
