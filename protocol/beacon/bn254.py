@@ -4,8 +4,8 @@ A round's message is keccak256(round as u64), hashed to G1 by RFC 9380's BN254G1
 secret x that point (64 bytes: x, y), a key secret x G2's generator (128 bytes in drand's order: x1, x0, y1, y0, where
 x = x0 + x1 i), and the round's word is sha256(signature). Numbers are big-endian.
 
-Mapping to the curve needs inverses and square roots. They cost the EVM 98,000 gas to find and little to check, so a
-caller hands them in (`hints`). They are unique: contracts/src/libraries/SvdW.sol says why.
+Mapping to the curve needs inverses and square roots. They are dear for the EVM to find and cheap to check, so a caller
+hands them in (`hints`). They are unique: contracts/src/libraries/SvdW.sol says why.
 
 Whoever can time it learns the secret: only development chains' beacons sign with this.
 """
@@ -30,12 +30,13 @@ SIGNATURE_BYTES = 64
 KEY_BYTES = 128
 DST = b"BLS_SIG_BN254G1_XMD:KECCAK-256_SVDW_RO_NUL_"
 
+KECCAK_BLOCK = 136
+
 # RFC 9380, section 6.6.1, with Z = 1: c1 = g(Z), c2 = -Z / 2, c3 = the even sqrt(-g(Z) 3 Z^2), c4 = -4 g(Z) / (3 Z^2).
 _C1 = 4
 _C2 = -pow(2, -1, P) % P
 _C3 = 0x16789AF3A83522EB353C98FC6B36D713D5D8D1CC5DFFFFFFA
 _C4 = -16 * pow(3, -1, P) % P
-_KECCAK_BLOCK = 136
 
 
 class Point(NamedTuple):
@@ -106,10 +107,10 @@ def verify(key: bytes, message: bytes, signature: bytes) -> bool:
     return bool(pairings.final_exponentiate(left * right) == FQ12.one())
 
 
-def expand_message(message: bytes, length: int, dst: bytes = DST) -> bytes:
+def expand_message(message: bytes, length: int, dst: bytes) -> bytes:
     """RFC 9380's expand_message_xmd (section 5.3.1) with keccak256: `length` uniform bytes, at most 8,160."""
     suffix = dst + bytes([len(dst)])
-    first = keccak(bytes(_KECCAK_BLOCK) + message + length.to_bytes(2, "big") + b"\0" + suffix)
+    first = keccak(bytes(KECCAK_BLOCK) + message + length.to_bytes(2, "big") + b"\0" + suffix)
     blocks = [keccak(first + b"\1" + suffix)]
     for index in range(2, -(-length // 32) + 1):
         mixed = bytes(a ^ b for a, b in zip(first, blocks[-1], strict=True))
@@ -119,7 +120,7 @@ def expand_message(message: bytes, length: int, dst: bytes = DST) -> bytes:
 
 def hash_to_field(message: bytes) -> tuple[int, int]:
     """Return the two field elements of a message: 48 bytes each, reduced (section 5.2)."""
-    uniform = expand_message(message, 96)
+    uniform = expand_message(message, 96, DST)
     return int.from_bytes(uniform[:48], "big") % P, int.from_bytes(uniform[48:], "big") % P
 
 

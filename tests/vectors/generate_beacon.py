@@ -1,6 +1,7 @@
 """Write beacon.json: points, hints and signed rounds that pytest and forge both replay. Format: README.md beside it.
 
-Deterministic: edge elements, then elements and rounds drawn from a counter. Run as `python -m tests.vectors.generate_beacon`.
+Deterministic: edge elements, then elements and rounds drawn from a counter. Run as `python -m
+tests.vectors.generate_beacon`.
 """
 
 from __future__ import annotations
