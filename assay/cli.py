@@ -64,7 +64,7 @@ def beacon(
 ) -> None:
     """Sign a beacon's rounds with the account's key, by the chain's time, and serve them as drand does, until Ctrl-C.
 
-    Whoever has the key knows all rounds beforehand: on a chain with real money use drand's.
+    Whoever has the key knows all rounds beforehand: for tests, not where money is real.
     """
     from assay.beacon import serve
 
