@@ -154,7 +154,7 @@ contract TaskMarket is ITaskMarket, Pausable {
         Task storage entry = _training(task);
         uint32 most = _terms[task].segments;
         if (size <= entry.size || size > most) revert Errors.TreeSize(entry.size + 1, most, size);
-        SegmentTree.extend(entry, _terms[task].initialState, root, size, firstPath, consistency);
+        SegmentTree.extend(entry, _terms[task], root, size, firstPath, consistency);
         emit Progressed(task, root, size);
     }
 
@@ -170,7 +170,7 @@ contract TaskMarket is ITaskMarket, Pausable {
         Task storage entry = _training(task);
         Terms storage terms = _terms[task];
         uint32 segments = terms.segments;
-        SegmentTree.extend(entry, terms.initialState, root, segments + 1, firstPath, consistency);
+        SegmentTree.extend(entry, terms, root, segments + 1, firstPath, consistency);
         SegmentTree.requireLeaf(segments + 1, segments, result, root, resultPath);
         entry.status = Status.Submitted;
         entry.result = result;

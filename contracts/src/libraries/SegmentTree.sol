@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
+import {Terms} from "../types/Terms.sol";
 import {Errors} from "./Errors.sol";
 import {Rfc9162} from "./Rfc9162.sol";
 
@@ -11,7 +12,7 @@ library SegmentTree {
     /// one with the tree before it. So leaf 0 is bound for good, and a checkpoint that was once challengeable stays so.
     function extend(
         ITaskMarket.Task storage entry,
-        bytes32 initialState,
+        Terms storage terms,
         bytes32 root,
         uint32 size,
         bytes32[] calldata firstPath,
@@ -19,7 +20,7 @@ library SegmentTree {
     ) internal {
         if (entry.size == 0) {
             if (consistency.length != 0) revert Errors.UnexpectedProof();
-            requireLeaf(size, 0, initialState, root, firstPath);
+            requireLeaf(size, 0, terms.initialState, root, firstPath);
         } else {
             if (firstPath.length != 0) revert Errors.UnexpectedProof();
             Rfc9162.verifyConsistency(entry.size, size, entry.root, root, consistency);
