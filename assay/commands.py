@@ -185,6 +185,7 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     """Capture the task in a file, write its bundle, post it."""
     from assay import submitting
     from assay.description import read
+    from protocol.tasks.bidding import longest_overtime
 
     settings, output = context.settings, context.output
     description = read(file)
@@ -200,6 +201,10 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     output.say(
         f"{description.task.name}: {len(step.program.instructions)} instructions, {cost.operations:,} operations a "
         f"step, {terms.steps} steps, {terms.state_bytes:,} bytes of state"
+    )
+    output.say(
+        f"bidding takes {terms.bidding_period} s; late bids prolong it, however many there are, by less than "
+        f"{longest_overtime(terms.budget, terms.extension)} s"
     )
     output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
     if dry_run:

@@ -63,6 +63,7 @@ class TermsTable(_Table):
     training_period: _Seconds
     challenge_period: _Seconds
     attest_period: _Seconds
+    extension: _Seconds
     solver_clock: _Seconds
     challenger_clock: _Seconds
     verifiers: _Draws | None = None

@@ -12,6 +12,8 @@ from protocol.tasks.task import Terms
 PERIODS: Mapping[str, int] = {
     # All solvers are awake when a task is posted, and then fetch its bundle side by side: a GPT's has 94 files.
     "bidding_period": 15,
+    # One solver a story: nobody answers.
+    "extension": 3,
     # Eleven solvers train side by side, 1 to 2 s of one core each (400 digits steps of 2.2 ms, 100 GPT steps of 14 ms);
     # they start, hash, prove and send beside it, and the refused one's stake waits for this to end.
     "training_period": 90,

@@ -37,7 +37,8 @@ class TaskStatus(IntEnum):
 @dataclass(frozen=True, slots=True)
 class TaskView:
     """A task's moving parts (ITaskMarket.Task). Times are seconds since 1970; escrow and stake are lock
-    numbers. `bidder` made the best bid.
+    numbers. `bidder` made the best bid; bids have moved
+    the end of bidding by `overtime` seconds.
     """
 
     task: int
@@ -53,6 +54,7 @@ class TaskView:
     challenge_until: int
     draw_block: int
     price: int
+    overtime: int
     root: bytes
     result: bytes
 

@@ -64,6 +64,7 @@ class Terms:
     training_period: int
     challenge_period: int
     attest_period: int
+    extension: int
     solver_clock: int
     challenger_clock: int
     verifiers: int
@@ -102,6 +103,7 @@ class Terms:
             "audit_fee": (0, u128),
             "delay_penalty": (0, self.stake),
             "bidding_period": (1, u32),
+            "extension": (1, self.bidding_period),
             "training_period": (1, u32),
             "attest_period": (1, u32),
             # Two moves after the attestations: to commit, and to open the commitment. A clock is a second at least.

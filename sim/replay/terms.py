@@ -32,6 +32,7 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         training_period=10_000,
         challenge_period=60_000,
         attest_period=50_000,
+        extension=60,
         solver_clock=500,
         challenger_clock=500,
         verifiers=parameters.verifiers,

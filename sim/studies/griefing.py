@@ -22,6 +22,7 @@ from sim.engine.simulate import Columns, simulate
 from sim.parameters import MarketParameters
 from sim.studies.griefing_reading import ATTACKS, BONDS, FEES, PENALTIES, VICTIMS, Seen
 from sim.studies.points import ALIKE, asked, require
+from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Extra, Finding, Point, Study, Table
 from sim.studies.tables import points_of
 from sim.theory import (
@@ -203,7 +204,7 @@ class Griefing(Study):
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments
         duties = parameters.segments_per_verifier + 1
         return silent_verifier(
-            price=parameters.training_cost * (1 + 2 * parameters.markup / (parameters.solver_count + 1)),
+            price=expected_price(parameters),
             audit_fee=parameters.audit_fee,
             duties=duties,
             other_duties=duties * (parameters.verifiers - 1),
@@ -217,12 +218,12 @@ class Griefing(Study):
     def forms(self, point: Point) -> Mapping[str, float]:
         """What theory expects of the columns of `play`; harm of a challenge before it is cut off at 0.
 
-        The markup of the lowest of n asks is 2 / (n + 1) of the mean one's. A seat has segment K and q others, of
+        A seat has segment K and q others, of
         which K is one with chance q / K. Seats overlap too seldom to matter where q V is far below K.
         """
         parameters = self.case(point).parameters
         gas, cost = parameters.gas_price * TOKEN, parameters.training_cost
-        price = cost * (1 + 2 * parameters.markup / (parameters.solver_count + 1))
+        price = expected_price(parameters)
         waiting = _held(point, price + parameters.stake)
         defence = gas * parameters.gas_defence + cost / parameters.segments
         bond = parameters.challenge_bond

@@ -208,6 +208,7 @@ def terms(subject: Subject, number: int) -> Terms:
         training_period=80_000,
         challenge_period=80_000,
         attest_period=70_000,
+        extension=10,
         solver_clock=500,
         challenger_clock=500,
         verifiers=1,

@@ -87,6 +87,7 @@ class Stage:
             "training_period": 600,
             "challenge_period": 600,
             "attest_period": 400,
+            "extension": 20,
             "solver_clock": 120,
             "challenger_clock": 120,
             "verifiers": 1,

@@ -56,6 +56,7 @@ bidding_period = 60
 training_period = 600
 challenge_period = 600
 attest_period = 400
+extension = 20
 solver_clock = 120
 challenger_clock = 120
 verifiers = 1

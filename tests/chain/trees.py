@@ -37,6 +37,7 @@ def terms(**changes: Any) -> Terms:
         "training_period": 600,
         "challenge_period": 300,
         "attest_period": 100,
+        "extension": 5,
         "solver_clock": 30,
         "challenger_clock": 30,
         "verifiers": 1,

@@ -63,6 +63,7 @@ delay_penalty = 10
 bidding_period = 30
 training_period = 60
 attest_period = 60
+extension = 2
 challenge_period = 70
 solver_clock = 40
 challenger_clock = 40

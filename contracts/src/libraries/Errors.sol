@@ -50,8 +50,8 @@ library Errors {
     error TooEarly(uint64 until, uint256 time);
     /// @notice `openGames` games are open on the task; this waits for their end.
     error GamesOpen(TaskId task, uint32 openGames);
-    /// @notice A bid must be lower than the best one.
-    error BidNotLower(uint128 best, uint128 price);
+    /// @notice A bid must be lower than the best one by at least `undercut`.
+    error BidTooHigh(uint128 best, uint256 undercut, uint128 price);
 
     // ------------------------------------------------------------------ commitments
 

@@ -77,6 +77,8 @@ library TermsCheck {
     function _checkTimes(Terms calldata terms, Parameters memory parameters) private pure {
         (uint256 least, uint256 most) = (parameters.minPeriod, parameters.maxPeriod);
         _within("biddingPeriod", terms.biddingPeriod, least, most);
+        // Others must be able to see a late bid and to answer it, as they must be able to see a task.
+        _within("extension", terms.extension, least, terms.biddingPeriod);
         _within("trainingPeriod", terms.trainingPeriod, least, most);
         _within("attestPeriod", terms.attestPeriod, least, most);
         // A verifier that finds a difference at the end of the attestation period can still challenge: commit, and open the

@@ -99,6 +99,7 @@ abstract contract Deployed is Production {
             trainingPeriod: 1000,
             challengePeriod: 400,
             attestPeriod: 200,
+            extension: 20,
             solverClock: SOLVER_CLOCK,
             challengerClock: CHALLENGER_CLOCK,
             verifiers: 1,

@@ -106,6 +106,7 @@ abstract contract Deployment is Production {
             trainingPeriod: 1000,
             challengePeriod: 400,
             attestPeriod: 200,
+            extension: 20,
             solverClock: 60,
             challengerClock: 30,
             verifiers: 3,
