@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocol.chain.parameters import DEVNET, TOKEN
+from protocol.chain.parameters import DEVNET
 from protocol.tasks.task import Terms
 from solver.bidding import Figures, Offer, Refusal, decide
+from solver.floor import Costs
 from tests.chain.trees import terms
 
-FIGURES = Figures(10**24, 1e9, 0.0, TOKEN // 10, 0.2, 0.9)
+COSTS = Costs(machine=0.0, power=0.0, capital=0.05, late=0.0, gas=0.0, margin=0.2)
+FIGURES = Figures(10**24, 1e9, COSTS, opening=0.9)
 
 
 def of(clock: int) -> Terms:
