@@ -48,10 +48,10 @@ struct Terms {
     /// Attestations are due this long after the draw.
     uint32 attestPeriod;
     // ---- slot 8, 128 bits are free
-    /// The solver's time for one move.
-    uint32 solverClock;
-    /// The challenger's time for one move.
-    uint32 challengerClock;
+    /// Each side's time in a whole game, of which censorship may eat most.
+    uint32 clock;
+    /// Added to the clock of each side: what replaying a segment takes, in each of the games that are played at once.
+    uint32 replayAllowance;
     /// V, verifiers drawn.
     uint16 verifiers;
     /// q, segments for each drawn verifier.
