@@ -129,7 +129,7 @@ def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage
     until_registered(scene)
     solver = Solver(scene, SolverStrategy(executor=moves_a_weight_far))
     try:
-        task = scene.sold(challenger_clock=20, attest_period=6, challenge_period=10)
+        task = scene.sold(attest_period=6, challenge_period=10)
         assert watcher.join() is ExitCode.FINE
         view = scene.submitter.market.task(task)
     finally:
@@ -145,8 +145,10 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> 
     until_registered(scene)
     solver = Solver(scene)
     try:
-        task = scene.sold(challenger_clock=5)
+        task = scene.sold()
         wait(lambda: scene.submitter.game.games() > 0)
+        wait(lambda: watcher.node._games._challenges[task]._moveless is not None)
+        scene.devnet.skip(scene.submitter.game.game(1).deadline - scene.submitter.now() + 1)
         wait(lambda: scene.submitter.game.game(1).verdict is not Verdict.NONE)
         game = scene.submitter.game.game(1)
         scene.end_challenges(task)
