@@ -105,7 +105,7 @@ def _unsafe(terms: Terms, figures: Figures) -> str | None:
     for the clocks of the others, its segment does not.
     """
     speed, block = figures.operations_a_second, figures.block_seconds
-    longest = max((other.step_operations for other in (terms, *figures.taken)))
+    longest = max(other.step_operations for other in (terms, *figures.taken))
     for one in (terms, *figures.taken):
         due = least_game_time(one, speed, block, longest)
         if one.game_time < due:

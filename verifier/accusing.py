@@ -98,9 +98,7 @@ class Accuser:
         if self._time < self._least_time:
             # The bond would be lost on time. The solver stands accused here, so it is not attested either.
             self._database.update_accusation(self._task, outcome="clock_too_short")
-            self._log.error(
-                "not challenged: the clock is too short", clock=self._time, due=self._least_time
-            )
+            self._log.error("not challenged: the clock is too short", clock=self._time, due=self._least_time)
             return False
         view = self._client.market.task(self._task)
         if view.status.is_over:

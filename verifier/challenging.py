@@ -121,9 +121,7 @@ class Challenge:
         moot = not closed and self._client.market.task(self._task).status.is_over
         owed = not closed and self._solver_owes(state, block.number)
         late = block.time > state.deadline
-        self.own_turn = not (
-            closed or moot or owed or late or state.waits or state.head == self._moveless
-        )
+        self.own_turn = not (closed or moot or owed or late or state.waits or state.head == self._moveless)
         self.deadline = state.deadline if self.own_turn else math.inf
         if closed:
             self._end(state)

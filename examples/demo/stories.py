@@ -56,5 +56,5 @@ STORIES = (
 """In the order of the telling."""
 
 POSTED = tuple(sorted(STORIES, key=lambda story: "gfahebcdijk".index(story.letter)))
-"""In the order in which their tasks are posted; task ids count from 1. What waits for a clock first, then the longest game, then
-what waits for the end of a window."""
+"""In the order in which their tasks are posted; task ids count from 1. What waits for a clock first, then the longest
+game, then what waits for the end of a window."""

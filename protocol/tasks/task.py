@@ -169,8 +169,8 @@ def least_game_time(
     terms: Terms, operations_a_second: float, block_seconds: float, step_operations: int = 0
 ) -> int:
     """Seconds that each side of a game must at least have on a machine of this speed. Who has less may lose a game
-    that it is right in, whatever the other side asks for: a replay in each game that is played at once, and for each move
-    two blocks of `block_seconds`.
+    that it is right in, whatever the other side asks for: a replay in each game that is played at once, and for
+    each move two blocks of `block_seconds`.
 
     `step_operations` are those of the longest step that may run when a move falls due, of any task: each move may wait
     for one, and for another that began before it was this game's turn.
@@ -181,4 +181,6 @@ def least_game_time(
 
 
 def _replay(segment_steps: int, step_operations: int, state_bytes: int, operations_a_second: float) -> float:
-    return segment_steps * step_operations / operations_a_second + state_bytes * (segment_steps + 1) / HASH_RATE
+    return (
+        segment_steps * step_operations / operations_a_second + state_bytes * (segment_steps + 1) / HASH_RATE
+    )

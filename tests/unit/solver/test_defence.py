@@ -38,9 +38,7 @@ def test_every_answer_is_in_time_if_any_order_answers_all_in_time(games: list[tu
     """Jackson's rule. A game is the seconds that its answer takes, and those left on the solver's clock there."""
 
     def in_time(order: Iterable[int]) -> bool:
-        return all(
-            now <= games[game][1] for game, now in zip(order, accumulate(games[k][0] for k in order))
-        )
+        return all(now <= games[game][1] for game, now in zip(order, accumulate(games[k][0] for k in order)))
 
     orders = permutations(range(len(games)))
     assert in_time(by_deadline(range(len(games)), lambda game: games[game][1])) == any(map(in_time, orders))
