@@ -12,7 +12,7 @@ import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.dispute.view import Verdict
+from protocol.dispute.view import Phase, Verdict
 from protocol.errors import ExitCode
 from protocol.node.stopping import Stop
 from solver.strategy import Strategy as SolverStrategy
@@ -146,9 +146,11 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> 
     solver = Solver(scene)
     try:
         task = scene.sold()
-        wait(lambda: scene.submitter.game.games() > 0)
-        wait(lambda: watcher.node._games._challenges[task]._moveless is not None)
-        scene.devnet.skip(scene.submitter.game.game(1).deadline - scene.submitter.now() + 1)
+        game_of, claim_of = scene.submitter.game.game, scene.submitter.game.claim
+        # In the trace of the step nothing is left to be judged, and its own clock runs.
+        wait(lambda: scene.submitter.game.games() > 0 and game_of(1).phase is Phase.FRAME)
+        wait(lambda: claim_of(game_of(1).claim).posted_at > 0)
+        scene.devnet.skip(game_of(1).deadline - scene.submitter.now() + 1)
         wait(lambda: scene.submitter.game.game(1).verdict is not Verdict.NONE)
         game = scene.submitter.game.game(1)
         scene.end_challenges(task)
