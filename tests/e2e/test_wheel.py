@@ -165,7 +165,9 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     assert replayed.returncode == 0, replayed.stderr
 
     port, bundles = operator.rpc.rsplit(":", 1)[1], str(free_port("127.0.0.1"))
-    operator.background("devnet", "assay", "devnet", "--port", port, ready="Ctrl-C ends it")
+    operator.background(
+        "devnet", "assay", "devnet", "--port", port, "--beacon-port", "0", ready="Ctrl-C ends it"
+    )
     deployed = operator.assay("deploy", "--dev-account", "0")
     assert operator.assay("deploy", "--check")["addresses"] == deployed["addresses"]
     operator.background("bundles", "assay", "serve", "--port", bundles, ready="/bundles/")
