@@ -18,7 +18,7 @@ from protocol.tasks.task import Terms
 
 @dataclass(frozen=True)
 class GameStatus:
-    """One game. `path` holds the call instructions that it went into."""
+    """One game. `path` holds the call instructions that it went into; `phase` is "waiting" while no clock runs."""
 
     game: int
     challenger: str
@@ -131,12 +131,12 @@ def _game(state: GameState, path: tuple[int, ...], now: int) -> GameStatus:
     return GameStatus(
         state.game,
         state.challenger,
-        state.phase.name.lower(),
+        "waiting" if state.waits else state.phase.name.lower(),
         state.verdict.name.lower(),
         state.segment,
         state.step,
         path,
-        state.deadline - now if live else None,
+        None if state.waits or not live else state.deadline - now,
     )
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from protocol.chain.parameters import TOKEN
 from protocol.tasks.bidding import least_undercut
-from protocol.tasks.task import ARITHMETIC, Terms, least_clock
+from protocol.tasks.task import ARITHMETIC, Terms, least_game_time
 from solver.floor import Costs, Floor, floor
 
 SLACK = 1.25
@@ -105,15 +105,10 @@ def _unsafe(terms: Terms, figures: Figures) -> str | None:
     for the clocks of the others, its segment does not.
     """
     speed, block = figures.operations_a_second, figures.block_seconds
-    due = least_clock(terms, speed, block)
-    if terms.solver_clock < due:
-        return f"it allows a move in {terms.solver_clock} s, replaying a segment safely takes {due} s"
-    longest = max((other.step_operations for other in figures.taken), default=0)
-    due = least_clock(terms, speed, block, longest)
-    if terms.solver_clock < due:
-        return f"it allows a move in {terms.solver_clock} s, beside the steps of tasks that were taken it needs {due} s"
-    for other in figures.taken:
-        due = least_clock(other, speed, block, max(longest, terms.step_operations))
-        if other.solver_clock < due:
-            return f"beside its steps a task that was taken needs {due} s for a move, it has {other.solver_clock} s"
+    longest = max(other.step_operations for other in (terms, *figures.taken))
+    for one in (terms, *figures.taken):
+        due = least_game_time(one, speed, block, longest)
+        if one.game_time < due:
+            which = "it" if one is terms else "beside its steps a task that was taken"
+            return f"{which} allows {one.game_time} s in a game, {due} s are safe"
     return None

@@ -244,7 +244,7 @@ contract TaskMarket is ITaskMarket, Pausable {
         Terms storage terms = _terms[task];
         (played.root, played.size) = (entry.root, entry.size);
         (played.segmentSteps, played.stateTensors) = (terms.segmentSteps, terms.stateTensors);
-        (played.solverClock, played.challengerClock) = (terms.solverClock, terms.challengerClock);
+        played.clock = uint40(terms.clock) + terms.replayAllowance;
     }
 
     /// @inheritdoc ITaskMarket

@@ -21,9 +21,9 @@ PERIODS: Mapping[str, int] = {
     "attest_period": 90,
     # One verifier replays all segments of all tasks, 12 s of steps, between its moves in eight games.
     "challenge_period": 140,
-    # A move of the solver replays a segment while others do; the longest game has 35 moves of mostly 1 s.
-    "solver_clock": 40,
-    "challenger_clock": 60,
+    # Two seconds for each of the 111 moves that a challenger may ask for: a solver bids under no shorter clock. The
+    # longest game here has 35 moves of mostly 1 s.
+    "clock": 240,
 }
 """Seconds, for two slow cores. The file's own periods are for one task at a time."""
 

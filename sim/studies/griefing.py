@@ -38,8 +38,8 @@ from sim.theory import (
 from sim.units import TOKEN, Unit
 
 DAY: Final = 86_400
-HELD: Final = held_seconds(challenger_clock=RECOMMENDED.min_clock, solver_clock=0, solver_moves=0) / DAY
-"""Days that a challenger alone can hold a payout: the solver answers at once."""
+HELD: Final = held_seconds(game_time=RECOMMENDED.max_clock, solver=0) / DAY
+"""Days that a challenger alone can hold a payout: the solver answers at once, and nothing is allowed for replays."""
 _WITHOUT_TERM: Final = (*ALIKE, "forced_error_rate", "draw_missed", "device_range")
 
 

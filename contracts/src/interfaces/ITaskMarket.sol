@@ -50,14 +50,13 @@ interface ITaskMarket {
         bytes32 result;
     }
 
-    /// @notice What opens a game: the latest segment tree, and figures of the terms.
+    /// @notice What opens a game: the latest segment tree, and figures of the terms. `clock` has the replay allowance in it.
     struct Played {
         bytes32 root;
         uint32 size;
         uint32 segmentSteps;
         uint32 stateTensors;
-        uint32 solverClock;
-        uint32 challengerClock;
+        uint40 clock;
     }
 
     /// @notice A task is open for bids. `bundle` is where its bundle can be fetched.

@@ -114,6 +114,8 @@ library Errors {
     error WrongPhase(IDisputeGame.Phase due, IDisputeGame.Phase given);
     /// @notice The solver is to move: it owes a claim, a demanded node or a split.
     error NotYourTurn();
+    /// @notice The game waits until one that was opened earlier on its task is dismissed. No clock runs in it.
+    error GameWaits(GameId game);
     /// @notice The move was made for another state of the game: read it again.
     error WrongHead(bytes32 due, bytes32 given);
 

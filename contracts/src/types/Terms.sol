@@ -50,10 +50,10 @@ struct Terms {
     // ---- slot 8, 96 bits are free
     /// Bidding goes on for at least so long after every bid (libraries/Bids.sol).
     uint32 extension;
-    /// The solver's time for one move.
-    uint32 solverClock;
-    /// The challenger's time for one move.
-    uint32 challengerClock;
+    /// Each side's time in a whole game, of which censorship may eat most.
+    uint32 clock;
+    /// Added to the clock of each side: what replaying a segment takes, in each of the games that are played at once.
+    uint32 replayAllowance;
     /// V, verifiers drawn.
     uint16 verifiers;
     /// q, segments for each drawn verifier.

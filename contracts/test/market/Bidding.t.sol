@@ -165,11 +165,14 @@ contract BiddingTest is Deployment {
         terms.challengePeriod = terms.attestPeriod + 9;
         _expectRefused("challengePeriod", terms.attestPeriod + 9, terms.attestPeriod + 10, 30 days, terms);
         terms = _terms();
-        terms.solverClock = 4;
-        _expectRefused("solverClock", 4, 5, 7 days, terms);
+        terms.clock = 4;
+        _expectRefused("clock", 4, 5, 7 days, terms);
         terms = _terms();
-        terms.challengerClock = 7 days + 1;
-        _expectRefused("challengerClock", 7 days + 1, 5, 7 days, terms);
+        terms.clock = 7 days + 1;
+        _expectRefused("clock", 7 days + 1, 5, 7 days, terms);
+        terms = _terms();
+        terms.replayAllowance = 30 days + 1;
+        _expectRefused("replayAllowance", 30 days + 1, 0, 30 days, terms);
     }
 
     function test_post_auditOutOfBounds_reverts() public {

@@ -39,7 +39,7 @@ class Market:
 
     def __init__(self) -> None:
         self.views: dict[int, TaskView] = {}
-        self.offer = replace(terms(), budget=100 * TOKEN, training_period=10**6, solver_clock=10**6)
+        self.offer = replace(terms(), budget=100 * TOKEN, training_period=10**6, clock=10**6)
         self.bids: list[int] = []
         self.bundles: dict[int, bytes] = {}
 

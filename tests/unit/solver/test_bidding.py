@@ -41,8 +41,8 @@ TERMS = Terms(
     challenge_period=20,
     attest_period=10,
     extension=5,
-    solver_clock=60,
-    challenger_clock=60,
+    clock=1_000,
+    replay_allowance=50,
     verifiers=1,
     segments_per_verifier=1,
     matches=1,
@@ -109,7 +109,7 @@ def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
         (replace(TERMS, state_bytes=101), "checkpoints take up to 505 bytes, 500 are free for them"),
         (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
         (replace(TERMS, verifiers=2, matches=2), "2 attestations, 1 verifiers are in the draw"),
-        (replace(TERMS, solver_clock=15), "a move in 15 s, replaying a segment safely takes 16 s"),
+        (replace(TERMS, clock=856), "it allows 906 s in a game, 907 s are safe"),
     ],
 )
 def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: Terms, words: str) -> None:
@@ -118,30 +118,31 @@ def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: T
     assert words in decision.reason
 
 
-def test_a_move_needs_three_blocks_too() -> None:
-    assert isinstance(decide(TERMS, replace(FIGURES, block_seconds=14.0), 1), Offer)  # 16 s + 42 s of 60 s
-    decision = decide(TERMS, replace(FIGURES, block_seconds=15.0), 1)
-    assert decision == Refusal("it allows a move in 60 s, replaying a segment safely takes 61 s")
+def test_each_move_needs_two_blocks_too() -> None:
+    """Replays and steps take 907 s of 1,050 s, 111 moves two blocks each."""
+    assert isinstance(decide(TERMS, replace(FIGURES, block_seconds=0.64), 1), Offer)
+    decision = decide(TERMS, replace(FIGURES, block_seconds=0.65), 1)
+    assert decision == Refusal("it allows 1050 s in a game, 1051 s are safe")
 
 
 def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
-    """A replay here takes 5 s, safely 16 s: of a clock of 60 s 44 s are left, three times a step of 14.7 s."""
-    for_hours = replace(TERMS, segment_steps=3_600, solver_clock=10**6)
+    """Sixteen replays take 80 s here, safely 240 s; of 1,050 s 810 s are left, 666 times a step of 1.21 s."""
+    for_hours = replace(TERMS, segment_steps=3_600, clock=10**6)
     assert isinstance(decide(TERMS, replace(FIGURES, taken=(for_hours,)), 1), Offer)
-    long_step = replace(for_hours, step_operations=15_000_000)
+    long_step = replace(for_hours, step_operations=1_300_000)
     decision = decide(TERMS, replace(FIGURES, taken=(TERMS, long_step)), 1)
-    assert decision == Refusal(
-        "it allows a move in 60 s, beside the steps of tasks that were taken it needs 61 s"
-    )
-    fits = replace(long_step, step_operations=14_000_000)
+    assert decision == Refusal("it allows 1050 s in a game, 1106 s are safe")
+    fits = replace(long_step, step_operations=1_200_000)
     assert isinstance(decide(TERMS, replace(FIGURES, taken=(TERMS, fits)), 1), Offer)
 
 
 def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
-    mine = replace(TERMS, step_operations=15_000_000, solver_clock=10**6, training_period=10**6)
+    mine = replace(TERMS, step_operations=1_300_000, clock=10**6, training_period=10**6)
     figures = replace(FIGURES, taken=(TERMS,))
     decision = decide(mine, figures, 1)
-    assert decision == Refusal("beside its steps a task that was taken needs 61 s for a move, it has 60 s")
+    assert decision == Refusal(
+        "beside its steps a task that was taken allows 1050 s in a game, 1106 s are safe"
+    )
 
 
 @given(st.integers(1, 10**24), st.floats(0, 1e24), st.none() | st.integers(0, 10**24), st.integers(0, 9))
