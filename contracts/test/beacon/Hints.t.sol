@@ -126,7 +126,8 @@ contract HintsTest is Signing {
 
     /// @dev g(x) = 0 has no solution: -3 is no cube. So no x has roots of both g(x) and -g(x).
     function test_g_hasNoRoot_succeeds() public view {
-        (bool done, bytes memory result) = address(5).staticcall(abi.encode(32, 32, 32, P - 3, (P - 1) / 3, P));
+        (bool done, bytes memory result) =
+            address(5).staticcall(abi.encode(32, 32, 32, P - 3, (P - 1) / 3, P));
         assertTrue(done);
         assertNotEq(abi.decode(result, (uint256)), 1);
     }
