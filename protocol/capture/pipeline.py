@@ -11,10 +11,12 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from protocol.capture.analysis.ranges import require_ranges
 from protocol.capture.analysis.roles import Bits, roles_of, table_of
+from protocol.capture.assembly.checks import within_limits
 from protocol.capture.assembly.state import initial_tensors
 from protocol.capture.assembly.step import assemble
 from protocol.capture.errors import Problem, Problems
 from protocol.capture.inputs.checks import (
+    not_watched,
     require_code,
     require_counts,
     require_equal_parts,
@@ -151,9 +153,10 @@ def _captured(
         traced, roles, update, parameters, data, constants, tuple(rates), batch_size, micro_batches
     )
     program = StepProgram(assembled.program, tuple(assembled.state), len(data), len(constants))
-    program.check()
+    with within_limits():
+        program.check()
     initial = initial_tensors(assembled.state, parameters | written)
-    notes = tuple(left_untouched(traced.untouched))
+    notes = (*left_untouched(traced.untouched), *not_watched(kept))
     captured = CapturedStep(program, data, constants, initial, assembled.coverage, notes)
     if not preflight:
         return captured

@@ -28,7 +28,7 @@ class Coverage:
 @dataclass(frozen=True)
 class Report:
     """What passed: the largest relative errors over all batches compared, beside torch's float32, or beside its float64
-    where that was asked.
+    where that was asked; NaN where a tensor is not finite.
 
     `notes` say what a submitter should know, such as tensors whose difference precision explains.
     """

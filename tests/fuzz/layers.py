@@ -46,11 +46,14 @@ WIDTHS = (0, 1, 3, 54, 55, 56, 62, 63, 64, 65, 118, 119, 120, 126, 127, 128, 129
 """Bytes of a row around every length at which padding takes another block."""
 
 
-def convolutions(r: Random, count: int) -> list[bytes]:
-    """All three kinds with strides, padding, dilation and groups."""
-    found = []
-    for _ in range(count):
+def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
+    """All three kinds with strides, padding, dilation and groups; `alone`: one group of one sample, so that nothing lies
+    behind its result."""
+    found: list[bytes] = []
+    while len(found) < count:
         given = random_call(r)
+        if alone and given.samples * given.groups > 1:
+            continue
         left, image, bias = operands(given)
         problem, _kept = problem_of(given, left, image, bias)
         names = [

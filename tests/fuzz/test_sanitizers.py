@@ -175,6 +175,10 @@ def convolutions() -> list[bytes]:
     return layers.convolutions(Random("planted convolutions"), 20)
 
 
+def lone_convolutions() -> list[bytes]:
+    return layers.convolutions(Random("planted convolutions"), 20, alone=True)
+
+
 def channels() -> list[bytes]:
     return layers.channels(Random("planted channels"), 20)
 
@@ -248,15 +252,15 @@ PLANTS = {
         "end = first + PANEL_X, plane",
         "convolution.cpp",
         BEYOND,
-        convolutions,
+        lone_convolutions,
     ),
     "a gradient of weights beyond a panel's last": Plant(
         "convolution_weights.h",
-        "row < std::min((i + 1) * PANEL_X, p.outputs)",
-        "row < (i + 1) * PANEL_X",
+        "for (int row = 0; row < rows; ++row)",
+        "for (int row = 0; row < PANEL_X; ++row)",
         "convolution.cpp",
         BEYOND,
-        convolutions,
+        lone_convolutions,
     ),
     "a sample beyond the last": Plant(
         "convolution_weights.h",

@@ -1,11 +1,14 @@
-"""What `capture` refuses when the parts of a step come together: names that several tensors would have."""
+"""What `capture` refuses when the parts of a step come together: names that several tensors would have, and a program
+beyond the limits of encoding.md."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from protocol.capture.errors import CaptureError, Problem
+from protocol.program.errors import CheckError
 
 
 def require_distinct(names: Iterable[str]) -> None:
@@ -15,3 +18,16 @@ def require_distinct(names: Iterable[str]) -> None:
         what = f"several tensors of the task would be called {', '.join(taken)}"
         remedy = "rename the model's parameter or buffer, or the objective's metric, of this name"
         raise CaptureError([Problem(what, remedy)])
+
+
+@contextmanager
+def within_limits() -> Iterator[None]:
+    """Raise `CaptureError` where `protocol.program.check` refuses the program of the step."""
+    try:
+        yield
+    except CheckError as error:
+        remedy = (
+            "make the step smaller: fewer micro-batches, fewer layers, fewer turns of a Python loop, or one operation "
+            "on a stacked tensor in place of many"
+        )
+        raise CaptureError([Problem(f"the program of the step: {error}", remedy)]) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch.nn.parameter import is_lazy
 
 from protocol.capture.errors import CaptureError, Problem, raise_any
 from protocol.capture.inputs.model import tensors_of
+from protocol.capture.inputs.python_state import MOST_OBJECTS, PythonState
 from protocol.capture.types import DATASET_TYPES, PROGRAM_TYPES, fits, type_name, type_names
 
 DATASET = "pass a dict of tensors by name, each with one row per example, as in {'x': inputs, 'y': labels}"
@@ -142,6 +143,15 @@ def require_separate_memory_and_no_hooks(model: nn.Module) -> None:
             remedy = "remove it, and change the gradient in the model's or the objective's own operations"
             problems.append(Problem(f"parameter {name} has a hook on its gradient", remedy))
     raise_any(problems)
+
+
+def not_watched(kept: PythonState) -> Iterator[str]:
+    """The note on Python objects that are too many to be compared from step to step, if they are."""
+    if kept.unwatched:
+        yield (
+            f"model and objective keep more than {MOST_OBJECTS:,} Python objects: those from {kept.unwatched} on are "
+            "not watched, and what a step changes in them is not seen"
+        )
 
 
 def _kind(value: Any) -> str:

@@ -10,6 +10,14 @@ def tensors_of(model: nn.Module) -> list[tuple[str, Tensor]]:
     return [*model.named_parameters(), *model.named_buffers()]
 
 
+def with_attributes(copy: Tensor, original: Tensor) -> Tensor:
+    """`copy`, a plain tensor, with the attributes that Python code set on `original`; a parameter if that is one."""
+    vars(copy).update({name: value for name, value in vars(original).items() if name not in vars(copy)})
+    if isinstance(original, nn.Parameter):
+        copy._is_param = True  # what `isinstance(…, nn.Parameter)` asks for
+    return copy
+
+
 def places(model: nn.Module) -> dict[str, str]:
     """From the dotted path of every place where a module keeps a tensor to that tensor's name in `tensors_of`.
 

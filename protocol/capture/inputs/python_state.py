@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from io import IOBase
 from logging import Handler, Logger
 from threading import Thread
@@ -37,6 +37,7 @@ import torch
 from torch import Tensor, nn
 
 from protocol.capture.inputs.python_values import (
+    CACHED,
     KINDS,
     LEAVES,
     STANDARD,
@@ -45,6 +46,7 @@ from protocol.capture.inputs.python_values import (
     flat,
     in_library,
     is_installed,
+    is_own,
     keys_of,
     kind_of,
     names_of,
@@ -58,7 +60,8 @@ MOST_OBJECTS = 200_000
 """Objects that are looked at; what lies beyond is not compared."""
 MOST_ELEMENTS = 4_096
 """Elements of a container that have names of their own; the numbers and texts behind them are compared together."""
-CACHED = type(lru_cache(len))
+PLAIN = (Tensor, nn.Parameter, nn.Buffer)
+"""Tensors whose attributes Python code may set; those of a trace have attributes of torch's."""
 TABLES = ("_parameters", "_buffers", "_modules")
 """Attributes of a module that hold tensors and modules by name."""
 
@@ -84,8 +87,8 @@ class PythonState:
         back what it held."""
         self._kept: list[Any] = []
         """All that was looked at, so that no identity is given anew while states are compared."""
-        self._globals: set[tuple[int, str]] = set()
-        """Module globals that were looked at, by their table and name."""
+        self._globals: set[tuple[int, str, bool]] = set()
+        """Module globals that were looked at, by their table, name, and whether they are an installed package's."""
         self._times: Counter[str] = Counter()
         seen: set[int] = set()
         pending = deque((where, value, True) for where, value in self.roots.items())
@@ -96,11 +99,13 @@ class PythonState:
             elif id(value) not in seen:
                 seen.add(id(value))
                 self._kept.append(value)
-                own = own and _is_own(value)
+                own = own and is_own(value)
                 holders = len(self._holders)
                 pending.extend((name, x, own) for name, x in self._inside(where, value))
                 if not own:
                     del self._holders[holders:]
+        self.unwatched = pending[0][0] if pending else ""
+        """Where the walk ended with objects left; empty if it has seen all."""
         self._values["the state of Python's random numbers"] = random.getstate()
         self._values["the state of NumPy's random numbers"] = state_of_generator(np.random.mtrand._rand)
 
@@ -130,7 +135,7 @@ class PythonState:
     def _inside(self, where: str, value: Any) -> Items:
         """What an object holds, by name."""
         if isinstance(value, Tensor):
-            return ()
+            return self._attributes(where, value) if type(value) in PLAIN else ()
         if isinstance(value, np.ndarray):
             if value.dtype.hasobject:
                 return self._elements(where, value.reshape(-1).tolist())
@@ -239,22 +244,36 @@ class PythonState:
                 found += self._of_module(f"{name}.", vars(module), names)
         return found
 
-    def _of_module(self, prefix: str, table: dict[str, Any], names: set[str]) -> list[tuple[str, Any]]:
-        """The globals of a module, and of modules among them, that have one of `names`."""
+    def _of_module(
+        self, prefix: str, table: dict[str, Any], names: set[str], called: bool = False
+    ) -> list[tuple[str, Any]]:
+        """The globals of a module, and of modules among them, that have one of `names`.
+
+        Of an installed module that is reached by attribute, where much may live that runs beside the step, numbers,
+        texts and lengths alone, and those that a function uses which is `called` from outside.
+        """
         found: list[tuple[str, Any]] = []
-        if prefix and (in_library(file := table.get("__file__") or STANDARD) or is_installed(file)):
-            return found
+        library = in_library(file := table.get("__file__") or STANDARD)
+        theirs = bool(prefix) and (library or is_installed(file))
         for name in sorted(names & table.keys()):
-            if (id(table), name) in self._globals:
-                continue
             held = table[name]
             if isinstance(held, ModuleType):
-                found += self._of_module(f"{prefix}{name}.", vars(held), names - {name})
+                found += self._of_module(f"{prefix}{name}.", vars(held), names - {name}, called)
+            elif (key := (id(table), name, theirs)) in self._globals:
                 continue
-            self._globals.add((id(table), name))
-            if not isinstance(held, FunctionType | type):
-                self._holders.append((partial(_entry, table, name), partial(table.__setitem__, name, held)))
-            found.append((f"{prefix}{name}", held))
+            else:
+                self._globals.add(key)
+                if not theirs:
+                    if not isinstance(held, FunctionType | type):
+                        restore = partial(table.__setitem__, name, held)
+                        self._holders.append((partial(_entry, table, name), restore))
+                    found.append((f"{prefix}{name}", held))
+                elif isinstance(held, KINDS):
+                    found.append((f"len({prefix}{name})", kind_of(held).__len__(held)))
+                elif isinstance(held, LEAVES):
+                    found.append((f"{prefix}{name}", held))
+                elif isinstance(held, FunctionType) and not (library or called):
+                    found += self._of_module(prefix, held.__globals__, names_of(held.__code__), True)
         return found
 
     def _cached(self, where: str, function: Any) -> Items:
@@ -327,7 +346,8 @@ class PythonState:
             for table in TABLES:
                 self._changeable(attributes[table])
             found = [(name, x) for name, x in found if name.removeprefix(dot) not in TABLES]
-            found += [(f"{dot}{name}", x) for name, x in value._modules.items()]
+            held = {**value._parameters, **value._buffers, **value._modules}
+            found += [(f"{dot}{name}", x) for name, x in held.items()]
         return found
 
 
@@ -339,22 +359,6 @@ def left_as_it_was(model: nn.Module, objective: Any) -> Iterator[PythonState]:
         yield kept
     finally:
         kept.restore()
-
-
-def _is_own(value: Any) -> bool:
-    """Whether what it holds is put back: the submitter's, and a module's. Live objects of libraries, which others may
-    use beside the step, are compared only."""
-    if isinstance(
-        value, (*KINDS, nn.Module, tuple, frozenset, CellType, MethodType, partial, CACHED, property)
-    ):
-        return True
-    if isinstance(value, FunctionType):
-        return not is_installed(value.__code__.co_filename)
-    if isinstance(value, Iterator | weakref.ref):
-        return False
-    class_ = value if isinstance(value, type) else type(value)
-    file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
-    return not in_library(file) and not is_installed(file)
 
 
 class _Absent:

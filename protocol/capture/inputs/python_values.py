@@ -8,9 +8,12 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import sys
 import sysconfig
+import weakref
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
 from operator import length_hint
 from pathlib import Path
 from types import (
@@ -26,9 +29,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 KINDS = (OrderedDict, dict, list, deque, set)
 """Containers that change in place. Their own methods are called, since a subclass may compute or refuse in its."""
+CACHED = type(lru_cache(len))
 LEAVES = (bool, int, float, complex, str, bytes, type(None))
 LIBRARIES = tuple(str(Path(str(package.__file__)).parent) + os.sep for package in (torch, np))
 """Folders of torch and NumPy, whose code keeps nothing of the submitter's."""
@@ -49,6 +54,22 @@ def in_library(path: str) -> bool:
 def is_installed(path: str) -> bool:
     """Whether a file belongs to an installed package, whose globals may hold what runs around the step."""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(path).parts)
+
+
+def is_own(value: Any) -> bool:
+    """Whether what it holds is put back: the submitter's, and a module's. Live objects of libraries, which others may
+    use beside the step, are compared only."""
+    if isinstance(
+        value, (*KINDS, nn.Module, tuple, frozenset, CellType, MethodType, partial, CACHED, property)
+    ):
+        return True
+    if isinstance(value, FunctionType):
+        return not is_installed(value.__code__.co_filename)
+    if isinstance(value, Iterator | weakref.ref):
+        return False
+    class_ = value if isinstance(value, type) else type(value)
+    file = getattr(sys.modules.get(class_.__module__), "__file__", None) or STANDARD
+    return not in_library(file) and not is_installed(file)
 
 
 def slots_of(class_: type) -> Iterator[tuple[str, Any]]:
@@ -83,9 +104,11 @@ def flat(container: Any) -> list[Any]:
 
 
 def names_of(code: CodeType) -> set[str]:
-    """Global names of a function and of those written inside it."""
+    """Names of globals and attributes in a function and in those written inside it; also those written as texts, as in
+    `getattr(module, "name")`."""
     inner = (names_of(c) for c in code.co_consts if isinstance(c, CodeType))
-    return set(code.co_names).union(*inner)
+    texts = (c for c in code.co_consts if isinstance(c, str) and c.isidentifier())
+    return {*code.co_names, *texts}.union(*inner)
 
 
 def state_of_generator(value: Any) -> Any:

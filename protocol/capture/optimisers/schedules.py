@@ -66,7 +66,10 @@ def learning_rates(optimizer: Optimizer, scheduler: LRScheduler | None, steps: i
 
 @contextmanager
 def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
-    """Other learning rates, and another count of the scheduler's steps, for code that reads them to be found out."""
+    """Other learning rates, another count of the scheduler's steps, and an optimiser's state with other tensors, for
+    code that reads them to be found out."""
+    state = optimizer.state if isinstance(optimizer, Optimizer) else {}
+    tensors = dict(state)
     groups = optimizer.param_groups if isinstance(optimizer, Optimizer) else []
     rates = [group["lr"] for group in groups]
     epoch = scheduler.last_epoch if isinstance(scheduler, LRScheduler) else 0
@@ -75,8 +78,12 @@ def as_in_another_step(optimizer: Any, scheduler: Any) -> Iterator[None]:
             group["lr"] = rate * 0.5 + 1e-3
         if isinstance(scheduler, LRScheduler):
             scheduler.last_epoch = epoch + 1
+        state.clear()
+        state.update({p: {"step": 1} for group in groups for p in group["params"] if p not in tensors})
         yield
     finally:
+        state.clear()
+        state.update(tensors)
         for group, rate in zip(groups, rates):
             group["lr"] = rate
         if isinstance(scheduler, LRScheduler):

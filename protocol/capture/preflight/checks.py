@@ -6,6 +6,7 @@ from torch.fx import Node
 
 from protocol.capture.errors import Problem
 from protocol.capture.inputs.python_state import Change
+from protocol.capture.preflight.compare import NotFinite
 from protocol.capture.tracing.sources import source_of, source_of_error, traceback_of
 
 KEEP = (
@@ -57,3 +58,19 @@ def computed_otherwise(operation: str, source: str, error: float, differences: s
     """An operation of the program is further from torch than its number formats explain."""
     what = f"{operation} computes something else than torch, error {error:.2g}: {differences}"
     return Problem(what, "report it: no program may differ from torch", source)
+
+
+def not_finite(found: NotFinite) -> str:
+    """The note on a tensor that holds NaN or infinity in torch too."""
+    return f"{found.name} is not finite, in torch as in the program: its other elements were not compared"
+
+
+def not_finite_in_one(found: NotFinite) -> Problem:
+    """A tensor of the exact step holds NaN or infinity in other elements than torch's."""
+    where = "torch and the program, in other elements" if found.in_torch and found.in_program else ""
+    where = where or ("torch, not in the program" if found.in_torch else "the program, not in torch")
+    remedy = (
+        "keep the step's values away from the limits of float32: a smaller learning rate, a clamp, or an epsilon in "
+        "divisions, logarithms and roots"
+    )
+    return Problem(f"{found.name} is not finite in {where}", remedy)

@@ -6,8 +6,9 @@ of a chaotic network, such as a deep one with batch norm over few examples, floa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,6 +58,27 @@ def differences(exact: Results, reference: Results, in_float32: Results) -> Iter
                 yield found
 
 
+@dataclass(frozen=True)
+class NotFinite:
+    """A tensor of the step that holds NaN or infinity: in torch's float32, in the exact step, or in the same elements
+    of both."""
+
+    name: str
+    in_torch: bool
+    in_program: bool
+    alike: bool
+
+
+def not_finite(exact: Results, plain: Results) -> Iterator[NotFinite]:
+    """The tensors with elements that are not finite on either side."""
+    for kind, ours, theirs in _kinds(exact, plain):
+        for name, value in theirs.items():
+            in_torch, in_program = value.isfinite(), ours[name].isfinite()
+            alike = bool(torch.equal(in_torch, in_program))
+            if not alike or not in_torch.all():
+                yield NotFinite(f"{kind}{name}", not in_torch.all(), not in_program.all(), alike)
+
+
 def measure(name: str, ours: Tensor, true: Tensor) -> Difference:
     """Cosine, norm and error of `ours` beside `true`."""
     a, b = (x.detach().double().flatten() for x in (ours, true))
@@ -84,16 +106,14 @@ def _passes(found: Difference, kind: str, true: Tensor, ours: Tensor, near: Tens
 LOSS, GRADIENT, BUFFER = "", "gradient of ", "buffer "
 
 
-def _kinds(
-    *results: Results,
-) -> Iterator[tuple[str, Mapping[str, Tensor], Mapping[str, Tensor], Mapping[str, Tensor]]]:
+def _kinds(*results: Results) -> Iterator[tuple[Any, ...]]:
+    """The kind of tensor, then the tensors of that kind by name in each of the `results`."""
     for kind, of in (
         (LOSS, lambda r: {"loss": r.loss}),
         (GRADIENT, lambda r: r.gradients),
         (BUFFER, lambda r: r.buffers),
     ):
-        ours, true, near = map(of, results)
-        yield kind, ours, true, near
+        yield kind, *map(of, results)
 
 
 def _root_mean_square(tensors: Iterable[Tensor]) -> float:

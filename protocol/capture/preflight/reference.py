@@ -17,7 +17,7 @@ from torch.fx import GraphModule, Interpreter
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from protocol.capture.inputs.model import places
+from protocol.capture.inputs.model import places, tensors_of, with_attributes
 from protocol.capture.lowering.context import Mask
 from protocol.capture.tracing.step import Objective, StepModule, decomposed_kernels
 from protocol.capture.tracing.tracer import TracedStep
@@ -105,7 +105,11 @@ def by_torch(
     leaves = [tensors[name].clone().requires_grad_() for name in traced.parameters]
     tensors |= dict(zip(traced.parameters, leaves))
     tensors |= {name: tensors[name].clone() for name in traced.buffers}
-    named = {f"model.{place}": tensors[name] for place, name in places(model).items()}
+    originals = dict(tensors_of(model))
+    named = {
+        f"model.{place}": with_attributes(tensors[name], originals[name])
+        for place, name in places(model).items()
+    }
     with _Drawing(masks), decomposed_kernels():
         found = functional_call(StepModule(model, objective), named, (dict(batch), leaves), tie_weights=False)
     gradients = {name: g.detach() for name, g in zip(traced.parameters, found.gradients)}

@@ -99,6 +99,19 @@ def require_loss_and_metrics(result: Any) -> tuple[Tensor, dict[str, Tensor]]:
     return loss, dict(metrics)
 
 
+def require_no_new_attributes(
+    tensors: Mapping[str, Tensor], attributes: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Refuse a step that sets attributes of the model's `tensors` or of the batch's, which had `attributes` before."""
+    remedy = "keep it as a buffer of the model, written by tensor operations: tensors of a program have no attributes"
+    raise_any(
+        Problem(f"the step sets the attribute {key!r} of {name}", remedy)
+        for name, t in tensors.items()
+        for key, value in vars(t).items()
+        if key not in attributes[name] or attributes[name][key] is not value
+    )
+
+
 def require_one_replacement(name: str, new: Tensor, others: list[Tensor]) -> None:
     """Refuse a tied buffer that holds `new` at one of its places and another tensor at one of the others."""
     if any(other is not new for other in others):

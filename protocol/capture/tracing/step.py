@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.jit._fuser import optimized_execution
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from protocol.capture.inputs.model import places, tensors_of
-from protocol.capture.tracing.checks import require_loss_and_metrics
+from protocol.capture.inputs.model import places, tensors_of, with_attributes
+from protocol.capture.inputs.python_values import in_library, is_installed
+from protocol.capture.tracing.checks import require_loss_and_metrics, require_no_new_attributes
 
 Batch = Mapping[str, Tensor]
 Objective = Callable[[nn.Module, Batch], "Tensor | tuple[Tensor, Mapping[str, Tensor]]"]
@@ -42,15 +47,21 @@ class StepModule(nn.Module):
     def forward(self, batch: Batch, trained: list[Tensor]) -> StepResults:
         """One step without its update. The gradients are taken here, where the traced tensors still are in the model:
         `torch.utils.checkpoint` may run a part of it again in the backward pass."""
+        tensors = dict((*tensors_of(self.model), *batch.items()))
+        attributes = {name: dict(vars(t)) for name, t in tensors.items()}
         loss, metrics = require_loss_and_metrics(self._objective(self.model, batch))
         gradients = torch.autograd.grad(loss, trained, allow_unused=True)
+        require_no_new_attributes(tensors, attributes)
         buffers = dict(self.model.named_buffers(remove_duplicate=False))
         return StepResults(loss, metrics, gradients, buffers)
 
 
 def run_plainly(model: nn.Module, objective: Objective, batch: Batch) -> StepResults:
     """The step by torch alone, on copies of the model's tensors and of the batch. Raises what the step raises."""
-    copies = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors_of(model)}
+    copies = {
+        name: with_attributes(t.detach().clone().requires_grad_(t.requires_grad), t)
+        for name, t in tensors_of(model)
+    }
     named = {f"model.{place}": copies[name] for place, name in places(model).items()}
     given = {name: t.clone() for name, t in batch.items()}, [t for t in copies.values() if t.requires_grad]
     with torch.random.fork_rng(devices=[]):
@@ -72,21 +83,44 @@ def silent_failures() -> Iterator[None]:
 @contextmanager
 def decomposed_kernels() -> Iterator[None]:
     """Make torch decompose its fused kernels, whose bits no program has: attention into products, a softmax and masks;
-    recurrent layers into products and gates."""
+    recurrent layers into products and gates. TorchScript runs a function as it is written: its optimiser would, after
+    some calls, take other derivatives."""
     before = torch.backends.mkldnn.set_flags(_enabled=False)
     try:
-        with sdpa_kernel(SDPBackend.MATH):
+        with sdpa_kernel(SDPBackend.MATH), optimized_execution(False):
             yield
     finally:
         torch.backends.mkldnn.set_flags(_enabled=before[0])
 
 
+class _TrueInPackages:
+    """True where code of torch or of an installed package decides by it, false in any other code. It joins with other
+    truth values as a bool does."""
+
+    def __bool__(self) -> bool:
+        return _in_a_package(sys._getframe(1))
+
+    def __or__(self, other: bool) -> bool:
+        return _in_a_package(sys._getframe(1)) | other
+
+    def __and__(self, other: bool) -> bool:
+        return _in_a_package(sys._getframe(1)) & other
+
+    __ror__, __rand__ = __or__, __and__
+
+
+def _in_a_package(frame: FrameType) -> bool:
+    path = frame.f_code.co_filename
+    return in_library(path) or is_installed(path)
+
+
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Make `torch.compiler.is_compiling()` true, as `torch.export` does: models then skip shortcuts that look at the
-    data, such as whether a padding mask hides anything."""
+    """Make `torch.compiler.is_compiling()` true for code of torch and of installed packages, as `torch.export` does:
+    models then skip shortcuts that look at the data, such as whether a padding mask hides anything. The submitter's own
+    code gets torch's usual answer, or what it skips would be in no trace."""
     before = torch.compiler._is_compiling_flag
-    torch.compiler._is_compiling_flag = True
+    torch.compiler._is_compiling_flag = cast(bool, _TrueInPackages())
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from protocol.capture.errors import Problem, Problems
-from protocol.capture.inputs.model import places
+from protocol.capture.inputs.model import places, tensors_of, with_attributes
 from protocol.capture.tracing.checks import (
     TraceError,
     data_dependent,
@@ -86,6 +86,7 @@ def trace_step(
     parameters = {name: _in_f32(p) for name, p in model.named_parameters() if p.requires_grad}
     frozen = {name: _in_f32(p) for name, p in model.named_parameters() if not p.requires_grad}
     buffers = frozen | {name: _in_f32(b) for name, b in model.named_buffers()}
+    originals = dict(tensors_of(model))
     metric_names: list[str] = []
     untouched: list[str] = []
     recorder = SourceRecorder()
@@ -102,6 +103,7 @@ def trace_step(
         leaves = [value.detach().requires_grad_() for value in p]
         with recorder, recorder.names_of(model), decomposed_kernels(), compiling():
             tensors = dict(zip(parameters, leaves)) | dict(zip(buffers, b))
+            tensors = {name: with_attributes(t, originals[name]) for name, t in tensors.items()}
             named = {f"model.{place}": tensors[name] for place, name in where.items()}
             batch_and_leaves = dict(zip(batch, x)), leaves
             results: StepResults = functional_call(step, named, batch_and_leaves, tie_weights=False)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
+import sys
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
-from protocol.capture.inputs.python_state import PythonState
+from protocol.capture import CaptureError
+from protocol.capture.inputs.python_state import MOST_OBJECTS, PythonState
 from tests.unit.capture import counting
+from tests.unit.capture.steps import captured, cross_entropy
 
 Step = Callable[[], object]
 
@@ -214,3 +220,53 @@ def test_an_ordered_dict_is_whole_after_it_was_put_back() -> None:
     held.move_to_end("a")
     state.restore()
     assert list(held.items()) == [("a", 1), ("b", 2)]
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_step_that_asks_what_the_optimiser_keeps_is_refused(momentum: float, trained: bool) -> None:
+    model = nn.Linear(8, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=momentum)
+    if trained:
+        model(torch.ones(1, 8)).sum().backward()
+        optimizer.step()
+    kept = dict(optimizer.state)
+
+    def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+        return cross_entropy(model, batch) * (1.0 if len(optimizer.state) else 0.5)
+
+    with pytest.raises(CaptureError, match="not the same every time"):
+        captured(model, objective, optimizer)
+    assert list(optimizer.state.items()) == list(kept.items())
+
+
+@pytest.mark.parametrize("how", ["import counts", "from counts import count"])
+def test_a_counter_of_an_installed_package_is_seen(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    text = "calls = 0\n\ndef count():\n    global calls\n    calls += 1\n    return 1.0 if calls < 1000 else 0.5\n"
+    (folder / "counts.py").write_text(text)
+    call = how.removeprefix("import ") + ".count" if how.startswith("import") else "count"
+    (tmp_path / "own.py").write_text(f"{how}\n\ndef factor(model, batch):\n    return {call}()\n")
+    for path in (folder, tmp_path):
+        monkeypatch.syspath_prepend(path)
+    for name in ("counts", "own"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    factor = importlib.import_module("own").factor
+    with pytest.raises(CaptureError, match="calls changes from 1 to 2"):
+        captured(nn.Linear(8, 3), lambda model, batch: cross_entropy(model, batch) * factor(model, batch))
+
+
+def test_what_lies_beyond_the_objects_looked_at_is_told() -> None:
+    few, many = [[k] for k in range(10)], [[k] for k in range(MOST_OBJECTS + 1)]
+
+    def with_kept(kept: object) -> Callable[[nn.Module, Mapping[str, Tensor]], Tensor]:
+        return lambda model, batch: cross_entropy(model, batch) * (1.0 if kept else 0.5)
+
+    assert captured(nn.Linear(8, 3), with_kept(few)).notes == ()
+    (note,) = captured(nn.Linear(8, 3), with_kept(many)).notes
+    assert "more than 200,000 Python objects" in note
+    assert "kept[" in note
+    assert "not watched" in note

@@ -231,6 +231,13 @@ def test_batches_that_cannot_be_divided_are_refused(parts: int, words: str) -> N
         captured(mlp(), micro_batches=parts)
 
 
+def test_more_units_than_a_program_has_instructions_for_are_refused() -> None:
+    with pytest.raises(CaptureError, match="1 to 65535 instructions, got 8") as caught:
+        captured(nn.Linear(8, 3), batch_size=14_000, micro_batches=14_000)
+    (problem,) = caught.value.problems
+    assert "fewer micro-batches" in problem.remedy
+
+
 def test_what_a_unit_cannot_do_is_said_with_its_line() -> None:
     def objective(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
         logits: Tensor = model(batch["x"])

@@ -50,24 +50,29 @@ struct Part {
 // What an instruction set provides beside its products.
 struct Convolver {
     int32_t (*largest)(const float *x, int64_t count);  // magnitude, as bits
+    void (*raise)(const float *x, int64_t count, int32_t *largest);  // each one's magnitude, onto the largest so far
     Scale (*scale)(int32_t largest, int bits);
     // Plane `plane` of `planes`, 0 or 1, of two rows of the same scale, side by side; `high` null: zeros.
     void (*pairs)(const float *low, const float *high, int64_t count, const Scale &, int planes, int plane,
                   uint32_t *out);
     // Weights into a panel of 12 rows: [taps][pairs of channels][12]; element (row, channel, tap) lies at
     // w[row * row_stride + channel * channel_stride + taps[tap]]. The planes h and l, or with `low` null the only one.
+    // `sums` [12]: of each row's terms of plane l.
     void (*weights)(const float *w, int64_t row_stride, int64_t channel_stride, int64_t channels, const int64_t *taps,
-                    int64_t tap_count, const Scale *scales, int inside, uint32_t *out, uint32_t *low);
+                    int64_t tap_count, const Scale *scales, int inside, uint32_t *out, uint32_t *low,
+                    int32_t *sums);
     // The plane h + l out of those of h and l.
     void (*added)(const uint32_t *high, const uint32_t *low, int64_t count, uint32_t *out);
     // `count` pairs of terms of a panel of 32 columns; may write three beyond each part and read as much.
     void (*columns)(const Part *parts, int part_count, int64_t step, int64_t count, uint32_t *out);
+    // to[i step] = from[i]; nothing between them is touched.
+    void (*spread)(const float *from, int64_t count, int64_t step, float *to);
     void (*norms)(const uint32_t *panel, int width, int64_t pairs, float *out);  // by chunk: see variant.h
     // Plane l of a panel, |l| <= 64, as bytes l + offset: [up(pairs, 2)][width][4].
     void (*bytes)(const uint32_t *panel, int width, int64_t pairs, int offset, uint32_t *out);
-    // c[12][32] = start[row] + the product of so many quads of bytes, signed ones of x and unsigned ones of y. Null where
-    // pairs of i16 are no slower.
-    void (*byte_tile)(int64_t quads, const uint32_t *x, const uint32_t *y, const int32_t *start, int32_t *c);
+    // c[12][32] = start[row] + the product of so many quads of bytes, signed ones of x and unsigned ones of y; of the
+    // first `rows` rows at least. Null where pairs of i16 are no slower.
+    void (*byte_tile)(int64_t quads, const uint32_t *x, const uint32_t *y, const int32_t *start, int rows, int32_t *c);
 };
 
 extern const Convolver CONVOLVER_AVX512VNNI, CONVOLVER_AVX2, CONVOLVER_BASELINE, CONVOLVER_PORTABLE;

@@ -24,6 +24,7 @@ struct Positions {
     const AssayConvolution &p;
     const Set set;
     int64_t m, channels, couples, height, width, out_height, out_width, kernel;  // m, channels: in a group
+    int64_t apart;  // from one couple of channels to the next: an odd number of cache lines, so that they share no set
     int64_t panels_m;
     int planes_left, planes_image;
     Term terms[3];
@@ -38,6 +39,7 @@ struct Positions {
         couples = up(channels, 2);
         height = forward ? p.height : p.rows, width = forward ? p.width : p.columns;
         out_height = forward ? p.rows : p.height, out_width = forward ? p.columns : p.width;
+        apart = (up(height * width, 16) | 1) * 16;
         kernel = p.kernel[0] * p.kernel[1];
         panels_m = up(m, PANEL_X);
         planes_left = planes_of(p.left_bits, p.image_bits), planes_image = planes_of(p.image_bits, p.left_bits);
@@ -83,8 +85,7 @@ struct Positions {
     }
 
     bool run() const {
-        const int64_t plane = height * width;
-        const Buffer<uint32_t> image(kept_of(planes_image) * p.samples * p.groups * couples * plane);
+        const Buffer<uint32_t> image(kept_of(planes_image) * p.samples * p.groups * couples * apart);
         const Buffer<uint32_t> left(planes_left * left_size);
         const Buffer<float> norms(planes_left * norms_size);
         const Buffer<uint32_t> bytes(by_bytes ? left_size : 0);
@@ -136,7 +137,7 @@ struct Positions {
 
     // Plane k of sample n's channels of group g: planes beyond the second are added up where columns are packed.
     template <class T> T *plane_at(T *image, int64_t k, int64_t n, int64_t g) const {
-        return image + ((k * p.samples + n) * p.groups + g) * couples * height * width;
+        return image + ((k * p.samples + n) * p.groups + g) * couples * apart;
     }
 
     void quantise(int64_t n, uint32_t *image, double *sample_scales) const {
@@ -149,7 +150,7 @@ struct Positions {
                 const float *low = x + (g * channels + c) * plane;
                 for (int k = 0; k < kept_of(planes_image); ++k)
                     set.own.pairs(low, c + 1 < channels ? low + plane : nullptr, plane, scale, planes_image, k,
-                                  plane_at(image, k, n, g) + c / 2 * plane);
+                                  plane_at(image, k, n, g) + c / 2 * apart);
             }
     }
 
@@ -168,32 +169,31 @@ struct Positions {
         const int64_t channel_stride = forward ? kernel : m * kernel;
         const float *w = p.left + g * m * channels * kernel + first * row_stride;
         Scale *own = scales + number * PANEL_X;
+        std::vector<int32_t> each(forward ? 0 : static_cast<size_t>(inside * kernel), 0);  // their rows lie side by side
+        for (int64_t c = 0; !forward && c < channels; ++c)
+            set.own.raise(w + c * channel_stride, inside * kernel, each.data());
         for (int r = 0; r < PANEL_X; ++r) {
             int32_t largest = 0;
             if (r < inside && forward) largest = set.own.largest(w + r * row_stride, row_stride);
             if (r < inside && !forward)
-                for (int64_t c = 0; c < channels; ++c)
-                    largest = std::max(largest, set.own.largest(w + r * row_stride + c * channel_stride, kernel));
+                largest = *std::max_element(each.begin() + r * kernel, each.begin() + (r + 1) * kernel);
             own[r] = set.own.scale(largest, p.left_bits);
             row_scales[number * PANEL_X + r] = r < inside ? own[r].back : 0.0;
         }
         for (const Phase &phase : phases) {
             uint32_t *const to = left + phase.left + number * phase.pairs * PANEL_X;
             float *const of = norms + phase.norms + number * phase.chunks;
+            int32_t sums[PANEL_X];
             set.own.weights(w, row_stride, channel_stride, channels, phase.numbers.data(),
                             static_cast<int64_t>(phase.taps.size()), own, inside, to,
-                            planes_left > 1 ? to + left_size : nullptr);
+                            planes_left > 1 ? to + left_size : nullptr, sums);
             if (planes_left > 2) set.own.added(to, to + left_size, phase.pairs * PANEL_X, to + 2 * left_size);
             set.own.norms(to, PANEL_X, phase.pairs, of);
             for (int k = 1; k < planes_left; ++k) norms_beside(of, phase.chunks, k, of + k * norms_size);
             if (!by_bytes) continue;
-            const uint32_t *const low = to + left_size;
-            set.own.bytes(low, PANEL_X, phase.pairs, 0, bytes + (to - left));
+            set.own.bytes(to + left_size, PANEL_X, phase.pairs, 0, bytes + (to - left));
             int32_t *const start = starts + start_of(phase, number);
-            std::fill_n(start, PANEL_X, 0);
-            for (int64_t i = 0; i < phase.pairs * PANEL_X; ++i)
-                start[i % PANEL_X] -= BYTE_OFFSET * (static_cast<int16_t>(low[i] & 0xffffu) +
-                                                     static_cast<int16_t>(low[i] >> 16));
+            for (int r = 0; r < PANEL_X; ++r) start[r] = -BYTE_OFFSET * sums[r];
         }
     }
 
@@ -242,19 +242,19 @@ struct Positions {
         }
         const bool reaches_51_bits = 2 * phase.pairs >= int64_t(1) << (51 - p.left_bits - p.image_bits);
         alignas(64) int64_t wide[PANEL_X * PANEL_Y];
-        alignas(64) int32_t narrow[PANEL_X * PANEL_Y];
+        alignas(64) int32_t narrow[MOST_WAITING * PANEL_X * PANEL_Y];
         alignas(64) float rounded[PANEL_X * PANEL_Y];
         for (int64_t i = 0; i < panels_m; ++i) {
             const int64_t number = g * panels_m + i;
             for (int64_t j = first; j < end; ++j) {
-                Sums sums{wide, narrow};
+                Sums sums{wide, narrow, static_cast<int>(std::min<int64_t>(PANEL_X, m - i * PANEL_X))};
                 const int64_t panel = phase.left + number * phase.pairs * PANEL_X;
                 for (int t = 0; t < term_count; ++t) {
                     if (by_bytes && terms[t].x == 1) {
-                        set.own.byte_tile(up(phase.pairs, 2), bytes + panel,
-                                          columns + ((j - first) * planes + 3) * phase.pairs * PANEL_Y,
-                                          starts + start_of(phase, number), narrow);
-                        sums.add(set.product, narrow, terms[t].weight);
+                        const uint32_t *const y = columns + ((j - first) * planes + 3) * phase.pairs * PANEL_Y;
+                        sums.add(set.product, terms[t].weight, [&](int32_t *to) {
+                            set.own.byte_tile(up(phase.pairs, 2), bytes + panel, y, starts + start_of(phase, number), sums.rows, to);
+                        });
                         continue;
                     }
                     const int64_t norm = (j - first) * planes_image + terms[t].y;
@@ -263,7 +263,7 @@ struct Positions {
                                   norms + terms[t].x * norms_size + phase.norms + number * phase.chunks},
                                  {columns + ((j - first) * planes + terms[t].y) * phase.pairs * PANEL_Y,
                                   column_norms + norm * phase.chunks},
-                                 phase.pairs, terms[t].weight, term_count == 1);
+                                 phase.pairs, terms[t].weight);
                 }
                 double scales[PANEL_Y] = {0};
                 for (int k = 0; k < counts[j - first]; ++k) {
@@ -277,7 +277,6 @@ struct Positions {
     }
 
     void pack(const Phase &phase, int64_t g, const Run *runs, int count, const uint32_t *image, uint32_t *to) const {
-        const int64_t plane = height * width;
         const int filled = runs[count - 1].to + runs[count - 1].length;
         for (const Tap &tap : phase.taps) {
             Part parts[3 * PANEL_Y + 1];
@@ -295,7 +294,8 @@ struct Positions {
                 high = std::max(high, low);
                 zeros(run.to, static_cast<int>(low));
                 if (high > low)
-                    parts[part_count++] = {plane_at(image, 0, run.n, g) + y * width + x + low * phase.step_x, plane, static_cast<int>(run.to + low), static_cast<int>(high - low)};
+                    parts[part_count++] = {plane_at(image, 0, run.n, g) + y * width + x + low * phase.step_x, apart,
+                                           static_cast<int>(run.to + low), static_cast<int>(high - low)};
                 zeros(static_cast<int>(run.to + high), static_cast<int>(run.length - high));
             }
             zeros(filled, PANEL_Y - filled);
@@ -322,7 +322,7 @@ struct Positions {
                 if (phase.out_step_x == 1)
                     std::memcpy(to, from + run.to, sizeof(float) * run.length);
                 else
-                    for (int c = 0; c < run.length; ++c) to[c * phase.out_step_x] = from[run.to + c];
+                    set.own.spread(from + run.to, run.length, phase.out_step_x, to);
             }
         }
     }

@@ -94,16 +94,16 @@ struct Weights {
 
     // Two samples of x as [position][channel].
     void quantise(int64_t couple, uint32_t *image, const Scale *scales) const {
-        constexpr int64_t SIDE = 16;
+        constexpr int64_t WIDE = 16, LONG = 32;
         const int64_t whole = p.height * p.width;
         const float *low = p.image + 2 * couple * channels * whole;
         const float *high = 2 * couple + 1 < p.samples ? low + channels * whole : nullptr;
-        uint32_t block[SIDE][SIDE];
+        uint32_t block[WIDE][LONG];
         for (int plane = 0; plane < kept_of(planes_image); ++plane) {
             uint32_t *to = image + (plane * couples + couple) * whole * channels;
-            for (int64_t at = 0; at < whole; at += SIDE)
-                for (int64_t c0 = 0; c0 < channels; c0 += SIDE) {
-                    const int64_t count = std::min(SIDE, whole - at), wide = std::min(SIDE, channels - c0);
+            for (int64_t at = 0; at < whole; at += LONG)
+                for (int64_t c0 = 0; c0 < channels; c0 += WIDE) {
+                    const int64_t count = std::min(LONG, whole - at), wide = std::min(WIDE, channels - c0);
                     for (int64_t c = 0; c < wide; ++c) {
                         const int64_t from = (c0 + c) * whole + at;
                         set.own.pairs(low + from, high ? high + from : nullptr, count, scales[c0 + c], planes_image,
@@ -145,8 +145,17 @@ struct Weights {
                   float *column_norms, int64_t *sums) const {
         constexpr int64_t TILE = PANEL_X * PANEL_Y;
         const int count = static_cast<int>(std::min<int64_t>(PANEL_Y, n - j * PANEL_Y));
-        std::vector<int64_t> runs(static_cast<size_t>(end - first), 0);
-        alignas(64) int32_t narrow[TILE];
+        alignas(64) int32_t narrow[MOST_WAITING * TILE];
+        alignas(64) float rounded[TILE];
+        double scales[PANEL_Y] = {0};
+        int64_t at[PANEL_Y];
+        for (int c = 0; c < count; ++c) {
+            const int64_t column = j * PANEL_Y + c, tap = column / p.inputs, channel = column % p.inputs;
+            scales[c] = channel_scales[g * p.inputs + channel].back;
+            at[c] = channel * kernel + tap;
+        }
+        const int bits = p.left_bits + p.image_bits;
+        const bool reaches_51_bits = 2 * pairs >= int64_t(1) << std::max(51 - bits, 0);
         for (int64_t k = 0; k < pairs; k += BLOCK_PAIRS) {
             const int64_t length = std::min(BLOCK_PAIRS, pairs - k), spread = up(length, CHUNK_PAIRS);
             for (int plane = 0; plane < planes_image; ++plane) {
@@ -161,33 +170,25 @@ struct Weights {
                     norms_beside(column_norms, spread, plane, column_norms + plane * spread);
             }
             for (int64_t i = first; i < end; ++i) {
-                Sums tile{sums + (i - first) * TILE, narrow, runs[static_cast<size_t>(i - first)]};
+                const int rows = static_cast<int>(std::min<int64_t>(PANEL_X, p.outputs - i * PANEL_X));
+                Sums tile{sums + (i - first) * TILE, narrow, rows, k > 0};
                 for (int t = 0; t < term_count; ++t) {
                     const int64_t number = (terms[t].x * p.groups + g) * panels_m + i;
                     tile.product(set.product,
                                  {left + (number * pairs + k) * PANEL_X, norms + number * chunks + k / CHUNK_PAIRS},
                                  {columns + terms[t].y * length * PANEL_Y, column_norms + terms[t].y * spread}, length,
-                                 terms[t].weight, false);
+                                 terms[t].weight);
                 }
-                runs[static_cast<size_t>(i - first)] = tile.runs;
+                if (k + length < pairs) {
+                    tile.widen(set.product);
+                    continue;
+                }
+                tile.round_scaled(set.product, row_scales + (g * panels_m + i) * PANEL_X, scales, reaches_51_bits,
+                                  rounded);
+                for (int row = 0; row < rows; ++row)
+                    for (int c = 0; c < count; ++c)
+                        p.out[(g * p.outputs + i * PANEL_X + row) * n + at[c]] = rounded[row * PANEL_Y + c];
             }
-        }
-        double scales[PANEL_Y] = {0};
-        int64_t at[PANEL_Y];
-        for (int c = 0; c < count; ++c) {
-            const int64_t column = j * PANEL_Y + c, tap = column / p.inputs, channel = column % p.inputs;
-            scales[c] = channel_scales[g * p.inputs + channel].back;
-            at[c] = channel * kernel + tap;
-        }
-        const int bits = p.left_bits + p.image_bits;
-        const bool reaches_51_bits = 2 * pairs >= int64_t(1) << std::max(51 - bits, 0);
-        alignas(64) float rounded[TILE];
-        for (int64_t i = first; i < end; ++i) {
-            const Sums tile{sums + (i - first) * TILE, narrow, runs[static_cast<size_t>(i - first)]};
-            tile.round_scaled(set.product, row_scales + (g * panels_m + i) * PANEL_X, scales, reaches_51_bits, rounded);
-            for (int64_t row = i * PANEL_X; row < std::min((i + 1) * PANEL_X, p.outputs); ++row)
-                for (int c = 0; c < count; ++c)
-                    p.out[(g * p.outputs + row) * n + at[c]] = rounded[(row - i * PANEL_X) * PANEL_Y + c];
         }
     }
 

@@ -69,16 +69,17 @@ class Pairs {
     Packed x_, y_;
 
     void tile(int64_t number, int64_t i, int64_t j) const {
-        alignas(64) int32_t narrow[PANEL_X * PANEL_Y];
+        alignas(64) int32_t narrow[MOST_WAITING * PANEL_X * PANEL_Y];
         alignas(64) int64_t wide[PANEL_X * PANEL_Y];
         const int64_t pairs = (p_.terms + 1) / 2, chunks = (p_.terms + CHUNK - 1) / CHUNK;
         Term terms[3];
         const int count = terms_of(x_.planes, y_.planes, terms);
-        Sums sums{wide, narrow};
+        const Place to = place_of(p_, number, i * PANEL_X, j * PANEL_Y, PANEL_X, PANEL_Y);
+        Sums sums{wide, narrow, to.rows};
         for (int t = 0; t < count; ++t)
             sums.product(variant_, plane(x_, terms[t].x, i * chunks, i * pairs * PANEL_X),
-                         plane(y_, terms[t].y, j * chunks, j * pairs * PANEL_Y), pairs, terms[t].weight, count == 1);
-        store(place_of(p_, number, i * PANEL_X, j * PANEL_Y, PANEL_X, PANEL_Y), sums);
+                         plane(y_, terms[t].y, j * chunks, j * pairs * PANEL_Y), pairs, terms[t].weight);
+        store(to, sums);
     }
 
     static Plane plane(const Packed &of, int number, int64_t chunk, int64_t pair) {
@@ -94,7 +95,7 @@ class Pairs {
             return;
         }
         sums.round_scaled(variant_, x_.scales + to.m, y_.scales + to.n, p_.bias ? p_.bias + to.n : nullptr,
-                          reaches_51_bits(p_), to.rows, to.columns, static_cast<float *>(p_.out) + to.at, N);
+                          reaches_51_bits(p_), to.columns, static_cast<float *>(p_.out) + to.at, N);
     }
 };
 

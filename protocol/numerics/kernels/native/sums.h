@@ -25,26 +25,32 @@ inline int terms_of(int planes_x, int planes_y, Term *to) {
     return to[0] = {0, 0, 128 * 128 - 128}, to[1] = {2, 2, 128}, to[2] = {1, 1, 1 - 128}, 3;
 }
 
+constexpr int MOST_WAITING = 4;  // runs below 2^31 by weights below 2^14: what they add up to is exact in float64
+
 // One plane of a panel over some pairs of terms.
 struct Plane {
     const uint32_t *data;
     const float *norms;  // of its chunks
 };
 
-// The sums of one tile. The first run of a tile that is added to but once waits in i32: it may be the only one.
+// The sums of one tile: weighted runs of i32, which wait until they are rounded together, or until more follow than wait.
 struct Sums {
     int64_t *wide;    // [PANEL_X * PANEL_Y]
-    int32_t *narrow;  // the same
-    int64_t runs = 0; // -1: one, which waits
+    int32_t *narrow;  // [MOST_WAITING][PANEL_X * PANEL_Y]
+    int rows;         // asked for, of PANEL_X
+    bool widened = false;
+    int waiting = 0;
+    int64_t weights[MOST_WAITING] = {0};
 
-    void add(const Variant &v, const int32_t *c, int64_t weight) {
-        v.accumulate(c, weight, runs == 0, wide);
-        ++runs;
+    // A run: `fill` writes its sums to where it is told.
+    template <class Fill> void add(const Variant &v, int64_t weight, const Fill &fill) {
+        if (waiting == MOST_WAITING) widen(v);
+        fill(narrow + waiting * PANEL_X * PANEL_Y);
+        weights[waiting++] = weight;
     }
 
-    // x y times `weight`; `alone` says that nothing else is added to this tile, and that the weight is 1.
-    void product(const Variant &v, Plane x, Plane y, int64_t pairs, int64_t weight, bool alone) {
-        alignas(64) int32_t c[PANEL_X * PANEL_Y];
+    // x y times `weight`.
+    void product(const Variant &v, Plane x, Plane y, int64_t pairs, int64_t weight) {
         constexpr int64_t CHUNK_PAIRS = CHUNK / 2, SAFE_PAIRS = SAFE / 2;
         const int64_t chunks = (pairs + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
         for (int64_t first = 0; first < chunks;) {
@@ -60,50 +66,35 @@ struct Sums {
                 sx += x.norms[end], sy += y.norms[end], ++end;
             const int64_t stop = end * CHUNK_PAIRS < pairs ? end * CHUNK_PAIRS : pairs;
             const int64_t step = fits ? stop - first * CHUNK_PAIRS : SAFE_PAIRS;
-            for (int64_t k = first * CHUNK_PAIRS; k < stop; k += step) {
-                const bool waits = alone && runs == 0;
-                v.tile(stop - k < step ? stop - k : step, reinterpret_cast<const int16_t *>(x.data + k * PANEL_X),
-                       reinterpret_cast<const int16_t *>(y.data + k * PANEL_Y), waits ? narrow : c);
-                if (waits) {
-                    runs = -1;
-                    continue;
-                }
-                finish_waiting(v);
-                add(v, c, weight);
-            }
+            for (int64_t k = first * CHUNK_PAIRS; k < stop; k += step)
+                add(v, weight, [&](int32_t *to) {
+                    v.tile(stop - k < step ? stop - k : step, reinterpret_cast<const int16_t *>(x.data + k * PANEL_X),
+                           reinterpret_cast<const int16_t *>(y.data + k * PANEL_Y), rows, to);
+                });
             first = end;
         }
     }
 
-    // All of it in `wide`.
+    // All of it in `wide`; zeros where nothing was added.
     void widen(const Variant &v) {
-        finish_waiting(v);
-        nothing();
+        for (int w = 0; w < waiting; ++w, widened = true)
+            v.accumulate(narrow + w * PANEL_X * PANEL_Y, weights[w], !widened, wide);
+        if (!widened) std::memset(wide, 0, sizeof(int64_t) * PANEL_X * PANEL_Y);
+        widened = true, waiting = 0;
     }
 
-    // `round_scaled` of every sum into `rows` rows of `columns` f32 that lie `stride` apart.
+    // `round_scaled` of every sum into rows of `columns` f32 that lie `stride` apart.
     void round_scaled(const Variant &v, const double *sx, const double *sy, const float *bias, bool reaches_51_bits,
-                      int rows, int columns, float *out, int64_t stride) const {
-        if (runs < 0) return v.round_scaled_i32(narrow, sx, sy, bias, rows, columns, out, stride);
-        nothing();
+                      int columns, float *out, int64_t stride) {
+        if (!widened && waiting > 0)
+            return v.round_scaled_i32(narrow, weights, waiting, sx, sy, bias, rows, columns, out, stride);
+        widen(v);
         v.round_scaled_i64(wide, sx, sy, bias, reaches_51_bits, rows, columns, out, stride);
     }
 
-    // `round_scaled` of all of it into [PANEL_X][PANEL_Y] f32.
-    void round_scaled(const Variant &v, const double *sx, const double *sy, bool reaches_51_bits, float *out) const {
-        round_scaled(v, sx, sy, nullptr, reaches_51_bits, PANEL_X, PANEL_Y, out, PANEL_Y);
-    }
-
-  private:
-    void finish_waiting(const Variant &v) {
-        if (runs >= 0) return;
-        runs = 0;
-        add(v, narrow, 1);
-    }
-
-    // Zeros where nothing was added.
-    void nothing() const {
-        if (runs == 0) std::memset(wide, 0, sizeof(int64_t) * PANEL_X * PANEL_Y);
+    // `round_scaled` of all of it into [rows][PANEL_Y] f32.
+    void round_scaled(const Variant &v, const double *sx, const double *sy, bool reaches_51_bits, float *out) {
+        round_scaled(v, sx, sy, nullptr, reaches_51_bits, PANEL_Y, out, PANEL_Y);
     }
 };
 

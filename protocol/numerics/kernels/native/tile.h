@@ -12,6 +12,11 @@
 namespace assay {
 namespace {
 
+// Zeros of a tile from row `first` on.
+inline void clear_rows(int first, int32_t *c) {
+    if (first < PANEL_X) std::memset(c + first * PANEL_Y, 0, sizeof(int32_t) * (PANEL_X - first) * PANEL_Y);
+}
+
 #if defined(ASSAY_PORTABLE) || !defined(__x86_64__)
 
 // Four pairs of four rows, which lie `apart` i16 from each other, to four rows of four pairs, `stride` bytes from pair
@@ -21,10 +26,10 @@ inline void turn_pairs(const int16_t *rows, int64_t apart, char *out, int64_t st
         for (int r = 0; r < 4; ++r) std::memcpy(out + k * stride + 4 * r, rows + r * apart + 2 * k, 4);
 }
 
-void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
+void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int rows, int32_t *c) {
     uint32_t acc[PANEL_X * PANEL_Y] = {0};  // unsigned: partial sums may wrap
     for (int64_t p = 0; p < pairs; ++p, x += 2 * PANEL_X, y += 2 * PANEL_Y)
-        for (int m = 0; m < PANEL_X; ++m)
+        for (int m = 0; m < rows; ++m)
             for (int n = 0; n < PANEL_Y; ++n)
                 acc[m * PANEL_Y + n] += static_cast<uint32_t>(x[2 * m] * y[2 * n]) +
                                         static_cast<uint32_t>(x[2 * m + 1] * y[2 * n + 1]);
@@ -46,31 +51,38 @@ inline void turn_pairs(const int16_t *rows, int64_t apart, char *out, int64_t st
 
 #if defined(ASSAY_AVX512VNNI)
 
-void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
-    __m512i acc[PANEL_X][2];
+template <int ROWS> inline void multiply_rows(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
+    __m512i acc[ROWS][2];
 #pragma GCC unroll 12
-    for (int m = 0; m < PANEL_X; ++m) acc[m][0] = acc[m][1] = _mm512_setzero_si512();
+    for (int m = 0; m < ROWS; ++m) acc[m][0] = acc[m][1] = _mm512_setzero_si512();
     for (int64_t p = 0; p < pairs; ++p, x += 2 * PANEL_X, y += 2 * PANEL_Y) {
         const __m512i y0 = _mm512_load_si512(y), y1 = _mm512_load_si512(y + 32);
 #pragma GCC unroll 12
-        for (int m = 0; m < PANEL_X; ++m) {
+        for (int m = 0; m < ROWS; ++m) {
             const __m512i a = _mm512_set1_epi32(reinterpret_cast<const int32_t *>(x)[m]);
             acc[m][0] = _mm512_dpwssd_epi32(acc[m][0], a, y0);
             acc[m][1] = _mm512_dpwssd_epi32(acc[m][1], a, y1);
         }
     }
 #pragma GCC unroll 12
-    for (int m = 0; m < PANEL_X; ++m) {
+    for (int m = 0; m < ROWS; ++m) {
         _mm512_store_si512(c + m * PANEL_Y, acc[m][0]);
         _mm512_store_si512(c + m * PANEL_Y + 16, acc[m][1]);
     }
 }
 
+void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int rows, int32_t *c) {
+    if (rows > 8) return multiply_rows<12>(pairs, x, y, c);
+    rows > 4 ? multiply_rows<8>(pairs, x, y, c) : multiply_rows<4>(pairs, x, y, c);
+    clear_rows(rows > 4 ? 8 : 4, c);
+}
+
 #elif defined(ASSAY_AVX2)
 
-void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
+void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int rows, int32_t *c) {
     constexpr int ROWS = 6;  // 6 x 16 results are 12 of 16 registers
-    for (int m0 = 0; m0 < PANEL_X; m0 += ROWS)
+    clear_rows((rows + ROWS - 1) / ROWS * ROWS, c);
+    for (int m0 = 0; m0 < rows; m0 += ROWS)
         for (int n0 = 0; n0 < PANEL_Y; n0 += 16) {
             __m256i acc[ROWS][2];
 #pragma GCC unroll 6
@@ -97,9 +109,10 @@ void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c
 
 #else
 
-void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c) {
+void multiply_tile(int64_t pairs, const int16_t *x, const int16_t *y, int rows, int32_t *c) {
     constexpr int ROWS = 4;  // 4 x 8 results are 8 of 16 registers
-    for (int m0 = 0; m0 < PANEL_X; m0 += ROWS)
+    clear_rows((rows + ROWS - 1) / ROWS * ROWS, c);
+    for (int m0 = 0; m0 < rows; m0 += ROWS)
         for (int n0 = 0; n0 < PANEL_Y; n0 += 8) {
             __m128i acc[ROWS][2];
 #pragma GCC unroll 4

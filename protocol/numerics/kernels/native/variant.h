@@ -38,13 +38,14 @@ struct Variant {
     bool (*supported)();
     void (*pack_x)(const Source &, const Packed &, int64_t first_panel, int64_t end_panel);
     void (*pack_y)(const Source &, const Packed &, int64_t first_panel, int64_t end_panel);
-    // c[PANEL_X][PANEL_Y] = the product of `pairs` pairs of terms, wrapping.
-    void (*tile)(int64_t pairs, const int16_t *x, const int16_t *y, int32_t *c);
+    // c[PANEL_X][PANEL_Y] = the product of `pairs` pairs of terms, wrapping. Only the first `rows` rows are asked for.
+    void (*tile)(int64_t pairs, const int16_t *x, const int16_t *y, int rows, int32_t *c);
     // sums = (first ? 0 : sums) + weight * c
     void (*accumulate)(const int32_t *c, int64_t weight, bool first, int64_t *sums);
     // `round_scaled` of rows of exact integers, plus a bias if any; `wide` says that they may reach 2^51.
-    void (*round_scaled_i32)(const int32_t *c, const double *sx, const double *sy, const float *bias, int rows,
-                             int columns, float *out, int64_t stride);
+    // i32: the sums of `count` (1 to 4) tiles of integers times their weights, below 2^53 altogether.
+    void (*round_scaled_i32)(const int32_t *c, const int64_t *weights, int count, const double *sx, const double *sy,
+                             const float *bias, int rows, int columns, float *out, int64_t stride);
     void (*round_scaled_i64)(const int64_t *sums, const double *sx, const double *sy, const float *bias, bool wide,
                              int rows, int columns, float *out, int64_t stride);
 };

@@ -192,11 +192,20 @@ inline void finish(const double *row, const double *sy, const float *bias, int c
         std::memcpy(out, rounded, sizeof(float) * columns);
 }
 
-void round_scaled_i32(const int32_t *c, const double *sx, const double *sy, const float *bias, int rows, int columns,
-                      float *out, int64_t stride) {
+void round_scaled_i32(const int32_t *c, const int64_t *weights, int count, const double *sx, const double *sy,
+                      const float *bias, int rows, int columns, float *out, int64_t stride) {
     for (int m = 0; m < rows; ++m) {
-        double row[PANEL_Y];
-        for (int n = 0; n < PANEL_Y; ++n) row[n] = static_cast<double>(c[m * PANEL_Y + n]) * sx[m];
+        alignas(64) double row[PANEL_Y];
+        const int32_t *from = c + m * PANEL_Y;
+        const double first = static_cast<double>(weights[0]);
+        // Plus 0: a weight may be negative, and 0 is +0.
+        for (int n = 0; n < PANEL_Y; ++n) row[n] = static_cast<double>(from[n]) * first + 0.0;
+        for (int k = 1; k < count; ++k) {
+            const double weight = static_cast<double>(weights[k]);
+            from += PANEL_X * PANEL_Y;
+            for (int n = 0; n < PANEL_Y; ++n) row[n] += static_cast<double>(from[n]) * weight;
+        }
+        for (int n = 0; n < PANEL_Y; ++n) row[n] *= sx[m];
         finish(row, sy, bias, columns, out + m * stride);
     }
 }

@@ -2,6 +2,7 @@
 and why, or computes what torch does.
 
     counted     numbers, flags and containers that Python changes from step to step
+    outside     what the step leaves on tensors, modules and the optimiser, and asks of torch
     kept        what Python keeps and may keep
     machine     random numbers, clocks, files
     integers    integers and indices of the dataset
@@ -10,7 +11,7 @@ and why, or computes what torch does.
 
 from __future__ import annotations
 
-from tests.unit.capture.traps import counted, integers, kept, machine, memory
+from tests.unit.capture.traps import counted, integers, kept, machine, memory, outside
 from tests.unit.capture.traps.trap import TRAPS, Trap
 
-__all__ = ["TRAPS", "Trap", "counted", "integers", "kept", "machine", "memory"]
+__all__ = ["TRAPS", "Trap", "counted", "integers", "kept", "machine", "memory", "outside"]
