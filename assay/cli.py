@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from assay.settings import AssaySettings
 
 app = app_of("Have models trained by strangers, and know that they were: chain, contracts, tasks, results.")
+SIGNS = ("rpc", "account", "dev_account", "password_file")
+"""Options of a command that signs, and asks no contract."""
 app.add_typer(accounts.account, name="account")
 
 
@@ -38,13 +40,35 @@ def devnet(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0: any.")] = 8545,
     block_time: Annotated[int, typer.Option(min=0, help="Seconds; 0: a block per transaction.")] = 1,
     log: Annotated[Path | None, typer.Option(help="File for anvil's own output.")] = None,
+    beacon_port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port of its beacon; 0: any.")
+    ] = None,
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a development chain (anvil) until Ctrl-C."""
+    """Run a development chain (anvil) and its beacon until Ctrl-C."""
     from assay import commands
 
-    commands.devnet(context_of("devnet", home, as_json), port, block_time, log)
+    commands.devnet(context_of("devnet", home, as_json, beacon_port=beacon_port), port, block_time, log)
+
+
+@command(app, connection=SIGNS)
+def beacon(
+    connection: Flags,
+    network: Annotated[
+        str | None, typer.Option(help="TOML file of the network; else that of development chains.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to serve on.")] = None,
+    port: PortOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Sign a beacon's rounds with the account's key, by the chain's time, and serve them as drand does, until Ctrl-C.
+
+    Whoever has the key knows all rounds beforehand: for tests, not where money is real.
+    """
+    from assay.beacon import serve
+
+    serve(context_of("beacon", home, False, **connection, host=host, beacon_port=port), network)
 
 
 @command(app, connection=SENDS)
@@ -53,6 +77,9 @@ def deploy(
     token: Annotated[str | None, typer.Option(help="ERC-20 to use, else a test token is made.")] = None,
     parameters: Annotated[
         str | None, typer.Option(help="devnet, recommended or a TOML file; else as fits the chain.")
+    ] = None,
+    beacon: Annotated[
+        str | None, typer.Option(help="evmnet, development or a TOML file; else as fits the chain.")
     ] = None,
     salt: Annotated[str, typer.Option(help="Any text: other contracts of the same arguments.")] = "",
     check: Annotated[bool, typer.Option("--check", help="Only compare a deployment's code.")] = False,
@@ -66,7 +93,13 @@ def deploy(
     """
     _require_meaningful(
         check,
-        {"--token": token, "--parameters": parameters, "--salt": salt, "--dry-run": dry_run},
+        {
+            "--token": token,
+            "--parameters": parameters,
+            "--beacon": beacon,
+            "--salt": salt,
+            "--dry-run": dry_run,
+        },
         connection["deployment"],
     )
     from assay import commands
@@ -75,7 +108,7 @@ def deploy(
     if check:
         commands.check_contracts(context)
     else:
-        commands.deploy_contracts(context, token, parameters, dry_run, salt)
+        commands.deploy_contracts(context, token, parameters, dry_run, salt, beacon)
 
 
 def _require_meaningful(check: bool, arguments: dict[str, object], deployment: object) -> None:

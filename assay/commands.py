@@ -9,7 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from assay.settings import AssaySettings
+from protocol.beacon.networks import load_network
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, DEVELOPMENT_CHAIN, development_account, open_account
+from protocol.chain.beacon import network_of
 from protocol.chain.client import Client, connect
 from protocol.chain.connection import Connection
 from protocol.chain.deploy import deploy
@@ -51,32 +53,51 @@ class Context:
 
 
 def devnet(context: Context, port: int, block_time: int, log: Path | None) -> None:
-    """Run a development chain until stopped."""
+    """Run a development chain and its beacon until stopped."""
+    from assay.beacon import development_beacon
+
     stop = Stop()
     stop.on_signals()
-    with Devnet(port, block_time or None, log=log) as chain:
+    with (
+        Devnet(port, block_time or None, log=log) as chain,
+        development_beacon(chain.connection, context.settings.beacon_port) as beacon,
+    ):
+        context.output.say(f"beacon at {beacon.url}, a round each second of the chain's time")
         context.output.say(f"{chain.client} at {chain.url}, chain {chain.chain_id}; Ctrl-C ends it")
         context.output.result(
-            {"url": chain.url, "chain_id": chain.chain_id, "pid": chain.pid, "client": chain.client}
+            {
+                "url": chain.url,
+                "chain_id": chain.chain_id,
+                "pid": chain.pid,
+                "client": chain.client,
+                "beacon": beacon.url,
+            }
         )
         while not stop.wait(2.0):
             chain.connection.block()  # raises RpcUnavailable if anvil has ended by itself
 
 
 def deploy_contracts(
-    context: Context, token: str | None, parameters: str | None, dry_run: bool, salt: str = ""
+    context: Context,
+    token: str | None,
+    parameters: str | None,
+    dry_run: bool,
+    salt: str = "",
+    beacon: str | None = None,
 ) -> None:
     """Deploy what is missing at `rpc`, write the deployment file; on a development chain give out test tokens.
 
     `parameters` names a preset or a file; without it a development chain gets its own, any other the recommended ones.
+    `beacon` names a network or a file; without it a development chain gets its own, any other evmnet.
     """
     settings, output = context.settings, context.output
     connection = Connection(settings.rpc)
     chosen = parameters or ("devnet" if connection.chain_id == DEVELOPMENT_CHAIN else "recommended")
     fixed = load_parameters(chosen)
-    require_deployable(connection, token)
+    network = network_of(connection.chain_id) if beacon is None else load_network(beacon)
+    require_deployable(connection, token, network)
     account = open_account(settings.account, connection.chain_id, settings.password_file)
-    planned, described = prepare(connection, str(account.address), fixed, token, salt)
+    planned, described = prepare(connection, str(account.address), fixed, token, salt, network)
     missing = [made.key for made in planned.missing(connection)]
     for name, address in planned.addresses.model_dump().items():
         made = any(name == creation.key for creation in planned.creations)
@@ -84,13 +105,14 @@ def deploy_contracts(
     if dry_run:
         output.say(
             f"chain {connection.chain_id} is suitable; {account.address} would deploy {len(missing)} contracts, "
-            f"parameters {chosen}"
+            f"parameters {chosen}, beacon {network.beacon_id}"
         )
         output.result(
             {
                 "chain_id": connection.chain_id,
                 "deployer": account.address,
                 "parameters": chosen,
+                "beacon": network.beacon_id,
                 "salt": salt,
                 "addresses": planned.addresses.model_dump(),
                 "missing": missing,
@@ -100,7 +122,7 @@ def deploy_contracts(
         return
     copy = copy_to_keep(described)
     with Sender(connection, account) as sender:
-        deployed = deploy(sender, fixed, token, salt)
+        deployed = deploy(sender, fixed, token, salt, network)
     if token is None and connection.chain_id == DEVELOPMENT_CHAIN:
         _give_out_tokens(context, deployed)
     file = deployment_file(deployed.chain_id)
@@ -163,6 +185,7 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     """Capture the task in a file, write its bundle, post it."""
     from assay import submitting
     from assay.description import read
+    from protocol.tasks.bidding import longest_overtime
 
     settings, output = context.settings, context.output
     description = read(file)
@@ -178,6 +201,10 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     output.say(
         f"{description.task.name}: {len(step.program.instructions)} instructions, {cost.operations:,} operations a "
         f"step, {terms.steps} steps, {terms.state_bytes:,} bytes of state"
+    )
+    output.say(
+        f"bidding takes {terms.bidding_period} s; late bids prolong it, however many there are, by less than "
+        f"{longest_overtime(terms.budget, terms.extension)} s"
     )
     output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
     if dry_run:

@@ -63,8 +63,9 @@ class TermsTable(_Table):
     training_period: _Seconds
     challenge_period: _Seconds
     attest_period: _Seconds
-    solver_clock: _Seconds
-    challenger_clock: _Seconds
+    extension: _Seconds
+    clock: _Seconds
+    replay_allowance: Annotated[int, Field(ge=0, lt=2**32)] | None = None
     verifiers: _Draws | None = None
     segments_per_verifier: _Draws | None = None
     matches: _Draws | None = None

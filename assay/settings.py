@@ -19,8 +19,10 @@ class AssaySettings(ConnectionSettings):
 
     account: str = "dev:0"
     host: str = "127.0.0.1"
-    """Where `assay serve` listens."""
+    """Where `assay serve` and `assay beacon` listen."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8700
+    beacon_port: Annotated[int, Field(ge=0, le=65_535)] = 8702
+    """Where `assay beacon` listens, on the same host, and the beacon of `assay devnet`, on this machine alone."""
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
     bundles_url: str | None = None

@@ -12,11 +12,13 @@ from protocol.chain.parameters import TOKEN
 from protocol.chain.views import NOBODY, Duty, GameState, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 from protocol.node.addresses import parsed
+from protocol.tasks.bidding import least_undercut
+from protocol.tasks.task import Terms
 
 
 @dataclass(frozen=True)
 class GameStatus:
-    """One game. `path` holds the call instructions that it went into."""
+    """One game. `path` holds the call instructions that it went into; `phase` is "waiting" while no clock runs."""
 
     game: int
     challenger: str
@@ -30,7 +32,9 @@ class GameStatus:
 
 @dataclass(frozen=True)
 class TaskStatusReport:
-    """One task. Times are seconds from now, None when they do not matter; amounts are token units."""
+    """One task. Times are seconds from now, None when they do not matter; amounts are token units. `most_bid` is the
+    highest that a bid may be, None when none is taken any more.
+    """
 
     task: int
     status: str
@@ -38,6 +42,7 @@ class TaskStatusReport:
     solver: str | None
     endpoint: str | None
     price: int | None
+    most_bid: int | None
     budget: int
     checkpoints: int
     segments: int
@@ -53,6 +58,8 @@ class TaskStatusReport:
         yield f"task {self.task}: {self.status}{left}; checkpoint {self.checkpoints} of {self.segments}"
         price = "no bid yet" if self.price is None else f"{self.price / TOKEN:g}"
         yield f"  price {price} of {self.budget / TOKEN:g} tokens; submitter {self.submitter}"
+        if self.most_bid is not None:
+            yield f"  the next bid must be at most {self.most_bid / TOKEN:g} tokens"
         if self.solver is not None:
             yield f"  solver {self.solver} at {parsed(self.endpoint or '') or 'no announced address'}"
         for duty in self.duties:
@@ -87,6 +94,7 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
         solver,
         client.market.endpoint_of(solver) if solver else None,
         view.price if solver else None,
+        _most_bid(view, terms, now),
         terms.budget,
         max(0, view.size - 1),
         terms.segments,
@@ -96,6 +104,15 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
         tuple(client.audit.duties(view.task)),
         tuple(games),
     )
+
+
+def _most_bid(view: TaskView, terms: Terms, now: int) -> int | None:
+    if view.status is not TaskStatus.BIDDING or now > view.bids_until:
+        return None
+    if view.bidder == NOBODY:
+        return terms.budget
+    most = view.price - least_undercut(view.price, view.overtime // terms.extension)
+    return None if most < 0 else most
 
 
 def _games(client: Client) -> defaultdict[int, list[GameStatus]]:
@@ -114,12 +131,12 @@ def _game(state: GameState, path: tuple[int, ...], now: int) -> GameStatus:
     return GameStatus(
         state.game,
         state.challenger,
-        state.phase.name.lower(),
+        "waiting" if state.waits else state.phase.name.lower(),
         state.verdict.name.lower(),
         state.segment,
         state.step,
         path,
-        state.deadline - now if live else None,
+        None if state.waits or not live else state.deadline - now,
     )
 
 

@@ -22,7 +22,7 @@ from protocol.node.party.funds import require_free
 from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
 from protocol.tasks.bundles.sources import open_source
 from protocol.tasks.bundles.write import MANIFEST
-from protocol.tasks.task import Terms
+from protocol.tasks.task import Terms, replay_allowance
 
 SERVED_SECONDS = 10.0
 """For the bundle server to answer: it may be starting."""
@@ -41,7 +41,15 @@ class Prepared:
     def terms(self, base: str) -> Terms:
         """Terms that name the bundle below `base`, the bundle server's address. Raises TermsError."""
         given = self.description.task
-        fields: dict[str, Any] = {**committed_terms(self.bundle), **self.description.fields()}
+        committed = committed_terms(self.bundle)
+        allowance = replay_allowance(
+            given.segment_steps, committed["step_operations"], committed["state_bytes"]
+        )
+        fields: dict[str, Any] = {
+            "replay_allowance": allowance,
+            **committed,
+            **self.description.fields(),
+        }
         return Terms(
             **fields,
             bundle_hash=self.bundle_hash,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import mesa
-from simulation_plain import FIRST_SOLVER, Market, Terms, serve
+from simulation_plain import FIRST_SOLVER, Market, Terms, sell, serve
 
 
 class Solver(mesa.Agent):
@@ -72,10 +72,12 @@ class Baseline(mesa.Model):
         """One task."""
         books, terms = self.books, self.terms
         self.solvers.do("bid")
-        number, agent = min(enumerate(self.solvers), key=lambda solver: solver[1].ask)
-        if agent.ask > terms["budget"]:
+        sold = sell([agent.ask for agent in self.solvers], terms["budget"])
+        if sold is None:
             books.ends["unsold"] += 1
             return
+        number, price = sold
+        agent = self.solvers[number]
         solver = FIRST_SOLVER + number
         books.outside[solver] -= round(agent.cost * self.effort + books.gas("gas_task"))
         books.move(0, 1, terms["draw_fee"])
@@ -85,7 +87,7 @@ class Baseline(mesa.Model):
         if self.challenger is not None:
             books.convict(solver, self.challenger)
         elif books.satisfied(self.duties):
-            books.settle(solver, agent.ask, self.duties)
+            books.settle(solver, price, self.duties)
         else:
             books.ends["void"] += 1
 

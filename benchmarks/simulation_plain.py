@@ -21,6 +21,17 @@ FIRST_SOLVER = 2
 """After the submitter and the drawer."""
 
 
+def sell(asks: list[int], budget: int) -> tuple[int, int] | None:
+    """Winner and price: the lowest ask opens at 9/10 of the budget, the two lowest undercut each other by 2 %."""
+    pair = sorted(range(len(asks)), key=asks.__getitem__)[:2]
+    if asks[pair[0]] > budget:
+        return None
+    turn, price = 0, max(asks[pair[0]], budget * 9 // 10)
+    while len(pair) > 1 and asks[pair[1 - turn]] <= price - max(1, -(-price * 2 // 100)):
+        turn, price = 1 - turn, price - max(1, -(-price * 2 // 100))
+    return pair[turn], price
+
+
 class Market:
     """Accounts are lists by number: submitter, drawer, solvers, verifiers."""
 
@@ -48,11 +59,11 @@ class Market:
         asks = [
             math.ceil(cost * effort * (1 + terms["markup"] * 2 * self.luck.random())) for cost in self.costs
         ]
-        price = min(asks)
-        if price > terms["budget"]:
+        sold = sell(asks, terms["budget"])
+        if sold is None:
             self.ends["unsold"] += 1
             return
-        winner = asks.index(price)
+        winner, price = sold
         solver = FIRST_SOLVER + winner
         self.outside[solver] -= round(self.costs[winner] * effort + self.gas("gas_task"))
         self.move(0, 1, terms["draw_fee"])

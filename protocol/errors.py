@@ -8,6 +8,7 @@ Exit code 2 unless a line says another; a defect (InternalError) ends a command 
 AssayError
 ├── Retryable                    the same command may work later
 │   ├── PortTaken                protocol.node: another server listens on the port
+│   ├── NotStarted               protocol.node: the HTTP server does not begin to serve
 │   ├── ClusterLost              sim: the Ray cluster does not answer
 │   └── WorkerLost               sim: a process of the pool was ended from outside
 ├── InternalError                one part of the project raises it for another to handle
@@ -25,6 +26,10 @@ AssayError
 │       ├── Broken               nobody answers, or what comes is no TLS or HTTP
 │       ├── Encoded              a content encoding that was not asked for
 │       └── TooLong              more bytes than are due
+├── BeaconError                  protocol.beacon: a key, secret, round or signature that its scheme does not have
+│   ├── NetworkError             no network of that name, or a table that does not have its form
+│   ├── NoSuchRound              a time before the first round, or a number that no round has
+│   └── NoRelay                  no relay gave a valid signature of the round (exit code 1)
 ├── NoKernel                     protocol.numerics: no kernel gives the right bits on this machine
 ├── SelfCheckError               protocol.numerics: this machine computes other bits
 ├── CommitmentError              protocol.commitments

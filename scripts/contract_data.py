@@ -18,7 +18,16 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 COMPILED = REPOSITORY / "build" / "contracts" / "out"
 DATA = REPOSITORY / "protocol" / "chain" / "contracts"
 
-DEPLOYED = ("Arbiter", "AuditBoard", "DisputeGame", "Evidence", "StakeVault", "TaskMarket", "TestToken")
+DEPLOYED = (
+    "Arbiter",
+    "AuditBoard",
+    "DisputeGame",
+    "DrandBeacon",
+    "Evidence",
+    "StakeVault",
+    "TaskMarket",
+    "TestToken",
+)
 """Contracts that a chain gets. The game creates Evidence; TestToken is for development chains."""
 INTERFACES = ("IERC20",)
 """Contracts of others that the package calls: their ABI alone."""

@@ -19,7 +19,7 @@ from protocol.errors import AssayError, InternalError
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
-from solver.bidding import Refusal, decide
+from solver.bidding import Best, Offer, Refusal, decide
 from solver.bundle_cache import Candidates, fetch_candidate, is_here
 from solver.context import Context
 from solver.database import TAKEN, Stage
@@ -107,7 +107,7 @@ class Auction:
             return False
         try:
             terms = context.client.market.terms(task)
-            self._price(terms, view)  # before anything is fetched, the terms alone must promise a profit
+            self._offer(terms, view)  # before anything is fetched, the terms alone must promise a profit
             if not self._is_fetched(task, terms, left):
                 return True
             self._bid(task, terms, view)
@@ -148,25 +148,30 @@ class Auction:
         """Tasks that this solver has to train or defend."""
         return [task for stage in TAKEN for task in self._staged(stage)]
 
-    def _price(self, terms: Terms, view: TaskView) -> int:
+    def _offer(self, terms: Terms, view: TaskView) -> Offer:
+        """What to bid now. Raises _NotWorth."""
         client, task = self._context.client, view.task
         figures = self._context.settings.figures(
             client.vault.free(client.address),
             self._context.free_disk(),
             client.connection.block_time,
+            client.connection.gas_price,
             [client.market.terms(other) for other in self._taken() if other != task],
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
-        decision = decide(terms, figures, client.audit.live_verifiers(), view.price if others else None)
+        best = Best(view.price, view.overtime // terms.extension) if others else None
+        decision = decide(terms, figures, client.audit.live_verifiers(), best)
         if isinstance(decision, Refusal):
             raise _NotWorth(decision.reason)
-        return decision.price
+        return decision
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
         """Begin to bid; the row is written first, so that a bid that was sent is always followed."""
         context = self._context
-        price = self._price(terms, view)
+        offer = self._offer(terms, view)
+        price = offer.price
         context.database.put(task, Stage.BID, f"{price} units")
+        context.log.info("bidding", task=task, price=str(price), floor=str(offer.floor))
         # It may be outbid or closed in between: `_follow` sees to it.
         context.begin(task, "bid", partial(context.client.market.bid, task, price), price=str(price))
 

@@ -2,38 +2,45 @@
 
 Pure: terms, the solver's own figures and the best bid go in, a price or a reason comes out.
 
-The auction is open and the lowest price wins (dispute.md section 2, "bid"): so ask for a share of the budget first,
-undercut a lower bid by a twentieth, and stop at one's own costs plus margin.
+Bids are open and go down (dispute.md section 2, "bid"): so ask for a share of the budget first, answer a lower bid by
+the least undercut, and stop at one's own floor.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from protocol.tasks.task import ARITHMETIC, Terms, least_clock
+from protocol.chain.parameters import TOKEN
+from protocol.tasks.bidding import least_undercut
+from protocol.tasks.task import ARITHMETIC, Terms, least_game_time
+from solver.floor import Costs, Floor, floor
 
-UNDERCUT = 20  # a bid that answers another is one part in 20 lower
 SLACK = 1.25
 """Times the training that must fit into the time for it: games come first, other work slows the machine, and a restart
 trains a segment again. Who is late loses the whole price and the penalty.
 """
 
 
+class Best(NamedTuple):
+    """Somebody else's bid to answer, and the whole extensions in the overtime."""
+
+    price: int
+    extensions: int
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """The bidder's own: amounts in token units. `free` is what it may lock. `operations_a_second` is its measured or
-    assumed speed, `cost_a_second` what an hour of the machine costs it divided by 3,600; `fixed_cost` covers gas.
-    `margin` and `opening` are fractions: profit over costs, and the share of the budget that a first bid asks for.
-    `disk` are the bytes that a task's checkpoints may take. `block_seconds` pass between two blocks. `taken` are the
-    tasks that it has to train or defend beside.
+    assumed speed. `opening` is the fraction of the budget that a first bid asks for. `disk` are the bytes that a task's
+    checkpoints may take. `block_seconds` pass between two blocks. `taken` are the tasks that it has to train or defend
+    beside.
     """
 
     free: int
     operations_a_second: float
-    cost_a_second: float
-    fixed_cost: int
-    margin: float
+    costs: Costs
     opening: float
     disk: float = math.inf
     block_seconds: float = 0.0
@@ -42,9 +49,10 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A bid worth making."""
+    """A bid worth making, and the least that it could be."""
 
     price: int
+    floor: Floor
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +67,8 @@ def seconds_needed(terms: Terms, figures: Figures) -> float:
     return terms.steps * terms.step_operations / figures.operations_a_second
 
 
-def least_price(terms: Terms, figures: Figures) -> int:
-    """Costs and margin, rounded up: no bid is lower."""
-    costs = seconds_needed(terms, figures) * figures.cost_a_second + figures.fixed_cost
-    return -int(-costs * (1 + figures.margin) // 1)
-
-
-def decide(terms: Terms, figures: Figures, verifiers: int, best: int | None = None) -> Offer | Refusal:
-    """A first bid, or an answer to the best bid `best` of somebody else. `verifiers` are the accounts in the draw."""
+def decide(terms: Terms, figures: Figures, verifiers: int, best: Best | None = None) -> Offer | Refusal:
+    """A first bid, or an answer to the best bid of somebody else. `verifiers` are the accounts in the draw."""
     if terms.arithmetic != ARITHMETIC:
         return Refusal(f"arithmetic version {terms.arithmetic}, this release computes {ARITHMETIC}")
     needed = seconds_needed(terms, figures)
@@ -86,16 +88,14 @@ def decide(terms: Terms, figures: Figures, verifiers: int, best: int | None = No
         return Refusal(unsafe)
     if terms.stake > figures.free:
         return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free")
-    least = least_price(terms, figures)
+    due = floor(terms, needed, figures.costs)
     if best is None:
-        price = max(least, min(terms.budget, int(terms.budget * figures.opening)))
-        most = terms.budget
+        price, most = max(due.price, int(terms.budget * figures.opening)), terms.budget
     else:
-        price = max(least, best - max(1, best // UNDERCUT))
-        most = best - 1
-    if price > most:
-        return Refusal(f"it would pay at most {most} units, costs with margin are {least}")
-    return Offer(price)
+        price = most = best.price - least_undercut(best.price, best.extensions)
+    if price > most or price < due.price:
+        return Refusal(f"it would pay at most {max(0, most) / TOKEN:.6g} tokens, its floor is {due}")
+    return Offer(price, due)
 
 
 def _unsafe(terms: Terms, figures: Figures) -> str | None:
@@ -105,15 +105,10 @@ def _unsafe(terms: Terms, figures: Figures) -> str | None:
     for the clocks of the others, its segment does not.
     """
     speed, block = figures.operations_a_second, figures.block_seconds
-    due = least_clock(terms, speed, block)
-    if terms.solver_clock < due:
-        return f"it allows a move in {terms.solver_clock} s, replaying a segment safely takes {due} s"
-    longest = max((other.step_operations for other in figures.taken), default=0)
-    due = least_clock(terms, speed, block, longest)
-    if terms.solver_clock < due:
-        return f"it allows a move in {terms.solver_clock} s, beside the steps of tasks that were taken it needs {due} s"
-    for other in figures.taken:
-        due = least_clock(other, speed, block, max(longest, terms.step_operations))
-        if other.solver_clock < due:
-            return f"beside its steps a task that was taken needs {due} s for a move, it has {other.solver_clock} s"
+    longest = max(other.step_operations for other in (terms, *figures.taken))
+    for one in (terms, *figures.taken):
+        due = least_game_time(one, speed, block, longest)
+        if one.game_time < due:
+            which = "it" if one is terms else "beside its steps a task that was taken"
+            return f"{which} allows {one.game_time} s in a game, {due} s are safe"
     return None

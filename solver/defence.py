@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from threading import Event, Thread
 
 from protocol.chain.errors import ChainError, Reverted
@@ -79,22 +80,26 @@ class Defence:
     def tick(self) -> bool:
         """Answer what is due now, the most urgent first. True if a move was handed over: there may be more at once.
 
-        The chain gives a clock for each move that is owed, in the order in which they were asked for. Answered in
-        another order, the first would be late. After a while the order is looked at anew, for more may be asked for.
+        The most urgent is the one with the least left on this solver's clock: it runs in every game in which a move is
+        due. After a while the order is looked at anew, for more may be asked for. Games that wait need no answer yet.
         """
         self._drop_what_is_over()
         with self._context.client.connection.view():
             self._discover()
             states = self._states()
         began, owes, worked = time.monotonic(), False, False
-        for number in by_deadline(states, lambda n: states[n].deadline):
-            with self._failures.kept(number, task=self._tasks[number]):
-                if self._is_sending(number):
-                    owes = True
-                elif self._answer(number):
-                    owes = worked = True
-            if worked and time.monotonic() - began > self._context.settings.poll:
-                break
+        played = [number for number, state in states.items() if not state.waits]
+        with ExitStack() as answering:
+            for number in by_deadline(played, lambda n: states[n].deadline):
+                with self._failures.kept(number, task=self._tasks[number]):
+                    if self._is_sending(number):
+                        owes = True
+                    elif self._answer(number):
+                        if not worked:
+                            answering.enter_context(self._context.turns.reserved())
+                        owes = worked = True
+                if worked and time.monotonic() - began > self._context.settings.poll:
+                    break
         self.owes = owes
         self._context.metrics.games.set(len(self._open))
         return worked
@@ -212,5 +217,5 @@ class Defence:
 
 
 def by_deadline(games: Iterable[int], deadline: Callable[[int], int]) -> list[int]:
-    """Numbers of games, the one that ends first before all others; equal ones in the order of their numbers."""
+    """Numbers of games, the one whose clock ends first before all others; equal ones in the order of their numbers."""
     return sorted(games, key=lambda number: (deadline(number), number))

@@ -21,6 +21,7 @@ from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.party.data import data_folder, open_database
 from protocol.node.party.node import Node
+from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
 from solver import gpu, settlement
 from solver.assignment import Assignment
@@ -34,7 +35,6 @@ from solver.errors import SolverError, StakeSlashed
 from solver.failures import Failures
 from solver.metrics import Metrics
 from solver.progress import Progress
-from solver.serving import Serving
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
 from solver.turns import Turns

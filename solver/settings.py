@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from protocol.chain.parameters import TOKEN
 from protocol.node.party.settings import NodeSettings
+from protocol.tasks.bidding import OPENING
 from protocol.tasks.task import Terms
 from solver.bidding import Figures
+from solver.floor import Costs
 
+COIN: Final = 10**18
+"""Wei of one coin."""
 Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
@@ -37,10 +41,18 @@ class SolverSettings(NodeSettings):
     processes: Annotated[int, Field(ge=1, le=64)] = 1
     """Processes that train a task together, if it has micro-batches to share: at most one for each of them."""
     cost_per_hour: Tokens = Decimal(1)
-    fixed_cost: Tokens = Decimal("0.1")
-    """Gas and trouble of one task."""
+    """Of the machine while it trains, without its power."""
+    watts: Annotated[float, Field(ge=0, le=10**9)] = 200
+    kwh_price: Tokens = Decimal("0.25")
+    capital_rate: Annotated[float, Field(ge=0, le=10)] = 0.1
+    """What a locked token costs in a year, as a fraction."""
+    late_chance: Annotated[float, Field(ge=0, lt=1)] = 0.01
+    """Of missing a task's deadline."""
+    coin_price: Tokens = Decimal(3000)
+    """Tokens for one of the chain's coin, which gas is paid in."""
     margin: Annotated[float, Field(ge=0, le=100)] = 0.2
-    opening: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """Profit over all of these costs, as a fraction."""
+    opening: Annotated[float, Field(gt=0, le=1)] = float(OPENING)
     """Share of the budget that a first bid asks for."""
 
     @property
@@ -48,14 +60,27 @@ class SolverSettings(NodeSettings):
         """The stake in token units."""
         return int(self.stake * TOKEN)
 
-    def figures(self, free: int, disk: int, block_seconds: float, taken: Sequence[Terms]) -> Figures:
-        """The bidder's figures: `free` in token units, `disk` in bytes, `taken` the tasks that it has already."""
+    def costs(self, gas_price: int) -> Costs:
+        """What tasks cost here, at so many wei for one gas."""
+        return Costs(
+            machine=float(self.cost_per_hour * TOKEN / 3600),
+            power=self.watts / 1000 * float(self.kwh_price * TOKEN / 3600),
+            capital=self.capital_rate,
+            late=self.late_chance,
+            gas=gas_price / COIN * float(self.coin_price * TOKEN),
+            margin=self.margin,
+        )
+
+    def figures(
+        self, free: int, disk: int, block_seconds: float, gas_price: int, taken: Sequence[Terms]
+    ) -> Figures:
+        """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks that it
+        has already.
+        """
         return Figures(
             free,
             self.speed,
-            float(self.cost_per_hour * TOKEN / 3600),
-            int(self.fixed_cost * TOKEN),
-            self.margin,
+            self.costs(gas_price),
             self.opening,
             disk,
             block_seconds,

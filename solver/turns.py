@@ -35,11 +35,16 @@ class Turns:
     @contextmanager
     def urgent(self) -> Iterator[None]:
         """The next turn, before all who wait; no other begins while this one is waited for or lasts."""
+        with self.reserved(), self._turn(lambda: True):
+            yield
+
+    @contextmanager
+    def reserved(self) -> Iterator[None]:
+        """No ordinary turn begins: between urgent ones nobody's step is waited for."""
         with self._changed:
             self._urgent += 1
         try:
-            with self._turn(lambda: True):
-                yield
+            yield
         finally:
             with self._changed:
                 self._urgent -= 1

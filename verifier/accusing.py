@@ -18,7 +18,7 @@ from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import open_leaf
 from protocol.node import logs
 from protocol.node.party.funds import require_free
-from protocol.tasks.task import Terms, least_clock
+from protocol.tasks.task import Terms, least_game_time
 from verifier.database import COMMITTING, Accusation, Database
 
 
@@ -63,8 +63,8 @@ class Accuser:
         self._client = client
         self._database = database
         self._bonds = bonds
-        self._clock = terms.challenger_clock
-        self._least_clock = least_clock(terms, speed, client.connection.block_time)
+        self._time = terms.game_time
+        self._least_time = least_game_time(terms, speed, client.connection.block_time)
         self._task = task
         self._log = logs.get("verifier.accusing").bind(task=task)
         self.own_turn = True
@@ -95,12 +95,10 @@ class Accuser:
 
     def _may_commit(self) -> bool:
         """Whether a bond is to be locked now: then it is free, and noted as at stake."""
-        if self._clock < self._least_clock:
+        if self._time < self._least_time:
             # The bond would be lost on time. The solver stands accused here, so it is not attested either.
             self._database.update_accusation(self._task, outcome="clock_too_short")
-            self._log.error(
-                "not challenged: the clock is too short", clock=self._clock, due=self._least_clock
-            )
+            self._log.error("not challenged: the clock is too short", clock=self._time, due=self._least_time)
             return False
         view = self._client.market.task(self._task)
         if view.status.is_over:

@@ -121,7 +121,7 @@ class Challenge:
         moot = not closed and self._client.market.task(self._task).status.is_over
         owed = not closed and self._solver_owes(state, block.number)
         late = block.time > state.deadline
-        self.own_turn = not (closed or moot or owed or late or state.head == self._moveless)
+        self.own_turn = not (closed or moot or owed or late or state.waits or state.head == self._moveless)
         self.deadline = state.deadline if self.own_turn else math.inf
         if closed:
             self._end(state)
@@ -137,7 +137,7 @@ class Challenge:
         if state.demand_open or state.phase is Phase.SPLIT:
             return True
         awaits = state.phase in (Phase.STEP, Phase.FRAME)
-        return awaits and self._client.game.claim(state.claim, block).posted is None
+        return awaits and self._client.game.claim(state.claim, block).posted(state) is None
 
     def _move(self) -> None:
         assert self._trees is not None

@@ -148,7 +148,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     /// @inheritdoc IDisputeGame
     function timeOut(GameId game) external override {
         GameRecord storage record = _live(game);
-        (bool solver, uint64 deadline,) = _turn(record);
+        (bool solver,, uint64 deadline) = _turn(record);
         if (block.timestamp <= deadline) revert Errors.TooEarly(deadline, block.timestamp);
         if (solver) _convict(game, record, Verdict.SolverSilent);
         else _dismiss(game, record);
@@ -177,8 +177,12 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (view_.depth, view_.demands, view_.demandOpen) = (record.depth, record.demands, record.demandOpen);
         (view_.segment, view_.step) = (record.segment, record.step);
         (view_.segmentRoot, view_.segmentSize) = (record.segmentRoot, record.segmentSize);
-        // Nobody has the turn in a closed game.
-        if (record.phase != Phase.Closed) (, view_.deadline,) = _turn(record);
+        (view_.solverSpent, view_.challengerSpent) = (record.solverSpent, record.challengerSpent);
+        // Nobody has the turn in a closed game, and no clock runs in one that waits.
+        if (record.phase != Phase.Closed) {
+            if (record.since == 0) view_.deadline = type(uint64).max;
+            else (,, view_.deadline) = _turn(record);
+        }
         (view_.claim, view_.program) = (key, _programOf(_claims[key]));
         (view_.head, view_.demandHash, view_.selection) =
         (_headOf(game, record), record.demandHash, record.selection);
@@ -209,14 +213,14 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         played = MARKET.gameOpened(task);
         Docket storage docket = _dockets[task];
         // Clocks of terms are at least one second.
-        if (docket.challengerClock == 0) {
-            (docket.solverClock, docket.challengerClock) = (played.solverClock, played.challengerClock);
+        if (docket.clock == 0) {
+            docket.clock = played.clock;
             (docket.segmentSteps, docket.stateTensors) = (played.segmentSteps, played.stateTensors);
         }
         id = GameId.wrap(++_games);
         record = _records[id];
         (record.task, record.challenger, record.lock) = (uint40(TaskId.unwrap(task)), msg.sender, made.lock);
-        _giveTurn(record);
+        _takePlace(id, record);
         emit Challenged(id, task, msg.sender);
     }
 

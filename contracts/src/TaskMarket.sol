@@ -8,15 +8,16 @@ import {IArbiter} from "./interfaces/IArbiter.sol";
 import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
+import {Bids} from "./libraries/Bids.sol";
 import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
-import {Rfc9162} from "./libraries/Rfc9162.sol";
+import {SegmentTree} from "./libraries/SegmentTree.sol";
 import {Shares} from "./libraries/Shares.sol";
 import {TermsCheck} from "./libraries/TermsCheck.sol";
 import {Parameters} from "./types/Parameters.sol";
 import {Terms} from "./types/Terms.sol";
 
-/// @title TaskMarket: the life of a task (dispute.md section 2), with open first-price bids.
+/// @title TaskMarket: the life of a task (dispute.md section 2), with open descending bids.
 /// @notice Exits that anyone may take: Bidding by `assign`, Training by `expire`, Submitted by `settle` or `voidTask` (before
 /// that the board's `draw` or `missed`); an open game delays them, and its clocks end it. The pauser stops new tasks
 /// and nothing else.
@@ -109,16 +110,23 @@ contract TaskMarket is ITaskMarket, Pausable {
     /// @inheritdoc ITaskMarket
     function bid(TaskId task, uint128 price) external {
         Task storage entry = _at(task, Status.Bidding);
-        if (block.timestamp > entry.bidsUntil) revert Errors.TooLate(entry.bidsUntil, block.timestamp);
+        uint64 until = entry.bidsUntil;
+        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
         Terms storage terms = _terms[task];
         if (price > terms.budget) revert Errors.OutOfBounds("price", 0, terms.budget, price);
+        uint32 extension = terms.extension;
         if (entry.bidder != address(0)) {
-            if (price >= entry.price) revert Errors.BidNotLower(entry.price, price);
+            Bids.requireLower(entry.price, price, entry.overtime, extension);
             _releaseAll(entry.stake);
         }
         (entry.bidder, entry.price) = (msg.sender, price);
         entry.stake = _lock(terms.stake);
-        emit BidPlaced(task, msg.sender, price);
+        uint64 end = uint64(block.timestamp) + extension;
+        if (end > until) {
+            entry.overtime += end - until;
+            entry.bidsUntil = until = end;
+        }
+        emit BidPlaced(task, msg.sender, price, until);
     }
 
     /// @inheritdoc ITaskMarket
@@ -146,7 +154,7 @@ contract TaskMarket is ITaskMarket, Pausable {
         Task storage entry = _training(task);
         uint32 most = _terms[task].segments;
         if (size <= entry.size || size > most) revert Errors.TreeSize(entry.size + 1, most, size);
-        _extend(task, entry, root, size, firstPath, consistency);
+        SegmentTree.extend(entry, _terms[task], root, size, firstPath, consistency);
         emit Progressed(task, root, size);
     }
 
@@ -160,9 +168,10 @@ contract TaskMarket is ITaskMarket, Pausable {
         bytes32[] calldata resultPath
     ) external {
         Task storage entry = _training(task);
-        uint32 segments = _terms[task].segments;
-        _extend(task, entry, root, segments + 1, firstPath, consistency);
-        _requireLeaf(segments + 1, segments, result, root, resultPath);
+        Terms storage terms = _terms[task];
+        uint32 segments = terms.segments;
+        SegmentTree.extend(entry, terms, root, segments + 1, firstPath, consistency);
+        SegmentTree.requireLeaf(segments + 1, segments, result, root, resultPath);
         entry.status = Status.Submitted;
         entry.result = result;
         _restartWindow(task, entry);
@@ -235,7 +244,7 @@ contract TaskMarket is ITaskMarket, Pausable {
         Terms storage terms = _terms[task];
         (played.root, played.size) = (entry.root, entry.size);
         (played.segmentSteps, played.stateTensors) = (terms.segmentSteps, terms.stateTensors);
-        (played.solverClock, played.challengerClock) = (terms.solverClock, terms.challengerClock);
+        played.clock = uint40(terms.clock) + terms.replayAllowance;
     }
 
     /// @inheritdoc ITaskMarket
@@ -348,34 +357,6 @@ contract TaskMarket is ITaskMarket, Pausable {
 
     function _requireNoGames(TaskId task, Task storage entry) private view {
         if (entry.openGames != 0) revert Errors.GamesOpen(task, entry.openGames);
-    }
-
-    function _requireLeaf(uint32 size, uint32 index, bytes32 leaf, bytes32 root, bytes32[] calldata path)
-        private
-        view
-    {
-        bytes32 computed = Rfc9162.rootFromPath(size, index, 1, Rfc9162.leafHash32(leaf), path);
-        if (computed != root) revert Errors.LeafNotInTree(index, leaf, root, computed);
-    }
-
-    /// @dev The first tree must begin with the initial state, a later one with the tree before it. So leaf 0 is bound for
-    /// good, and a checkpoint that was once challengeable stays so.
-    function _extend(
-        TaskId task,
-        Task storage entry,
-        bytes32 root,
-        uint32 size,
-        bytes32[] calldata firstPath,
-        bytes32[] calldata consistency
-    ) private {
-        if (entry.size == 0) {
-            if (consistency.length != 0) revert Errors.UnexpectedProof();
-            _requireLeaf(size, 0, _terms[task].initialState, root, firstPath);
-        } else {
-            if (firstPath.length != 0) revert Errors.UnexpectedProof();
-            Rfc9162.verifyConsistency(entry.size, size, entry.root, root, consistency);
-        }
-        (entry.root, entry.size) = (root, size);
     }
 
     /// @dev The challenge period begins now.

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from assay.beacon import development_beacon
 from assay.description import read
 from assay.submitting import Prepared, post, prepare, require_served
 from examples.demo.children import Children
@@ -112,8 +113,10 @@ class Stage:
     def _set_up(self) -> Self:
         os.environ[VARIABLE] = str(self.home.root)
         self.chain = self._stack.enter_context(Devnet(log=self.children.log("anvil")))
+        beacon = self._stack.enter_context(development_beacon(self.chain.connection, 0))
+        os.environ["ASSAY_RELAYS"] = beacon.url
         self._stack.enter_context(self.children)
-        self._say(f"{self.chain.client} on {self.chain.url}, a block each second")
+        self._say(f"{self.chain.client} on {self.chain.url}, a block each second; its beacon on {beacon.url}")
         with ThreadPoolExecutor(1) as beside:
             preparing = beside.submit(self._prepare)
             with Sender(self.chain.connection, development_account(DEPLOYER, self.chain.chain_id)) as sender:

@@ -38,13 +38,13 @@ STORIES = (
     Story("d", "an old checkpoint resubmitted as a later one", "slashed", "skipper", judged=True),
     Story("e", "honest training from another initial state", "refunded", "other-start", refused=True),
     Story("f", "a cheat that serves nothing over HTTP", "slashed", "silent", judged=True),
-    # Nobody but the accuser's own clock ends its game, so let it be short.
+    # Nobody but the accuser's own clock ends its game, so let it be short: replays of digits take a second.
     Story(
         "g",
         "a challenger who accuses an honest solver",
         "settled",
         accuser="false-accuser",
-        terms={"challenger_clock": 20},
+        terms={"replay_allowance": 45},
     ),
     Story("h", "an honest solver trains a GPT", "settled", example="gpt"),
     Story(
@@ -55,6 +55,6 @@ STORIES = (
 )
 """In the order of the telling."""
 
-POSTED = tuple(sorted(STORIES, key=lambda story: "fahgebcdijk".index(story.letter)))
-"""In the order in which their tasks are posted; task ids count from 1. The longest game first, then what waits for the
-end of a window."""
+POSTED = tuple(sorted(STORIES, key=lambda story: "gfahebcdijk".index(story.letter)))
+"""In the order in which their tasks are posted; task ids count from 1. What waits for a clock first, then the longest
+game, then what waits for the end of a window."""

@@ -12,6 +12,8 @@ from protocol.tasks.task import Terms
 PERIODS: Mapping[str, int] = {
     # All solvers are awake when a task is posted, and then fetch its bundle side by side: a GPT's has 94 files.
     "bidding_period": 15,
+    # One solver a story: nobody answers.
+    "extension": 3,
     # Eleven solvers train side by side, 1 to 2 s of one core each (400 digits steps of 2.2 ms, 100 GPT steps of 14 ms);
     # they start, hash, prove and send beside it, and the refused one's stake waits for this to end.
     "training_period": 90,
@@ -19,9 +21,9 @@ PERIODS: Mapping[str, int] = {
     "attest_period": 90,
     # One verifier replays all segments of all tasks, 12 s of steps, between its moves in eight games.
     "challenge_period": 140,
-    # A move of the solver replays a segment while others do; the longest game has 35 moves of mostly 1 s.
-    "solver_clock": 40,
-    "challenger_clock": 60,
+    # Two seconds for each of the 111 moves that a challenger may ask for: a solver bids under no shorter clock. The
+    # longest game here has 35 moves of mostly 1 s.
+    "clock": 240,
 }
 """Seconds, for two slow cores. The file's own periods are for one task at a time."""
 

@@ -96,6 +96,11 @@ class Connection:
         times = [self.block(number).time for number in range(max(0, newest - BLOCKS), newest + 1)]
         return median([late - early for early, late in pairwise(times)] or [0])
 
+    @property
+    def gas_price(self) -> int:
+        """Wei for one gas, as the node recommends now: base fee and tip where the chain has both."""
+        return int(self.request("eth_gasPrice"), 16)
+
     def close(self) -> None:
         """Let go of the sockets. A later question opens new ones."""
         self._nodes.close()

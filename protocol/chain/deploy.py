@@ -7,7 +7,9 @@ locked. What can be known to fail is found before the first transaction (protoco
 
 from __future__ import annotations
 
+from protocol.beacon.rounds import Network
 from protocol.chain.abi import contract
+from protocol.chain.beacon import network_of
 from protocol.chain.create2 import creation_call
 from protocol.chain.deployable import prepare, simulate
 from protocol.chain.deployment import Deployment, earlier_deployment, save_deployment
@@ -19,15 +21,21 @@ from protocol.chain.transactions import Sender
 
 
 def deploy(
-    sender: Sender, parameters: Parameters = DEVNET, token: str | None = None, salt: str = ""
+    sender: Sender,
+    parameters: Parameters = DEVNET,
+    token: str | None = None,
+    salt: str = "",
+    network: Network | None = None,
 ) -> Deployment:
-    """Deploy what is missing of the sender's deployment with these arguments (`plan`), and write the file.
+    """Deploy what is missing of the sender's deployment with these arguments (`plan`), and write the file. Without a
+    beacon `network` it is the chain's own (`network_of`).
 
     Raises what `prepare` raises before anything is sent, DeploymentError for contracts that were initialised with
     others, and what `Sender.send` raises.
     """
     connection = sender.connection
-    planned, deployment = prepare(connection, sender.address, parameters, token, salt)
+    network = network or network_of(connection.chain_id)
+    planned, deployment = prepare(connection, sender.address, parameters, token, salt, network)
     sender.recover()
     for made in planned.missing(connection):
         _create(sender, planned, made)

@@ -7,7 +7,9 @@ from __future__ import annotations
 from eth_utils.address import to_checksum_address
 from pydantic import TypeAdapter, ValidationError
 
+from protocol.beacon.rounds import Network
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
+from protocol.chain.beacon import is_signed_by_anyone
 from protocol.chain.connection import Connection
 from protocol.chain.contract_code import is_test_token_for_real
 from protocol.chain.create2 import PROXY, require_proxy
@@ -21,9 +23,9 @@ from protocol.chain.probe import probe
 from protocol.tasks.task import ARITHMETIC
 
 
-def require_deployable(connection: Connection, token: str | None) -> None:
-    """Raise DeploymentError for a chain whose money is real and no token, or one that anyone can mint; UnsuitableChain
-    for a chain or a token that cannot be used.
+def require_deployable(connection: Connection, token: str | None, network: Network) -> None:
+    """Raise DeploymentError for a chain whose money is real and no token, one that anyone can mint, or a beacon that
+    anyone can sign; UnsuitableChain for a chain or a token that cannot be used.
     """
     if token is None and connection.chain_id != DEVELOPMENT_CHAIN:
         raise DeploymentError(
@@ -31,6 +33,13 @@ def require_deployable(connection: Connection, token: str | None) -> None:
             expected="the address of the ERC-20 that tasks are paid in",
             got="none, and a test token can be minted by anyone",
             remedy="name it with --token",
+        )
+    if is_signed_by_anyone(network, connection.chain_id):
+        raise DeploymentError(
+            f"beacon of a deployment on chain {connection.chain_id}",
+            expected="a network whose key nobody has alone, such as evmnet",
+            got="a development chain's, which anyone can sign for",
+            remedy="name another with --beacon",
         )
     if token is not None:
         _require_address(token)
@@ -52,17 +61,22 @@ def require_deployable(connection: Connection, token: str | None) -> None:
 
 
 def prepare(
-    connection: Connection, deployer: str, parameters: Parameters, token: str | None, salt: str
+    connection: Connection,
+    deployer: str,
+    parameters: Parameters,
+    token: str | None,
+    salt: str,
+    network: Network,
 ) -> tuple[Plan, Deployment]:
     """What `deploy` will create, and its file but for `block` and `arithmetic`. Sends nothing.
 
     Raises what can be known beforehand: DeploymentError, ParametersError, UnsuitableChain, ArtifactMissing, and
     Reverted with the error of a constructor.
     """
-    require_deployable(connection, token)
+    require_deployable(connection, token, network)
     require_salt(salt)
     require_within_bounds(parameters)
-    planned = plan(deployer, parameters, token, salt)
+    planned = plan(deployer, parameters, network, token, salt)
     try:
         deployment = Deployment(
             chain_id=connection.chain_id,
@@ -72,6 +86,7 @@ def prepare(
             salt=salt,
             addresses=planned.addresses,
             parameters=parameters,
+            beacon=network,
             arithmetic=ARITHMETIC,
         )
     except ValidationError as error:

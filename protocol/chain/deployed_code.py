@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from protocol.chain.abi import contract
+from protocol.chain.beacon import is_signed_by_anyone
 from protocol.chain.connection import Connection
 from protocol.chain.contract_code import code_difference, is_test_token_for_real
 from protocol.chain.create2 import first_made_by
@@ -43,6 +44,8 @@ def differences(connection: Connection, deployment: Deployment) -> Iterator[str]
         yield f"token: no contract at {at.token}"
     elif is_test_token_for_real(connection, at.token):
         yield f"token: a test token at {at.token}, which anyone can mint, on a chain whose money is real"
+    if is_signed_by_anyone(deployment.beacon, connection.chain_id):
+        yield "beacon: a development chain's, which anyone can sign for, on a chain whose money is real"
     complete = True
     for made in due.creations:
         address = getattr(at, made.key)
@@ -61,7 +64,7 @@ def differences(connection: Connection, deployment: Deployment) -> Iterator[str]
 
 def expected(deployment: Deployment) -> Plan:
     """What the package would deploy with the file's arguments: with the test token if the file's token is that."""
-    arguments = (deployment.deployer, deployment.parameters)
+    arguments = (deployment.deployer, deployment.parameters, deployment.beacon)
     token = deployment.addresses.token
     with_test_token = plan(*arguments, salt=deployment.salt)
     return (

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 from eth_utils.address import is_checksum_address, to_checksum_address
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from protocol.beacon.rounds import Network
 from protocol.chain.connection import Connection
 from protocol.chain.errors import DeploymentError
 from protocol.chain.parameter_bounds import broken_bound
@@ -18,7 +19,7 @@ from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 
-VERSION: Final = 2
+VERSION: Final = 3
 MAX_BYTES: Final = 1 << 16
 MAX_SALT: Final = 64
 """Characters."""
@@ -53,18 +54,19 @@ class Addresses(BaseModel):
     audit: Address
     game: Address
     arbiter: Address
+    beacon: Address
 
 
 class Deployment(BaseModel):
     """What a party has to know to take part. `block` is one in which the vault was not initialised yet: events begin
-    after it (protocol.chain.initialisation). The addresses follow from `deployer`, `salt`, the token and the parameters
-    (protocol.chain.plan).
+    after it (protocol.chain.initialisation). The addresses follow from `deployer`, `salt`, the token, the parameters
+    and the beacon network (protocol.chain.plan).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     format: Literal["assay-deployment"] = "assay-deployment"
-    version: Literal[2] = VERSION
+    version: Literal[3] = VERSION
     chain_id: Annotated[int, Field(ge=1, lt=1 << 64)]
     genesis: _Hash
     block: Annotated[int, Field(ge=0, lt=1 << 63)]
@@ -72,6 +74,7 @@ class Deployment(BaseModel):
     salt: Annotated[str, Field(max_length=MAX_SALT)]
     addresses: Addresses
     parameters: Annotated[Parameters, AfterValidator(_within_bounds)]
+    beacon: Network
     arithmetic: Annotated[int, Field(ge=1, le=65_535)]
 
 

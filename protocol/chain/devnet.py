@@ -108,6 +108,10 @@ class Devnet:
         self.connection.request("evm_increaseTime", hex(seconds), attempts=1)
         self.mine()
 
+    def next_block_at(self, time: int) -> None:
+        """Give the next block this time, in seconds since 1970; later than the newest block's."""
+        self.connection.request("evm_setNextBlockTimestamp", hex(time), attempts=1)
+
     def wait(self) -> int:
         """Until anvil ends by itself; its exit status."""
         return self._process.wait()

@@ -110,9 +110,11 @@ class GameReader:
             before=chosen["before"] if chosen else bytes(32),
             after=chosen["afterwards"] if chosen else bytes(32),
             path=path,
-            steps_root=self._claimed(steps_key(state.task, state.segment), block) if state.segment else None,
+            steps_root=self._claimed(steps_key(state.task, state.segment), state, block)
+            if state.segment
+            else None,
             frame_keys=keys,
-            frame_roots=tuple(self._claimed(key, block) for key in keys),
+            frame_roots=tuple(self._claimed(key, state, block) for key in keys),
             demand=open_demand(self._events, state.demand_open),
             instruction=instruction,
             selection=self._selection(state, path, instruction) if splitting else None,
@@ -123,8 +125,8 @@ class GameReader:
     def _of(self, name: str) -> list[Event]:
         return [event for event in self._events if event.name == name]
 
-    def _claimed(self, key: bytes, block: str) -> bytes | None:
-        return self.game.claim(key, block).posted
+    def _claimed(self, key: bytes, state: GameState, block: str) -> bytes | None:
+        return self.game.claim(key, block).posted(state)
 
     def _words(self) -> tuple[int, ...]:
         """The words that the solver stated for the current selection: none while it is to move."""

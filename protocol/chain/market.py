@@ -23,7 +23,7 @@ class Market(BoundContract):
         return int(self.event(receipt, "Posted").arguments["task"]), receipt
 
     def bid(self, task: int, price: int) -> Receipt:
-        """Bid a price and lock the stake."""
+        """Bid a price, lower than the best bid by the least undercut (`protocol.tasks.bidding`), and lock the stake."""
         return self.write_once("bid", task, price)
 
     def assign(self, task: int) -> Receipt:

@@ -1,7 +1,8 @@
 """What a deployment consists of: each contract's creation code and address, known before anything is sent.
 
-Order: the token (a test token unless one is given), vault, arbiter, market, audit board, game. Each later one names the
-earlier ones in its constructor, so all addresses follow from the deployer, the parameters, the token and the salt.
+Order: the token (a test token unless one is given), vault, arbiter, beacon, market, audit board, game. Each later one
+names earlier ones in its constructor, so all addresses follow from the deployer, the parameters, the beacon network,
+the token and the salt.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
+from protocol.beacon.rounds import Network
 from protocol.chain.abi import Contract, contract
 from protocol.chain.connection import Connection
 from protocol.chain.create2 import address_of
@@ -44,7 +46,9 @@ class Plan:
         return [made for made in self.creations if not connection.code(made.address)]
 
 
-def plan(deployer: str, parameters: Parameters, token: str | None = None, salt: str = "") -> Plan:
+def plan(
+    deployer: str, parameters: Parameters, network: Network, token: str | None = None, salt: str = ""
+) -> Plan:
     """The deployment of `deployer`, who alone may initialise the contracts and becomes the pauser of new tasks.
 
     Another `salt` gives other contracts of the same arguments. Raises ArtifactMissing.
@@ -60,8 +64,17 @@ def plan(deployer: str, parameters: Parameters, token: str | None = None, salt: 
     token = create("token", "TestToken") if token is None else to_checksum_address(token)
     vault = create("vault", "StakeVault", token, deployer)
     arbiter = create("arbiter", "Arbiter")
+    beacon = create("beacon", "DrandBeacon", *_beacon(network))
     market = create("market", "TaskMarket", vault, arbiter, deployer, deployer, parameters.abi())
     audit = create("audit", "AuditBoard", vault, market)
     game = create("game", "DisputeGame", market, vault, arbiter)
-    addresses = Addresses(token=token, vault=vault, market=market, audit=audit, game=game, arbiter=arbiter)
+    addresses = Addresses(
+        token=token, vault=vault, market=market, audit=audit, game=game, arbiter=arbiter, beacon=beacon
+    )
     return Plan(seed, tuple(made), addresses)
+
+
+def _beacon(network: Network) -> tuple[list[int], int, int]:
+    """The arguments of DrandBeacon: the key's four numbers, genesis, period."""
+    key = [int.from_bytes(network.key[start : start + 32], "big") for start in range(0, len(network.key), 32)]
+    return key, network.genesis_time, network.period

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 from eth_utils.address import to_checksum_address
 
@@ -37,7 +37,8 @@ class TaskStatus(IntEnum):
 @dataclass(frozen=True, slots=True)
 class TaskView:
     """A task's moving parts (ITaskMarket.Task). Times are seconds since 1970; escrow and stake are lock
-    numbers. `bidder` made the best bid.
+    numbers. `bidder` made the best bid; bids have moved
+    the end of bidding by `overtime` seconds.
     """
 
     task: int
@@ -53,6 +54,7 @@ class TaskView:
     challenge_until: int
     draw_block: int
     price: int
+    overtime: int
     root: bytes
     result: bytes
 
@@ -95,9 +97,13 @@ class Lock:
         return cls(to_checksum_address(owner), to_checksum_address(module), remaining, until)
 
 
+NEVER: Final = (1 << 64) - 1
+"""The deadline of a game that waits."""
+
+
 @dataclass(frozen=True, slots=True)
 class GameState:
-    """A game as the contract keeps it (IDisputeGame.Game); `game_view` adds what the events tell."""
+    """A game as the contract keeps it (IDisputeGame.Game); `game_view` adds what the events tell. Times are seconds."""
 
     game: int
     task: int
@@ -111,6 +117,8 @@ class GameState:
     step: int
     segment_size: int
     deadline: int
+    solver_spent: int
+    challenger_spent: int
     segment_root: bytes
     claim: bytes
     program: bytes
@@ -125,20 +133,24 @@ class GameState:
         task, challenger, phase, verdict, *rest = values
         return cls(game, task, to_checksum_address(challenger), Phase(phase), Verdict(verdict), *rest)
 
+    @property
+    def waits(self) -> bool:
+        """Whether it waits until a game before it is dismissed: no clock runs, and the challenger cannot move."""
+        return self.deadline == NEVER
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim of a task (IDisputeGame.Claim). `posted_at` is 0 while the solver owes it."""
+    """A claim of a task (IDisputeGame.Claim). `posted_at` is 0 until the solver posts it."""
 
     root: bytes
     program: bytes
     context: bytes
     size: int
-    deadline: int
     posted_at: int
     task: int
 
-    @property
-    def posted(self) -> bytes | None:
-        """The root, None while it is due."""
-        return self.root if self.posted_at else None
+    def posted(self, game: GameState) -> bytes | None:
+        """The root as a game has it; None while it is due, and if it came after the solver's last second there."""
+        late = self.posted_at > game.deadline and game.phase is not Phase.CLOSED
+        return self.root if self.posted_at and not late else None

@@ -66,8 +66,8 @@ def free_port(host: str) -> int:
         return int(probe.getsockname()[1])
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A socket to serve on; port 0: any free one. Raises PortTaken."""
+def bind(host: str, port: int, flag: str = "--port") -> socket.socket:
+    """A socket to serve on; port 0: any free one. Raises PortTaken, which says that `flag` names another."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -78,7 +78,7 @@ def bind(host: str, port: int) -> socket.socket:
             "HTTP server",
             expected=f"to listen on {host}:{port}",
             got=error.strerror,
-            remedy="stop the other server or choose another --port",
+            remedy=f"stop the other server or choose another {flag}",
         ) from error
     return bound
 

@@ -1,4 +1,4 @@
-"""A task's terms, its deadlines and the clocks of its games (contracts/src/types/Terms.sol, dispute.md
+"""A task's terms, its deadlines and the time in its games (contracts/src/types/Terms.sol, dispute.md
 sections 2 and 6).
 
 Pure values: nothing here reads a chain or a bundle. What the deployment's parameters add to these bounds is
@@ -64,8 +64,9 @@ class Terms:
     training_period: int
     challenge_period: int
     attest_period: int
-    solver_clock: int
-    challenger_clock: int
+    extension: int
+    clock: int
+    replay_allowance: int
     verifiers: int
     segments_per_verifier: int
     matches: int
@@ -102,12 +103,13 @@ class Terms:
             "audit_fee": (0, u128),
             "delay_penalty": (0, self.stake),
             "bidding_period": (1, u32),
+            "extension": (1, self.bidding_period),
             "training_period": (1, u32),
             "attest_period": (1, u32),
-            # Two moves after the attestations: to commit, and to open the commitment. A clock is a second at least.
+            # Two calls after the attestations: to commit, and to open the commitment. A clock is a second at least.
             "challenge_period": (self.attest_period + 2, u32),
-            "solver_clock": (1, u32),
-            "challenger_clock": (1, u32),
+            "clock": (1, u32),
+            "replay_allowance": (0, u32),
             "verifiers": (1, MAX_DRAWS),
             "segments_per_verifier": (1, MAX_DRAWS // max(1, self.verifiers)),
             "matches": (1, self.verifiers),
@@ -128,6 +130,11 @@ class Terms:
         """Steps of the whole task, K C."""
         return self.segments * self.segment_steps
 
+    @property
+    def game_time(self) -> int:
+        """Seconds that each side of a game has: a game ends within twice that."""
+        return self.clock + self.replay_allowance
+
     def escrow(self, draw_fee: int) -> int:
         """What posting locks: the budget, fees for q drawn segments and the last one of V verifiers, and the
         drawer's fee.
@@ -135,81 +142,47 @@ class Terms:
         return self.budget + self.verifiers * (self.segments_per_verifier + 1) * self.audit_fee + draw_fee
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """What a party is at least assumed to manage. Operations and bytes per second."""
-
-    throughput: int
-    bandwidth: int
-    hash_rate: int = HASH_RATE
-
-
-def clock(
-    fixed: int,
-    speed: Speed,
-    *,
-    segment_steps: int,
-    step_operations: int,
-    hashed: int,
-    fetched: int,
-) -> int:
-    """Seconds for one move: fixed + 3 (C operations / throughput + bytes hashed / 300 MB/s + bytes /
-    bandwidth).
-
-    Rounded up. `fixed` covers censorship and inclusion: a day on an L1, seconds on a development chain.
-    """
-    work = segment_steps * step_operations / speed.throughput
-    work += hashed / speed.hash_rate + fetched / speed.bandwidth
-    return fixed + ceil(3 * work)
+GAMES_AT_ONCE: Final = 16
+"""Games of a task that are played at once; the others wait (contracts/src/dispute/GameState.sol)."""
+MOST_MOVES: Final = 96 + 1 + 9 + 5
+"""Answers that a solver may owe in one game: demands (contracts/src/dispute/Demands.sol), a step tree, traces of a
+step and of eight callees, splits of 128^5 blocks. A challenger makes about as many moves.
+"""
+INCLUSION_BLOCKS: Final = 2
+"""Blocks until a move is mined: it may just miss the next one."""
+SAFETY: Final = 3
+"""Times that a replay takes on a machine that does other work; it holds the trace of a step too."""
+ASSUMED_SPEED: Final = 10**9
+"""Scalar operations a second that each side of a game is assumed to manage where terms are derived."""
 
 
-def solver_clock(
-    fixed: int, speed: Speed, *, segment_steps: int, step_operations: int, state_bytes: int
-) -> int:
-    """The solver's clock: it re-executes a segment, hashes a state each step, and fetches nothing."""
-    return clock(
-        fixed,
-        speed,
-        segment_steps=segment_steps,
-        step_operations=step_operations,
-        hashed=state_bytes * (segment_steps + 1),
-        fetched=0,
-    )
+def replay_seconds(terms: Terms, operations_a_second: float) -> float:
+    """Seconds to replay a segment: its operations, and the hashing of a state each step."""
+    return _replay(terms.segment_steps, terms.step_operations, terms.state_bytes, operations_a_second)
 
 
-INCLUSION_BLOCKS: Final = 3
-"""Blocks until all of a move is mined: the 16 reveals of a demand, handed over together, take no more."""
+def replay_allowance(segment_steps: int, step_operations: int, state_bytes: int) -> int:
+    """Seconds to replay a segment safely in each of the games that are played at once, rounded up."""
+    replay = _replay(segment_steps, step_operations, state_bytes, ASSUMED_SPEED)
+    return ceil(SAFETY * GAMES_AT_ONCE * replay)
 
 
-def least_clock(
+def least_game_time(
     terms: Terms, operations_a_second: float, block_seconds: float, step_operations: int = 0
 ) -> int:
-    """Seconds that a move of either side must at least have on a machine of this speed: time to replay a segment
-    safely, and for inclusion where there is a block every `block_seconds`. Who has less loses a game that it is right
-    in.
+    """Seconds that each side of a game must at least have on a machine of this speed. Who has less may lose a game
+    that it is right in, whatever the other side asks for: a replay in each game that is played at once, and for
+    each move two blocks of `block_seconds`.
 
-    `step_operations` are those of the longest step that may run when the move falls due, of another task: it is waited
-    for.
+    `step_operations` are those of the longest step that may run when a move falls due, of any task: each move may wait
+    for one, and for another that began before it was this game's turn.
     """
-    wait = 3 * step_operations / operations_a_second
-    return solver_clock(
-        ceil(INCLUSION_BLOCKS * block_seconds + wait),
-        Speed(throughput=max(1, int(operations_a_second)), bandwidth=1),
-        segment_steps=terms.segment_steps,
-        step_operations=terms.step_operations,
-        state_bytes=terms.state_bytes,
-    )
+    work = GAMES_AT_ONCE * replay_seconds(terms, operations_a_second)
+    work += 2 * MOST_MOVES * step_operations / operations_a_second
+    return ceil(SAFETY * work + MOST_MOVES * INCLUSION_BLOCKS * block_seconds)
 
 
-def challenger_clock(
-    fixed: int, speed: Speed, *, segment_steps: int, step_operations: int, state_bytes: int
-) -> int:
-    """The challenger's clock: as the solver's, and it fetches the state before the segment."""
-    return clock(
-        fixed,
-        speed,
-        segment_steps=segment_steps,
-        step_operations=step_operations,
-        hashed=state_bytes * (segment_steps + 1),
-        fetched=state_bytes,
+def _replay(segment_steps: int, step_operations: int, state_bytes: int, operations_a_second: float) -> float:
+    return (
+        segment_steps * step_operations / operations_a_second + state_bytes * (segment_steps + 1) / HASH_RATE
     )

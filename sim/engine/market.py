@@ -19,7 +19,7 @@ from sim.engine.streams import Streams
 from sim.engine.task import Task
 from sim.mechanism import booking
 from sim.mechanism.arrays import Amounts
-from sim.mechanism.auctions import NO_ASK, Assignment, Auction, first_price
+from sim.mechanism.auctions import NO_ASK, Assignment, Auction, descending
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.parameters import MarketParameters
 
@@ -34,7 +34,7 @@ class Market:
         rows: int,
         rounds: int,
         random: Streams,
-        auction: Auction = first_price,
+        auction: Auction = descending,
     ) -> None:
         self.parameters = parameters
         self.population = population

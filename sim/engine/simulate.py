@@ -13,7 +13,7 @@ from sim.engine.market import Market
 from sim.engine.streams import CHUNK, streams
 from sim.errors import SimError
 from sim.mechanism.arrays import Floats
-from sim.mechanism.auctions import Auction, first_price
+from sim.mechanism.auctions import Auction, descending
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.parameters import MarketParameters
 
@@ -33,7 +33,7 @@ class Case:
 
     parameters: MarketParameters
     population: Population
-    auction: Auction = field(default=first_price)
+    auction: Auction = field(default=descending)
 
 
 Columns = Mapping[str, Floats]

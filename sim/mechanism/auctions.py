@@ -1,15 +1,18 @@
-"""Who trains a task, and for how much: the contracts' open first-price auction, and what dispute.md section 2 adds.
+"""Who trains a task, and for how much: the contracts' open descending bids, and other formats to compare them with.
 
-Asks are (solvers, rows) whole token units; `NO_ASK` stands for a solver that does not bid.
+Asks are (solvers, rows) whole token units, the least that each would work for; `NO_ASK` stands for a solver that does
+not bid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from protocol.tasks.bidding import ladder, opening
 from sim.mechanism.arrays import Amounts, Flags, Floats, Indices
 
 NO_ASK: Final = 1 << 61
@@ -27,8 +30,73 @@ Auction = Callable[[Amounts, Amounts], Assignment]
 """Asks (solvers, rows) and budgets (rows,) to an assignment."""
 
 
-def first_price(asks: Amounts, budget: Amounts) -> Assignment:
-    """The lowest ask wins and is paid: contracts/src/TaskMarket.sol. Of equal ones the first."""
+class Bid(NamedTuple):
+    """The number of a solver, and its price."""
+
+    solver: int
+    price: int
+
+
+def bids(asks: Sequence[int], budget: int, *, late: bool = False) -> list[Bid]:
+    """All bids for one task in their order, by the rule of `descending` or `late`; the last one wins."""
+    ranked = sorted(range(len(asks)), key=lambda number: asks[number])[:2]
+    if asks[ranked[0]] > budget:
+        return []
+    start = opening(budget)
+    if asks[ranked[0]] > start:
+        return [Bid(ranked[0], asks[ranked[0]])]
+    made: list[Bid] = []
+    for place, price in enumerate(ladder(start, late=late)):
+        if place and (len(ranked) < 2 or asks[ranked[place % 2]] > price):
+            break
+        made.append(Bid(ranked[place % 2], price))
+    return made
+
+
+def descending(asks: Amounts, budget: Amounts) -> Assignment:
+    """Open bids that go down: contracts/src/TaskMarket.sol, as the node bids (`solver.bidding`).
+
+    The lowest ask opens, and the two lowest answer each other by the least undercut down to their asks; others, beaten
+    before their turn or soon, change no price. All bids are in time, so the undercut stays the first.
+    """
+    return _descend(asks, budget, late=False)
+
+
+def late(asks: Amounts, budget: Amounts) -> Assignment:
+    """As `descending`, and each bid comes in the last second: so it prolongs bidding, and the undercut doubles."""
+    return _descend(asks, budget, late=True)
+
+
+def _descend(asks: Amounts, budget: Amounts, *, late: bool) -> Assignment:
+    sold, winner, price = cheapest(asks, budget)
+    lowest, others = asks.min(axis=0), asks.copy()
+    others[winner, np.arange(len(winner))] = NO_ASK
+    second = others.min(axis=0)
+    for most in np.unique(budget):
+        start, prices = _ladder(int(most), late)
+        here = sold & (budget == most)
+        price = np.where(here & (lowest <= start), start, price)
+        rows = (here & (second <= start)).nonzero()[0]
+        if not len(rows):
+            continue
+        place = np.searchsorted(-prices, -second[rows], side="right") - 1
+        theirs = place % 2 == 1
+        answered = theirs & (lowest[rows] <= prices[place + 1])
+        price[rows] = prices[place + answered]
+        lost = rows[theirs & ~answered]
+        winner[lost] = others[:, lost].argmin(axis=0)
+    return Assignment(sold, winner, price)
+
+
+@lru_cache(maxsize=64)
+def _ladder(budget: int, late: bool) -> tuple[int, Amounts]:
+    """The opening, and the prices of all bids from it down to 0; then one below all asks."""
+    start = opening(budget)
+    return start, np.array([*ladder(start, late=late), -1])
+
+
+def cheapest(asks: Amounts, budget: Amounts) -> Assignment:
+    """The lowest ask wins and is paid. Of equal ones the first."""
     lowest = asks.min(axis=0)
     sold = lowest <= budget
     return Assignment(sold, _first(asks == lowest), np.where(sold, lowest, 0))
@@ -36,7 +104,7 @@ def first_price(asks: Amounts, budget: Amounts) -> Assignment:
 
 def second_price(asks: Amounts, budget: Amounts) -> Assignment:
     """The lowest ask wins and is paid the second lowest, at most the budget: not in the contracts."""
-    sold, winner, lowest = first_price(asks, budget)
+    sold, winner, lowest = cheapest(asks, budget)
     if len(asks) == 1:
         return Assignment(sold, winner, np.where(sold, budget, 0))
     second = np.partition(asks, 1, axis=0)[1]
@@ -95,7 +163,8 @@ def _first(flags: Flags) -> Indices:
 
 
 AUCTIONS: Final[Mapping[str, Auction]] = {
-    "first_price": first_price,
+    "descending": descending,
+    "late": late,
     "second_price": second_price,
     "posted_price": posted_price,
 }

@@ -35,6 +35,8 @@ class Scenario:
     """How often the draw block of each task gets out of reach before anybody draws."""
     newest_first: bool = False
     """Of several games on a task, the one that was opened last is played first."""
+    late: bool = False
+    """Each bid comes in the last second that it may, and so prolongs bidding."""
     exact: bool = False
     """Amounts are whole units of the engine, so that its own `Market` can play the same."""
 
@@ -54,10 +56,12 @@ def parameters(people: Population, **changes: Any) -> MarketParameters:
 def _story(
     name: str, text: str, end: str, solver: Solver, verifiers: tuple[Verifier, ...], **more: Any
 ) -> Scenario:
-    """One task of one solver; `more` are fields of Scenario, of MarketParameters in `terms`, and `bystanders`."""
+    """One task of one solver, or of `solvers` alike; `more` are fields of Scenario, of MarketParameters in `terms`, and
+    `bystanders`.
+    """
     terms = more.pop("terms", {})
     others = [(each, 1) for each in more.pop("bystanders", ())]
-    people = population([(solver, 1)], [(each, 1) for each in verifiers], others)
+    people = population([(solver, more.pop("solvers", 1))], [(each, 1) for each in verifiers], others)
     return Scenario(name, text, people, parameters(people, **terms), (end,), **more)
 
 
@@ -181,10 +185,13 @@ _ALL = (
     ),
     _story(
         "small_price",
-        "after missed draws the escrow does not cover the fees: each attestation earns less, rounded down",
+        "late bids prolong bidding down to a small price; after missed draws the escrow does not cover the fees: each "
+        "attestation earns less, rounded down",
         "settled",
         Solver(),
         (_HONEST,),
+        solvers=2,
+        late=True,
         missed_draws=2,
         terms=_RAISED | {"training_cost": 1, "markup": 0.0},
     ),

@@ -17,7 +17,7 @@ from sim.engine.streams import streams
 from sim.engine.task import Checks, Task
 from sim.errors import StudyError
 from sim.mechanism.arrays import Amounts, Indices
-from sim.mechanism.auctions import Assignment, first_price
+from sim.mechanism.auctions import Assignment, Auction, descending, late
 from sim.mechanism.draw import Draw
 from sim.replay.scenarios import Scenario
 
@@ -74,6 +74,7 @@ class Shadow(Market):
                 f"plays their games as they are, got {submitter.name!r}; choose another"
             )
         random = streams(np.random.SeedSequence(scenario.seed), rows=1)
+        self._auction: Auction = late if scenario.late else descending
         self.asks: Amounts
         """Of the last auction, (solvers, 1) units of the engine; one more when the submitter bids itself."""
         super().__init__(scenario.parameters, scenario.population, 1, scenario.tasks, random, self._record)
@@ -109,4 +110,4 @@ class Shadow(Market):
 
     def _record(self, asks: Amounts, budget: Amounts) -> Assignment:
         self.asks = asks
-        return first_price(asks, budget)
+        return self._auction(asks, budget)

@@ -5,14 +5,17 @@ Where the engine's rules say who wins, who is rewarded and whether a task settle
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
 from protocol.commitments import ProgressTree
 from sim.engine.task import Task
 from sim.mechanism.arrays import Flags
 from sim.mechanism.attestation import satisfied
-from sim.mechanism.auctions import NO_ASK, first_price
+from sim.mechanism.auctions import NO_ASK, Bid, bids
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.mechanism.draw import Draw
 from sim.replay.amounts import SCALE
@@ -23,6 +26,9 @@ from sim.replay.shadow import Shadow
 from sim.replay.stage import Stage
 from sim.replay.terms import terms
 from sim.replay.training import Trained
+
+_MOST_BIDS: Final = 8
+"""Of a bidding in time, the last: what was bid before them changes nothing that is left."""
 
 
 class Life:
@@ -94,29 +100,52 @@ class Life:
         return task, escrow
 
     def _bid(self, task: int) -> tuple[int, int] | None:
-        """Everybody bids in turn who is below the bid that stands. Account and price of the winner."""
-        asks = np.full(self._shadow.asks.shape, NO_ASK * SCALE, dtype=object)
-        for number, ask in enumerate(self._shadow.asks[:, 0]):
-            if ask <= self._parameters.budget:
-                asks[number, 0] = self._amounts.price(int(ask), number)
-        standing = None
-        for number, price in enumerate(asks[:, 0]):
-            if price <= self._amounts.budget and (standing is None or price < asks[standing, 0]):
-                if standing is not None:
-                    self._books.release(self._bidder(standing), STAKE, self._amounts.stake)
-                standing, bidder = number, self._bidder(number)
-                self._stage.clients[bidder].market.bid(task, price)
-                self._books.lock(bidder, STAKE, self._amounts.stake)
-                self._stage.booked(f"task {task}: {self._stage.name(bidder)} bids {price}")
-        sold, winner, due = first_price(asks, np.array([self._amounts.budget], dtype=object))
-        if not sold[0]:
+        """All bids in their order, each in time or each in the last second. Account and price of the winner."""
+        made = self._bids()
+        if not self._stage.scenario.late:
+            made = made[-_MOST_BIDS:]
+        for number, bid in enumerate(made):
+            bidder = self._bidder(bid.solver)
+            if number:
+                self._books.release(self._bidder(made[number - 1].solver), STAKE, self._amounts.stake)
+                if not self._stage.scenario.exact:
+                    higher = self._refusal(task, bid.price + 1)
+                    self._stage.same("a bid that is one unit higher", "BidTooHigh", higher)
+            if self._stage.scenario.late:
+                self._stage.devnet.next_block_at(self._referee.market.task(task).bids_until)
+            self._stage.clients[bidder].market.bid(task, bid.price)
+            self._books.lock(bidder, STAKE, self._amounts.stake)
+            self._stage.booked(f"task {task}: {self._stage.name(bidder)} bids {bid.price}")
+        if not made:
             return None
-        solver, price = self._bidder(int(winner[0])), int(due[0])
+        solver, price = self._bidder(made[-1].solver), made[-1].price
         view = self._submitter.market.task(task)
         self._stage.same(
             "best bidder and price", (self._stage.clients[solver].address, price), (view.bidder, view.price)
         )
+        extension = self._submitter.market.terms(task).extension
+        due = len(made) * extension if self._stage.scenario.late else 0
+        self._stage.same("overtime of bidding", due, view.overtime)
         return solver, price
+
+    def _refusal(self, task: int, price: int) -> str:
+        """Why the contract takes no bid of this price from nobody, who has no stake either."""
+        try:
+            self._referee.market.read_all("bid", task, price)
+        except Reverted as error:
+            return error.name
+        return ""
+
+    def _bids(self) -> list[Bid]:
+        """As the engine's solvers bid. With `exact` amounts these are its bids, each a multiple of its unit; else they
+        go down by the contract's own least undercut.
+        """
+        most, late = self._parameters.budget, self._stage.scenario.late
+        asks = [int(ask) if ask <= most else NO_ASK for ask in self._shadow.asks[:, 0]]
+        if self._stage.scenario.exact:
+            return [Bid(solver, price * SCALE) for solver, price in bids(asks, most, late=late)]
+        exact = [self._amounts.price(ask, number) for number, ask in enumerate(asks)]
+        return bids(exact, self._amounts.budget, late=late)
 
     def _bidder(self, number: int) -> int:
         """The account of an ask: the submitter's own is the last."""

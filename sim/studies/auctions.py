@@ -1,20 +1,20 @@
-"""Auctions: what a task costs at first, second and posted price, and whether the cheapest bid wastes strong devices.
+"""Auctions: what a task costs by descending bids, second and posted price, and whether the cheapest bid wastes strong
+devices.
 
-Solvers' costs are uniform, as in `sim.theory.auctions`, and bids are the equilibrium's: shaded at first price, one's
-cost at the others. The engine plays each format with the same seed, gas aside. Which device gets which task is
+Solvers' costs are uniform, as in `sim.theory.auctions`, and nobody bids below its cost: what is best at each of these
+formats. The engine plays each with the same seed, gas aside. Which device gets which task is
 `sim.studies.matching`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
 from sim.agents.population import Population, population
-from sim.agents.solvers import Bidding, Solver
+from sim.agents.solvers import Solver
 from sim.agents.verifiers import Verifier
 from sim.engine.simulate import Case, Columns, simulate
 from sim.errors import ParameterError
@@ -37,7 +37,7 @@ from sim.studies.matching import play as play_batch
 from sim.studies.points import asked, require
 from sim.studies.study import Answer, Extra, Point, Study, Table
 from sim.studies.tables import points_of
-from sim.theory import TheoryError, efficiency, equilibrium_bid, first_price
+from sim.theory import TheoryError, descending, efficiency
 from sim.units import TOKEN, Unit
 
 _WITHOUT_TERM: Final = (
@@ -46,24 +46,11 @@ _WITHOUT_TERM: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Shading(Solver):
-    """Bids as the first-price equilibrium does, knowing how costs are distributed and how many bid."""
-
-    name: ClassVar[str] = "shading"
-
-    def bid(self, view: Bidding) -> Floats:
-        """No bid above the budget."""
-        market = market_of(view.parameters)
-        bids = equilibrium_bid(market, np.clip(view.cost, market.low, market.high))
-        return np.where(np.isfinite(bids), bids, np.inf)
-
-
 class Auctions(Study):
-    """The same solvers under three formats, and the same tasks and devices under two rules."""
+    """The same solvers under four formats, and the same tasks and devices under two rules."""
 
     name = "auctions"
-    question = "What do first, second and posted price cost, and does the cheapest bid waste strong devices?"
+    question = "What do descending bids, second and posted price cost, and does the cheapest bid waste strong devices?"
     runs = 1536
     rounds = 1
 
@@ -122,7 +109,7 @@ class Auctions(Study):
             )
         market = market_of(parameters)
         try:
-            efficiency(first_price(market), market, value=point["worth"])
+            efficiency(descending(market), market, value=point["worth"])
         except TheoryError as error:
             raise ParameterError(
                 f"worth: expected more than the lowest cost, {least / TOKEN:g} tokens, for nothing is to be gained "
@@ -135,7 +122,7 @@ class Auctions(Study):
         case = self.case(point)
         columns: dict[str, Floats] = {}
         for name, auction in AUCTIONS.items():
-            solver = Shading() if name == "first_price" else Solver()
+            solver = Solver()
             people = population(
                 [(solver, case.parameters.solver_count)], [(Verifier(), case.parameters.verifier_count)]
             )

@@ -20,8 +20,9 @@ from sim.studies.tables import by_point, mean, standard_error
 from sim.theory import (
     Market,
     Outcome,
+    descending,
     efficiency,
-    first_price,
+    late,
     ordered_cost_variance,
     posted_price,
     second_price,
@@ -31,7 +32,12 @@ from sim.units import TOKEN
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATS: Final = {"first_price": first_price, "second_price": second_price, "posted_price": posted_price}
+FORMATS: Final = {
+    "descending": descending,
+    "late": late,
+    "second_price": second_price,
+    "posted_price": posted_price,
+}
 """By the names of `AUCTIONS`: what theory expects of each."""
 _SAME: Final = 0.005
 """Shares that differ by less are called the same."""
@@ -76,10 +82,7 @@ def of_formats(
 
 
 def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Sequence[int]) -> list[Claim]:
-    """Spread of prices where the budget binds nobody and one task is a run.
-
-    Bids at first price are c + (high - c) / n, so they vary (1 - 1 / n)^2 as much as the lowest cost.
-    """
+    """Spread of second prices where the budget binds nobody and one task is a run."""
     claims = []
     if table["rounds"][0] > 1:
         return []
@@ -88,11 +91,9 @@ def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Se
         n = market.bidders
         if n < 2 or market.budget < market.high:
             continue
-        lowest = ordered_cost_variance(market, 1) * (1 - 1 / n) ** 2
-        for name, expected in (("first_price", lowest), ("second_price", ordered_cost_variance(market, 2))):
-            measured, error = _variance(table, name, number)
-            text = f"{name.replace('_', ' ')}: variance of the price at solver_count {n}"
-            claims.append(Claim(text, expected / TOKEN**2, measured, error))
+        measured, error = _variance(table, "second_price", number)
+        text = f"second price: variance of the price at solver_count {n}"
+        claims.append(Claim(text, ordered_cost_variance(market, 2) / TOKEN**2, measured, error))
     return claims
 
 
@@ -149,34 +150,32 @@ class Seen:
     def costs(self) -> Finding:
         """What the submitter pays."""
         paid = {name: mean(self.table, f"price_{name}")[self.middle] / TOKEN for name in FORMATS}
-        off = abs(paid["first_price"] - paid["second_price"])
-        error = math.hypot(
-            *(standard_error(self.table, f"price_{n}")[self.middle] / TOKEN for n in list(FORMATS)[:2])
-        )
-        same = "the same" if off <= 4 * error else "not the same"
-        more = paid["posted_price"] / paid["first_price"] - 1
-        few, many = (mean(self.table, "price_first_price")[self.bidders[i]] / TOKEN for i in (0, -1))
+        off = paid["descending"] / paid["second_price"] - 1
+        dearer = paid["late"] / paid["descending"] - 1
+        more = paid["posted_price"] / paid["descending"] - 1
+        few, many = (mean(self.table, "price_descending")[self.bidders[i]] / TOKEN for i in (0, -1))
         counts = [self.points[self.bidders[i]]["solver_count"] for i in (0, -1)]
         verb = "falls" if many < few else "goes"
         crowd = (
-            f"; from {counts[0]:.0f} to {counts[1]:.0f} bidders first price {verb} from {few:.1f} to {many:.1f}"
+            f"; from {counts[0]:.0f} to {counts[1]:.0f} bidders the price {verb} from {few:.1f} to {many:.1f}"
             if counts[0] < counts[1]
             else ""
         )
         return Finding(
-            f"First and second price cost {same} on average, {paid['first_price']:.1f} and {paid['second_price']:.1f} "
-            f"tokens; paying the budget of {self._budget()} to the first that comes costs {more:.0%} more{crowd}",
+            f"Descending bids cost {paid['descending']:.1f} tokens on average, {off:+.1%} beside second price; all "
+            f"of them late {dearer:+.0%}; paying the budget of {self._budget()} to the first that comes "
+            f"{more:+.0%}{crowd}",
             self._figure(self.bidders, "solver_count", "bidders", "price, tokens a task", self._prices),
-            note="The contracts' open bidding ends between the two: just below the second-lowest cost where everyone "
-            "undercuts in time, as sealed first-price bids where all wait for the last block.",
+            note="Late is the dearest that waiting for the last second can make it: every bid adds a whole extension, "
+            "and the least undercut doubles. Whoever answers at once keeps it from doubling.",
         )
 
     def efficiency(self) -> Finding:
         """Which share of the greatest surplus each format realises."""
         shares = {name: self._efficient(name, self.budgets)[1] for name in FORMATS}
         budgets = [self.by_point[number].budget / TOKEN for number in self.budgets]
-        low, posted = shares["first_price"][0], int(np.argmax(shares["posted_price"]))
-        here = self._efficient("first_price", [self.middle])[1][0]
+        low, posted = shares["descending"][0], int(np.argmax(shares["posted_price"]))
+        here = self._efficient("descending", [self.middle])[1][0]
         return Finding(
             f"A budget of {budgets[0]:g} tokens leaves {low:.0%} of the surplus to bids, one of "
             f"{self._budget()} {here:.1%}; a posted price does "
@@ -197,11 +196,11 @@ class Seen:
         numbers = [n for n in self.bidders if self.by_point[n].solver_count > 1]
         here = self.middle
         first, second = (
-            math.sqrt(_variance(self.table, name, here)[0]) for name in ("first_price", "second_price")
+            math.sqrt(_variance(self.table, name, here)[0]) for name in ("descending", "second_price")
         )
         return Finding(
-            f"Prices vary from task to task by {first:.1f} tokens at first price and by {second:.1f} at second price, "
-            f"with {self.by_point[here].solver_count} bidders",
+            f"Prices vary from task to task by {first:.1f} tokens by descending bids and by {second:.1f} at second "
+            f"price, with {self.by_point[here].solver_count} bidders",
             self._figure(numbers, "solver_count", "bidders", "standard deviation, tokens", self._deviations)
             if len(numbers) > 1
             else None,
@@ -281,12 +280,9 @@ class Seen:
         theory = []
         for n in numbers:
             market = market_of(self.by_point[n])
-            rank, share = (1, 1 - 1 / market.bidders) if name == "first_price" else (2, 1.0)
-            binds = market.budget < market.high
-            theory.append(
-                math.nan if binds else math.sqrt(ordered_cost_variance(market, rank)) * share / TOKEN
-            )
-        return np.array(theory), seen
+            known = name == "second_price" and market.budget >= market.high
+            theory.append(math.sqrt(ordered_cost_variance(market, 2)) / TOKEN if known else math.nan)
+        return np.array(theory), np.array(seen)
 
     def _figure(
         self, numbers: Sequence[int], axis: str, x: str, y: str, values: Values, scale: float = 1

@@ -19,6 +19,7 @@ from sim.agents.verifiers import Trusting, Verifier
 from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
 from sim.parameters import KNOWN, MarketParameters
+from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import cheating_profit, escape_probability
@@ -134,8 +135,7 @@ class Baseline(Study):
     def forms(self, points: Sequence[Point]) -> Forms:
         """What theory expects of one task at each point.
 
-        The lowest of n asks whose markups are uniform on 0 to 2 has the mean markup 2 / (n + 1). Gas is no part of
-        `cheating_profit`: every task costs some, a dispute more.
+        Gas is no part of `cheating_profit`: every task costs some, a dispute more.
         """
         cases = [self.case(point) for point in points]
         by_point = [case.parameters for case in cases]
@@ -145,11 +145,8 @@ class Baseline(Study):
 
         false = np.array([Lazy(p["false_share"]).false(one) for p, one in zip(points, by_point)])
         cost, gas = all_of("training_cost"), all_of("gas_price") * TOKEN
-        price = (
-            cost
-            * (1 - false / all_of("segments"))
-            * (1 + all_of("markup") * 2 / (all_of("solver_count") + 1))
-        )
+        effort = 1 - false / all_of("segments")
+        price = np.array([expected_price(one, share) for one, share in zip(by_point, effort)])
         audit: dict[str, Any] = {
             "segments": all_of("segments"),
             "false": false,

@@ -22,6 +22,7 @@ from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
 from sim.studies.points import ALIKE, agreement, asked, crossing, require, where
+from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import (
@@ -165,7 +166,7 @@ class Forms:
         held = _accounts(parameters, point)
         self.accounts = sum(count for count, _ in held)
         self.false = np.array([Disguised(share).false(parameters) for share in SHARES])
-        price = parameters.training_cost * (1 + parameters.markup * 2 / (parameters.solver_count + 1))
+        price = expected_price(parameters)
         self.money: dict[str, Any] = {
             "price": price,
             "gain": parameters.gain,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sim.engine.simulate import Case
 from sim.studies.cheaters import Disguised
+from sim.studies.prices import expected_price
 from sim.studies.study import Point
 from sim.theory import (
     Duty,
@@ -107,7 +108,7 @@ class Seat:
             hit=self.hit,
             verifiers=parameters.verifiers,
             honest=1.0,
-            price=parameters.training_cost * (1 + 2 * parameters.markup / (parameters.solver_count + 1)),
+            price=expected_price(parameters),
             gain=float(parameters.gain),
             stake=float(parameters.stake + parameters.gain),
             cost=float(parameters.training_cost),

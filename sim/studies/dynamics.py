@@ -22,6 +22,7 @@ from sim.studies.cheaters import Disguised
 from sim.studies.dynamics_reading import BEST_RESPONSE, FEWEST, REPLICATOR, REST, SEGMENTS, Trajectories
 from sim.studies.margins import forced_rate
 from sim.studies.points import of_both
+from sim.studies.prices import expected_price
 from sim.studies.recommended import parameters_for
 from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
 from sim.studies.tables import by_point, points_of
@@ -201,7 +202,7 @@ class Dynamics(Study):
             lock=max(0.0, parameters.stake_unit - parameters.audit_fee * duties),
             forced=1 - (1 - parameters.forced_error_rate) ** duties,
         )
-        price = parameters.training_cost * (1 + parameters.markup * 2 / (parameters.solver_count + 1))
+        price = expected_price(parameters)
         return _Game(parameters, duty, false, 1 - float(missed_probability(k, false, q)), price)
 
     def answer(self, table: Table) -> Answer:

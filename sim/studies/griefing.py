@@ -22,6 +22,7 @@ from sim.engine.simulate import Columns, simulate
 from sim.parameters import MarketParameters
 from sim.studies.griefing_reading import ATTACKS, BONDS, FEES, PENALTIES, VICTIMS, Seen
 from sim.studies.points import ALIKE, asked, require
+from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Extra, Finding, Point, Study, Table
 from sim.studies.tables import points_of
 from sim.theory import (
@@ -37,8 +38,8 @@ from sim.theory import (
 from sim.units import TOKEN, Unit
 
 DAY: Final = 86_400
-HELD: Final = held_seconds(challenger_clock=RECOMMENDED.min_clock, solver_clock=0, solver_moves=0) / DAY
-"""Days that a challenger alone can hold a payout: the solver answers at once."""
+HELD: Final = held_seconds(game_time=RECOMMENDED.max_clock, solver=0) / DAY
+"""Days that a challenger alone can hold a payout: the solver answers at once, and nothing is allowed for replays."""
 _WITHOUT_TERM: Final = (*ALIKE, "forced_error_rate", "draw_missed", "device_range")
 
 
@@ -203,7 +204,7 @@ class Griefing(Study):
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments
         duties = parameters.segments_per_verifier + 1
         return silent_verifier(
-            price=parameters.training_cost * (1 + 2 * parameters.markup / (parameters.solver_count + 1)),
+            price=expected_price(parameters),
             audit_fee=parameters.audit_fee,
             duties=duties,
             other_duties=duties * (parameters.verifiers - 1),
@@ -217,12 +218,12 @@ class Griefing(Study):
     def forms(self, point: Point) -> Mapping[str, float]:
         """What theory expects of the columns of `play`; harm of a challenge before it is cut off at 0.
 
-        The markup of the lowest of n asks is 2 / (n + 1) of the mean one's. A seat has segment K and q others, of
+        A seat has segment K and q others, of
         which K is one with chance q / K. Seats overlap too seldom to matter where q V is far below K.
         """
         parameters = self.case(point).parameters
         gas, cost = parameters.gas_price * TOKEN, parameters.training_cost
-        price = cost * (1 + 2 * parameters.markup / (parameters.solver_count + 1))
+        price = expected_price(parameters)
         waiting = _held(point, price + parameters.stake)
         defence = gas * parameters.gas_defence + cost / parameters.segments
         bond = parameters.challenge_bond

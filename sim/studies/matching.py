@@ -17,7 +17,7 @@ import numpy as np
 
 from sim.engine.simulate import Columns
 from sim.mechanism.arrays import Floats
-from sim.mechanism.auctions import NO_ASK, Assignment, first_price, in_turn, weakest
+from sim.mechanism.auctions import NO_ASK, Assignment, cheapest, in_turn, weakest
 
 MOST_LOAD: Final = 4
 """Tasks for each device: so many are always drawn, so that heavier loads add to the same first tasks."""
@@ -62,7 +62,7 @@ def play(batch: Batch, *, runs: int, seed: np.random.SeedSequence) -> Columns:
     columns["done_form"] = (
         expected_done(batch, strength) / batch.tasks if batch.economy > 0 else columns["done_most"]
     )
-    for name, rule in (("cheapest", first_price), ("weakest", weakest(strength))):
+    for name, rule in (("cheapest", cheapest), ("weakest", weakest(strength))):
         result = in_turn(asks, endless, rule)
         columns[f"done_{name}"] = result.sold.mean(axis=0)
         columns[f"welfare_{name}"] = _welfare(batch, sizes, result)

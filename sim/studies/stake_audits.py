@@ -22,6 +22,7 @@ from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
 from sim.studies.points import ALIKE, asked, grid, require, where
+from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.theory import advantage_at, caught_probability, stake_at
@@ -139,8 +140,7 @@ class _Forms:
     def __init__(self, case: Case) -> None:
         self.parameters = parameters = case.parameters
         self.false = np.array([Disguised(share).false(parameters) for share in SHARES])
-        # The lowest of n asks whose markups are uniform on 0 to 2 has the mean markup 2 / (n + 1).
-        price = parameters.training_cost * (1 + parameters.markup * 2 / (parameters.solver_count + 1))
+        price = expected_price(parameters)
         self.money: dict[str, Any] = {
             "price": price,
             "gain": parameters.gain,

@@ -1,23 +1,21 @@
-"""What a task costs under three ways of choosing its solver: first price, second price, posted price.
+"""What a task costs under three ways of choosing its solver: descending bids, second price, posted price.
 
 A procurement auction: n bidders, each knowing its own cost only, independently uniform on [low, high]; the
 lowest bid at most the budget r wins. Amounts are token units as floats. Standard theory (Krishna, *Auction
-Theory*, 2nd edition, chapters 2 and 3), written for buying instead of selling: put t = high - c for a
-bidder's value and w = high - low for the width.
+Theory*, 2nd edition, chapters 2 and 3), written for buying instead of selling: put w = high - low.
 
-`TaskMarket.bid` is an open descending first-price auction with a deadline: the price to beat stands there for
-all to see. Where undercutting goes on until nobody wants to, it stops just below the second-lowest cost, as
-in `second_price`; where everyone waits for the last block, bids are as good as sealed and `first_price`
-holds. Both cost the same in expectation (revenue equivalence), so this matters for the spread and for unequal
-bidders only. Sealed second-price bids are dispute.md section 2, beyond the contracts.
+`TaskMarket.bid` is an open descending auction with a soft close: nobody gains by waiting for the last block, so
+bidders answer each other until the second-lowest cost stops one of them. That is `second_price` but for the size of
+the steps, which `descending` counts exactly.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from sim.theory.bounds import TheoryError, Values, count, number, within
+from protocol.tasks.bidding import ladder, opening
+from sim.theory.bounds import TheoryError, count, number
 
 
 class Market(NamedTuple):
@@ -68,36 +66,62 @@ def ordered_cost_variance(market: Market, rank: int) -> float:
     return (m.high - m.low) ** 2 * k * (n + 1 - k) / ((n + 1) ** 2 * (n + 2))
 
 
-def equilibrium_bid(market: Market, cost: ArrayLike) -> Values:
-    """Return the first-price bid of each cost, symmetric and increasing: NaN above the budget, where none is made.
+def descending(market: Market, *, late: bool = False) -> Outcome:
+    """Return the expectations of open bids down the ladder G_0 > G_1 > … of least undercuts, all in time or all `late`.
 
-    A bidder of cost c that bids as cost x would wins with chance G(x) = ((high - x) / w)^(n - 1). The best x
-    is c itself iff (beta G)' = c G', with beta(r) = r at the budget; so beta(c) = c + integral of G from c to
-    r over G(c), and with r' = min(r, high)
+    As `sim.mechanism.auctions.descending`: the lowest cost L opens at G_0 and the second-lowest S answers, in turns,
+    as long as its cost is no higher than the next price. Let G_k be the last price with S <= G_k. For an even k, L
+    bid it and wins at G_k. For an odd k, S did: L answers and wins at G_(k + 1) if L <= G_(k + 1), else S wins at G_k.
+    If S > G_0, L wins at G_0 or, from L > G_0 on, at L itself. With F uniform and a = 1 - F(G_(k + 1)), b = 1 - F(G_k):
 
-        beta(c) = c + ((high - c)^n - (high - r')^n) / (n (high - c)^(n - 1)).
+        P(k, L <= G_(k + 1)) = n (1 - a) (a^(n - 1) - b^(n - 1)), P(k, L > G_(k + 1)) = a^n - b^n - n (a - b) b^(n - 1)
 
-    Without a binding budget (r' = high) it is c + (high - c) / n. One bidder alone asks for the budget.
+    and where S wins the cost is higher by E[S - L], the integral of P(L <= x < S) over the step:
+
+        n w (a (a^n - b^n) / n - (a^(n + 1) - b^(n + 1)) / (n + 1) - b^(n - 1) (a - b)^2 / 2)
     """
     m, n = checked(market), market.bidders
-    c = within("cost", cost, m.low, m.high)
-    most = min(m.budget, m.high)
-    if n == 1:
-        return np.asarray(np.where(c <= m.budget, m.budget, np.nan))
-    t = m.high - c
-    scale = np.where(t > 0, t, 1.0) ** (n - 1)
-    bid = c + (t**n - (m.high - most) ** n) / (n * scale)
-    return np.asarray(np.where(c <= m.budget, bid, np.nan))
+    w, start = m.high - m.low, opening(int(m.budget))
+    outcome = second_price(m)
+
+    def above(x: float) -> float:
+        return 1 - min(max((x - m.low) / w, 0.0), 1.0)
+
+    b = above(start)
+    # Nobody to answer: L <= G_0 < S, then the part of E[L; L <= r] that is above G_0.
+    price = start * n * (1 - b) * b ** (n - 1)
+    price += outcome.cost - second_price(m._replace(budget=max(m.low, start))).cost
+    cost = outcome.cost
+    for k, (here, lower) in enumerate(pairwise([*ladder(start, late=late), 0])):
+        if here <= m.low:
+            break
+        a, b = above(lower), above(here)
+        first = n * (1 - a) * (a ** (n - 1) - b ** (n - 1))
+        both = a**n - b**n - n * (a - b) * b ** (n - 1)
+        price += (first + both) * here if k % 2 == 0 else first * lower + both * here
+        if k % 2:
+            later = a * (a**n - b**n) / n - (a ** (n + 1) - b ** (n + 1)) / (n + 1)
+            cost += n * w * (later - b ** (n - 1) * (a - b) ** 2 / 2)
+    return Outcome(outcome.trade, price, cost)
 
 
-def first_price(market: Market) -> Outcome:
-    """Return the expectations when bids are sealed and the lowest is paid itself: those of `second_price`.
+def late(market: Market) -> Outcome:
+    """Return `descending` where each bid comes in the last second, so that the undercut doubles."""
+    return descending(market, late=True)
 
-    Revenue equivalence: both give the task to the lowest cost up to the budget and leave a bidder of cost r
-    nothing, and these two facts fix what each cost earns (the envelope theorem behind `equilibrium_bid`). One
-    bidder asks for the whole budget.
+
+def winning_price(market: Market) -> float:
+    """Return the mean price of a task that is sold by descending bids; costs may all be `low` = `high`.
+
+    Equal costs c leave the price at the last step that is no lower than c, whoever made it.
     """
-    return second_price(market)
+    if market.low < market.high:
+        outcome = descending(market)
+        return outcome.price / outcome.trade
+    start = opening(int(market.budget))
+    if market.bidders == 1 or market.low > start:
+        return max(market.low, start)
+    return min(price for price in ladder(start) if price >= market.low)
 
 
 def second_price(market: Market) -> Outcome:
@@ -166,36 +190,3 @@ def best_posted_price(market: Market, *, value: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if rises(middle) else (low, middle)
     return m.low + w * low
-
-
-def shill_gain(market: Market, *, at: float, deposit: float) -> float:
-    """Return what one shill bid earns the submitter of a second-price task, in token units, budget aside.
-
-    Sealed at x = `at`, it is revealed last, and only if exactly one cost is lower: then the price is x in
-    place of the second-lowest cost. Otherwise its deposit burns (dispute.md section 2). With u = (x - low) /
-    w: exactly one is lower with chance n u (1 - u)^(n - 1); the next of the other n - 1 is (1 - u) / n above
-    it on average; so the gain is
-
-        w u (1 - u)^n - deposit (1 - n u (1 - u)^(n - 1)).
-
-    Without a deposit it is largest at u = 1 / (n + 1). For n = 1 there is no second bid; the budget `high`
-    stands for it.
-    """
-    m, n = checked(market), market.bidders
-    u = (number("at", at, m.low, m.high) - m.low) / (m.high - m.low)
-    alone = n * u * (1 - u) ** (n - 1)
-    return (m.high - m.low) * u * (1 - u) ** n - number("deposit", deposit, 0) * (1 - alone)
-
-
-def least_shill_deposit(market: Market, *, points: int = 4096) -> float:
-    """Return the deposit at which no single shill bid earns anything.
-
-    It is the most of w u (1 - u)^n / (1 - n u (1 - u)^(n - 1)) over u. Taken on a grid of `points` inner
-    values of u, which bounds it from below by a relative 1 / points or so. For n = 1 it is w u (1 - u) / (1 -
-    u) = w u, at most w. Several shills at once are not covered.
-    """
-    m, n = checked(market), market.bidders
-    u = np.arange(1, count("points", points, 2) + 1) / points
-    alone = n * u * (1 - u) ** (n - 1)
-    gain = u * (1 - u) ** n
-    return float((m.high - m.low) * np.max(np.divide(gain, 1 - alone, out=np.zeros_like(u), where=alone < 1)))

@@ -9,6 +9,7 @@ as figures of the market's parameters.
 from typing import NamedTuple
 
 from protocol.tasks.economics import settle_split
+from protocol.tasks.task import GAMES_AT_ONCE
 from sim.theory.bounds import TheoryError, count, number
 from sim.theory.escape import raised_segments
 
@@ -43,15 +44,16 @@ def false_challenge(*, bond: int, defence: float, delay: float = 0.0, gas: float
     return Griefing(max(0.0, harm), bond + number("gas", gas, 0))
 
 
-def held_seconds(*, challenger_clock: float, solver_clock: float, solver_moves: int) -> float:
-    """Return how long one false challenge can hold a payout, in seconds.
+def held_seconds(*, game_time: float, solver: float, games: int = 1) -> float:
+    """Return how long false challenges can hold a payout, in seconds.
 
-    A challenger has 32 of its clocks in a whole game (`GameState.CHALLENGER_CLOCKS`); the solver needs at
-    most one clock for each of its moves when nothing else is owed, and may be faster. Several games on a task
-    run side by side, but the solver has one clock for each move that it owes in any of them, in turn.
+    Each side of a game has `game_time` (the terms' clock and replay allowance), which runs while it is to
+    move: the challenger uses up its own, an honest solver `solver` of its own. 16 games of a task are played at
+    once (`GameState.GAMES_AT_ONCE`), the next 16 when those are dismissed.
     """
-    clocks = 32 * number("challenger_clock", challenger_clock, 0)
-    return clocks + number("solver_clock", solver_clock, 0) * count("solver_moves", solver_moves, 0)
+    rounds = -(-count("games", games, 0) // GAMES_AT_ONCE)
+    most = number("game_time", game_time, 0)
+    return rounds * (most + number("solver", solver, 0, most))
 
 
 def waiting_cost(*, amount: float, seconds: float, yearly_rate: float) -> float:

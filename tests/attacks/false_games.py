@@ -68,7 +68,15 @@ class FalseGames:
 
     def is_expanded(self, segment: int) -> bool:
         """Whether the solver has posted the segment's step tree."""
-        return self.client.game.claim(steps_key(self.task, segment)).posted is not None
+        return self.client.game.claim(steps_key(self.task, segment)).posted_at > 0
+
+    def expanded_at(self, segment: int) -> int:
+        """When the solver posted the segment's step tree."""
+        return self.client.game.claim(steps_key(self.task, segment)).posted_at
+
+    def solver_spent(self, game: int) -> int:
+        """Seconds of the solver's clock that are used up."""
+        return self.client.game.game(game).solver_spent
 
     def is_answered(self, game: int) -> bool:
         """Whether all of the demand is revealed."""

@@ -51,7 +51,7 @@ def test_a_bundle_that_trickles_holds_no_other_task(scene: Scene) -> None:
             scene.post(bundle=address, bundle_hash=bytes([k]) * 32, attest_period=k, challenge_period=k + 4)
             for k in (180, 190, 200)
         ]
-        task = scene.post(challenger_clock=5)
+        task = scene.post(clock=60)
         scene.cheated([*baits, task])
         until(lambda: task in scene.games_on(), verifier)
         assert all(scene.view(bait).status is TaskStatus.SUBMITTED for bait in baits)
@@ -92,7 +92,7 @@ def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
 def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None:
     """Row 4: the fifth task was found different and never accused, for the four others held all games."""
     with Party(scene, "verifier", "--whistleblow", "--stake-slots", "0") as verifier:
-        tasks = [scene.post(segments=1, solver_clock=LONG_CLOCK) for _ in range(4)]
+        tasks = [scene.post(segments=1, clock=LONG_CLOCK) for _ in range(4)]
         tasks.append(scene.post(segments=1, stake=600 * TOKEN))
         scene.cheated(tasks)
         for task in tasks:

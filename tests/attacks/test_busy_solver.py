@@ -80,18 +80,21 @@ def until_waiting(scene: Stage, address: str, count: int) -> None:
 
 
 def test_a_challenge_is_answered_while_another_task_trains_a_long_segment(scene: Stage) -> None:
-    """Row 5: a segment of the second task takes two minutes, the clock of the first is 30 s. The solver was slashed."""
-    with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4", solver_clock=30) as (steps, games):
+    """Row 5: a segment of the second task takes two minutes, the answer is due in 30 s. The solver was slashed."""
+    with accused(scene, tiny.SEGMENTS, tiny.STEPS, late="2:0.4") as (steps, games):
         with mined_at_once(scene):
             busy = scene.sold(segment_steps=300)
             scene.until(busy, lambda view: view.status is TaskStatus.TRAINING)
         scene.until(busy, lambda _view: steps() > tiny.SEGMENTS * tiny.STEPS)
-        assert games.until_convicted_or([games.open(1)], "is_expanded", [1]), "slashed while it trained"
+        game = games.open(1)
+        asked = games.client.now()
+        assert games.until_convicted_or([game], "is_expanded", [1]), "slashed while it trained"
+        assert games.expanded_at(1) <= asked + 30, "it waited for the other task's segment"
         assert scene.submitter.market.task(games.task).status is TaskStatus.SUBMITTED
 
 
-def test_sixteen_nodes_are_revealed_together_on_a_short_clock(scene: Stage) -> None:
-    """Row 6: a demand of 16 nodes on a clock of 10 s, and one block until its last second. All reveals wait for it,
+def test_sixteen_nodes_are_revealed_together_in_one_block(scene: Stage) -> None:
+    """Row 6: a demand of 16 nodes, and one block until the clock's last second. All reveals wait for it,
     where a solver that waited for each receipt had sent one of them.
 
     At 7ebdc6a each of them was estimated and signed under one lock, with a look of its own at fees and balance: 64
@@ -101,7 +104,7 @@ def test_sixteen_nodes_are_revealed_together_on_a_short_clock(scene: Stage) -> N
     with (
         RpcProxy(devnet.url) as proxy,
         behind(scene, proxy),
-        accused(scene, NODES, 1, solver_clock=10) as (_, games),
+        accused(scene, NODES, 1) as (_, games),
         mined_at_once(scene),
     ):
         game = games.open_blind()
@@ -121,14 +124,15 @@ def test_sixteen_nodes_are_revealed_together_on_a_short_clock(scene: Stage) -> N
         assert len(games.blocks_of_reveals(game)) == NODES
 
 
-def test_six_demands_at_once_are_answered_on_the_demos_clock(scene: Stage) -> None:
-    """Row 6: six games, 96 nodes, a clock of 40 s. The solver was slashed with reveals missing."""
-    with accused(scene, NODES, 1, solver_clock=40) as (_, games):
+def test_six_demands_at_once_are_answered_in_forty_seconds(scene: Stage) -> None:
+    """Row 6: six games, 96 nodes, due in 40 s. The solver was slashed with reveals missing."""
+    with accused(scene, NODES, 1) as (_, games):
         with mined_at_once(scene):
             numbers = [games.open_blind() for _ in range(6)]
         games.at_once([partial(games.demand_checkpoints, number) for number in numbers])
         assert games.until_convicted_or(numbers, "is_answered"), "slashed with reveals missing"
         assert all(len(games.blocks_of_reveals(number)) == NODES for number in numbers)
+        assert all(games.solver_spent(number) <= 40 for number in numbers)
 
 
 def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
@@ -136,7 +140,7 @@ def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
     two, and was slashed with reveals missing.
     """
     segments = [1, 2, 3, 4]
-    with accused(scene, len(segments), NODES - 1, late=f"1:{0.5 / NODES}", solver_clock=30) as (steps, games):
+    with accused(scene, len(segments), NODES - 1, late=f"1:{0.5 / NODES}") as (steps, games):
         trained = steps()
         with mined_at_once(scene):
             numbers = [games.open(segment) for segment in segments]
@@ -145,3 +149,4 @@ def test_games_in_four_segments_replay_each_of_them_once(scene: Stage) -> None:
         games.at_once(demands)
         assert games.until_convicted_or(numbers, "is_answered"), "slashed with reveals missing"
         assert steps() == trained + len(segments) * (NODES - 1)
+        assert all(games.solver_spent(number) <= 2 * 30 for number in numbers), "a step tree and a demand"

@@ -1,4 +1,4 @@
-"""A submitter whose terms leave the solver less time for a move than replaying a segment takes (dispute.md section 6).
+"""A submitter whose terms leave the solver less time in a game than replaying segments takes (dispute.md section 6).
 
 The deployment's least clock knows nothing of the segment's length. The task's own submitter would challenge, the
 honest solver could not expand in time, and the restitution would be the submitter's.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocol.chain.parameters import DEVNET, TOKEN
+from protocol.chain.parameters import DEVNET
 from protocol.tasks.task import Terms
 from solver.bidding import Figures, Offer, Refusal, decide
+from solver.floor import Costs
 from tests.chain.trees import terms
 
-FIGURES = Figures(10**24, 1e9, 0.0, TOKEN // 10, 0.2, 0.9)
+COSTS = Costs(machine=0.0, power=0.0, capital=0.05, late=0.0, gas=0.0, margin=0.2)
+FIGURES = Figures(10**24, 1e9, COSTS, opening=0.9)
 
 
 def of(clock: int) -> Terms:
@@ -25,16 +27,18 @@ def of(clock: int) -> Terms:
         step_operations=10**9,
         state_bytes=1000,
         training_period=3600,
-        solver_clock=clock,
+        clock=clock,
     )
 
 
-def test_a_clock_that_a_replay_does_not_fit_into_is_refused() -> None:
-    for clock in (DEVNET.min_clock, 60, 179):
+def test_a_clock_that_replays_do_not_fit_into_is_refused() -> None:
+    for clock in (DEVNET.min_clock, 60, 3_546):
         decision = decide(of(clock), FIGURES, 1)
         assert isinstance(decision, Refusal)
-        assert f"a move in {clock} s" in decision.reason
+        assert f"it allows {clock} s in a game" in decision.reason
 
 
-def test_three_times_the_replay_is_time_enough() -> None:
-    assert isinstance(decide(of(181), FIGURES, 1), Offer)
+def test_three_times_sixteen_replays_and_the_steps_that_are_waited_for_are_enough() -> None:
+    assert isinstance(decide(of(3 * 16 * 60 + 3 * 2 * 111 + 1), FIGURES, 1), Offer)
+    allowed = replace(of(1), replay_allowance=3_546)
+    assert isinstance(decide(allowed, FIGURES, 1), Offer)

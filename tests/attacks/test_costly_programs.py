@@ -65,7 +65,7 @@ def test_rows_that_nothing_is_added_to_count() -> None:
 
 
 def test_a_step_costs_at_least_the_hashing_of_its_trace() -> None:
-    """Three times a step's operations is the least clock of a move: one of them replays, one traces."""
+    """Three times a step's operations are counted in a game: one of them replays, one traces."""
     b = Builder("wide")
     b.output(b.add(b.input(LARGE), b.constant(DType.F32, (), 1.0)))
     assert cost(b.build()).operations >= HASHED * 2 * LARGE.nbytes

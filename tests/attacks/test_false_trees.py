@@ -126,19 +126,20 @@ def test_withheld_or_false_answers_are_demanded_on_chain(
     assert moves[-1].startswith("judge")
 
 
-def in_the_last_second(ring: Arena) -> Defence:
-    """A defence whose every move is mined at its deadline."""
+def in_the_last_seconds(ring: Arena) -> Defence:
+    """A defence whose first answer leaves a hundred seconds on its clock, for all the others."""
 
     def late(view: GameView, run: Run) -> Move | None:
-        deadline = ring.solver.game.game(view.game).deadline
-        ring.devnet.connection.request("evm_setNextBlockTimestamp", hex(deadline), attempts=1)
+        at = max(ring.solver.game.game(view.game).deadline - 100, ring.solver.now() + 1)
+        ring.devnet.connection.request("evm_setNextBlockTimestamp", hex(at), attempts=1)
         return covers_up(view, run)
 
     return late
 
 
-def test_withheld_and_then_served_in_the_last_second(ring: Arena) -> None:
+def test_withheld_and_then_served_in_the_last_seconds(ring: Arena) -> None:
     moves = slashed(
-        fights(ring, one_ulp_off(), provider=Silent(), defence=in_the_last_second(ring)), Verdict.SOLVER_FALSE
+        fights(ring, one_ulp_off(), provider=Silent(), defence=in_the_last_seconds(ring)),
+        Verdict.SOLVER_FALSE,
     )
     assert moves[-1] == "judge"

@@ -16,7 +16,6 @@ LATER = {
     "forced errors",
     "heartbeats",
     "sealed attestations",
-    "sealed bids",
 }
 """Features that are not built yet; a line may wait for one of them in whole or in part."""
 

@@ -152,11 +152,11 @@ def test_no_bond_is_locked_for_a_task_that_is_over(accuser: Accuser) -> None:
 def test_no_bond_is_locked_where_a_move_would_be_late_for_its_block(
     chain: Devnet, connected: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three blocks of 20 s do not fit into the clock, however fast the machine is."""
+    """Two blocks of 20 s for each of 111 moves do not fit into the clock, however fast the machine is."""
     monkeypatch.setenv("ASSAY_HOME", str(tmp_path))
     entry = 'name = "slow"\nblock_time = 20\nfees = "eip1559"\nreorg_depth = 8\nfinality = "latest"\n'
     (tmp_path / "chains.toml").write_text(f"[{chain.chain_id}]\n{entry}")
-    accuser = Accuser(chain, connected, tmp_path, challenge_period=LONG, challenger_clock=59)
+    accuser = Accuser(chain, connected, tmp_path, challenge_period=LONG, clock=4_439)
     accuser.advance()
     assert (accuser.accusation.outcome, accuser.unlocked) == ("clock_too_short", BOND)
     accuser.database.close()

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from assay.commands import Context, deploy_contracts
+from protocol.beacon.networks import DEVELOPMENT, EVMNET
 from protocol.chain.abi import contract
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
+from protocol.chain.beacon import network_of
 from protocol.chain.client import connect
 from protocol.chain.create2 import PROXY, creation_call
 from protocol.chain.deploy import deploy
@@ -53,6 +55,7 @@ WRONG: list[tuple[dict[str, object], type[AssayError], str]] = [
     ({"salt": "\udcff"}, DeploymentError, "no text in UTF-8"),
     ({"token": "0x12"}, DeploymentError, "40 hexadecimal digits"),
     ({"token": DEPLOYER.swapcase().replace("0X", "0x")}, DeploymentError, "checksum"),
+    ({"network": DEVELOPMENT.model_copy(update={"public_key": "00" * 128})}, Reverted, r"NotAKey\("),
     ({"parameters": replace(DEVNET, min_period=0)}, ParametersError, "min_period"),
     ({"parameters": replace(DEVNET, max_misses=256)}, ParametersError, "max_misses: expected 0 to 255"),
 ]
@@ -120,7 +123,7 @@ def test_the_bounds_are_those_of_the_market_s_constructor(
 ) -> None:
     """The same deployer and token as the fixture's, so that vault and arbiter are there."""
     bound = broken_bound(parameters)
-    market = next(made for made in plan(DEPLOYER, parameters).creations if made.key == "market")
+    market = next(made for made in plan(DEPLOYER, parameters, DEVELOPMENT).creations if made.key == "market")
     assert chain.connection.code(deployed.addresses.arbiter)
     if bound is None:
         simulate(chain.connection, market)
@@ -164,7 +167,7 @@ def test_a_test_token_on_a_chain_whose_money_is_real_is_refused(
     real: Devnet, deployed: Deployment, tmp_path: Path
 ) -> None:
     with pytest.raises(DeploymentError, match="test token, which anyone can mint"):
-        prepare(real.connection, DEPLOYER, RECOMMENDED, STRANGER, "")
+        prepare(real.connection, DEPLOYER, RECOMMENDED, STRANGER, "", EVMNET)
     with pytest.raises(DeploymentError, match="test token, which anyone can mint"):
         deploy_contracts(context(tmp_path, real.url), STRANGER, None, dry_run=True)
     at = deployed.addresses.model_copy(update={"token": STRANGER})
@@ -172,13 +175,30 @@ def test_a_test_token_on_a_chain_whose_money_is_real_is_refused(
     assert any("token: a test token" in found for found in differences(real.connection, file))
 
 
+def test_a_beacon_that_anyone_can_sign_is_refused_where_money_is_real(
+    real: Devnet, deployed: Deployment, tmp_path: Path
+) -> None:
+    with pytest.raises(DeploymentError, match="which anyone can sign for; name another with --beacon"):
+        prepare(real.connection, DEPLOYER, RECOMMENDED, STRANGER, "", DEVELOPMENT)
+    with pytest.raises(DeploymentError, match="which anyone can sign for"):
+        deploy_contracts(context(tmp_path, real.url), STRANGER, None, dry_run=True, beacon="development")
+    renamed = DEVELOPMENT.model_copy(update={"beacon_id": "evmnet", "period": 3})
+    file = deployed.model_copy(update={"chain_id": 4242, "beacon": renamed})
+    assert any("beacon: a development chain's" in found for found in differences(real.connection, file))
+
+
+def test_a_real_chain_gets_evmnet_and_a_development_chain_its_own() -> None:
+    assert network_of(DEVELOPMENT_CHAIN) == DEVELOPMENT
+    assert all(network_of(chain_id) == EVMNET for chain_id in (1, 10, 8453, 31338))
+
+
 def test_tokens_are_given_out_of_the_deployment_just_made(chain: Devnet, tmp_path: Path) -> None:
     """Not of the one that a setting names."""
     named = tmp_path / "named.json"
     named.write_text("of other contracts")
     deploy_contracts(context(tmp_path, chain.url, deployment=named), None, None, dry_run=False, salt="new")
-    made = plan(DEPLOYER, DEVNET, salt="new").addresses
-    assert made.token != plan(DEPLOYER, DEVNET).addresses.token
+    made = plan(DEPLOYER, DEVNET, DEVELOPMENT, salt="new").addresses
+    assert made.token != plan(DEPLOYER, DEVNET, DEVELOPMENT).addresses.token
     with connect(chain.url) as client:
         assert client.deployment.addresses == made
         assert client.token.balance_of(DEPLOYER) > 0
@@ -186,7 +206,7 @@ def test_tokens_are_given_out_of_the_deployment_just_made(chain: Devnet, tmp_pat
 
 def test_the_proxy_reverts_without_a_reason(chain: Devnet) -> None:
     """Why constructors are run without it."""
-    due = plan(DEPLOYER, replace(DEVNET, draw_delay=0))
+    due = plan(DEPLOYER, replace(DEVNET, draw_delay=0), DEVELOPMENT)
     market = next(made for made in due.creations if made.key == "market")
     call = creation_call(due.salt, market.code, "market")
     with pytest.raises(Reverted, match="NoReason"):

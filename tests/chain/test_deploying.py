@@ -13,6 +13,7 @@ import pytest
 from eth_account import Account
 
 from assay.commands import Context, check_contracts, deploy_contracts, submit
+from protocol.beacon.networks import DEVELOPMENT, EVMNET
 from protocol.chain.abi import contract
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
 from protocol.chain.create2 import PROXY, address_of, creation_call, first_made_by
@@ -77,7 +78,7 @@ def test_a_dry_run_says_where_everything_will_be(tmp_path: Path, capsys: pytest.
     with Devnet(block_time=None) as fresh:
         deploy_contracts(context(tmp_path, fresh.url), None, None, dry_run=True)
         said = json.loads(capsys.readouterr().out)["data"]
-        assert said["missing"] == ["token", "vault", "arbiter", "market", "audit", "game"]
+        assert said["missing"] == ["token", "vault", "arbiter", "beacon", "market", "audit", "game"]
         assert fresh.connection.transaction_count(said["deployer"]) == 0
         with Sender(fresh.connection, development_account(0, fresh.chain_id), QUICK) as sender:
             assert deploy(sender).addresses.model_dump() == said["addresses"]
@@ -86,17 +87,18 @@ def test_a_dry_run_says_where_everything_will_be(tmp_path: Path, capsys: pytest.
 
 
 def test_addresses_are_the_same_on_every_chain_and_change_with_the_arguments() -> None:
-    usual = plan(DEPLOYER, DEVNET)
-    assert plan(DEPLOYER, DEVNET) == usual
+    usual = plan(DEPLOYER, DEVNET, DEVELOPMENT)
+    assert plan(DEPLOYER, DEVNET, DEVELOPMENT) == usual
     others = [
-        plan(ELSEWHERE, DEVNET),
-        plan(DEPLOYER, replace(DEVNET, max_misses=DEVNET.max_misses + 1)),
-        plan(DEPLOYER, DEVNET, ELSEWHERE),
-        plan(DEPLOYER, DEVNET, salt="another"),
+        plan(ELSEWHERE, DEVNET, DEVELOPMENT),
+        plan(DEPLOYER, replace(DEVNET, max_misses=DEVNET.max_misses + 1), DEVELOPMENT),
+        plan(DEPLOYER, DEVNET, DEVELOPMENT, ELSEWHERE),
+        plan(DEPLOYER, DEVNET, DEVELOPMENT, salt="another"),
     ]
     markets = {other.addresses.market for other in (usual, *others)}
     assert len(markets) == 5
     assert others[2].addresses.token == ELSEWHERE
+    assert len({plan(DEPLOYER, DEVNET, other).addresses.beacon for other in (DEVELOPMENT, EVMNET)}) == 2
     assert "token" not in {made.key for made in others[2].creations}
 
 
@@ -124,9 +126,9 @@ def test_deploying_again_sends_nothing(chain: Devnet, deployed: Deployment) -> N
 
 def test_whoever_creates_the_contracts_first_has_created_ours() -> None:
     with Devnet(block_time=None) as fresh:
-        due = plan(DEPLOYER, DEVNET)
+        due = plan(DEPLOYER, DEVNET, DEVELOPMENT)
         with Sender(fresh.connection, development_account(7, fresh.chain_id), QUICK) as stranger:
-            for made in due.creations[:4]:
+            for made in due.creations[:5]:
                 stranger.send(creation_call(due.salt, made.code, made.key))
             at, market = due.addresses, contract("TaskMarket")
             taken = Call(at.market, market.encode("initialise", [at.vault, at.vault]), "initialise")
@@ -142,7 +144,7 @@ def test_a_contract_that_somebody_creates_at_the_same_moment_is_found(
     chain: Devnet, deployed: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the chain had when it was asked is old by the time the transaction arrives there."""
-    everything = plan(DEPLOYER, DEVNET).creations
+    everything = plan(DEPLOYER, DEVNET, DEVELOPMENT).creations
     monkeypatch.setattr(Plan, "missing", lambda _plan, _connection: list(everything))
     with Sender(chain.connection, development_account(0, chain.chain_id), QUICK) as sender:
         assert deploy(sender).addresses == deployed.addresses
@@ -190,6 +192,10 @@ def other_parameters(_chain: Devnet, deployed: Deployment) -> Deployment:
     return deployed.model_copy(update={"parameters": bent})
 
 
+def another_beacon(_chain: Devnet, deployed: Deployment) -> Deployment:
+    return deployed.model_copy(update={"beacon": EVMNET})
+
+
 def no_contract(_chain: Devnet, deployed: Deployment) -> Deployment:
     addresses = deployed.addresses.model_copy(update={"arbiter": ELSEWHERE})
     return deployed.model_copy(update={"addresses": addresses})
@@ -215,6 +221,7 @@ def another_board(chain: Devnet, deployed: Deployment) -> Deployment:
         (changed_evidence, "evidence of the game: 1 bytes of code"),
         (another_deployer, "vault: the package's code at .* but other arguments"),
         (other_parameters, "market: its parameters are"),
+        (another_beacon, "beacon: the package's code at .* but other arguments"),
         (no_contract, f"arbiter: no contract at {ELSEWHERE}"),
         (another_board, f"vault: initialised with .*{ELSEWHERE}"),
     ],

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from protocol.beacon.networks import DEVELOPMENT
+from protocol.chain.abi import contract
 from protocol.chain.accounts import development_account
 from protocol.chain.client import connect
 from protocol.chain.deploy import deploy
@@ -32,6 +34,12 @@ def test_the_file_comes_back_and_the_contracts_know_each_other(
     assert client.market.parameters() == DEVNET == deployed.parameters
     assert client.market.read("board").lower() == deployed.addresses.audit.lower()
     assert client.market.read("game").lower() == deployed.addresses.game.lower()
+    key, genesis, period = (
+        client.connection.call(contract("DrandBeacon"), deployed.addresses.beacon, name)[0]
+        for name in ("key", "genesis", "period")
+    )
+    assert b"".join(part.to_bytes(32, "big") for part in key) == deployed.beacon.key == DEVELOPMENT.key
+    assert (genesis, period) == (deployed.beacon.genesis_time, deployed.beacon.period)
     assert client.vault.read("token").lower() == deployed.addresses.token.lower()
     assert (client.market.tasks(), client.game.games(), client.audit.live_slots()) == (0, 0, 0)
 
@@ -39,7 +47,7 @@ def test_the_file_comes_back_and_the_contracts_know_each_other(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 3}, "version"),
+        ({"version": 4}, "version"),
         ({"surprise": 1}, "surprise"),
         ({"genesis": "0x00"}, "genesis"),
         ({"addresses": {"token": "0x0"}}, "addresses"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
 from protocol.chain.connection import Connection
 from protocol.chain.create2 import creation_call
@@ -64,7 +65,7 @@ def cut_at_the_end(patch: pytest.MonkeyPatch, chain: Devnet) -> None:
 def test_a_deployment_cut_after_its_first_contracts_goes_on_through_a_full_node(
     fresh: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    due = plan(DEPLOYER, DEVNET)
+    due = plan(DEPLOYER, DEVNET, DEVELOPMENT)
     with sender(fresh) as first:
         for made in due.creations[:2]:
             first.send(creation_call(due.salt, made.code, made.key))
@@ -99,7 +100,10 @@ def test_without_a_journal_the_block_is_searched_back_from_the_newest(
     if later:
         fresh.mine(later)
     forget_old_states(monkeypatch, 110)
-    assert block_before_initialisation(fresh.connection, plan(DEPLOYER, DEVNET).addresses) == end - 1
+    assert (
+        block_before_initialisation(fresh.connection, plan(DEPLOYER, DEVNET, DEVELOPMENT).addresses)
+        == end - 1
+    )
 
 
 def test_a_block_too_old_for_the_node_is_one_clear_error(
@@ -110,13 +114,13 @@ def test_a_block_too_old_for_the_node_is_one_clear_error(
     fresh.mine(50)
     forget_old_states(monkeypatch, 10)
     with pytest.raises(DeploymentError, match="got missing trie node; name the URL of an archive node"):
-        block_before_initialisation(fresh.connection, plan(DEPLOYER, DEVNET).addresses)
+        block_before_initialisation(fresh.connection, plan(DEPLOYER, DEVNET, DEVELOPMENT).addresses)
 
 
 def test_a_stranger_who_made_the_vault_long_ago_is_no_obstacle(
     fresh: Devnet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    due = plan(DEPLOYER, DEVNET)
+    due = plan(DEPLOYER, DEVNET, DEVELOPMENT)
     with sender(fresh, 7) as stranger:
         for made in due.creations:
             stranger.send(creation_call(due.salt, made.code, made.key))
@@ -138,7 +142,7 @@ def test_a_repeated_deployment_waits_for_what_the_first_one_sent() -> None:
         slow.mine(1)
         with sender(slow) as sending:
             deploy(sending)
-        assert slow.connection.transaction_count(DEPLOYER) == 8, "six contracts, two initialisations"
+        assert slow.connection.transaction_count(DEPLOYER) == 9, "seven contracts, two initialisations"
 
 
 def test_what_the_node_lost_is_handed_over_again(fresh: Devnet) -> None:
@@ -149,7 +153,7 @@ def test_what_the_node_lost_is_handed_over_again(fresh: Devnet) -> None:
     fresh.connection.request("evm_setAutomine", True)
     with sender(fresh) as sending:
         deploy(sending)
-    assert fresh.connection.transaction_count(DEPLOYER) == 8
+    assert fresh.connection.transaction_count(DEPLOYER) == 9
 
 
 def test_what_an_earlier_command_signed_is_handed_over_before_anything_new(

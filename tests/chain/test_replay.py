@@ -119,7 +119,7 @@ def test_a_lost_draw_burns_the_stake(replayed: Replayed) -> None:
 def test_fees_shrink_when_the_escrow_is_too_small(replayed: Replayed) -> None:
     ended, amounts = played(replayed, "small_price")
     reserve = amounts.reserve(1, 3)
-    price = next(int(event.split()[-1]) for event in ended.events if " bids " in event)
+    *_, price = (int(event.split()[-1]) for event in ended.events if " bids " in event)
     split = settle_split(price, reserve, amounts.audit_fee, 7)
     assert split.each < amounts.audit_fee
     assert (reserve + price) % 7, "without a remainder there is no rounding to see"

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from protocol.errors import ExitCode
+from protocol.tasks import bidding
 from sim.errors import Disagreement
-from sim.mechanism import booking, shares
+from sim.mechanism import auctions, booking, shares
 from sim.mechanism.booking import DRAWER
 from sim.replay import auditing, tasks
 from sim.replay.amounts import Amounts
@@ -130,8 +131,20 @@ def test_another_idea_of_enough(replayed: Replayed, monkeypatch: pytest.MonkeyPa
 
 
 def test_another_winner(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.replay.shadow.first_price", lambda asks, budget: _last(asks, budget))
+    monkeypatch.setattr("sim.replay.shadow.descending", lambda asks, budget: _last(asks, budget))
     assert "winner" in str(found(replayed, "market"))
+
+
+def test_another_undercut(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A larger one, which the contract takes as well."""
+    monkeypatch.setattr(bidding, "FIRST_PERCENT", 3)
+    auctions._ladder.cache_clear()
+    try:
+        assert "one unit higher: expected BidTooHigh, chain NotEnoughFree" in str(
+            found(replayed, "small_price")
+        )
+    finally:
+        auctions._ladder.cache_clear()
 
 
 def _last(asks: Any, budget: Any) -> Any:

@@ -106,10 +106,10 @@ class Challenge:
 def moot_game(scene: Stage, stranger: Client) -> int:
     """A game that became moot with a demand open, of a stranger against itself; its number.
 
-    The other game's claim was asked for first, so at its end the answer in this one is due in almost a clock.
+    The other game's claim was asked for first, so at its end the answer in this one is not due yet.
     """
     game, run = stranger.game, run_of(Strategy(executor=wrong))
-    task = scene.post(challenge_period=6_000, solver_clock=6_000, challenger_clock=60)
+    task = scene.post(challenge_period=6_000, clock=6_000)
     stranger.market.bid(task, TOKEN)
     scene.end_bidding(task)
     stranger.market.assign(task)
@@ -125,6 +125,7 @@ def moot_game(scene: Stage, stranger: Client) -> int:
     )
     first, second = (Leaf(roots[k], tree.inclusion_path(k)) for k in range(2))
     silent, _ = game.challenge(task, 1, SALT, first, second)
+    scene.devnet.skip(60)
     view = GameReader(game, moot, tiny.step_program().program, stranger.deployment.block).view()
     move = challenger.next_move(view, run_of(Strategy()), Revealed(), Silent())
     assert move is not None
@@ -191,7 +192,7 @@ def test_an_honest_solver_outlasts_a_false_accuser_and_is_paid(scene: Stage) -> 
         game, verdict = challenge.play()
         assert verdict is Verdict.NONE
         assert challenge.refused[-1] == "ElementAgrees"
-        scene.end_challenges(task)  # the accuser's clock is shorter
+        scene.end_challenges(task)  # the accuser's clock ends before
         assert solver.join() is ExitCode.FINE
         assert scene.submitter.game.game(game).verdict is Verdict.CHALLENGER_SILENT
         assert scene.submitter.market.task(task).status is TaskStatus.SETTLED

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from socket import create_server
 from time import monotonic, sleep
+from typing import Any
 
 import httpx
 import pytest
 
+from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.errors import ExitCode
@@ -153,7 +155,9 @@ def threads_of_tasks() -> list[threading.Thread]:
 
 
 def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
-    solver = Solver(scene, once=False, fixed_cost=40, margin=0.5, cost_per_hour=0)
+    # Eight of nine tasks late, each for a penalty of 5 tokens, cost 40; with half of it as margin the floor is 60.
+    free: dict[str, Any] = dict.fromkeys(("cost_per_hour", "watts", "capital_rate", "coin_price"), 0)
+    solver = Solver(scene, once=False, **free, late_chance=8 / 9, margin=0.5)
     rival = scene.client("dev:3")
     rival.fund(2_000 * TOKEN)
     mine = solver.client.address
@@ -161,11 +165,13 @@ def test_bids_go_down_to_the_costs_and_no_further(scene: Stage) -> None:
         task = scene.post()
         assert scene.until(task, lambda view: view.bidder == mine).price == 90 * TOKEN
         rival.market.bid(task, 80 * TOKEN)
-        assert scene.until(task, lambda view: view.bidder == mine).price == 76 * TOKEN
-        rival.market.bid(task, 61 * TOKEN)
-        assert scene.until(task, lambda view: view.bidder == mine).price == 60 * TOKEN
-        rival.market.bid(task, 60 * TOKEN - 1)
-        assert refusal(solver, task, TaskStage.OUTBID).startswith("it would pay at most")
+        assert scene.until(task, lambda view: view.bidder == mine).price == 784 * TOKEN // 10
+        with pytest.raises(Reverted, match="BidTooHigh"):
+            rival.market.bid(task, 784 * TOKEN // 10 - 784 * TOKEN // 500 + 1)
+        rival.market.bid(task, 62 * TOKEN)
+        assert scene.until(task, lambda view: view.bidder == mine).price == 6076 * TOKEN // 100
+        rival.market.bid(task, 595 * TOKEN // 10)
+        assert "its floor is 60 tokens (machine" in refusal(solver, task, TaskStage.OUTBID)
         assert scene.submitter.market.task(task).bidder == rival.address
     finally:
         solver.close()

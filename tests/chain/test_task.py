@@ -94,7 +94,7 @@ def test_bounds_of_the_deployment_are_the_contracts_to_judge(connected: Connect)
     fund(verifier, 100)
     verifier.audit.register(1)
     with pytest.raises(Reverted) as short:
-        submitter.market.post(terms(bidding_period=1))
+        submitter.market.post(terms(bidding_period=1, extension=1))
     assert short.value.arguments["field"] == "biddingPeriod"
 
 

@@ -84,7 +84,7 @@ def test_the_tokens_for_bonds_go_to_the_largest_stakes(scene: Scene) -> None:
 
 
 def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
-    tasks = [scene.post(segments=1, challenger_clock=clock) for clock in (1_500, 900, 1_200)]
+    tasks = [scene.post(segments=1, clock=clock) for clock in (1_500, 900, 1_200)]
     scene.cheated(tasks, drawn=False)
     watcher = Watcher(scene, started=False, games=1)
     games = accusing(watcher, tasks)
@@ -126,7 +126,7 @@ def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
                 scene.post(bundle=address, bundle_hash=k.to_bytes(32), attest_period=2, challenge_period=k)
                 for k in (300, 301)
             ]
-            task = scene.post(challenger_clock=5)
+            task = scene.post(clock=60)
             scene.cheated([*baits, task])
             wait(lambda: task in scene.games_on())
             lost = watcher.node._fetches.rests.lost

@@ -12,7 +12,7 @@ import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.dispute.view import Verdict
+from protocol.dispute.view import Phase, Verdict
 from protocol.errors import ExitCode
 from protocol.node.stopping import Stop
 from solver.strategy import Strategy as SolverStrategy
@@ -129,7 +129,7 @@ def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage
     until_registered(scene)
     solver = Solver(scene, SolverStrategy(executor=moves_a_weight_far))
     try:
-        task = scene.sold(challenger_clock=20, attest_period=6, challenge_period=10)
+        task = scene.sold(attest_period=6, challenge_period=10)
         assert watcher.join() is ExitCode.FINE
         view = scene.submitter.market.task(task)
     finally:
@@ -145,8 +145,12 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> 
     until_registered(scene)
     solver = Solver(scene)
     try:
-        task = scene.sold(challenger_clock=5)
-        wait(lambda: scene.submitter.game.games() > 0)
+        task = scene.sold()
+        game_of, claim_of = scene.submitter.game.game, scene.submitter.game.claim
+        # In the trace of the step nothing is left to be judged, and its own clock runs.
+        wait(lambda: scene.submitter.game.games() > 0 and game_of(1).phase is Phase.FRAME)
+        wait(lambda: claim_of(game_of(1).claim).posted_at > 0)
+        scene.devnet.skip(game_of(1).deadline - scene.submitter.now() + 1)
         wait(lambda: scene.submitter.game.game(1).verdict is not Verdict.NONE)
         game = scene.submitter.game.game(1)
         scene.end_challenges(task)

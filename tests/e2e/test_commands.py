@@ -91,7 +91,9 @@ def operator(tmp_path: Path) -> Iterator[Operator]:
 
 def test_a_task_from_its_file_to_its_result_and_a_cheat_to_its_end(operator: Operator) -> None:
     port, bundles = operator.rpc.rsplit(":", 1)[1], str(free_port(HOST))
-    operator.background("devnet", console("assay"), "devnet", "--port", port, chained=False)
+    operator.background(
+        "devnet", console("assay"), "devnet", "--port", port, "--beacon-port", "0", chained=False
+    )
     operator.wait_for("devnet", "Ctrl-C ends it")
     operator.assay("deploy", "--dev-account", "0")
     operator.background("bundles", console("assay"), "serve", "--port", bundles, chained=False)

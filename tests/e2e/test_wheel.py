@@ -63,9 +63,9 @@ delay_penalty = 10
 bidding_period = 30
 training_period = 60
 attest_period = 60
+extension = 2
 challenge_period = 70
-solver_clock = 40
-challenger_clock = 40
+clock = 300
 verifiers = 1
 segments_per_verifier = 1
 matches = 1
@@ -166,7 +166,9 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     assert replayed.returncode == 0, replayed.stderr
 
     port, bundles = operator.rpc.rsplit(":", 1)[1], str(free_port("127.0.0.1"))
-    operator.background("devnet", "assay", "devnet", "--port", port, ready="Ctrl-C ends it")
+    operator.background(
+        "devnet", "assay", "devnet", "--port", port, "--beacon-port", "0", ready="Ctrl-C ends it"
+    )
     deployed = operator.assay("deploy", "--dev-account", "0")
     assert operator.assay("deploy", "--check")["addresses"] == deployed["addresses"]
     operator.background("bundles", "assay", "serve", "--port", bundles, ready="/bundles/")

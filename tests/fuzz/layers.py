@@ -47,8 +47,10 @@ WIDTHS = (0, 1, 3, 54, 55, 56, 62, 63, 64, 65, 118, 119, 120, 126, 127, 128, 129
 
 
 def convolutions(r: Random, count: int, *, alone: bool = False) -> list[bytes]:
-    """All three kinds with strides, padding, dilation and groups; `alone`: one group of one sample, so that nothing lies
-    behind its result."""
+    """All three kinds with strides, padding, dilation and groups.
+
+    `alone`: one group of one sample, so that nothing lies behind its result.
+    """
     found: list[bytes] = []
     while len(found) < count:
         given = random_call(r)

@@ -17,6 +17,7 @@ from tests.toolchain.project import REPOSITORY
 LAYERS = (
     "protocol.errors",
     "protocol.node",
+    "protocol.beacon",
     "protocol.numerics",
     "protocol.commitments",
     "protocol.program",

@@ -39,13 +39,7 @@ abstract contract Claims is GameState {
     function claimOf(bytes32 key) external view override returns (Claim memory) {
         ClaimRecord storage claim = _claims[key];
         return Claim(
-            claim.root,
-            _programOf(claim),
-            claim.context,
-            claim.size,
-            claim.deadline,
-            claim.postedAt,
-            TaskId.wrap(claim.task)
+            claim.root, _programOf(claim), claim.context, claim.size, claim.postedAt, TaskId.wrap(claim.task)
         );
     }
 
@@ -55,14 +49,14 @@ abstract contract Claims is GameState {
     {
         ClaimRecord storage claim = _claims[key];
         if (claim.kind != Kind.None) return;
-        (claim.task, claim.deadline, claim.size, claim.kind) =
-        (uint40(TaskId.unwrap(task)), _enqueue(task), size, kind);
+        (claim.task, claim.size, claim.kind) = (uint40(TaskId.unwrap(task)), size, kind);
         // A step tree has a context, a callee a program.
         if (context != 0) claim.context = context;
         if (program != 0) claim.program = program;
     }
 
-    /// @dev A claim of this kind that the caller, the solver, may post now.
+    /// @dev A claim of this kind that the caller, the solver, may post. Each game that waits for it looks at its own clock,
+    /// so it is never too late here: posted late, it is none in the games whose time was over.
     function _due(bytes32 key, Kind kind) private view returns (ClaimRecord storage claim) {
         claim = _claims[key];
         if (claim.kind != kind) revert Errors.NotRequested(key);
@@ -70,12 +64,10 @@ abstract contract Claims is GameState {
         _requireSolver(task);
         _requireOpen(task);
         if (claim.postedAt != 0) revert Errors.AlreadyPosted(key);
-        _requireInTime(claim.deadline);
     }
 
     function _post(ClaimRecord storage claim, bytes32 root) private {
         claim.root = root;
         claim.postedAt = uint40(_now());
-        _dequeue(TaskId.wrap(claim.task));
     }
 }

@@ -41,7 +41,6 @@ abstract contract Demands is GameState {
         record.demands = demands;
         record.demandOpen = uint16((1 << named.length) - 1);
         record.demandHash = keccak256(abi.encode(bytesTotal, named));
-        record.answerBy = _enqueue(_taskOf(record));
         emit Demanded(game, tree, root, size, bytesTotal, named);
     }
 
@@ -121,19 +120,17 @@ abstract contract Demands is GameState {
     {
         record = _live(game);
         if (record.demandOpen >> index & 1 == 0) revert Errors.NotDemanded(index);
-        _requireInTime(record.answerBy);
+        _requireSolverInTime(record);
         bytes32 hash = keccak256(abi.encode(bytesTotal, nodes));
         if (hash != record.demandHash) revert Errors.WrongPreimage(record.demandHash, hash);
         node = nodes[index];
     }
 
-    /// @dev Ticks the node off. After the last one it is the challenger's turn, with a fresh clock.
+    /// @dev Ticks the node off. After the last one it is the challenger's turn.
     function _answer(GameRecord storage record, uint8 index, bytes32 due, bytes32 given) private {
         if (given != due) revert Errors.WrongRoot(due, given);
         uint16 open = record.demandOpen & ~uint16(1 << index);
         record.demandOpen = open;
-        if (open != 0) return;
-        _giveTurn(record);
-        _dequeue(_taskOf(record));
+        if (open == 0) _solverMoved(record);
     }
 }

@@ -28,19 +28,18 @@ abstract contract GameState is IDisputeGame {
         SegmentIndex segment;
         /// Of the tree at `segmentRoot`.
         uint32 segmentSize;
-        // ---- slot 1, 8 bits are free
+        // ---- slot 1
         uint40 task;
         uint48 lock;
-        /// Last second of the challenger's next move, if it waits for no claim.
-        uint40 moveBy;
-        /// Last second of the solver's answer to the open demand, or of its split.
-        uint40 answerBy;
+        /// When the last move was made, a claim not counted; 0 while the game waits for a place.
+        uint40 since;
+        /// Seconds of its clock that each side had used by then.
+        uint40 solverSpent;
+        uint40 challengerSpent;
         uint24 step;
         uint8 demands;
         /// One bit for each node of the demand that is still to be answered.
         uint16 demandOpen;
-        /// Seconds that the challenger's moves took so far.
-        uint32 spent;
         // ---- slots 2 to 5
         /// Root of the segment tree of a game that was opened blind, else 0.
         bytes32 segmentRoot;
@@ -59,9 +58,8 @@ abstract contract GameState is IDisputeGame {
 
     /// @notice One claim.
     struct ClaimRecord {
-        // ---- slot 0
+        // ---- slot 0, 40 bits are free
         uint40 task;
-        uint40 deadline;
         uint40 postedAt;
         /// Leaves of the tree; of a trace 0 until it has callees.
         uint32 size;
@@ -82,13 +80,14 @@ abstract contract GameState is IDisputeGame {
 
     /// @notice What all games on a task share, figures of its terms first.
     struct Docket {
-        // ---- slot 0, 88 bits are free
-        uint32 solverClock;
-        uint32 challengerClock;
+        // ---- slot 0, 80 bits are free
+        /// Seconds that each side of a game has, replay allowance included.
+        uint40 clock;
         uint32 segmentSteps;
         uint32 stateTensors;
-        /// Moves that the solver owes.
-        uint32 pending;
+        /// Games that were opened, and those of them that were dismissed.
+        uint32 opened;
+        uint32 dismissed;
         bool convicted;
     }
 
@@ -108,9 +107,9 @@ abstract contract GameState is IDisputeGame {
     /// challenging oneself always costs.
     uint256 internal constant SOLVER_SHARE = 2;
 
-    /// @notice The challenger's time in a whole game, in clocks of one move. A move may take a clock, and 96 demands are
-    /// for trees of the greatest size: so a bond holds a payout for 32 clocks of its own time, and what the solver takes.
-    uint64 internal constant CHALLENGER_CLOCKS = 32;
+    /// @notice Games of a task that are played at once, in the order of their opening. The replay allowance is for so many;
+    /// further ones wait, and no clock runs in them.
+    uint32 internal constant GAMES_AT_ONCE = 16;
 
     /// @notice The segment of a game that was opened blind and has selected none yet.
     SegmentIndex internal constant NO_SEGMENT = SegmentIndex.wrap(0);
@@ -122,6 +121,8 @@ abstract contract GameState is IDisputeGame {
     mapping(GameId game => GameRecord) internal _records;
     mapping(bytes32 key => ClaimRecord) internal _claims;
     mapping(TaskId task => Docket) internal _dockets;
+    /// @dev Games that wait, by their place in the order of the task: it is played once `place - GAMES_AT_ONCE` were dismissed.
+    mapping(TaskId task => mapping(uint256 place => GameId)) private _waiting;
 
     constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_) {
         (MARKET, VAULT, ARBITER) = (market_, vault_, arbiter_);
@@ -140,33 +141,30 @@ abstract contract GameState is IDisputeGame {
         if (record.phase == Phase.None) revert Errors.NoSuchGame(id);
         if (record.phase == Phase.Closed) revert Errors.GameIsClosed(id, record.verdict);
         _requireOpen(_taskOf(record));
+        if (record.since == 0) revert Errors.GameWaits(id);
     }
 
     function _requireOpen(TaskId task) internal view {
         if (_dockets[task].convicted) revert Errors.TaskConvicted(task);
     }
 
-    /// @dev The side to move in a game that is not closed, and its last second. The challenger's clock starts at its own
-    /// last move or, when that is later, at the claim it waited for; `spent` is what it had used up by then and has used
-    /// since.
+    /// @dev The side to move in a game that is played, since when, and the last second of its clock, which runs only while
+    /// it is to move. A claim that was posted after the solver's last second is none here: the solver has lost this game.
     function _turn(GameRecord storage record)
         internal
         view
-        returns (bool solver, uint64 deadline, uint64 spent)
+        returns (bool solver, uint64 since, uint64 deadline)
     {
-        if (record.demandOpen != 0 || record.phase == Phase.Split) return (true, record.answerBy, 0);
-        deadline = record.moveBy;
-        uint64 clock = _dockets[_taskOf(record)].challengerClock;
+        uint64 clock = _dockets[_taskOf(record)].clock;
+        since = record.since;
+        deadline = since + clock - record.solverSpent;
+        if (record.demandOpen != 0 || record.phase == Phase.Split) return (true, since, deadline);
         if (record.phase == Phase.Step || record.phase == Phase.Frame) {
-            ClaimRecord storage claim = _claims[_claimKey(record)];
-            if (claim.postedAt == 0) return (true, claim.deadline, 0);
-            uint64 fromClaim = claim.postedAt + clock;
-            if (fromClaim > deadline) deadline = fromClaim;
+            uint64 postedAt = _claims[_claimKey(record)].postedAt;
+            if (postedAt == 0 || postedAt > deadline) return (true, since, deadline);
+            if (postedAt > since) since = postedAt;
         }
-        uint64 since = deadline - clock;
-        uint64 most = since + CHALLENGER_CLOCKS * clock - record.spent;
-        if (most < deadline) deadline = most;
-        spent = record.spent + _now() - since;
+        deadline = since + clock - record.challengerSpent;
     }
 
     /// @dev The claim that the game waits for or has reached.
@@ -198,21 +196,22 @@ abstract contract GameState is IDisputeGame {
         if (program == 0) program = MARKET.programOf(TaskId.wrap(claim.task));
     }
 
-    // ------------------------------------------------------------------ what the solver owes
+    // ------------------------------------------------------------------ places
 
-    /// @dev The last second of one more move of the solver. Claims, demands and splits on a task wait for each other: it
-    /// re-executes one segment at a time, in the order of the requests. So it has one clock for each move that it owes,
-    /// this one included; a game waits for one move at a time, so what it can be kept waiting is bounded by the games.
-    function _enqueue(TaskId task) internal returns (uint40) {
+    /// @dev A new game takes the task's next place; it is played at once, or waits.
+    function _takePlace(GameId id, GameRecord storage record) internal {
+        TaskId task = _taskOf(record);
         Docket storage docket = _dockets[task];
-        uint32 pending = docket.pending + 1;
-        docket.pending = pending;
-        return uint40(_now() + uint64(pending) * docket.solverClock);
+        uint32 place = ++docket.opened;
+        if (place <= GAMES_AT_ONCE + docket.dismissed) record.since = uint40(_now());
+        else _waiting[task][place] = id;
     }
 
-    /// @dev The solver made a move that it owed. A game ends otherwise only by the solver's conviction.
-    function _dequeue(TaskId task) internal {
-        _dockets[task].pending -= 1;
+    /// @dev A game was dismissed: the one that has waited longest is played. A conviction ends all games.
+    function _freePlace(TaskId task) private {
+        Docket storage docket = _dockets[task];
+        uint32 place = ++docket.dismissed + GAMES_AT_ONCE;
+        if (place <= docket.opened) _records[_waiting[task][place]].since = uint40(_now());
     }
 
     // ------------------------------------------------------------------ moves
@@ -222,17 +221,18 @@ abstract contract GameState is IDisputeGame {
         internal
         returns (GameRecord storage record)
     {
-        uint64 spent;
-        (record, spent) = _takeTurn(id, head, phase);
-        // In time, so within the clocks of a game: 32 times 7 days.
-        record.spent = uint32(spent);
-        _giveTurn(record);
+        uint64 since;
+        (record, since) = _takeTurn(id, head, phase);
+        record.solverSpent += uint40(since - record.since);
+        record.challengerSpent += uint40(_now() - since);
+        record.since = uint40(_now());
         ++record.moves;
     }
 
-    /// @dev The challenger is to move, with a fresh clock.
-    function _giveTurn(GameRecord storage record) internal {
-        record.moveBy = uint40(_now() + _dockets[_taskOf(record)].challengerClock);
+    /// @dev The solver has answered a demand or split a row.
+    function _solverMoved(GameRecord storage record) internal {
+        record.solverSpent += uint40(_now() - record.since);
+        record.since = uint40(_now());
     }
 
     /// @dev Its turn. A move that ends the game needs no more: it convicts or reverts.
@@ -244,21 +244,27 @@ abstract contract GameState is IDisputeGame {
         (record,) = _takeTurn(id, head, phase);
     }
 
-    /// @dev The challenger's turn, in time, in this phase, for this state of the game; and what it has spent with this move.
+    /// @dev The challenger's turn, in time, in this phase, for this state of the game; and since when it is.
     function _takeTurn(GameId id, bytes32 head, Phase phase)
         private
         view
-        returns (GameRecord storage record, uint64 spent)
+        returns (GameRecord storage record, uint64 since)
     {
         record = _live(id);
         if (msg.sender != record.challenger) revert Errors.NotAllowed(record.challenger, msg.sender);
         bool solver;
         uint64 deadline;
-        (solver, deadline, spent) = _turn(record);
+        (solver, since, deadline) = _turn(record);
         if (solver) revert Errors.NotYourTurn();
         _requireInTime(deadline);
         _requirePhase(record, phase);
         _requireHead(id, record, head);
+    }
+
+    /// @dev The solver still has time in a game that waits for it.
+    function _requireSolverInTime(GameRecord storage record) internal view {
+        (,, uint64 deadline) = _turn(record);
+        _requireInTime(deadline);
     }
 
     /// @dev The claim that a game has reached: the frame that it is in, or the step tree.
@@ -346,6 +352,7 @@ abstract contract GameState is IDisputeGame {
         (,, uint256 remaining,) = VAULT.lockOf(record.lock);
         VAULT.pay(record.lock, solver, remaining / SOLVER_SHARE);
         VAULT.burn(record.lock, type(uint256).max);
+        _freePlace(task);
         MARKET.gameClosed(task);
     }
 

@@ -43,7 +43,7 @@ abstract contract Splits is GameState {
         GameRecord storage record = _live(game);
         _requireSolver(_taskOf(record));
         _requirePhase(record, Phase.Split);
-        _requireInTime(record.answerBy);
+        _requireSolverInTime(record);
         _requireSelection(record, selection, keccak256(instruction));
         _requireHead(game, record, head);
         ++record.moves;
@@ -57,8 +57,7 @@ abstract contract Splits is GameState {
         stated.words = _hashOf(words);
         record.selection = keccak256(abi.encode(stated));
         record.phase = Phase.Block;
-        _giveTurn(record);
-        _dequeue(_taskOf(record));
+        _solverMoved(record);
         emit Split(game, words);
     }
 
@@ -104,7 +103,6 @@ abstract contract Splits is GameState {
     function _ask(GameRecord storage record, Selection memory selection) private {
         record.selection = keccak256(abi.encode(selection));
         record.phase = Phase.Split;
-        record.answerBy = _enqueue(_taskOf(record));
     }
 
     /// @dev The blocks that word number `part` covers.

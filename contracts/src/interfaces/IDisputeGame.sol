@@ -5,7 +5,9 @@ import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 import {ChunkOpening, InstructionOpening, Leaf, Node} from "../types/Openings.sol";
 
 /// @title The game from a segment down to one element.
-/// @notice One challenger against the solver of a task; any number of games side by side. Claims (step trees, traces) belong
+/// @notice One challenger against the solver of a task; any number of games, of which 16 a task are played at once, in the
+/// order of their opening. Each side of a game has one clock (the terms' `clock` and `replayAllowance` together), which runs
+/// while a move is due from it: so from the second in which it is played a game lasts at most twice that. A move in the last second counts. Claims (step trees, traces) belong
 /// to the task and are shared by all games that reach them; every claim is posted at most once. A head names the state that
 /// a move is made in: keccak256(abi.encode(game, task, challenger, moves, claim key, claim root, selection)), where `moves`
 /// counts the moves that took a head, the root is 0 until it is posted, the selection is 0 outside of a split.
@@ -40,7 +42,9 @@ interface IDisputeGame {
         Moot
     }
 
-    /// @notice A game. `deadline` is the last second of the side to move, 0 once the game is closed. `claim` is the key of the
+    /// @notice A game. `deadline` is the last second of the side to move, 0 once the game is closed, 2^64 - 1 while it waits
+    /// for a place. `solverSpent` and `challengerSpent` are the seconds that each had used up to the last move; a claim
+    /// that was posted since counts from the next one on. `claim` is the key of the
     /// claim that the game waits for or has reached, `demandOpen` has a bit for each demanded node that was not answered.
     struct Game {
         TaskId task;
@@ -54,6 +58,8 @@ interface IDisputeGame {
         uint32 step;
         uint32 segmentSize;
         uint64 deadline;
+        uint64 solverSpent;
+        uint64 challengerSpent;
         bytes32 segmentRoot;
         bytes32 claim;
         bytes32 program;
@@ -63,14 +69,13 @@ interface IDisputeGame {
         uint256 bond;
     }
 
-    /// @notice A claim of a task. The solver owes it until `deadline`; `postedAt` and `root` are 0 before it is posted. `program` is
+    /// @notice A claim of a task. `postedAt` and `root` are 0 before it is posted. `program` is
     /// a frame's, 0 for a step tree; `context` is a step tree's, the hash of the checkpoints around the segment.
     struct Claim {
         bytes32 root;
         bytes32 program;
         bytes32 context;
         uint32 size;
-        uint64 deadline;
         uint64 postedAt;
         TaskId task;
     }
@@ -196,7 +201,6 @@ interface IDisputeGame {
     function selectCall(GameId game, bytes32 head, InstructionOpening calldata call) external;
 
     /// @notice Challenger: names up to 16 nodes of one tree of the game, each proved to be in it; the solver must answer each.
-    /// Claims, demands and splits that are due on one task wait for each other: each has a clock of its own.
     /// Tree.Segment belongs to phase Segment, Tree.Step to Step, the others to Frame, Tree.State to a top frame alone.
     /// @param value For Tree.Value and Tree.Trace.
     /// @param before Only for Tree.State: the state before the step.
@@ -319,7 +323,7 @@ interface IDisputeGame {
         bytes calldata call
     ) external;
 
-    /// @notice Anyone: the side to move ran out of time.
+    /// @notice Anyone: the side to move ran out of time. A claim that was posted after the solver's last second is too late.
     function timeOut(GameId game) external;
 
     /// @notice Anyone: the task was slashed in another game; returns the bond.

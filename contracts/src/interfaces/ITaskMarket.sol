@@ -39,29 +39,30 @@ interface ITaskMarket {
         uint64 trainUntil;
         uint64 challengeUntil;
         uint64 drawBlock;
-        // ---- slot 3, 128 bits are free
+        // ---- slot 3, 64 bits are free
         /// What the best bidder asks.
         uint128 price;
+        /// Seconds by which bids have moved the end of bidding.
+        uint64 overtime;
         // ---- slots 4 and 5
         bytes32 root;
         /// State root r_K; 0 before the submission.
         bytes32 result;
     }
 
-    /// @notice What opens a game: the latest segment tree, and figures of the terms.
+    /// @notice What opens a game: the latest segment tree, and figures of the terms. `clock` has the replay allowance in it.
     struct Played {
         bytes32 root;
         uint32 size;
         uint32 segmentSteps;
         uint32 stateTensors;
-        uint32 solverClock;
-        uint32 challengerClock;
+        uint40 clock;
     }
 
     /// @notice A task is open for bids. `bundle` is where its bundle can be fetched.
     event Posted(TaskId indexed task, address indexed submitter, bytes32 indexed programId, string bundle);
-    /// @notice This is the best bid now; `bidder` locked the stake for it.
-    event BidPlaced(TaskId indexed task, address indexed bidder, uint128 price);
+    /// @notice This is the best bid now; `bidder` locked the stake for it. Bidding is open until `bidsUntil`.
+    event BidPlaced(TaskId indexed task, address indexed bidder, uint128 price, uint64 bidsUntil);
     /// @notice Bidding is over: `solver` won at `price` and trains.
     event Assigned(TaskId indexed task, address indexed solver, uint128 price);
     /// @notice The solver extended its segment tree to `size` leaves.
@@ -96,8 +97,9 @@ interface ITaskMarket {
     /// also replays segment K). Bounds on every number. Refused while paused, and while no verifier is registered.
     function post(Terms calldata terms) external returns (TaskId task);
 
-    /// @notice Bids a price; locks the stake while the bid stands. A lower bid replaces the best one, whose stake is released;
-    /// the earlier of two equal bids wins.
+    /// @notice Bids a price; locks the stake while the bid stands. The first bid is at most the budget. A later one undercuts the
+    /// best by at least 2 %, and by twice that for each whole extension by which bids have moved the end, up to 64 %; it
+    /// releases the other's stake. Bidding goes on for at least `extension` seconds after every bid.
     function bid(TaskId task, uint128 price) external;
 
     /// @notice Anyone, after bidding: the best bidder becomes the solver; without a bid the submitter is refunded.

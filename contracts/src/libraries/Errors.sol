@@ -50,8 +50,8 @@ library Errors {
     error TooEarly(uint64 until, uint256 time);
     /// @notice `openGames` games are open on the task; this waits for their end.
     error GamesOpen(TaskId task, uint32 openGames);
-    /// @notice A bid must be lower than the best one.
-    error BidNotLower(uint128 best, uint128 price);
+    /// @notice A bid must be lower than the best one by at least `undercut`.
+    error BidTooHigh(uint128 best, uint256 undercut, uint128 price);
 
     // ------------------------------------------------------------------ commitments
 
@@ -61,6 +61,21 @@ library Errors {
     error LeafNotInTree(uint32 index, bytes32 leaf, bytes32 root, bytes32 computed);
     /// @notice A proof came that this move has no use for.
     error UnexpectedProof();
+
+    // ------------------------------------------------------------------ beacon
+
+    /// @notice The key (x1, x0, y1, y0) is no point of BN254's G2, or infinity.
+    error NotAKey(uint256[4] key);
+    /// @notice A round from `least` to `most` is due.
+    error RoundOutside(uint64 least, uint64 most, uint64 round);
+    /// @notice A signature has `due` bytes.
+    error SignatureLength(uint256 due, uint256 given);
+    /// @notice (x, y) is no point of BN254's G1, infinity, or has a coordinate that is not reduced.
+    error NotAPoint(uint256 x, uint256 y);
+    /// @notice Of field element `element`: the inverse (0), the first root (1) or the other root (2) is not `given`.
+    error WrongHint(uint256 element, uint256 hint, uint256 given);
+    /// @notice The signature is of another round or key.
+    error NotSigned(uint64 round);
 
     // ------------------------------------------------------------------ audit
 
@@ -99,6 +114,8 @@ library Errors {
     error WrongPhase(IDisputeGame.Phase due, IDisputeGame.Phase given);
     /// @notice The solver is to move: it owes a claim, a demanded node or a split.
     error NotYourTurn();
+    /// @notice The game waits until one that was opened earlier on its task is dismissed. No clock runs in it.
+    error GameWaits(GameId game);
     /// @notice The move was made for another state of the game: read it again.
     error WrongHead(bytes32 due, bytes32 given);
 

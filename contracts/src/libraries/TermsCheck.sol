@@ -77,14 +77,16 @@ library TermsCheck {
     function _checkTimes(Terms calldata terms, Parameters memory parameters) private pure {
         (uint256 least, uint256 most) = (parameters.minPeriod, parameters.maxPeriod);
         _within("biddingPeriod", terms.biddingPeriod, least, most);
+        // Others must be able to see a late bid and to answer it, as they must be able to see a task.
+        _within("extension", terms.extension, least, terms.biddingPeriod);
         _within("trainingPeriod", terms.trainingPeriod, least, most);
         _within("attestPeriod", terms.attestPeriod, least, most);
         // A verifier that finds a difference at the end of the attestation period can still challenge: commit, and open the
-        // commitment in a later block. Each has the time that a move must have.
+        // commitment in a later block. Each has the time that a clock must have.
         least = terms.attestPeriod + 2 * uint256(parameters.minClock);
         _within("challengePeriod", terms.challengePeriod, least, most);
-        _within("solverClock", terms.solverClock, parameters.minClock, parameters.maxClock);
-        _within("challengerClock", terms.challengerClock, parameters.minClock, parameters.maxClock);
+        _within("clock", terms.clock, parameters.minClock, parameters.maxClock);
+        _within("replayAllowance", terms.replayAllowance, 0, parameters.maxPeriod);
     }
 
     function _within(string memory field, uint256 value, uint256 least, uint256 most) private pure {

@@ -10,7 +10,7 @@ struct Parameters {
     /// Shortest and longest bidding, training, challenge and attestation period.
     uint32 minPeriod;
     uint32 maxPeriod;
-    /// Shortest and longest clock for one move; the longest is 7 days in dispute.md section 6.
+    /// Shortest and longest clock of a game. The shortest is also the time to commit to a challenge, and to open it.
     uint32 minClock;
     uint32 maxClock;
     // -------- audit

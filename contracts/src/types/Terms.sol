@@ -39,7 +39,7 @@ struct Terms {
     // ---- slot 7
     /// Burned from the stake when the deadline is missed.
     uint128 delayPenalty;
-    /// Bidding ends this long after posting.
+    /// Bidding ends this long after posting, or later: see `extension`.
     uint32 biddingPeriod;
     /// Submission is due this long after bidding ends.
     uint32 trainingPeriod;
@@ -47,11 +47,13 @@ struct Terms {
     uint32 challengePeriod;
     /// Attestations are due this long after the draw.
     uint32 attestPeriod;
-    // ---- slot 8, 128 bits are free
-    /// The solver's time for one move.
-    uint32 solverClock;
-    /// The challenger's time for one move.
-    uint32 challengerClock;
+    // ---- slot 8, 96 bits are free
+    /// Bidding goes on for at least so long after every bid (libraries/Bids.sol).
+    uint32 extension;
+    /// Each side's time in a whole game, of which censorship may eat most.
+    uint32 clock;
+    /// Added to the clock of each side: what replaying a segment takes, in each of the games that are played at once.
+    uint32 replayAllowance;
     /// V, verifiers drawn.
     uint16 verifiers;
     /// q, segments for each drawn verifier.

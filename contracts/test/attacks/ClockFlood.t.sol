@@ -2,102 +2,114 @@
 pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
 import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
-import {ChunkOpening, InstructionOpening, Leaf, Node} from "../../src/types/Openings.sol";
+import {Leaf} from "../../src/types/Openings.sol";
 import {Deployed} from "../dispute/Deployed.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
-import {Play} from "../dispute/Play.sol";
 
-/// @title Many games at once against one honest solver: each of its moves that needs a replay has a clock of its own.
+/// @title Many games at once against one honest solver: sixteen of a task are played, and no clock runs in the others.
 contract ManySegmentsTest is Deployed {
     uint32 private constant SEGMENTS = 40;
+    uint32 private constant AT_ONCE = 16;
+    uint64 private constant NEVER = type(uint64).max;
+
+    TaskId private task;
+    bytes32[] private checkpoints;
+    /// @dev Game on segment i + 1.
+    GameId[] private ids;
 
     /// @dev Bonds come back once the solver is late, so the number of games is not the attacker's loss.
-    function test_challenge_fortySegmentsAtOnce_succeeds() public {
-        bytes32[] memory checkpoints = new bytes32[](SEGMENTS + 1);
-        for (uint256 k; k <= SEGMENTS; ++k) {
-            checkpoints[k] = keccak256(abi.encode("r", k));
-        }
-        TaskId task = _submitted(keccak256("program"), keccak256("constants"), checkpoints);
-        bytes32[] memory salts = new bytes32[](SEGMENTS);
-        for (uint32 i; i < SEGMENTS; ++i) {
-            salts[i] = _commit(task, SegmentIndex.wrap(i + 1), challenger);
-        }
-        for (uint32 i; i < SEGMENTS; ++i) {
-            (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, i), _leaf(checkpoints, i + 1));
-            vm.prank(challenger);
-            GameId id = game.challenge(task, SegmentIndex.wrap(i + 1), salts[i], first, last);
-            assertEq(game.gameOf(id).deadline, block.timestamp + (i + 1) * SOLVER_CLOCK);
-        }
-    }
-}
-
-/// @title Demands and splits in several games wait for each other as claims do.
-contract DemandFloodTest is Play {
-    GameId private first;
-    GameId private other;
-
     function setUp() public override {
         super.setUp();
-        _start();
-        first = _inTop();
-        other = _challengeBy(second, SEGMENT);
-        _selectStepBy(second, other);
+        for (uint256 k; k <= SEGMENTS; ++k) {
+            checkpoints.push(keccak256(abi.encode("r", k)));
+        }
+        task = _submitted(keccak256("program"), keccak256("constants"), checkpoints);
+        for (uint32 i; i < SEGMENTS; ++i) {
+            bytes32 salt = _commit(task, SegmentIndex.wrap(i + 1), challenger);
+            (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, i), _leaf(checkpoints, i + 1));
+            vm.prank(challenger);
+            ids.push(game.challenge(task, SegmentIndex.wrap(i + 1), salt, first, last));
+        }
     }
 
-    function test_demand_inTwoGames_succeeds() public {
-        uint256 start = vm.getBlockTimestamp();
-        _demandTrace(challenger, first);
-        _demandTrace(second, other);
-        assertEq(game.gameOf(first).deadline, start + SOLVER_CLOCK);
-        assertEq(game.gameOf(other).deadline, start + 2 * SOLVER_CLOCK);
-        _reveal(first);
-        _reveal(other);
-        // Nothing waits any more.
-        _demandTrace(challenger, first);
-        assertEq(game.gameOf(first).deadline, start + SOLVER_CLOCK);
+    function test_challenge_fortySegmentsAtOnce_sixteenArePlayed_succeeds() public {
+        vm.warp(vm.getBlockTimestamp() + TIME);
+        for (uint32 i; i < SEGMENTS; ++i) {
+            assertEq(game.gameOf(ids[i]).deadline, i < AT_ONCE ? vm.getBlockTimestamp() : NEVER);
+        }
+        // In time for all that are played: the others do not hurry it.
+        for (uint32 i; i < AT_ONCE; ++i) {
+            _expand(i);
+        }
+        vm.warp(vm.getBlockTimestamp() + 3650 days);
+        assertEq(game.gameOf(ids[AT_ONCE]).deadline, NEVER);
     }
 
-    function test_selectElement_whileDemandOpen_succeeds() public {
+    /// @dev Whoever waited longest is next, and both clocks are whole: also where the claim was posted long before.
+    function test_timeOut_startsTheNextGame_succeeds() public {
+        _expand(1);
+        _expand(3);
+        _expand(AT_ONCE);
+        vm.warp(vm.getBlockTimestamp() + TIME + 1);
         uint256 start = vm.getBlockTimestamp();
-        _demandTrace(challenger, first);
-        bytes32 head = _head(other);
-        InstructionOpening memory sum = _open(top, 5);
-        Leaf memory value = _leaf(topRoots, 5);
-        ChunkOpening memory claimed = _chunk(0, topValues[5], 0);
+        game.timeOut(ids[3]);
+        assertEq(game.gameOf(ids[AT_ONCE]).deadline, start + TIME, "the challenger's");
+        assertEq(game.gameOf(ids[AT_ONCE]).solverSpent, 0);
+        assertEq(game.gameOf(ids[AT_ONCE + 1]).deadline, NEVER);
+        vm.warp(start + 5);
+        game.timeOut(ids[1]);
+        assertEq(game.gameOf(ids[AT_ONCE + 1]).deadline, start + 5 + TIME, "the solver's");
+        assertEq(game.gameOf(ids[AT_ONCE + 2]).deadline, NEVER);
+    }
+
+    /// @dev A game that comes when fewer are played, or after some were dismissed, takes its place in the order.
+    function test_challenge_afterDismissals_succeeds() public {
+        for (uint32 i; i < SEGMENTS; ++i) {
+            _expand(i);
+        }
+        for (uint32 i; i < SEGMENTS; ++i) {
+            if (i % AT_ONCE == 0) vm.warp(vm.getBlockTimestamp() + TIME + 1);
+            game.timeOut(ids[i]);
+        }
+        bytes32 salt = _commit(task, UNKNOWN, second);
         vm.prank(second);
-        game.selectElement(other, head, sum, 0, value, claimed);
-        assertEq(game.gameOf(other).deadline, start + 2 * SOLVER_CLOCK);
-        _reveal(first);
-        _split();
-        _demandTrace(challenger, first);
-        assertEq(game.gameOf(first).deadline, start + SOLVER_CLOCK);
+        GameId id = game.challengeBlind(task, salt);
+        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + TIME);
     }
 
-    function _demandTrace(address who, GameId id) private {
-        IDisputeGame.ValueOpening memory opening = _none();
-        opening.instruction.program = top.opening;
-        Node[] memory nodes = _node(LeafTree.leaves(topRoots), 0, 7);
-        bytes32 head = _head(id);
-        vm.prank(who);
-        game.demand(id, head, IDisputeGame.Tree.Trace, opening, 0, 0, nodes);
+    function test_timeOut_gameThatWaits_reverts() public {
+        vm.warp(vm.getBlockTimestamp() + 10 * TIME);
+        vm.expectRevert(abi.encodeWithSelector(Errors.GameWaits.selector, ids[AT_ONCE]));
+        game.timeOut(ids[AT_ONCE]);
     }
 
-    function _reveal(GameId id) private {
-        bytes32[] memory hashes = LeafTree.leaves(topRoots);
-        IDisputeGame.DemandedNode[] memory named = _named(_node(hashes, 0, 7));
-        game.revealNode(id, 0, 0, named, LeafTree.descendants(hashes, 0, 7, 4));
+    function test_selectStep_gameThatWaits_reverts() public {
+        _expand(AT_ONCE);
+        bytes32 head = _head(ids[AT_ONCE]);
+        Leaf memory any = Leaf(0, new bytes32[](0));
+        vm.prank(challenger);
+        vm.expectRevert(abi.encodeWithSelector(Errors.GameWaits.selector, ids[AT_ONCE]));
+        game.selectStep(ids[AT_ONCE], head, 1, any, any);
     }
 
-    /// @dev 129 blocks of 128 ones: a word for the first 128 and one for the last.
-    function _split() private {
-        bytes32 head = _head(other);
-        bytes memory sum = top.instructions[5];
-        uint64[] memory words = new uint64[](2);
-        (words[0], words[1]) = (128 * 128, 128);
+    function test_closeMoot_gameThatWaits_succeeds() public {
+        vm.warp(vm.getBlockTimestamp() + TIME + 1);
+        game.timeOut(ids[0]);
+        uint256 free = _free(challenger);
+        game.closeMoot(ids[SEGMENTS - 1]);
+        assertEq(_free(challenger), free + BOND);
+        assertEq(uint256(game.gameOf(ids[SEGMENTS - 1]).verdict), uint256(IDisputeGame.Verdict.Moot));
+    }
+
+    /// @dev The step tree of segment i + 1.
+    function _expand(uint32 i) private {
+        bytes32[] memory steps = new bytes32[](STEPS + 1);
+        (steps[0], steps[STEPS]) = (checkpoints[i], checkpoints[i + 1]);
+        (Leaf memory first, Leaf memory last) = (_leaf(steps, 0), _leaf(steps, STEPS));
+        bytes32 root = LeafTree.root(LeafTree.leaves(steps));
         vm.prank(solver);
-        game.split(
-            other, head, sum, IDisputeGame.Selection(keccak256(sum), 0, 0, 129, 129 * 128, true, 0), words
-        );
+        game.expandSteps(task, SegmentIndex.wrap(i + 1), root, first, last);
     }
 }

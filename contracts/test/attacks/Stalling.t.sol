@@ -8,30 +8,30 @@ import {Node} from "../../src/types/Openings.sol";
 import {LeafTree} from "../dispute/LeafTree.sol";
 import {Play} from "../dispute/Play.sol";
 
-/// @title A challenger that keeps one game going for as long as its moves allow, each in the last second.
+/// @title A challenger that keeps one game going for as long as its clock and its demands allow.
 contract StallingTest is Play {
-    /// @dev Clocks of one move that a challenger has in a whole game.
-    uint256 private constant CLOCKS = 32;
-    uint256 private constant ANSWER = 7;
+    uint256 private constant DEMANDS = 95;
 
     GameId private id;
+    uint256 private start;
 
     function setUp() public override {
         super.setUp();
         _start();
         id = _blind();
+        start = vm.getBlockTimestamp();
     }
 
-    function test_demand_everyTimeInTheLastSecond_endsInTime_succeeds() public {
-        uint256 start = vm.getBlockTimestamp();
-        for (uint256 k; k < CLOCKS; ++k) {
-            vm.warp(game.gameOf(id).deadline);
-            _askAgain();
+    /// @dev Slow where it can be, and in the last second at the end: its own time is over, whatever the solver's took.
+    function test_demand_untilTheLastSecond_endsInTime_succeeds() public {
+        for (uint256 k; k < TIME / 10; ++k) {
+            _askAgain(10, 7);
         }
-        // The solver's seconds were not the challenger's.
-        assertEq(vm.getBlockTimestamp(), start + CLOCKS * (CHALLENGER_CLOCK + ANSWER));
+        assertEq(vm.getBlockTimestamp(), start + TIME + TIME / 10 * 7, "each side's own seconds");
         uint64 deadline = game.gameOf(id).deadline;
-        assertEq(deadline, vm.getBlockTimestamp());
+        assertEq(deadline, vm.getBlockTimestamp(), "nothing is left");
+        _askAgain(0, 7);
+        deadline += 7;
         vm.warp(deadline + 1);
         Node[] memory nodes = _node(LeafTree.leaves(checkpoints), 0, 4);
         bytes32 head = _head(id);
@@ -43,22 +43,37 @@ contract StallingTest is Play {
         _assertVerdict(id, IDisputeGame.Verdict.ChallengerSilent);
     }
 
-    /// @dev Who answers within a third of its clock can ask as often as there are demands, and go on.
-    function test_demand_allOfThemInAThirdOfTheClock_succeeds() public {
-        for (uint256 k; k < 95; ++k) {
-            vm.warp(vm.getBlockTimestamp() + CHALLENGER_CLOCK / 3);
-            _askAgain();
+    /// @dev Both use up all they have: the game is over by twice the clock, and the solver has lost it in its last second but one.
+    function test_demand_bothSidesSlow_endsInTwiceTheClock_succeeds() public {
+        for (uint256 k; k < TIME / 10; ++k) {
+            _askAgain(10, 10);
         }
-        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK / 3);
-        _selectSegment(id);
-        _expandSteps();
-        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK / 3);
+        assertEq(vm.getBlockTimestamp(), start + 2 * TIME);
+        IDisputeGame.Game memory g = game.gameOf(id);
+        assertEq(g.solverSpent, TIME);
+        assertEq(g.challengerSpent, TIME);
+        _askAgain(0, 0);
+        vm.warp(start + 2 * TIME + 1);
+        game.timeOut(id);
+        _assertVerdict(id, IDisputeGame.Verdict.ChallengerSilent);
     }
 
-    function _askAgain() private {
+    /// @dev A challenger that is quick can ask as often as there are demands, and go on.
+    function test_demand_allOfThem_succeeds() public {
+        for (uint256 k; k < DEMANDS; ++k) {
+            _askAgain(k % 2, k % 2);
+        }
+        assertEq(game.gameOf(id).challengerSpent, DEMANDS / 2);
+        _selectSegment(id);
+        _expandSteps();
+        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + TIME - DEMANDS / 2);
+    }
+
+    function _askAgain(uint256 thinks, uint256 answers) private {
+        vm.warp(vm.getBlockTimestamp() + thinks);
         Node[] memory nodes = _node(LeafTree.leaves(checkpoints), 0, 4);
         _demand(id, IDisputeGame.Tree.Segment, nodes);
-        vm.warp(vm.getBlockTimestamp() + ANSWER);
+        vm.warp(vm.getBlockTimestamp() + answers);
         game.revealNode(id, 0, 0, _named(nodes), LeafTree.leaves(checkpoints));
     }
 }

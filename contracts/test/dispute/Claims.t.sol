@@ -55,20 +55,42 @@ contract ClaimsTest is Play {
         );
     }
 
-    function test_expandSteps_late_reverts() public {
+    /// @dev The game's only end is then the solver's: its time was over before the challenger's began.
+    function test_expandSteps_late_convicts_succeeds() public {
         GameId id = _challenge();
         uint64 deadline = game.gameOf(id).deadline;
         vm.warp(deadline + 1);
-        _stepsRevert(
-            solver, SEGMENT, steps, abi.encodeWithSelector(Errors.TooLate.selector, deadline, deadline + 1)
-        );
+        _expandSteps();
+        assertEq(game.gameOf(id).deadline, deadline, "still the solver's");
+        bytes32 head = _head(id);
+        (Leaf memory first, Leaf memory last) = (_leaf(steps, STEP - 1), _leaf(steps, STEP));
+        vm.prank(challenger);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotYourTurn.selector));
+        game.selectStep(id, head, STEP, first, last);
+        vm.warp(deadline + 10 * TIME);
+        game.timeOut(id);
+        _assertVerdict(id, IDisputeGame.Verdict.SolverSilent);
+    }
+
+    /// @dev A claim that is late in one game is in time in one that was opened later.
+    function test_expandSteps_lateInOneOfTwo_succeeds() public {
+        GameId id = _challenge();
+        vm.warp(game.gameOf(id).deadline);
+        GameId other = _challengeBy(second, SEGMENT);
+        vm.warp(vm.getBlockTimestamp() + 1);
+        _expandSteps();
+        assertEq(game.gameOf(other).deadline, vm.getBlockTimestamp() + TIME, "the challenger's");
+        _selectStepBy(second, other);
+        assertEq(game.gameOf(other).solverSpent, 1);
+        game.timeOut(id);
+        _assertVerdict(id, IDisputeGame.Verdict.SolverSilent);
     }
 
     function test_expandSteps_lastSecond_succeeds() public {
         GameId id = _challenge();
         vm.warp(game.gameOf(id).deadline);
         _expandSteps();
-        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
+        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + TIME);
     }
 
     function test_expandSteps_otherEnds_reverts() public {
@@ -161,25 +183,11 @@ contract ClaimsTest is Play {
     function test_claims_areShared_succeeds() public {
         GameId id = _inTop();
         GameId other = _challengeBy(second, SEGMENT);
-        // The step tree and the trace are there: the second challenger moves at once, with its own clock.
-        assertEq(game.gameOf(other).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
+        // The step tree and the trace are there: the second challenger moves at once, on its own clock.
+        assertEq(game.gameOf(other).deadline, vm.getBlockTimestamp() + TIME);
         _selectStepBy(second, other);
         assertEq(game.gameOf(other).claim, game.gameOf(id).claim);
         assertEq(game.claimOf(_topKey()).root, LeafTree.root(LeafTree.leaves(topRoots)));
-    }
-
-    /// @dev Claims that are due on one task wait for each other; once all are posted the clock is plain again.
-    function test_claims_areQueued_succeeds() public {
-        GameId a = _challengeBy(challenger, SegmentIndex.wrap(2));
-        GameId b = _challengeBy(challenger, SegmentIndex.wrap(1));
-        GameId c = _challengeBy(second, SegmentIndex.wrap(3));
-        uint256 start = vm.getBlockTimestamp();
-        assertEq(game.gameOf(a).deadline, start + SOLVER_CLOCK);
-        assertEq(game.gameOf(b).deadline, start + 2 * SOLVER_CLOCK);
-        assertEq(game.gameOf(c).deadline, start + 3 * SOLVER_CLOCK);
-        _expandSteps();
-        _selectStep(a);
-        assertEq(game.gameOf(a).deadline, start + 3 * SOLVER_CLOCK);
     }
 
     function _replaced(bytes32[] memory list, uint256 index, bytes32 value)

@@ -32,7 +32,7 @@ contract DemandsTest is Play {
         assertEq(g.demandOpen, 3);
         assertEq(g.demands, 1);
         assertEq(g.demandHash, keccak256(abi.encode(uint64(0), _named(nodes))));
-        assertEq(g.deadline, vm.getBlockTimestamp() + SOLVER_CLOCK);
+        assertEq(g.deadline, vm.getBlockTimestamp() + TIME);
     }
 
     function test_demand_whileOneIsOpen_reverts() public {
@@ -203,7 +203,7 @@ contract DemandsTest is Play {
         vm.stopPrank();
         IDisputeGame.Game memory g = game.gameOf(id);
         assertEq(g.demandOpen, 0);
-        assertEq(g.deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
+        assertEq(g.deadline, vm.getBlockTimestamp() + TIME);
         _selectStep(id);
     }
 

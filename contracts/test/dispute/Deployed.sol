@@ -18,8 +18,10 @@ abstract contract Deployed is Production {
     uint128 internal constant REWARD = 30 * UNIT;
     uint128 internal constant STAKE = 1000 * UNIT;
     uint256 internal constant FUNDS = 1_000_000 * uint256(UNIT);
-    uint32 internal constant SOLVER_CLOCK = 60;
-    uint32 internal constant CHALLENGER_CLOCK = 30;
+    uint32 internal constant CLOCK = 60;
+    uint32 internal constant ALLOWANCE = 30;
+    /// @dev What each side of a game has.
+    uint32 internal constant TIME = CLOCK + ALLOWANCE;
     uint32 internal constant OPENING_PERIOD = 90;
     uint32 internal constant STEPS = 4;
     SegmentIndex internal constant UNKNOWN = SegmentIndex.wrap(type(uint32).max);
@@ -99,8 +101,9 @@ abstract contract Deployed is Production {
             trainingPeriod: 1000,
             challengePeriod: 400,
             attestPeriod: 200,
-            solverClock: SOLVER_CLOCK,
-            challengerClock: CHALLENGER_CLOCK,
+            extension: 20,
+            clock: CLOCK,
+            replayAllowance: ALLOWANCE,
             verifiers: 1,
             segmentsPerVerifier: 1,
             matches: 1,

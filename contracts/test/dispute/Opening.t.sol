@@ -112,11 +112,10 @@ contract OpeningTest is Play {
             g.head,
             keccak256(abi.encode(id, task, challenger, uint256(0), _stepsKey(), bytes32(0), bytes32(0)))
         );
-        assertEq(g.deadline, vm.getBlockTimestamp() + SOLVER_CLOCK);
+        assertEq(g.deadline, vm.getBlockTimestamp() + TIME);
         IDisputeGame.Claim memory c = game.claimOf(_stepsKey());
         assertEq(c.context, keccak256(abi.encode(checkpoints[1], checkpoints[2])));
         assertEq(c.size, STEPS + 1);
-        assertEq(c.deadline, vm.getBlockTimestamp() + SOLVER_CLOCK);
         assertEq(c.postedAt, 0);
         assertEq(market.taskOf(task).openGames, 1);
         assertEq(game.games(), 1);
@@ -202,7 +201,7 @@ contract OpeningTest is Play {
         assertEq(_phase(id), uint256(IDisputeGame.Phase.Segment));
         assertEq(g.segmentRoot, market.taskOf(task).root);
         assertEq(g.segmentSize, 4);
-        assertEq(g.deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
+        assertEq(g.deadline, vm.getBlockTimestamp() + TIME);
         _selectSegment(id);
         assertEq(_phase(id), uint256(IDisputeGame.Phase.Step));
         assertEq(game.gameOf(id).claim, _stepsKey());

@@ -182,6 +182,29 @@ abstract contract Play is Deployed {
         }
     }
 
+    // ------------------------------------------------------------------ the split of the top's sum
+
+    function _selectSum(GameId id) internal {
+        bytes32 head = _head(id);
+        InstructionOpening memory sum = _open(top, 5);
+        Leaf memory value = _leaf(topRoots, 5);
+        ChunkOpening memory claimed = _chunk(0, topValues[5], 0);
+        vm.prank(challenger);
+        game.selectElement(id, head, sum, 0, value, claimed);
+    }
+
+    /// @dev 129 blocks of 128 ones: a word for the first 128 and one for the last.
+    function _split(GameId id) internal {
+        bytes32 head = _head(id);
+        bytes memory sum = top.instructions[5];
+        uint64[] memory words = new uint64[](2);
+        (words[0], words[1]) = (128 * 128, 128);
+        vm.prank(solver);
+        game.split(
+            id, head, sum, IDisputeGame.Selection(keccak256(sum), 0, 0, 129, 129 * 128, true, 0), words
+        );
+    }
+
     // ------------------------------------------------------------------ openings
 
     function _open(StepProgram.Program memory p, uint32 number)

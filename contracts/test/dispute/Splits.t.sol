@@ -28,7 +28,7 @@ contract SplitsTest is Judging {
         IDisputeGame.Game memory g = game.gameOf(id);
         assertEq(_phase(id), uint256(IDisputeGame.Phase.Split));
         assertEq(g.selection, keccak256(abi.encode(selection)));
-        assertEq(g.deadline, vm.getBlockTimestamp() + SOLVER_CLOCK);
+        assertEq(g.deadline, vm.getBlockTimestamp() + TIME);
     }
 
     function test_selectElement_oneBlock_reverts() public {
@@ -82,7 +82,7 @@ contract SplitsTest is Judging {
         _split(id, words);
         assertEq(_phase(id), uint256(IDisputeGame.Phase.Block));
         assertEq(game.gameOf(id).selection, keccak256(abi.encode(selection)));
-        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK);
+        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + TIME);
     }
 
     function test_split_foldsToAnotherWord_reverts() public {

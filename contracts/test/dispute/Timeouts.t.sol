@@ -66,7 +66,7 @@ contract TimeoutsTest is Play {
         GameId id = _challenge();
         vm.warp(vm.getBlockTimestamp() + 50);
         _expandSteps();
-        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + CHALLENGER_CLOCK, "from the claim on");
+        assertEq(game.gameOf(id).deadline, vm.getBlockTimestamp() + TIME, "from the claim on");
         _challengerLoses(id);
     }
 

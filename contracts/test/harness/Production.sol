@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
@@ -53,6 +54,10 @@ abstract contract Production is Test {
 
     function _newArbiter() internal returns (IArbiter) {
         return IArbiter(deployCode("Arbiter.sol:Arbiter"));
+    }
+
+    function _newBeacon(uint256[4] memory key, uint64 genesis, uint64 period) internal returns (IBeacon) {
+        return IBeacon(deployCode("DrandBeacon.sol:DrandBeacon", abi.encode(key, genesis, period)));
     }
 
     function _newVault(IERC20 token) internal returns (IVault) {

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Bids} from "../../src/libraries/Bids.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IVault} from "../harness/Production.sol";
@@ -21,7 +22,7 @@ contract MarketInvariants is Test {
         handler = new MarketHandler();
         handler.setUp();
         (vault, market, board) = handler.contracts();
-        bytes4[] memory actions = new bytes4[](18);
+        bytes4[] memory actions = new bytes4[](19);
         actions[0] = handler.post.selector;
         actions[1] = handler.bid.selector;
         actions[2] = handler.assign.selector;
@@ -37,8 +38,9 @@ contract MarketInvariants is Test {
         actions[12] = handler.convict.selector;
         actions[13] = handler.withdraw.selector;
         actions[14] = handler.turnOver.selector;
-        // Three chances in eighteen.
-        actions[15] = actions[16] = actions[17] = handler.advance.selector;
+        actions[15] = handler.bidLate.selector;
+        // Three chances in nineteen.
+        actions[16] = actions[17] = actions[18] = handler.advance.selector;
         targetContract(address(handler));
         targetSelector(FuzzSelector(address(handler), actions));
     }
@@ -56,6 +58,18 @@ contract MarketInvariants is Test {
             assertEq(_remaining(entry.escrow), terms.budget + fees + drawFee);
             assertLe(entry.price, terms.budget);
             if (entry.bidder != address(0)) assertEq(_remaining(entry.stake), terms.stake);
+        }
+    }
+
+    /// @dev Bidding ends: its overtime is below (n + 1) extensions, where n bids, each as high and as late as it may be, bring the
+    /// budget down to 0.
+    function invariant_biddingEnds() public view {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            Terms memory terms = market.termsOf(task);
+            ITaskMarket.Task memory entry = market.taskOf(task);
+            assertLt(entry.overtime, (_lateBids(terms.budget) + 1) * terms.extension);
+            if (entry.trainUntil != 0) assertEq(entry.trainUntil, entry.bidsUntil + terms.trainingPeriod);
         }
     }
 
@@ -133,7 +147,7 @@ contract MarketInvariants is Test {
     }
 
     function _act(uint256 seed) private {
-        uint256 choice = seed % 18;
+        uint256 choice = seed % 19;
         seed >>= 8;
         if (choice == 0) handler.post(uint128(seed), uint128(seed >> 8), uint128(seed >> 16), uint16(seed));
         else if (choice == 1) handler.bid(seed, uint128(seed), seed & 1 == 0);
@@ -150,7 +164,14 @@ contract MarketInvariants is Test {
         else if (choice == 12) handler.convict(seed, seed);
         else if (choice == 13) handler.withdraw(seed, seed >> 8);
         else if (choice == 14) handler.turnOver(seed);
+        else if (choice == 15) handler.bidLate(seed);
         else handler.advance(seed);
+    }
+
+    function _lateBids(uint128 best) private pure returns (uint256 bids) {
+        for (bids = 1; best != 0; ++bids) {
+            best -= uint128(Bids.undercut(best, bids, 1));
+        }
     }
 
     function _remaining(uint256 lock) private view returns (uint256 remaining) {

@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Bids} from "../../src/libraries/Bids.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IVault} from "../harness/Production.sol";
@@ -92,10 +93,24 @@ contract MarketHandler is Deployment {
     function bid(uint256 seed, uint128 price, bool byRival) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
         if (TaskId.unwrap(task) == 0 || _time > entry.bidsUntil) return;
-        uint256 most = entry.bidder == address(0) ? uint256(market.termsOf(task).budget) + 1 : entry.price;
-        if (most == 0) return;
+        (bool any, uint256 most) = _mostBid(task, entry);
+        if (!any) return;
         vm.prank(byRival ? rival : solver);
-        market.bid(task, uint128(bound(price, most / 2, most - 1)));
+        market.bid(task, uint128(bound(price, most / 2, most)));
+    }
+
+    /// @notice Bids as high and as late as it may be, several times: nobody can make bidding last longer.
+    function bidLate(uint256 seed) external action {
+        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
+        if (TaskId.unwrap(task) == 0 || _time > entry.bidsUntil) return;
+        for (uint256 i; i < 1 + (seed >> 8) % 16; ++i) {
+            (bool any, uint256 most) = _mostBid(task, entry);
+            if (!any) return;
+            vm.warp(entry.bidsUntil);
+            vm.prank(i % 2 == 0 ? rival : solver);
+            market.bid(task, uint128(most));
+            entry = market.taskOf(task);
+        }
     }
 
     function assign(uint256 seed) public action {
@@ -229,6 +244,18 @@ contract MarketHandler is Deployment {
             if (entry.status == status) return (task, entry);
         }
         return (TaskId.wrap(0), entry);
+    }
+
+    /// @dev The highest bid that the task takes now, if it takes any.
+    function _mostBid(TaskId task, ITaskMarket.Task memory entry)
+        private
+        view
+        returns (bool any, uint256 most)
+    {
+        Terms memory terms = market.termsOf(task);
+        if (entry.bidder == address(0)) return (true, terms.budget);
+        uint256 undercut = Bids.undercut(entry.price, entry.overtime, terms.extension);
+        return undercut > entry.price ? (false, 0) : (true, entry.price - undercut);
     }
 
     function _challengeable(uint256 seed) private view returns (TaskId task) {

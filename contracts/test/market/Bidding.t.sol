@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Bids} from "../../src/libraries/Bids.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
@@ -148,6 +149,12 @@ contract BiddingTest is Deployment {
         terms.biddingPeriod = 9;
         _expectRefused("biddingPeriod", 9, 10, 30 days, terms);
         terms = _terms();
+        terms.extension = 9;
+        _expectRefused("extension", 9, 10, terms.biddingPeriod, terms);
+        terms = _terms();
+        terms.extension = terms.biddingPeriod + 1;
+        _expectRefused("extension", terms.extension, 10, terms.biddingPeriod, terms);
+        terms = _terms();
         terms.trainingPeriod = 30 days + 1;
         _expectRefused("trainingPeriod", 30 days + 1, 10, 30 days, terms);
         terms = _terms();
@@ -158,11 +165,14 @@ contract BiddingTest is Deployment {
         terms.challengePeriod = terms.attestPeriod + 9;
         _expectRefused("challengePeriod", terms.attestPeriod + 9, terms.attestPeriod + 10, 30 days, terms);
         terms = _terms();
-        terms.solverClock = 4;
-        _expectRefused("solverClock", 4, 5, 7 days, terms);
+        terms.clock = 4;
+        _expectRefused("clock", 4, 5, 7 days, terms);
         terms = _terms();
-        terms.challengerClock = 7 days + 1;
-        _expectRefused("challengerClock", 7 days + 1, 5, 7 days, terms);
+        terms.clock = 7 days + 1;
+        _expectRefused("clock", 7 days + 1, 5, 7 days, terms);
+        terms = _terms();
+        terms.replayAllowance = 30 days + 1;
+        _expectRefused("replayAllowance", 30 days + 1, 0, 30 days, terms);
     }
 
     function test_post_auditOutOfBounds_reverts() public {
@@ -187,13 +197,13 @@ contract BiddingTest is Deployment {
 
     function testFuzz_bid_lowerReplaces_succeeds(uint128 first, uint128 second) public {
         first = uint128(bound(first, 1, BUDGET));
-        second = uint128(bound(second, 0, first - 1));
+        second = uint128(bound(second, 0, first - Bids.undercut(first, 0, 20)));
         TaskId task = _post();
         vm.prank(rival);
         market.bid(task, first);
         assertEq(vault.free(rival), FUNDS - STAKE);
         vm.expectEmit();
-        emit ITaskMarket.BidPlaced(task, solver, second);
+        emit ITaskMarket.BidPlaced(task, solver, second, market.taskOf(task).bidsUntil);
         vm.prank(solver);
         market.bid(task, second);
         assertEq(vault.free(rival), FUNDS);
@@ -201,17 +211,6 @@ contract BiddingTest is Deployment {
         assertEq(market.taskOf(task).bidder, solver);
         assertEq(market.taskOf(task).price, second);
         assertEq(_remaining(market.taskOf(task).stake), STAKE);
-    }
-
-    function testFuzz_bid_notLower_reverts(uint128 first, uint128 second) public {
-        first = uint128(bound(first, 0, BUDGET));
-        second = uint128(bound(second, first, BUDGET));
-        TaskId task = _post();
-        vm.prank(rival);
-        market.bid(task, first);
-        vm.expectRevert(abi.encodeWithSelector(Errors.BidNotLower.selector, first, second));
-        vm.prank(solver);
-        market.bid(task, second);
     }
 
     function test_bid_aboveBudget_reverts() public {

@@ -19,9 +19,14 @@ contract GasTest is Deployment, Snapshot {
     function test_gas_honestWay_belowTargets_succeeds() public {
         TaskId task = _post();
         _matches("post", 600_000);
-        vm.prank(solver);
+        vm.prank(rival);
         market.bid(task, BUDGET);
         _matches("bid", 200_000);
+        // The dearest: it releases the other's stake, and moves the end.
+        vm.warp(market.taskOf(task).bidsUntil);
+        vm.prank(solver);
+        market.bid(task, BUDGET / 2);
+        _matches("bid again", 200_000);
         vm.warp(market.taskOf(task).bidsUntil + 1);
         market.assign(task);
         _matches("assign", 100_000);

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from protocol.beacon.networks import Relay
 from protocol.chain.chains import Finality
 
 
@@ -33,6 +34,10 @@ class ConnectionSettings(BaseModel):
     bundles: tuple[str, ...] = ()
     """Addresses below which bundles may be read besides https and http on the internet, such as file:///srv/bundles/ or
     http://192.168.1.5:8700/.
+    """
+    relays: tuple[Relay, ...] = ()
+    """HTTP relays of the beacon, all asked at once; empty: those that protocol/beacon/networks.toml names for the
+    deployment's network.
     """
 
 

@@ -15,6 +15,7 @@ HEAVY = ("torch", "web3", "numpy", "fastapi", "httpcore", "eth_account", "struct
 HELP = [
     ("assay.cli", ["--help"]),
     ("assay.cli", ["submit", "--help"]),
+    ("assay.cli", ["beacon", "--help"]),
     ("assay.cli", ["account", "--help"]),
     ("verifier.cli", ["--help"]),
     ("verifier.cli", ["watch", "--help"]),
@@ -56,6 +57,8 @@ WRONG = [
     ("assay", ["status", "--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node"),
     ("assay", ["deploy", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
     ("assay", ["account", "new", "../x", "--password-file", "none"], 2, "account name"),
+    ("assay", ["beacon", "--rpc", "http://127.0.0.1:1"], 1, "expected an Ethereum node"),
+    ("assay", ["beacon", "--account", "a", "--dev-account", "1"], 2, "leave one out"),
     ("assay", ["config", "show"], 2, "expected settings rpc, "),
     ("verifier", ["watch", "--rpc", "http://127.0.0.1:1"], 2, "expected settings rpc, "),
     ("verifier", ["resign", "--account", "a", "--dev-account", "1"], 2, "leave one out"),

@@ -228,7 +228,7 @@ class Undercutter(Solver):
 def test_a_strategy_of_ones_own_plays_with_the_others() -> None:
     case = Case(
         MarketParameters(training_cost=60 * TOKEN),
-        population([(Solver(), 19), (Undercutter(), 1)], [(Verifier(), 20)]),
+        population([(Solver(), 18), (Undercutter(), 2)], [(Verifier(), 20)]),
     )
     found = simulate(case, runs=50, rounds=3, seed=np.random.SeedSequence(1))
     assert found["settled"].min() == 1

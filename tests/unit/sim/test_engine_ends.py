@@ -15,7 +15,7 @@ from sim.agents.solvers import Crashing, Lazy, Noisy, Solver, Withholder
 from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
 from sim.engine.simulate import Case, Columns, simulate
-from sim.mechanism.auctions import second_price
+from sim.mechanism.auctions import Auction, cheapest, descending, second_price
 from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
@@ -64,9 +64,14 @@ def play(
     return result(people, runs=runs, **changed)
 
 
-def result(people: Population, *, runs: int = 4, rounds: int = 1, **changed: Any) -> Columns:
+def result(
+    people: Population, *, runs: int = 4, rounds: int = 1, auction: Auction = cheapest, **changed: Any
+) -> Columns:
+    """Whoever wins is paid its ask, unless bids are to go down: so amounts are round."""
     parameters = SMALL.with_values(changed)
-    found = simulate(Case(parameters, people), runs=runs, rounds=rounds, seed=np.random.SeedSequence(1))
+    found = simulate(
+        Case(parameters, people, auction), runs=runs, rounds=rounds, seed=np.random.SeedSequence(1)
+    )
     amounts = ("price", "fees", "burned")
     return {
         name: column / TOKEN if name.startswith("profit") or name in amounts else column
@@ -284,6 +289,16 @@ def test_a_shill_lowers_a_second_price() -> None:
         case = Case(SMALL, submitter, second_price)
         found = simulate(case, runs=3, rounds=2, seed=np.random.SeedSequence(1))
         assert found["price"] == pytest.approx(price * TOKEN)
+
+
+def test_a_shill_lowers_the_price_to_its_own() -> None:
+    """From nine tenths of the budget in steps of 2 %: within one of them."""
+    for submitter, least, most in ((Shill(0.7, 0.7), 70 * 0.98, 70 / 0.98), (Submitter(), 90, 90)):
+        people = population([(Solver(), 1)], [(Verifier(), 1)], submitter=submitter)
+        found = simulate(Case(SMALL, people, descending), runs=4, rounds=1, seed=np.random.SeedSequence(1))
+        assert (found["settled"] == 1).all()
+        assert (found["price"] >= least * TOKEN).all()
+        assert (found["price"] <= most * TOKEN).all()
 
 
 # ------------------------------------------------------------------ what the contracts do not have

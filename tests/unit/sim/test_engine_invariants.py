@@ -71,7 +71,7 @@ def people(draw: st.DrawFn, *, honest_solvers: bool = False, some_honest: bool =
 
 
 def played(
-    parameters: MarketParameters, everybody: Population, seed: int, auction: str = "first_price"
+    parameters: MarketParameters, everybody: Population, seed: int, auction: str = "descending"
 ) -> Market:
     luck = streams(np.random.SeedSequence(seed), ROWS)
     market = Market(parameters, everybody, ROWS, ROUNDS, luck, AUCTIONS[auction])

@@ -16,7 +16,7 @@ from sim.engine import streams as streaming
 from sim.engine.simulate import Case, Columns, block, simulate
 from sim.engine.streams import CHUNK, Streams, streams
 from sim.mechanism.arrays import Amounts
-from sim.mechanism.auctions import Assignment, first_price
+from sim.mechanism.auctions import Assignment, cheapest
 from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
@@ -60,7 +60,7 @@ def asks_of(parameters: MarketParameters, people: Population = PEOPLE) -> list[A
 
     def auction(asks: Amounts, budget: Amounts) -> Assignment:
         seen.append(asks.copy())
-        return first_price(asks, budget)
+        return cheapest(asks, budget)
 
     simulate(Case(parameters, people, auction), runs=20, rounds=5, seed=np.random.SeedSequence(1))
     return seen
@@ -171,7 +171,7 @@ def test_more_rounds_do_not_change_what_is_bid_before() -> None:
 
         def auction(table: Amounts, budget: Amounts, asks: list[Amounts] = asks) -> Assignment:
             asks.append(table.copy())
-            return first_price(table, budget)
+            return cheapest(table, budget)
 
         simulate(Case(EVERYTHING, PEOPLE, auction), runs=5, rounds=rounds, seed=np.random.SeedSequence(1))
         seen.append(asks)

@@ -1,4 +1,4 @@
-"""Auctions against sorting, in floats and in the chain's amounts."""
+"""Auctions against sorting and against bidding one by one, in floats and in the chain's amounts."""
 
 from typing import Any
 
@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.mechanism.auctions import NO_ASK, first_price, in_turn, posted_price, second_price
+from protocol.tasks.bidding import least_undercut
+from sim.mechanism.auctions import (
+    NO_ASK,
+    Auction,
+    bids,
+    cheapest,
+    descending,
+    in_turn,
+    late,
+    posted_price,
+    second_price,
+)
 
 ASKS = st.lists(st.integers(0, 12) | st.just(NO_ASK), min_size=1, max_size=6)
 
@@ -17,7 +28,7 @@ ASKS = st.lists(st.integers(0, 12) | st.just(NO_ASK), min_size=1, max_size=6)
 def test_the_lowest_ask_within_the_budget_wins(dtype: type[Any], asks: list[int], budget: int) -> None:
     """Of equal ones the first, as a later bid must be lower."""
     table, most = np.array([asks, asks[::-1]], dtype=dtype).T, np.array([budget] * 2, dtype=dtype)
-    first, second = first_price(table, most), second_price(table, most)
+    first, second = cheapest(table, most), second_price(table, most)
     for row, mine in enumerate((asks, asks[::-1])):
         lowest, *others = sorted(mine)
         sold = lowest <= budget
@@ -30,12 +41,49 @@ def test_the_lowest_ask_within_the_budget_wins(dtype: type[Any], asks: list[int]
             assert int(first.price[row]) == int(second.price[row]) == 0
 
 
+@pytest.mark.parametrize(("rule", "is_late"), [(descending, False), (late, True)])
+@given(
+    asks=st.lists(st.integers(0, 300) | st.just(NO_ASK), min_size=1, max_size=6),
+    budgets=st.lists(st.integers(0, 300), min_size=1, max_size=4),
+)
+def test_bids_of_whole_tables_are_those_made_one_by_one(
+    rule: Auction, is_late: bool, asks: list[int], budgets: list[int]
+) -> None:
+    found = rule(np.array([asks] * len(budgets)).T, np.array(budgets))
+    for row, budget in enumerate(budgets):
+        made = bids(asks, budget, late=is_late)
+        assert bool(found.sold[row]) == bool(made)
+        if made:
+            assert (found.winner[row], found.price[row]) == made[-1]
+
+
+@given(asks=ASKS, budget=st.integers(0, 400), is_late=st.booleans())
+def test_bids_are_what_the_market_takes_and_nobody_would_make_another(
+    asks: list[int], budget: int, is_late: bool
+) -> None:
+    made = bids(asks, budget, late=is_late)
+    for number, (solver, price) in enumerate(made):
+        assert asks[solver] <= price <= budget
+        if number:
+            beaten = made[number - 1]
+            assert beaten.solver != solver
+            assert beaten.price - price == least_undercut(beaten.price, number if is_late else 0)
+    if not made:
+        assert min(asks) > budget
+        return
+    last = made[-1]
+    most = last.price - least_undercut(last.price, len(made) if is_late else 0)
+    ranked = sorted(asks[: last.solver] + asks[last.solver + 1 :])
+    # Two bid to the end. A third that could answer as well asks no less than the better of them.
+    assert not ranked or ranked[0] > most
+
+
 @pytest.mark.parametrize("solvers", [1, 127, 128, 10_000])
 def test_every_solver_can_win(solvers: int) -> None:
     for winner in (0, solvers - 1):
         asks = np.full((solvers, 2), 5.0)
         asks[winner, 1] = 4.0
-        assert first_price(asks, np.array([9, 9])).winner.tolist() == [0, winner]
+        assert cheapest(asks, np.array([9, 9])).winner.tolist() == [0, winner]
 
 
 @given(asks=ASKS, budget=st.integers(0, 12))
@@ -50,7 +98,7 @@ def test_a_posted_price_goes_to_the_first_that_would_work_for_it(asks: list[int]
 def test_who_has_won_is_busy() -> None:
     """Three tasks for two solvers; the cheaper one takes the first, and nobody is left for the last."""
     asks = np.array([[[5], [6]]] * 3)
-    found = in_turn(asks, np.full((3, 1), 9), first_price)
+    found = in_turn(asks, np.full((3, 1), 9), cheapest)
     assert found.sold.T.tolist() == [[True, True, False]]
     assert found.winner[:2].T.tolist() == [[0, 1]]
     assert found.price.T.tolist() == [[5, 6, 0]]

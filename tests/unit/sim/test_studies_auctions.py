@@ -9,7 +9,7 @@ import pytest
 
 import sim
 from sim.errors import ParameterError
-from sim.mechanism.auctions import first_price, weakest
+from sim.mechanism.auctions import cheapest, weakest
 from sim.results.results import Results
 from sim.studies.auctions import Auctions
 from sim.studies.matching import Batch, expected_done, most_done, play
@@ -28,10 +28,10 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
     claims = list(results.answer.claims)
     assert [claim.text for claim in claims if not claim.holds] == []
     texts = [claim.text for claim in claims]
-    # Trade, price and cost of 3 formats at 11 points, 2 variances of 5 numbers of bidders and a budget, 2 rules.
-    assert len(texts) == 9 * 11 + 2 * (5 + 1) + 2 * 10
+    # Trade, price and cost of 4 formats at 11 points, a variance of 5 numbers of bidders and a budget, 2 rules.
+    assert len(texts) == 12 * 11 + (5 + 1) + 2 * 10
     price = next(
-        claim for claim in claims if claim.text.startswith("first price: price at solver_count 5, budget 90")
+        claim for claim in claims if claim.text.startswith("second price: price at solver_count 5, budget 90")
     )
     assert price.expected == pytest.approx(30 + 60 * 2 / 6)
     assert 0 < price.error < 0.5
@@ -39,8 +39,8 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
 
 def test_findings_say_what_the_table_has(results: Results) -> None:
     costs, efficient, risk, done, welfare = (finding.sentence for finding in results.answer.findings)
-    assert costs.startswith("First and second price cost the same on average")
-    assert "from 1 to 20 bidders first price falls from 90.0 to" in costs
+    assert costs.startswith("Descending bids cost 50.")
+    assert "from 1 to 20 bidders the price falls from 81.7 to 3" in costs
     assert efficient.startswith("A budget of 40 tokens leaves 6")
     assert "a posted price does best at 60" in efficient
     assert "with 5 bidders" in risk
@@ -55,7 +55,8 @@ def test_findings_change_with_the_data(results: Results) -> None:
     table["price_second_price"] = 2 * table["price_second_price"]
     table["done_cheapest"] = table["done_weakest"]
     answer = Auctions().answer(table)
-    assert "cost not the same" in answer.findings[0].sentence
+    assert "on average, -50.0%" in answer.findings[0].sentence
+    assert "on average, -50.0%" not in results.answer.findings[0].sentence
     assert "wastes no strong devices" in answer.findings[3].sentence
     failed = [claim.text for claim in answer.claims if not claim.holds]
     assert any(text.startswith("second price: price") for text in failed)
@@ -69,12 +70,11 @@ def test_findings_need_the_axes_that_they_are_about() -> None:
     assert not any("does best at" in finding.sentence for finding in answer.findings)
 
 
-def test_honest_bids_at_first_price_would_cost_less_than_theory_says() -> None:
-    """Shading matters: without it, first price pays the lowest cost, and nobody earns anything."""
+def test_late_bids_cost_more_where_many_bid() -> None:
     found = sim.run(
-        "auctions", runs=200, params={"solver_count": 5, "budget": 90, "load": 1, "economy": 0.25}
+        "auctions", runs=200, params={"solver_count": 20, "budget": 90, "load": 1, "economy": 0.25}
     ).rows
-    assert found["price_first_price"].mean() > found["cost_first_price"].mean() + 5 * TOKEN
+    assert found["price_late"].mean() > found["price_descending"].mean() + 3 * TOKEN
 
 
 def test_the_most_that_can_be_done_by_trying_all_assignments() -> None:
@@ -114,7 +114,7 @@ def test_weakest_pays_its_ask_and_leaves_out_who_asks_too_much() -> None:
     asks, strength = np.array([[5, 9], [6, 9], [2, 9]]), np.array([[2.0], [1.0], [3.0]]) * np.ones(2)
     sold = weakest(strength)(asks, np.array([5, 5]))
     assert (sold.sold.tolist(), sold.winner[0], sold.price.tolist()) == ([True, False], 0, [5, 0])
-    assert first_price(asks, np.array([5, 5])).winner[0] == 2
+    assert cheapest(asks, np.array([5, 5])).winner[0] == 2
 
 
 def test_what_the_closed_forms_do_not_know_is_refused() -> None:

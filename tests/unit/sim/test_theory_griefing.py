@@ -56,9 +56,12 @@ def test_bonds_double_beyond_four() -> None:
         assert bonds_together(bond=3, challenges=n) == together
 
 
-def test_a_payout_is_held_for_the_challengers_clocks() -> None:
-    seconds = held_seconds(challenger_clock=60, solver_clock=120, solver_moves=5)
-    assert seconds == 32 * 60 + 600
+def test_a_payout_is_held_for_both_clocks_sixteen_games_at_a_time() -> None:
+    assert held_seconds(game_time=60, solver=0) == 60
+    assert held_seconds(game_time=60, solver=60, games=16) == 120
+    assert held_seconds(game_time=60, solver=10, games=17) == 140
+    with pytest.raises(TheoryError):
+        held_seconds(game_time=60, solver=61)
     assert waiting_cost(amount=1000, seconds=365 * 86_400 / 2, yearly_rate=0.1) == pytest.approx(50)
 
 

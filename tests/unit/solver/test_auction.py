@@ -39,7 +39,7 @@ class Market:
 
     def __init__(self) -> None:
         self.views: dict[int, TaskView] = {}
-        self.offer = replace(terms(), budget=100 * TOKEN, training_period=10**6, solver_clock=10**6)
+        self.offer = replace(terms(), budget=100 * TOKEN, training_period=10**6, clock=10**6)
         self.bids: list[int] = []
         self.bundles: dict[int, bytes] = {}
 
@@ -47,7 +47,19 @@ class Market:
         """A task that is open for bids until 100."""
         fields: dict[str, Any] = {"bids_until": 100, "train_until": 0, "challenge_until": 0, "draw_block": 0}
         self.views[task] = TaskView(
-            task, RIVAL, 1, 2, NOBODY, TaskStatus.BIDDING, 0, 0, price=0, root=b"", result=b"", **fields
+            task,
+            RIVAL,
+            1,
+            2,
+            NOBODY,
+            TaskStatus.BIDDING,
+            0,
+            0,
+            price=0,
+            overtime=0,
+            root=b"",
+            result=b"",
+            **fields,
         )
 
     def change(self, task: int, **fields: Any) -> None:
@@ -93,6 +105,7 @@ class Stand:
             connection=SimpleNamespace(
                 block=lambda: SimpleNamespace(number=self.block),
                 block_time=1.0,
+                gas_price=10**9,
                 chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
             ),
         )
@@ -325,7 +338,7 @@ def test_a_bid_is_given_up_when_what_beat_it_is_deep(beaten: Stand) -> None:
     found = beaten.stage(1)
     assert found is not None
     assert found[0] is Stage.REFUSED
-    assert found[1].startswith("it would pay at most 0 units")
+    assert found[1].startswith("it would pay at most 0 tokens, its floor is ")
     assert beaten.candidates == []
 
 

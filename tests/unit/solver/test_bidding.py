@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from protocol.chain.parameters import TOKEN
+from protocol.tasks.bidding import ladder, least_undercut
 from protocol.tasks.task import Terms
-from solver.bidding import Figures, Offer, Refusal, decide, least_price
+from solver.bidding import Best, Figures, Offer, Refusal, decide
+from solver.floor import TASK_GAS, YEAR, Costs, Floor, floor
 
-FIGURES = Figures(
-    free=1_000, operations_a_second=1e6, cost_a_second=2.0, fixed_cost=10, margin=0.5, opening=0.9, disk=500
-)
+COSTS = Costs(machine=1.5, power=0.5, capital=0.0, late=0.0, gas=10 / TASK_GAS, margin=0.5)
+FIGURES = Figures(free=1_000, operations_a_second=1e6, costs=COSTS, opening=0.9, disk=500)
+FLOOR = Floor(machine=30, power=10, capital=0, delay=0, gas=10, margin=25)
 TERMS = Terms(
     program_id=b"\1" * 32,
     constants_root=b"\1" * 32,
@@ -34,8 +40,9 @@ TERMS = Terms(
     training_period=30,
     challenge_period=20,
     attest_period=10,
-    solver_clock=60,
-    challenger_clock=60,
+    extension=5,
+    clock=1_000,
+    replay_allowance=50,
     verifiers=1,
     segments_per_verifier=1,
     matches=1,
@@ -44,16 +51,45 @@ TERMS = Terms(
 )
 
 
-def test_costs_are_twenty_seconds_at_two_units_and_ten_with_half_as_margin() -> None:
-    assert least_price(TERMS, FIGURES) == 75
+def test_the_floor_is_twenty_seconds_of_machine_and_power_and_gas_with_half_as_margin() -> None:
+    assert floor(TERMS, 20.0, COSTS) == FLOOR
+    assert FLOOR.price == 75
 
 
-def test_the_first_bid_asks_for_a_share_and_an_answer_undercuts() -> None:
-    assert decide(TERMS, FIGURES, 1) == Offer(900)
-    assert decide(TERMS, FIGURES, 1, 800) == Offer(760)
-    assert decide(TERMS, FIGURES, 1, 77) == Offer(75)
-    assert isinstance(decide(TERMS, FIGURES, 1, 75), Refusal)
-    assert decide(replace(TERMS, budget=75), FIGURES, 1) == Offer(75)
+def test_capital_is_the_stake_from_the_bid_to_the_end_of_the_challenge_period() -> None:
+    """500 units for 10 s of bidding, 20 of training and 20 of challenges, at 10 in a year of 50 seconds' length."""
+    found = floor(TERMS, 20.0, replace(COSTS, capital=0.1 * YEAR / 50, gas=0.0))
+    assert found == Floor(machine=30, power=10, capital=50, delay=0, gas=0, margin=45)
+
+
+def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
+    """A quarter of all tasks is late, and there is no margin: three prices pay for four tasks and a penalty."""
+    terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, late=0.25, margin=0.0)
+    found = floor(terms, 20.0, costs)
+    assert found.delay == 50
+    assert 3 * found.price == 4 * 50 + 100
+
+
+def test_a_floor_says_its_parts() -> None:
+    parts = Floor(TOKEN, 2 * TOKEN, 0, TOKEN // 2, TOKEN // 10, 3)
+    assert str(parts) == ("3.6 tokens (machine 1, power 2, capital 0, delay 0.5, gas 0.1, margin 3e-18)")
+
+
+def test_gas_of_a_task_is_what_its_transactions_were_measured_at() -> None:
+    measured = json.loads((Path(__file__).parents[2] / "vectors" / "gas.json").read_text())
+    once = sum(measured[name] for name in ("bid", "assign", "first progress", "submit", "settle"))
+    assert 1 <= TASK_GAS / (once + 3 * measured["progress"]) < 1.1
+
+
+def test_the_first_bid_asks_for_a_share_and_an_answer_is_the_least_undercut() -> None:
+    assert decide(TERMS, FIGURES, 1) == Offer(900, FLOOR)
+    assert decide(TERMS, FIGURES, 1, Best(800, 0)) == Offer(784, FLOOR)
+    assert decide(TERMS, FIGURES, 1, Best(800, 2)) == Offer(736, FLOOR)
+    assert decide(TERMS, FIGURES, 1, Best(800, 9)) == Offer(288, FLOOR)
+    assert decide(TERMS, FIGURES, 1, Best(77, 0)) == Offer(75, FLOOR)
+    assert isinstance(decide(TERMS, FIGURES, 1, Best(76, 0)), Refusal)  # of 2 units, and so below the floor
+    assert isinstance(decide(TERMS, FIGURES, 1, Best(0, 0)), Refusal)
+    assert decide(replace(TERMS, budget=75), FIGURES, 1) == Offer(75, FLOOR)
 
 
 def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
@@ -63,14 +99,17 @@ def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
-        (replace(TERMS, budget=74), "pay at most 74 units, costs with margin are 75"),
+        (
+            replace(TERMS, budget=74),
+            "pay at most 7.4e-17 tokens, its floor is 7.5e-17 tokens (machine 3e-17, power 1e-17,",
+        ),
         (replace(TERMS, arithmetic=2), "arithmetic version 2"),
         (replace(TERMS, training_period=19), "20 s of training do not fit into 19 s"),
         (replace(TERMS, training_period=24), "20 s of training do not fit into 24 s with a quarter to spare"),
         (replace(TERMS, state_bytes=101), "checkpoints take up to 505 bytes, 500 are free for them"),
         (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
         (replace(TERMS, verifiers=2, matches=2), "2 attestations, 1 verifiers are in the draw"),
-        (replace(TERMS, solver_clock=15), "a move in 15 s, replaying a segment safely takes 16 s"),
+        (replace(TERMS, clock=856), "it allows 906 s in a game, 907 s are safe"),
     ],
 )
 def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: Terms, words: str) -> None:
@@ -79,38 +118,57 @@ def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: T
     assert words in decision.reason
 
 
-def test_a_move_needs_three_blocks_too() -> None:
-    assert isinstance(decide(TERMS, replace(FIGURES, block_seconds=14.0), 1), Offer)  # 16 s + 42 s of 60 s
-    decision = decide(TERMS, replace(FIGURES, block_seconds=15.0), 1)
-    assert decision == Refusal("it allows a move in 60 s, replaying a segment safely takes 61 s")
+def test_each_move_needs_two_blocks_too() -> None:
+    """Replays and steps take 907 s of 1,050 s, 111 moves two blocks each."""
+    assert isinstance(decide(TERMS, replace(FIGURES, block_seconds=0.64), 1), Offer)
+    decision = decide(TERMS, replace(FIGURES, block_seconds=0.65), 1)
+    assert decision == Refusal("it allows 1050 s in a game, 1051 s are safe")
 
 
 def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
-    """A replay here takes 5 s, safely 16 s: of a clock of 60 s 44 s are left, three times a step of 14.7 s."""
-    for_hours = replace(TERMS, segment_steps=3_600, solver_clock=10**6)
+    """Sixteen replays take 80 s here, safely 240 s; of 1,050 s 810 s are left, 666 times a step of 1.21 s."""
+    for_hours = replace(TERMS, segment_steps=3_600, clock=10**6)
     assert isinstance(decide(TERMS, replace(FIGURES, taken=(for_hours,)), 1), Offer)
-    long_step = replace(for_hours, step_operations=15_000_000)
+    long_step = replace(for_hours, step_operations=1_300_000)
     decision = decide(TERMS, replace(FIGURES, taken=(TERMS, long_step)), 1)
-    assert decision == Refusal(
-        "it allows a move in 60 s, beside the steps of tasks that were taken it needs 61 s"
-    )
-    fits = replace(long_step, step_operations=14_000_000)
+    assert decision == Refusal("it allows 1050 s in a game, 1106 s are safe")
+    fits = replace(long_step, step_operations=1_200_000)
     assert isinstance(decide(TERMS, replace(FIGURES, taken=(TERMS, fits)), 1), Offer)
 
 
 def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
-    mine = replace(TERMS, step_operations=15_000_000, solver_clock=10**6, training_period=10**6)
+    mine = replace(TERMS, step_operations=1_300_000, clock=10**6, training_period=10**6)
     figures = replace(FIGURES, taken=(TERMS,))
     decision = decide(mine, figures, 1)
-    assert decision == Refusal("beside its steps a task that was taken needs 61 s for a move, it has 60 s")
+    assert decision == Refusal(
+        "beside its steps a task that was taken allows 1050 s in a game, 1106 s are safe"
+    )
 
 
-@given(st.integers(1, 10**24), st.integers(0, 10**24), st.none() | st.integers(1, 10**24))
-def test_an_offer_is_never_below_costs_above_the_budget_or_not_lower(
-    budget: int, fixed: int, best: int | None
+@given(st.integers(1, 10**24), st.floats(0, 1e24), st.none() | st.integers(0, 10**24), st.integers(0, 9))
+def test_an_offer_is_what_the_market_takes_and_never_below_the_floor(
+    budget: int, machine: float, best: int | None, extensions: int
 ) -> None:
-    terms, figures = replace(TERMS, budget=budget), replace(FIGURES, fixed_cost=fixed)
-    decision = decide(terms, figures, 1, best if best is None else min(best, budget))
+    terms = replace(TERMS, budget=budget)
+    figures = replace(FIGURES, costs=replace(COSTS, machine=machine))
+    beaten = None if best is None else Best(min(best, budget), extensions)
+    decision = decide(terms, figures, 1, beaten)
     if isinstance(decision, Offer):
-        assert least_price(terms, figures) <= decision.price <= budget
-        assert best is None or decision.price < best
+        assert decision.floor == floor(terms, 20.0, figures.costs)
+        assert decision.floor.price <= decision.price <= budget
+        if beaten:
+            assert decision.price == beaten.price - least_undercut(*beaten)
+
+
+def test_of_two_bidders_the_dearer_stops_at_its_floor_and_is_beaten_by_one_step_at_most() -> None:
+    cheap, dear = (replace(FIGURES, costs=replace(COSTS, machine=machine)) for machine in (1.5, 10.0))
+    seen, best = [], None
+    for bidder in itertools.cycle((cheap, dear)):
+        decision = decide(TERMS, bidder, 1, best)
+        if isinstance(decision, Refusal):
+            break
+        seen.append(decision.price)
+        best = Best(decision.price, 0)
+    assert seen == list(itertools.islice(ladder(900), len(seen)))
+    dearest = floor(TERMS, 20.0, dear.costs).price
+    assert seen[-1] - least_undercut(seen[-1], 0) < dearest <= seen[-2]

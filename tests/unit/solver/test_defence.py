@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import nullcontext
+from itertools import accumulate, permutations
 from types import SimpleNamespace
 from typing import cast
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from protocol.chain.receipts import Receipt
 from protocol.dispute.view import Phase, Verdict
 from protocol.node.logs import get
+from protocol.tasks.task import GAMES_AT_ONCE, INCLUSION_BLOCKS, least_game_time
 from solver import defence
 from solver.context import Context
 from solver.database import Stage
@@ -20,24 +23,65 @@ from solver.defence import Defence, by_deadline
 from solver.metrics import Metrics
 from solver.settings import SolverSettings
 from solver.turns import Turns
+from tests.chain.trees import terms
 
-CLOCK = 100
 NODES = 16
 
 
-def test_the_game_that_asked_first_is_answered_first_whatever_its_number() -> None:
-    deadlines = {1: 2 * CLOCK, 2: 3 * CLOCK, 7: CLOCK}
+def test_the_game_with_the_least_time_left_is_answered_first_whatever_its_number() -> None:
+    deadlines = {1: 200, 2: 300, 7: 100}
     assert by_deadline(deadlines, deadlines.__getitem__) == [7, 1, 2]
 
 
-@given(st.permutations(range(8)))
-def test_every_move_is_in_time_if_each_takes_a_clock(asked: list[int]) -> None:
-    """The chain's queue: the k-th request is due k clocks after all were made."""
-    due = {game: (place + 1) * CLOCK for place, game in enumerate(asked)}
-    now = 0
-    for game in by_deadline(due, due.__getitem__):
-        now += CLOCK
-        assert now <= due[game]
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 30)), min_size=1, max_size=5))
+def test_every_answer_is_in_time_if_any_order_answers_all_in_time(games: list[tuple[int, int]]) -> None:
+    """Jackson's rule. A game is the seconds that its answer takes, and those left on the solver's clock there."""
+
+    def in_time(order: Iterable[int]) -> bool:
+        return all(now <= games[game][1] for game, now in zip(order, accumulate(games[k][0] for k in order)))
+
+    orders = permutations(range(len(games)))
+    assert in_time(by_deadline(range(len(games)), lambda game: games[game][1])) == any(map(in_time, orders))
+
+
+ANSWER = st.tuples(st.integers(0, 5), st.integers(0, 40))
+"""Seconds that an answer takes, and those that the challenger takes before it asks for it."""
+
+
+@given(st.lists(st.lists(ANSWER, max_size=20), max_size=GAMES_AT_ONCE), st.integers(0, 3))
+def test_no_clock_runs_out_whatever_is_asked_in_sixteen_games(
+    asked: list[list[tuple[int, int]]], block: int
+) -> None:
+    """One machine answers what is asked in all games, each with the clocks that a bidder takes for safe.
+
+    Each answer takes up to a twentieth of a replay, and each game's first one a replay.
+    """
+    replay = 100
+    task = terms(segment_steps=1, step_operations=replay, state_bytes=1)
+    games = [[(replay + took, thought) for took, thought in game[:1]] + game[1:] for game in asked]
+    spent = play(games, INCLUSION_BLOCKS * block)
+    assert all(seconds <= least_game_time(task, 1, block) for seconds in spent)
+
+
+def play(games: list[list[tuple[int, int]]], inclusion: int) -> list[int]:
+    """The solver's seconds in each game, answered by least time left: its clock runs from a question until its answer
+    is mined. All games are opened at once.
+    """
+    time = 10**6
+    spent, due = [0] * len(games), {k: game[0][1] for k, game in enumerate(games) if game}
+    answered, now = [0] * len(games), 0
+    while due:
+        waiting = [k for k in due if due[k] <= now]
+        if not waiting:
+            now = min(due.values())
+            continue
+        game = by_deadline(waiting, lambda k: due[k] + time - spent[k])[0]
+        now += games[game][answered[game]][0]
+        spent[game] += now + inclusion - due.pop(game)
+        answered[game] += 1
+        if answered[game] < len(games[game]):
+            due[game] = now + inclusion + games[game][answered[game]][1]
+    return spent
 
 
 class Chain:
@@ -53,10 +97,11 @@ class Chain:
         self.broken: set[int] = set()  # games whose answer fails
         self.sent: list[tuple[int, int]] = []
         self.mining = True
+        self.waits = False
 
     def game(self, number: int) -> SimpleNamespace:
         """A node that does not have it answers with zeros."""
-        return SimpleNamespace(task=7 if number <= self.known else 0, deadline=-number)
+        return SimpleNamespace(task=7 if number <= self.known else 0, deadline=-number, waits=self.waits)
 
     def replay(self) -> object:
         """A run."""
@@ -170,6 +215,16 @@ def test_all_moves_of_the_first_due_game_go_before_those_of_the_next(chain: Chai
 def test_a_game_whose_answer_fails_keeps_no_other_from_its_own(chain: Chain) -> None:
     chain.counted, chain.known, chain.moves, chain.broken = 2, 2, 1, {2}
     watching = Defence(chain.context)
+    assert watching.tick()
+    assert chain.sent == [(1, 0)]
+
+
+def test_a_game_that_waits_is_not_answered(chain: Chain) -> None:
+    chain.counted, chain.known, chain.moves, chain.waits = 1, 1, 1, True
+    watching = Defence(chain.context)
+    assert not watching.tick()
+    assert not chain.sent
+    chain.waits = False
     assert watching.tick()
     assert chain.sent == [(1, 0)]
 

@@ -18,6 +18,7 @@ import pytest
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
 from protocol.execution.replay import Replay
 from protocol.node.http import PortTaken
+from protocol.node.serving import Serving
 from protocol.program.opcodes import Op
 from solver.admission import Admission, Budget
 from solver.answers import binary
@@ -27,7 +28,6 @@ from solver.limits import App, Message
 from solver.metrics import Metrics
 from solver.run_store import RunStore
 from solver.server import application
-from solver.serving import Serving
 from solver.training import Training
 from solver.turns import Turns
 from tests.unit.solver import tiny

@@ -58,7 +58,24 @@ class Chain:
     def advance(self, open_games: int = 0) -> list[str]:
         """What the solver sends now."""
         view = TaskView(
-            *(7, NOBODY, 1, 2, NOBODY, TaskStatus.SUBMITTED, 4, open_games, 0, 0, UNTIL, BLOCK, 1, b"", b"")
+            *(
+                7,
+                NOBODY,
+                1,
+                2,
+                NOBODY,
+                TaskStatus.SUBMITTED,
+                4,
+                open_games,
+                0,
+                0,
+                UNTIL,
+                BLOCK,
+                1,
+                0,
+                b"",
+                b"",
+            )
         )
         advance(self.context, view)
         return self.sent

@@ -55,6 +55,17 @@ class Threads:
         return self.done
 
 
+def test_between_urgent_turns_that_are_reserved_no_other_begins() -> None:
+    threads = Threads(Turns())
+    with threads.turns.reserved():
+        threads.ask("trained")
+        with threads.turns.urgent():
+            pass
+        with threads.turns.urgent():
+            assert not threads.done
+    assert threads.join() == ["trained"]
+
+
 def test_what_is_urgent_goes_first_and_all_others_in_order() -> None:
     threads = Threads(Turns())
     with threads.turns.ordinary():

@@ -1,4 +1,4 @@
-"""Terms: every bound has an error of its own; clocks are dispute.md section 6's formula."""
+"""Terms: every bound has an error of its own; the time in a game is dispute.md section 6's formula."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocol.tasks.task import Speed, TermsError, challenger_clock, clock, solver_clock
+from protocol.tasks.task import TermsError, least_game_time, replay_allowance, replay_seconds
 from tests.chain.trees import terms
 
 
@@ -31,7 +31,10 @@ from tests.chain.trees import terms
         ("restitution", 100 * 10**18 + 1),
         ("delay_penalty", 1000 * 10**18 + 1),
         ("challenge_period", 101),
-        ("solver_clock", 1 << 32),
+        ("clock", 0),
+        ("clock", 1 << 32),
+        ("replay_allowance", -1),
+        ("replay_allowance", 1 << 32),
         ("verifiers", 65),
         ("segments_per_verifier", 65),
         ("matches", 2),
@@ -55,11 +58,20 @@ def test_the_escrow_holds_every_fee_that_may_fall_due() -> None:
     assert posted.escrow(draw_fee=11) == 1000 + 3 * (2 + 1) * 7 + 11
 
 
-def test_a_clock_is_the_fixed_part_and_three_times_the_work() -> None:
-    speed = Speed(throughput=1_000, bandwidth=10, hash_rate=100)
-    # 4 steps of 500 operations take 2 s, 300 bytes hashed 3 s, 50 bytes fetched 5 s.
-    assert clock(7, speed, segment_steps=4, step_operations=500, hashed=300, fetched=50) == 7 + 3 * 10
-    assert clock(7, speed, segment_steps=1, step_operations=1, hashed=0, fetched=0) == 8, "rounded up"
-    work = {"segment_steps": 4, "step_operations": 500, "state_bytes": 60}
-    assert solver_clock(7, speed, **work) == 7 + 3 * (2 + 3)
-    assert challenger_clock(7, speed, **work) == 7 + 3 * (2 + 3 + 6)
+def test_each_side_of_a_game_has_clock_and_allowance() -> None:
+    assert terms(clock=30, replay_allowance=12).game_time == 42
+
+
+def test_the_allowance_is_three_times_the_replays_of_sixteen_games() -> None:
+    # 4 steps of 5 * 10^8 operations take 2 s, 5 states of 3 * 10^8 bytes 5 s.
+    assert replay_allowance(4, 500_000_000, 300_000_000) == 3 * 16 * (2 + 5)
+    assert replay_allowance(1, 1, 1) == 1, "rounded up"
+
+
+def test_the_least_time_holds_replays_steps_and_blocks() -> None:
+    task = terms(segment_steps=4, step_operations=500, state_bytes=300_000_000)
+    assert replay_seconds(task, 1_000) == 2 + 5
+    assert least_game_time(task, 1_000, 0) == 3 * 16 * (2 + 5)
+    # 111 moves, each two blocks after it, and two steps of somebody else's before it.
+    assert least_game_time(task, 1_000, 12) == 3 * 16 * (2 + 5) + 111 * 2 * 12
+    assert least_game_time(task, 1_000, 12, 4_000) == 3 * 16 * (2 + 5) + 3 * 111 * 2 * 4 + 111 * 2 * 12

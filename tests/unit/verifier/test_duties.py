@@ -30,6 +30,7 @@ VIEW = TaskView(
     challenge_until=NOW + 50,
     draw_block=BLOCK,
     price=1,
+    overtime=0,
     root=bytes(32),
     result=bytes(32),
 )
@@ -54,6 +55,7 @@ TERMS = Terms(
     90,
     60,
     40,
+    5,
     20,
     20,
     1,

@@ -6,25 +6,30 @@ import threading
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from protocol.errors import Retryable
 from protocol.node.http import bind, server, url_of
 from protocol.node.lookups import IP
-from solver.errors import SolverError
-from solver.limits import App
 
 START_SECONDS = 10.0
 
 
+class NotStarted(Retryable):
+    """The server does not begin to serve."""
+
+
 class Serving:
-    """An app served at `host:port` (port 0: any free one) while the context lasts, behind `proxies` if there are any.
-    Raises PortTaken.
+    """An ASGI app served at `host:port` (port 0: any free one) while the context lasts, behind `proxies` if there are
+    any. Raises PortTaken, which names `flag`; when it is entered, NotStarted.
     """
 
-    def __init__(self, app: App, host: str, port: int, proxies: Iterable[IP] = ()) -> None:
-        self._socket = bind(host, port)
+    def __init__(
+        self, app: Any, host: str, port: int, proxies: Iterable[IP] = (), flag: str = "--port"
+    ) -> None:
+        self._socket = bind(host, port, flag)
         self._server = server(app, proxies)
-        self._thread = threading.Thread(target=self._run, name="solver-http", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
 
     @property
     def url(self) -> str:
@@ -42,7 +47,12 @@ class Serving:
         deadline = time.monotonic() + START_SECONDS
         while not self._server.started:
             if not self._thread.is_alive() or time.monotonic() > deadline:
-                raise SolverError(f"HTTP server: expected it to start on {self.url} within {START_SECONDS} s")
+                raise NotStarted(
+                    "HTTP server",
+                    expected=f"to serve {self.url} within {START_SECONDS:g} s",
+                    got="nothing",
+                    remedy="start the command again",
+                )
             time.sleep(0.01)
         return self
 

@@ -1,0 +1,35 @@
+"""What the beacon and its relays refuse. `protocol.errors` draws the tree of all errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from protocol.errors import AssayError, ExitCode
+
+
+class BeaconError(AssayError):
+    """A key, secret, round or signature that the scheme does not have. Base of the other errors here."""
+
+
+class NetworkError(BeaconError):
+    """No network of that name, or a table that does not have the form of networks.toml."""
+
+
+class NoSuchRound(BeaconError):
+    """A time before the network's first round, or a number that no round has."""
+
+
+class NoRelay(BeaconError):
+    """No relay has given a valid signature of the round. `failures` names each relay, and what was wrong."""
+
+    exit_code = ExitCode.RETRY
+
+    def __init__(self, number: int, failures: Sequence[tuple[str, str]]) -> None:
+        self.number = number
+        self.failures = tuple(failures)
+        super().__init__(
+            f"beacon's round {number}",
+            expected="a valid signature from one of the relays",
+            got="; ".join(f"{relay}: {failure}" for relay, failure in failures) or "no relay",
+            remedy="wait, or name other relays with the setting `relays`",
+        )

@@ -1,0 +1,87 @@
+"""Reading a round from a beacon's relays: all are asked at once, the first valid signature wins.
+
+A relay is believed in nothing: what it sends counts only if the network's key has signed the round that was asked for.
+One that lies, stalls, trickles or answers with another round costs nobody more than `patience`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from protocol.beacon.bn254 import round_message, verify
+from protocol.beacon.errors import NoRelay
+from protocol.beacon.rounds import LAST_ROUND, Network
+from protocol.node.addresses import Address, public_part
+from protocol.node.http_client import BadAnswer, HttpClient
+
+PATIENCE: Final = 10.0
+"""Seconds for the whole exchange with a relay."""
+MAX_ANSWER: Final = 1 << 12
+"""Bytes; drand's answers have 260."""
+
+
+class _Answer(BaseModel):
+    """What is read of a relay's answer; the word that it also names follows from the signature."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+    round: Annotated[int, Field(ge=1, le=LAST_ROUND)]
+    signature: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{128}$")]
+
+
+class Relays:
+    """The relays of one network. Any thread may ask. Raises BadAddress for an address that is none."""
+
+    def __init__(self, network: Network, addresses: Sequence[str], patience: float = PATIENCE) -> None:
+        self.network = network
+        self.addresses = tuple(addresses)
+        self._asked = [Address.parse(address) for address in addresses]
+        self._patience = patience
+
+    def signature(self, number: int) -> bytes:
+        """The signature of a round, 64 bytes, checked. Raises NoRelay, which says what was wrong with each relay's
+        answer, NoSuchRound for a number that no round has.
+        """
+        self.network.time_of(number)
+        return asyncio.run(self._first_valid(number))
+
+    async def _first_valid(self, number: int) -> bytes:
+        asked = [asyncio.create_task(self._valid(relay, number)) for relay in self._asked]
+        failures = []
+        try:
+            for answer in asyncio.as_completed(asked):
+                relay, found = await answer
+                if isinstance(found, bytes):
+                    return found
+                failures.append((public_part(str(relay)), found))
+        finally:
+            for task in asked:
+                task.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+        raise NoRelay(number, failures)
+
+    async def _valid(self, relay: Address, number: int) -> tuple[Address, bytes | str]:
+        """A relay's valid signature, or what is wrong with its answer."""
+        data = bytearray()
+        try:
+            async with asyncio.timeout(self._patience), HttpClient() as client:
+                await client.get(relay / f"{self.network.chain_hash}/public/{number}", MAX_ANSWER, data)
+            answer = _Answer.model_validate_json(bytes(data))
+        except TimeoutError:
+            return relay, f"{len(data)} bytes in {self._patience:g} s"
+        except BadAnswer as error:
+            return relay, str(error)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            return relay, f"{'.'.join(map(str, first['loc'])) or 'the answer'}: {first['msg']}"
+        if answer.round != number:
+            return relay, f"round {answer.round}"
+        signature = bytes.fromhex(answer.signature)
+        # In a thread: it takes half a second, in which the others' answers are to be read, and not to time out.
+        if not await asyncio.to_thread(verify, self.network.key, round_message(number), signature):
+            return relay, "a signature that is not the network's"
+        return relay, signature

@@ -1,0 +1,22 @@
+"""The relays that a command's settings ask."""
+
+from __future__ import annotations
+
+from protocol.beacon.networks import default_relays
+from protocol.beacon.relays import Relays
+from protocol.beacon.rounds import Network
+from protocol.node.party.settings import ConnectionSettings
+from protocol.node.settings import SettingsError
+
+
+def relays_by(settings: ConnectionSettings, network: Network) -> Relays:
+    """The relays of the setting, else the network's own. Raises SettingsError where there are none."""
+    addresses = settings.relays or default_relays(network)
+    if not addresses:
+        raise SettingsError(
+            "setting relays",
+            expected=f"addresses of HTTP relays of the beacon network {network.beacon_id}",
+            got="none, and the package knows none",
+            remedy="name them, such as http://127.0.0.1:8702",
+        )
+    return Relays(network, addresses)

@@ -1,0 +1,16 @@
+"""The price that theory expects of the engine's bidders: devices are alike, and asks uniform by the markup."""
+
+from __future__ import annotations
+
+from sim.parameters import MarketParameters
+from sim.theory import Market, winning_price
+
+
+def expected_price(parameters: MarketParameters, effort: float = 1.0) -> float:
+    """In token units, of a task that is sold. `effort` is the share of the honest cost that bidders expect to spend.
+
+    Markups are uniform on 0 to twice the mean one, and so are asks above the cost.
+    """
+    least = parameters.training_cost * effort
+    dearest = least * (1 + 2 * parameters.markup)
+    return winning_price(Market(parameters.solver_count, least, dearest, parameters.budget))

@@ -1,0 +1,73 @@
+"""What a task costs its solver, by parts: no bid is lower than their sum. Pure.
+
+Amounts are token units, each part rounded up. What training takes, and how much it draws, are the operator's figures;
+the stake, the penalty and the times are the task's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import ceil
+from typing import Final
+
+from protocol.chain.parameters import TOKEN
+from protocol.tasks.task import Terms
+
+YEAR: Final = 365 * 86_400
+TASK_GAS: Final = 600_000
+"""Of one task: bid 104,000, assign 39,000, first progress 62,000, three more of 45,000, submit 77,000, settle 151,000;
+and 5 % for a larger tree. Transactions beyond these, bids that were answered among them, are not counted.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The bidder's own. `machine` and `power` are token units a second of training; `capital` is what a locked token
+    costs a year and `late` the chance of missing the deadline, both as fractions; `gas` is the price of one gas in
+    token units; `margin` is profit over all costs, a fraction.
+    """
+
+    machine: float
+    power: float
+    capital: float
+    late: float
+    gas: float
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The least price, and what it is made of."""
+
+    machine: int
+    power: int
+    capital: int
+    delay: int
+    gas: int
+    margin: int
+
+    @property
+    def price(self) -> int:
+        """The sum of all parts."""
+        return sum(asdict(self).values())
+
+    def __str__(self) -> str:
+        """The sum, for people, in whole tokens."""
+        parts = ", ".join(f"{name} {amount / TOKEN:.6g}" for name, amount in asdict(self).items())
+        return f"{self.price / TOKEN:.6g} tokens ({parts})"
+
+
+def floor(terms: Terms, needed: float, costs: Costs) -> Floor:
+    """The floor of a task whose training takes `needed` seconds.
+
+    The stake is locked from the bid to the end of the challenge period. Who is late with chance r loses its costs, the
+    penalty and the price; so a price p is worth its while from p (1 - r) = costs + r penalty on, and the risk's part is
+    r (costs + penalty) / (1 - r).
+    """
+    machine, power = ceil(needed * costs.machine), ceil(needed * costs.power)
+    locked = terms.bidding_period + needed + terms.challenge_period
+    capital = ceil(terms.stake * costs.capital * locked / YEAR)
+    gas = ceil(TASK_GAS * costs.gas)
+    spent = machine + power + capital + gas
+    delay = ceil(costs.late * (spent + terms.delay_penalty) / (1 - costs.late))
+    return Floor(machine, power, capital, delay, gas, ceil((spent + delay) * costs.margin))

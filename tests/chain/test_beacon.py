@@ -1,0 +1,210 @@
+"""The development chain's beacon: it signs by the chain's time, not by the clock on the wall; and its commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.beacon import development_beacon
+from protocol.beacon.bn254 import hints, public_key, round_message, sign, verify, word
+from protocol.beacon.errors import NoRelay
+from protocol.beacon.keys import secret_of
+from protocol.beacon.networks import DEVELOPMENT
+from protocol.beacon.relays import Relays
+from protocol.beacon.rounds import Network
+from protocol.chain.abi import contract
+from protocol.chain.accounts import create_account, development_account
+from protocol.chain.deployment import Deployment
+from protocol.chain.devnet import Devnet
+from protocol.chain.errors import Reverted
+from protocol.chain.fees import Call
+from protocol.chain.transactions import Sender
+from protocol.errors import ExitCode
+from protocol.node.http import PortTaken
+from tests.unit.beacon.networks import get
+
+pytestmark = pytest.mark.chain
+
+FAR = 10**6
+"""Seconds ahead of the clock on the wall."""
+
+
+def is_signed(network: Network, number: int, signature: bytes) -> bool:
+    return verify(network.key, round_message(number), signature)
+
+
+def test_rounds_come_with_the_chain_s_time_however_far_it_is_moved(chain: Devnet) -> None:
+    with development_beacon(chain.connection, 0) as serving:
+        relays = Relays(DEVELOPMENT, [serving.url])
+        now = DEVELOPMENT.round_at(chain.connection.block().time)
+        assert is_signed(DEVELOPMENT, now, relays.signature(now))
+        with pytest.raises(NoRelay, match="status 425"):
+            relays.signature(now + FAR)
+        chain.skip(FAR)
+        assert is_signed(DEVELOPMENT, now + FAR, relays.signature(now + FAR))
+
+
+def test_the_newest_round_is_that_of_the_newest_block_and_no_later_one_is_signed(chain: Devnet) -> None:
+    with development_beacon(chain.connection, 0) as serving:
+        for seconds in (1, 7, 100):
+            newest = chain.connection.block().time
+            assert get(serving.url, "/public/latest")[1]["round"] == newest
+            assert get(serving.url, f"/public/{newest + 1}")[0] == 425
+            chain.connection.request("evm_setNextBlockTimestamp", newest + seconds)
+            assert get(serving.url, f"/public/{newest + 1}")[0] == 425, "no block has that time yet"
+            chain.mine()
+            assert get(serving.url, f"/public/{newest + 1}")[0] == 200
+
+
+def test_a_chain_that_was_taken_back_takes_its_newest_rounds_along(chain: Devnet) -> None:
+    with development_beacon(chain.connection, 0) as serving:
+        snapshot = chain.connection.request("evm_snapshot")
+        chain.skip(500)
+        newest = chain.connection.block().time
+        assert get(serving.url, f"/public/{newest}")[0] == 200
+        assert chain.connection.request("evm_revert", snapshot)
+        assert get(serving.url, f"/public/{newest}")[0] == 425
+
+
+def test_the_contract_takes_what_a_relay_gave(chain: Devnet, deployed: Deployment, sender: Sender) -> None:
+    made, at = contract("DrandBeacon"), deployed.addresses.beacon
+    with development_beacon(chain.connection, 0) as serving:
+        relays = Relays(deployed.beacon, [serving.url])
+        for ahead in (0, FAR):
+            chain.skip(ahead)
+            number = deployed.beacon.round_at(chain.connection.block().time)
+            signature = relays.signature(number)
+            arguments = (number, signature, hints(round_message(number)))
+            (shown,) = chain.connection.call(made, at, "word", *arguments)
+            assert shown == word(signature)
+            sender.send(Call(at, made.encode("show", arguments), "DrandBeacon.show"))
+            assert chain.connection.call(made, at, "latest") == (number,)
+        later = number + 1000
+        signature = sign(secret_of(bytes(development_account(0, chain.chain_id).key)), round_message(later))
+        arguments = (later, signature, hints(round_message(later)))
+        with pytest.raises(Reverted, match="RoundOutside"):
+            chain.connection.call(made, at, "show", *arguments)
+
+
+def test_a_port_in_use_is_named_with_the_option_for_another(chain: Devnet) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(PortTaken, match="choose another --beacon-port"),
+    ):
+        development_beacon(chain.connection, taken.getsockname()[1])
+
+
+class Command:
+    """A running `assay` command; `said` are its lines up to and with the first that has the words waited for."""
+
+    def __init__(self, process: subprocess.Popen[str], ready: str) -> None:
+        self._process = process
+        self.said: list[str] = []
+        assert process.stdout is not None
+        for line in process.stdout:
+            self.said.append(line.rstrip())
+            if ready in line:
+                return
+        raise AssertionError(f"{process.args!r} ended: {self.said}")
+
+    def address(self, words: str) -> str:
+        """The address in the line with these words."""
+        (line,) = (line for line in self.said if words in line)
+        return next(word.rstrip(",;") for word in line.split() if word.startswith("http://"))
+
+    def end(self) -> int:
+        """Ask it to stop; its exit code."""
+        self._process.send_signal(signal.SIGINT)
+        return self._process.wait(60)
+
+
+def command(home: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from assay.cli import main; main()", *arguments, "--home", str(home)]
+
+
+@contextmanager
+def running(home: Path, *arguments: str, ready: str) -> Iterator[Command]:
+    process = subprocess.Popen(
+        command(home, *arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        yield Command(process, ready)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def test_devnet_starts_a_beacon_and_shows_its_address(tmp_path: Path) -> None:
+    with running(tmp_path, "devnet", "--port", "0", "--beacon-port", "0", ready="Ctrl-C ends it") as devnet:
+        url = devnet.address("beacon at")
+        status, info = get(url, "/info")
+        assert (status, info["hash"], info["period"]) == (200, DEVELOPMENT.chain_hash, 1)
+        newest = get(url, "/public/latest")[1]["round"]
+        assert is_signed(DEVELOPMENT, newest, Relays(DEVELOPMENT, [url]).signature(newest))
+        assert devnet.end() == ExitCode.FINE
+    with pytest.raises(NoRelay, match="ConnectError"):
+        Relays(DEVELOPMENT, [url]).signature(newest)
+
+
+def test_a_beacon_signs_with_the_key_of_an_account_s_file(chain: Devnet, tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("correct horse\n")
+    home = tmp_path / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASSAY_HOME", str(home))
+        secret = secret_of(bytes(create_account("signer", password).key))
+    fields: dict[str, Any] = DEVELOPMENT.model_dump() | {
+        "beacon_id": "ours",
+        "public_key": public_key(secret).hex(),
+        "genesis_time": 1_700_000_000,
+        "period": 30,
+    }
+    network = Network(**fields)
+    file = tmp_path / "ours.toml"
+    file.write_text("\n".join(["[network]", *(f"{k} = {json.dumps(v)}" for k, v in fields.items()), ""]))
+    account = ("--account", "signer", "--password-file", str(password))
+    arguments = ("beacon", "--rpc", chain.url, "--network", str(file), "--port", "0")
+    with running(home, *arguments, *account, ready="chain hash") as beacon:
+        newest = network.round_at(chain.connection.block().time)
+        assert is_signed(network, newest, Relays(network, [beacon.address("beacon ours")]).signature(newest))
+        assert f"{secret:x}" not in "".join(beacon.said)
+        assert beacon.end() == ExitCode.FINE
+
+
+def failed(home: Path, *arguments: str) -> str:
+    """The one line with which a command refuses."""
+    done = subprocess.run(
+        command(home, *arguments), capture_output=True, text=True, timeout=120, check=False, env=os.environ
+    )
+    assert (done.returncode, done.stdout) == (ExitCode.HOPELESS, "")
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_a_beacon_of_another_key_is_refused_with_the_key_that_would_fit(
+    chain: Devnet, tmp_path: Path
+) -> None:
+    line = failed(tmp_path, "beacon", "--rpc", chain.url, "--dev-account", "3", "--port", "0")
+    assert line.startswith("error: beacon network development: expected public_key ")
+    assert line.endswith("or a network file with this key")
+
+
+def test_on_a_real_chain_there_is_no_beacon_of_the_published_key(tmp_path: Path) -> None:
+    with Devnet(block_time=None, chain_id=4242) as real:
+        line = failed(tmp_path, "beacon", "--rpc", real.url, "--port", "0")
+        assert "beacon network for chain 4242: expected a file that describes it" in line
+        line = failed(tmp_path, "beacon", "--rpc", real.url, "--network", "development", "--port", "0")
+        assert "account dev:0: expected chain id 31337" in line

@@ -1,0 +1,45 @@
+"""A network of the tests' own, its secret, and its server on a port of loopback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from typing import Any
+
+from protocol.beacon.bn254 import public_key
+from protocol.beacon.rounds import Network
+from protocol.beacon.server import application
+from protocol.node.addresses import Address
+from protocol.node.serving import Serving
+
+SECRET = 0x5EC2E7
+OTHER_SECRET = 0x07E2
+GENESIS, PERIOD = 1_000, 10
+NETWORK = Network(
+    beacon_id="tests",
+    public_key=public_key(SECRET).hex(),
+    genesis_time=GENESIS,
+    period=PERIOD,
+    genesis_seed="00" * 32,
+)
+
+
+@contextmanager
+def beacon(now: Callable[[], int], network: Network = NETWORK, secret: int = SECRET) -> Iterator[str]:
+    """The address of a running server."""
+    with Serving(application(network, secret, now), "127.0.0.1", 0) as serving:
+        yield serving.url
+
+
+def get(url: str, path: str, method: str = "GET") -> tuple[int, Any]:
+    """Status and JSON of an answer. Paths go out as they are."""
+    address = Address.parse(url)
+    connection = HTTPConnection(address.host, address.port, timeout=30)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read() or b"null")
+    finally:
+        connection.close()
