@@ -50,7 +50,6 @@ TRAINED = ("float32", TIMED[0], EMULATED, *TIMED[1:])
 BATCH, STEPS, RATE = 32, 500, 0.02
 BATCHES = (1, 2)
 """Seeds of the weights and batches whose gradients are compared."""
-SEEDS = (1, 2, 3)
 MATTERS = 1e-3
 """Of the whole gradient's norm: a tensor with less is counted in the whole alone. Where a normalisation follows a scale
 the true gradient is 0, and what float32 gives there is noise of no direction."""
@@ -64,7 +63,7 @@ class Network:
     name: str
     model: str | None
     images: int
-    trained: bool = True
+    seeds: tuple[int, ...] = ()
 
     def make(self, seed: int) -> nn.Module:
         """The same initial weights every time for a seed."""
@@ -101,12 +100,12 @@ class Network:
 
 
 NETWORKS = (
-    Network("ResNet-18", "resnet18", BATCH),
-    Network("MobileNet-v3, small", "mobilenetv3_small_100", BATCH),
-    Network("EfficientNet-B0", "efficientnet_b0", BATCH),
-    Network("EfficientNet-B0, 8 images", "efficientnet_b0", 8, trained=False),
-    Network("ConvNeXt, atto", "convnext_atto", BATCH),
-    Network("ResNet-18, stem of 3 x 3, 8 images", None, 8, trained=False),
+    Network("ResNet-18", "resnet18", BATCH, (1, 2, 3, 4)),
+    Network("MobileNet-v3, small", "mobilenetv3_small_100", BATCH, (1, 2, 3)),
+    Network("EfficientNet-B0", "efficientnet_b0", BATCH, (1,)),
+    Network("EfficientNet-B0, 8 images", "efficientnet_b0", 8),
+    Network("ConvNeXt, atto", "convnext_atto", BATCH, (1,)),
+    Network("ResNet-18, stem of 3 x 3, 8 images", None, 8),
 )
 
 
@@ -132,12 +131,12 @@ def measure() -> dict[str, Any]:
         network.name: {
             table: [
                 _kept(f"train {network.name} {table} {seed}", _training(network, table, seed))
-                for seed in SEEDS
+                for seed in network.seeds
             ]
             for table in TRAINED
         }
         for network in NETWORKS
-        if network.trained
+        if network.seeds
     }
     times = {table: _kept(f"time {table}", partial(ratio, table)) for table in TIMED}
     return {**where(), "steps": STEPS, "gradients": gradients, "trained": trained, "times": times}
