@@ -57,8 +57,8 @@ the true gradient is 0, and what float32 gives there is noise of no direction.""
 
 @dataclass(frozen=True)
 class Network:
-    """A model by its name in timm (none: `benchmarks.resnet`), images in a batch for its gradients, and whether it is
-    trained too."""
+    """A model by its name in timm (none: `benchmarks.resnet`), images in a batch for its gradients, and the seeds that it is
+    trained with; a run takes minutes."""
 
     name: str
     model: str | None
