@@ -57,8 +57,10 @@ the true gradient is 0, and what float32 gives there is noise of no direction.""
 
 @dataclass(frozen=True)
 class Network:
-    """A model by its name in timm (none: `benchmarks.resnet`), images in a batch for its gradients, and the seeds that it is
-    trained with; a run takes minutes."""
+    """A model by its name in timm (none: `benchmarks.resnet`), and images in a batch for its gradients.
+
+    It is trained with each of the `seeds`, which takes minutes for each arithmetic.
+    """
 
     name: str
     model: str | None
