@@ -38,7 +38,7 @@ def terms(**changes: Any) -> Terms:
         "challenge_period": 300,
         "attest_period": 100,
         "extension": 5,
-        "clock": 30,
+        "clock": 300,
         "replay_allowance": 0,
         "verifiers": 1,
         "segments_per_verifier": 2,

@@ -32,10 +32,10 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
 
 
 def test_break_even_amounts_by_hand(results: Results) -> None:
-    """Price and stake held for 32 days, gas and a replay, over 1.5; a result's delay for 30 days less the gas."""
+    """Price and stake held for 7 days, gas and a replay, over 1.5; a result's delay for 30 days less the gas."""
     found = {claim.text: claim.measured for claim in results.answer.claims}
     cost, gas = PARAMETERS.training_cost / TOKEN, PARAMETERS.gas_price
-    held = (cost * (1 + 2 * PARAMETERS.markup / 21) + PARAMETERS.stake / TOKEN) * 0.2 * 32 / 365
+    held = (cost * (1 + 2 * PARAMETERS.markup / 21) + PARAMETERS.stake / TOKEN) * 0.2 * 7 / 365
     net = held + cost / PARAMETERS.segments + gas * (PARAMETERS.gas_defence - PARAMETERS.gas_dispute)
     assert found["least bond at yearly_rate 0.2"] == pytest.approx(net / 1.5, rel=1e-3)
     delay = 1000 * 0.2 * 30 / 365 - gas * PARAMETERS.gas_task
