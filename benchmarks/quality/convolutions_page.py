@@ -49,7 +49,7 @@ def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: i
     if not networks:
         return
     yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates by every row of a model;"
-    yield "means over the seeds, and the least and the most:\n"
+    yield "means over the seeds, and the least and the most. Models that are not in the table were not trained:\n"
     yield "| model | bits | seeds | final training loss | held-out loss | held-out accuracy |"
     yield "|---|---|---|---|---|---|"
     for network, tables in networks.items():
