@@ -48,16 +48,20 @@ def _gradients(networks: Mapping[str, Mapping[str, Measured]]) -> Iterator[str]:
 def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: int) -> Iterator[str]:
     if not networks:
         return
-    yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates; models that are not in"
-    yield "the table were not trained:\n"
+    yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates by every row of a model;"
+    yield "means over the seeds, and the least and the most. Models that are not in the table were not trained:\n"
     yield "| model | bits | seeds | final training loss | held-out loss | held-out accuracy |"
     yield "|---|---|---|---|---|---|"
     for network, tables in networks.items():
         for table, runs in tables.items():
             figures = ("final training loss", "held-out loss", "held-out accuracy")
-            means = " | ".join(f"{mean(run[figure] for run in runs):.4f}" for figure in figures)
-            yield f"| {network} | {_named(table)} | {len(runs)} | {means} |"
+            cells = " | ".join(_spread([run[figure] for run in runs]) for figure in figures)
+            yield f"| {network} | {_named(table)} | {len(runs)} | {cells} |"
     yield ""
+
+
+def _spread(found: Sequence[float]) -> str:
+    return f"{mean(found):.4f} ({min(found):.4f}–{max(found):.4f})"
 
 
 def _times(times: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Convolutions of any bits, emulated: float64 with operands rounded as arithmetic.md section 3 rounds them.
+"""Convolutions of any bits, emulated: torch with operands rounded as arithmetic.md section 3 rounds them.
 
 The groups of one exponent are those of `protocol.program.library.convolution`.
 """
@@ -18,7 +18,7 @@ SAMPLE, CHANNEL, ROW = (1, 2, 3), (0, 2, 3), (1, 2, 3)
 
 
 def rounded(model: nn.Module, table: Sequence[Bits]) -> nn.Module:
-    """The float64 model with bits `table` forward, of the input's gradient and of the weight's in its convolutions."""
+    """The model with bits `table` forward, of the input's gradient and of the weight's in its convolutions."""
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
             module.forward = _forward(module, table)  # type: ignore[method-assign]
@@ -59,5 +59,5 @@ class _Convolution(torch.autograd.Function):
 def _round(x: Tensor, axes: tuple[int, ...], p: int) -> Tensor:
     """m_p(x) 2^(e-p) with one exponent for all along `axes`."""
     largest = x.abs().amax(axes, keepdim=True).clamp(min=2.0**-96)
-    scale = torch.exp2(p - (largest.log2().floor() + 1))
+    scale = torch.exp2((p - torch.frexp(largest).exponent).to(x.dtype))
     return (x * scale).round() / scale
