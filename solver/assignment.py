@@ -129,7 +129,7 @@ class Assignment:
             raise trainer.failure
         try:
             if trainer.ended and trainer.done:
-                self._committer.submit(self.terms.stake)
+                self._committer.submit(self.terms.stake - self.terms.delay_penalty)
             elif not trainer.done:
                 self._offer()
         except Reverted as error:

@@ -167,8 +167,8 @@ class Auction:
         return decision
 
     def _owed(self, task: int) -> int:
-        """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit,
-        and the penalties of bids that are on their way.
+        """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.
+        The submission releases the penalty, if the bid has locked it.
         """
         client, owed = self._context.client, 0
         for other in (*self._staged(Stage.TRAINING), *self._standing()):
@@ -176,7 +176,7 @@ class Auction:
             if other == task or view.status not in (TaskStatus.BIDDING, TaskStatus.TRAINING):
                 continue
             terms = client.market.terms(other)
-            owed += terms.stake if view.bidder == client.address else terms.stake + terms.delay_penalty
+            owed += terms.stake - terms.delay_penalty * (view.bidder == client.address)
         return owed
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:

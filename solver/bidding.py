@@ -90,11 +90,8 @@ def decide(terms: Terms, figures: Figures, registered: int, best: Best | None = 
     unsafe = _unsafe(terms, figures)
     if unsafe is not None:
         return Refusal(unsafe)
-    if terms.delay_penalty + terms.stake > figures.free:
-        return Refusal(
-            f"it locks {terms.delay_penalty} units until it is handed in and then asks for a stake of {terms.stake}, "
-            f"{figures.free} are free"
-        )
+    if terms.stake > figures.free:
+        return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free")
     due = floor(terms, needed, figures.costs, figures.draw_delay)
     if best is None:
         price, most = max(due.price, int(terms.budget * figures.opening)), terms.budget

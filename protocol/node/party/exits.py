@@ -75,7 +75,7 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
     due = [seat for seat in seen.seats if not seat.attested and now > seat.until]
     if any(not seat.is_empty for seat in due) or (due and audit.escrow_draws < ESCROW_DRAWS):
         return Exit.REDRAW
-    return Exit.VOID if due and not view.open_games else None
+    return Exit.VOID if due and closable else None
 
 
 def is_stalled(seen: Observation, deployment: Deployment) -> bool:

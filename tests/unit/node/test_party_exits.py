@@ -118,10 +118,10 @@ def test_when_the_escrow_has_paid_its_draws_a_silent_seat_pays_and_an_empty_one_
     paid = audit(attested=0, escrow_draws=ESCROW_DRAWS)
     silent, empty = seat(0), seat(1, NOBODY)
     assert due(seen(TaskStatus.SUBMITTED, UNTIL + 1, paid, silent, empty)) is Exit.REDRAW
-    in_time = replace(silent, until=UNTIL + 9)
-    assert due(seen(TaskStatus.SUBMITTED, UNTIL + 1, paid, in_time, empty)) is Exit.VOID
-    assert due(seen(TaskStatus.SUBMITTED, UNTIL + 1, paid, in_time, empty, open_games=1)) is None
-    assert due(seen(TaskStatus.SUBMITTED, UNTIL, paid, in_time, empty)) is None
+    in_time = replace(silent, until=END + 1)
+    assert due(seen(TaskStatus.SUBMITTED, END, paid, in_time, empty)) is None
+    assert due(seen(TaskStatus.SUBMITTED, END + 1, paid, in_time, empty)) is Exit.VOID
+    assert due(seen(TaskStatus.SUBMITTED, END + 1, paid, in_time, empty, open_games=1)) is None
 
 
 def test_a_task_stalls_a_stall_period_after_its_round_or_after_its_draw() -> None:

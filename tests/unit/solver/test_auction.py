@@ -361,13 +361,13 @@ def test_a_beaten_bid_keeps_nobody_from_the_next_task(beaten: Stand) -> None:
 def test_the_stake_of_a_task_that_is_being_trained_is_kept_free_for_it(
     stand: Stand, spare: int, bids: int
 ) -> None:
-    """Its penalty is locked already; the next one needs its own penalty and stake beside."""
+    """Its penalty is locked, and is released by the submission that locks the stake."""
     stand.market.post(1)
     stand.market.change(1, status=TaskStatus.TRAINING, bidder=ME)
     stand.database.put(1, Stage.TRAINING)
     stand.market.post(2)
     offer = stand.market.offer
-    stand.free = offer.stake + offer.delay_penalty + offer.stake + spare
+    stand.free = offer.stake - offer.delay_penalty + offer.stake + spare
     stand.tick(2)
     assert len(stand.market.bids) == bids
 
@@ -378,6 +378,6 @@ def test_a_stake_that_is_locked_is_not_kept_free_again(stand: Stand) -> None:
     stand.market.change(1, status=TaskStatus.SUBMITTED, bidder=ME)
     stand.database.put(1, Stage.TRAINING)
     stand.market.post(2)
-    stand.free = stand.market.offer.stake + stand.market.offer.delay_penalty
+    stand.free = stand.market.offer.stake
     stand.tick(2)
     assert len(stand.market.bids) == 1

@@ -57,9 +57,7 @@ def test_the_floor_is_twenty_seconds_of_machine_and_power_and_gas_with_half_as_m
 
 
 def test_capital_is_the_penalty_until_the_submission_and_the_stake_until_the_end_of_the_challenges() -> None:
-    """100 units for 10 s of bidding and 20 of training, 500 for 5 s before the draw and 20 of challenges, at a tenth in a
-    year of 50 seconds' length.
-    """
+    """A tenth in 50 s: of 100 units for 10 s of bidding and 20 of training, of 500 for 5 + 20 s of draw and challenges."""
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, capital=0.1 * YEAR / 50, gas=0.0)
     found = floor(terms, 20.0, costs, 5)
     assert found == Floor(machine=30, power=10, capital=6 + 25, delay=0, gas=0, margin=36)
@@ -115,10 +113,7 @@ def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
         (replace(TERMS, training_period=19), "20 s of training do not fit into 19 s"),
         (replace(TERMS, training_period=24), "20 s of training do not fit into 24 s with a quarter to spare"),
         (replace(TERMS, state_bytes=101), "checkpoints take up to 505 bytes, 500 are free for them"),
-        (
-            replace(TERMS, stake=996, delay_penalty=5),
-            "locks 5 units until it is handed in and then asks for a stake of 996, 1000 are free",
-        ),
+        (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
         (replace(TERMS, verifiers=2), "it asks for 2 seats, 1 verifiers are registered"),
         (replace(TERMS, clock=856), "it allows 906 s in a game, 907 s are safe"),
     ],
