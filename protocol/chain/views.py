@@ -124,8 +124,9 @@ class Registration:
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> Registration:
         """From what `registrationOf` returned."""
-        account, *rest, offer = values
-        return cls(to_checksum_address(account), *rest, offer=Offer(*offer))
+        account, *rest = values
+        rest[-1] = Offer(*rest[-1])
+        return cls(to_checksum_address(account), *rest)
 
     @property
     def is_bound(self) -> bool:
