@@ -70,7 +70,7 @@ def recommendations(description: Description) -> list[str]:
     )
     lines = [f"recommended for {description.task.segments} segments and this budget: {shown}"]
     terms = Recommended(**{name: description.fields()[name] for name in Recommended.__slots__})
-    forgone = terms.forgone(description.task.segments)
+    forgone = terms.forgone
     if forgone >= RECOMMENDED.reward_cap:
         lines.append(
             f"a verifier that convicts forgoes fees of {forgone / TOKEN:,.6g}, and the reward is at most "
@@ -140,7 +140,7 @@ def post(client: Client, terms: Terms) -> int:
 
 def _fund(client: Client, terms: Terms) -> None:
     """Bring the escrow into the vault. Raises NobodyAudits, NotEnoughTokens, ChainError."""
-    if not client.audit.live_slots():
+    if not client.audit.registered():
         raise NobodyAudits(
             "verifiers",
             expected="at least one registered",

@@ -80,7 +80,6 @@ AssayError
 │   │   ├── NotMined             no receipt in time; the transaction stays in the journal (exit code 1)
 │   │   └── NonceTaken           another transaction used the nonce (exit code 1)
 │   ├── JournalError             the journal file is damaged or of another version
-│   ├── HeaderError              a block header that does not hash to its block's hash
 │   ├── UnstableChain            re-organisations faster than they can be read (exit code 1)
 │   └── DevnetError              the development chain could not be started
 │       ├── AnvilMissing         no anvil program

@@ -12,7 +12,6 @@ from typing import Final
 
 from protocol.chain.parameters import Parameters, ParametersError
 
-_UINT8: Final = (1 << 8) - 1
 _UINT32: Final = (1 << 32) - 1
 MAX_LOCK: Final = (1 << 94) - 1
 """Most that one lock of the vault holds."""
@@ -40,8 +39,9 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
     yield Bound("stake_unit", 1, MAX_LOCK)
     yield Bound("challenge_bond", 1, MAX_LOCK)
     yield Bound("reward_cap", 0, 3 * MAX_LOCK // 4)
-    yield Bound("max_misses", 0, _UINT8)
-    yield Bound("unbonding_period", 0, _UINT32)
+    yield Bound("stall_period", 1, _UINT32)
+    # Who resigned can still be drawn by a round that was fixed before, and is liable until the task can be ended.
+    yield Bound("unbonding_period", parameters.draw_delay + parameters.stall_period, _UINT32)
 
 
 def broken_bound(parameters: Parameters) -> Bound | None:
@@ -61,7 +61,7 @@ def require_within_bounds(parameters: Parameters) -> None:
     if (bound := broken_bound(parameters)) is not None:
         raise ParametersError(
             f"parameter {bound.field}",
-            expected=f"{bound.least} to {bound.most} (seconds, blocks or units of the token)",
+            expected=f"{bound.least} to {bound.most} (seconds or units of the token)",
             got=getattr(parameters, bound.field),
             remedy="correct it in the file of parameters",
         )
