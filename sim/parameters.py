@@ -72,9 +72,7 @@ class MarketParameters:
     )
     segments: int = _count(_SEGMENTS, 1, MAX_SEGMENTS, "K: segments of a task")
     verifiers: int = _count(_TERMS.verifiers, 1, MAX_SEATS, "V: seats of a task")
-    segments_per_verifier: int = _count(
-        _DRAWS, 1, MAX_SEAT_SEGMENTS, "q: segments of a seat (also: audits)"
-    )
+    segments_per_verifier: int = _count(_DRAWS, 1, MAX_SEAT_SEGMENTS, "q: segments of a seat (also: audits)")
     # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
     draw_fee: int = _deployed("draw_fee", "paid to whoever executes a draw")
     stake_unit: int = _deployed("stake_unit", "stake of a verifier for each of its slots")

@@ -79,7 +79,7 @@ class Griefer(Bystander):
 
 @dataclass(frozen=True)
 class Retrainer(Bystander):
-    """Replays all segments of a task that stalled, with the chance `chance`, for its solver was paid by nobody's word."""
+    """Replays all segments of a task that stalled, with the chance `chance`: while its stake is locked."""
 
     name: ClassVar[str] = "retrainer"
     late: ClassVar[bool] = True

@@ -209,7 +209,9 @@ class _Checking:
         self._sittings.append(Sitting(rows, accounts, check))
         self._attested[:, rows] |= check.attests
         if check.challenges.any() or not self._games:
-            games = Games(*(np.zeros(self._attested.shape, dtype=kind) for kind in (np.int64, np.int64, np.bool_)))
+            games = Games(
+                *(np.zeros(self._attested.shape, dtype=kind) for kind in (np.int64, np.int64, np.bool_))
+            )
             games.accounts[:, rows] = checker.in_ledger(accounts)
             games.opened[:, rows] = check.challenges
             games.right[:, rows] = check.challenges & hit & check.replays

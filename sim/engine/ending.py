@@ -45,13 +45,11 @@ class Closer:
     # ------------------------------------------------------------------ draws
 
     def _draws(self, task: Task, checks: Checks) -> None:
-        """Who draws is paid by the escrow, or by a silent account. A beacon that stops comes back at last, and every draw
-        of the queue is executed then."""
+        """The escrow or a silent account pays each draw. A beacon that stops comes back at last, and every draw of the queue
+        is executed then."""
         parameters, books = self.parameters, self.books
         submitted = task.live.nonzero()[0]
-        booking.pay_draws(
-            books.ledger, submitted, parameters.draw_fee, checks.escrow_draws.take(submitted)
-        )
+        booking.pay_draws(books.ledger, submitted, parameters.draw_fee, checks.escrow_draws.take(submitted))
         for rows, accounts, silent in checks.silences:
             seats = self._seats(accounts)
             booking.silence(

@@ -29,7 +29,7 @@ class Stream:
         self._rows = rows
 
     def of(self, number: int) -> Stream:
-        """A stream of the same purpose for one round: however many numbers it is asked for, other rounds keep theirs."""
+        """A stream of the same purpose for one round: however many numbers it gives, other rounds keep theirs."""
         return Stream([_child(seed, number) for seed in self._seeds], self._rows)
 
     def uniform(self, *shape: int) -> Floats:

@@ -19,4 +19,3 @@ Floats = npt.NDArray[np.float64]
 
 MOST: Final = 1 << 62
 """No sum of a run may reach this: twice it is 2^63."""
-

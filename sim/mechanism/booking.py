@@ -37,8 +37,8 @@ def pay_draws(ledger: Ledger, rows: Indices, fee: int, draws: Amounts) -> None:
 def silence(
     ledger: Ledger, rows: Indices, seats: Indices, silent: Flags, stakes: Amounts, *, fee: int, draw_fee: int
 ) -> None:
-    """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, its stake at most; the first of them
-    pays the draw fee of the draw that replaces them all, the rest burns.
+    """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, its stake at most; the first of
+    them pays the draw that replaces them all, the rest burns.
 
     `seats`: accounts of the ledger, `silent` and `stakes` theirs, (V, n). A stake that is left without the draw fee
     pays what it has.
