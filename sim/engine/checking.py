@@ -67,9 +67,9 @@ class Checker:
         """Numbers for the redraws of this round."""
         return self.random.redraws.of(self._round)
 
-    def online(self, uniform: Floats) -> Flags | bool:
+    def online(self, uniform: Floats) -> Flags:
         """Which accounts are there, from a number of 0 to 1 for each."""
-        return uniform >= self.parameters.downtime
+        return np.asarray(uniform >= self.parameters.downtime)
 
     def act(self, seats: Seats, accounts: Indices, there: Flags, others: Flags) -> Check:
         """What the accounts of seats do that are `there`, (V, n); `others`, (n,): somebody has attested before."""
@@ -209,9 +209,7 @@ class _Checking:
         self._sittings.append(Sitting(rows, accounts, check))
         self._attested[:, rows] |= check.attests
         if check.challenges.any() or not self._games:
-            games = Games(
-                *(np.zeros(self._attested.shape, dtype=kind) for kind in (np.int64, np.int64, np.bool_))
-            )
+            games = Games.nothing(self._attested.shape)
             games.accounts[:, rows] = checker.in_ledger(accounts)
             games.opened[:, rows] = check.challenges
             games.right[:, rows] = check.challenges & hit & check.replays
@@ -247,9 +245,15 @@ class _Checking:
             if group.strategy.late != late:
                 continue
             mine = group.members
-            view = Passing(looks.view.parameters, *(field[mine] for field in looks.view[1:]))
+            seen = looks.view
+            view = seen._replace(
+                served=seen.served[mine],
+                hit=seen.hit[mine],
+                wrong=seen.wrong[mine],
+                uniform=seen.uniform[mine],
+            )
             look = group.strategy.look(view)
             looks.replays[mine], looks.games[mine] = look.replays * tasks, look.games * tasks
-            seen = view.wrong if late else view.hit
-            accounts = np.broadcast_to(self._checker.bystanders(mine), seen.shape)
-            self._games.append(Games(accounts, looks.games[mine], (looks.replays[mine] > 0) & seen))
+            false = view.wrong if late else view.hit
+            accounts = np.broadcast_to(self._checker.bystanders(mine), false.shape)
+            self._games.append(Games(accounts, looks.games[mine], (looks.replays[mine] > 0) & false))

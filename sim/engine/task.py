@@ -64,6 +64,13 @@ class Games(NamedTuple):
     """The challenger has seen what is false."""
 
     @classmethod
+    def nothing(cls, shape: tuple[int, ...]) -> Games:
+        """Nobody challenges."""
+        return cls(
+            np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
+        )
+
+    @classmethod
     def joined(cls, parts: Sequence[Games]) -> Games:
         """All of them, in the order of the parts."""
         return cls(*(np.concatenate(field) for field in zip(*parts)))

@@ -2,8 +2,7 @@
 
 Not a simulation: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
 `cheating`, `frontier`, `inspection`, `collusion`, `griefing`, `auctions`, `liveness`. Pure functions of NumPy
-and the standard library. Where theory follows dispute.md beyond the contracts as they stand, the docstring
-says so.
+and the standard library.
 """
 
 from sim.theory.auctions import (
@@ -55,8 +54,6 @@ from sim.theory.frontier import (
 )
 from sim.theory.griefing import (
     Griefing,
-    bond_schedule,
-    bonds_together,
     false_challenge,
     held_seconds,
     late_solver,
@@ -102,8 +99,6 @@ __all__ = [
     "advantage_at",
     "audits_per_segment",
     "best_posted_price",
-    "bond_schedule",
-    "bonds_together",
     "break_even_false",
     "caught_by_others",
     "caught_probability",

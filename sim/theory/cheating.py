@@ -226,9 +226,8 @@ def least_audits(
     h = within("honest", honest, np.finfo(np.float64).tiny, 1)
     p = within("price", price, 0)
     lost = within("stake less reward", np.subtract(stake, reward), 0) + p
-    return np.asarray(
-        k * (within("gain", gain, 0) + p / k) / (h * within("stake + price", lost, np.finfo(np.float64).tiny))
-    )
+    within("stake + price", lost, np.finfo(np.float64).tiny)
+    return np.asarray(k * (within("gain", gain, 0) + p / k) / (h * lost))
 
 
 def break_even_false(

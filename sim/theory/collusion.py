@@ -124,8 +124,8 @@ def concession_pays(
 ) -> bool:
     """Tell whether convicting itself is cheaper for a solver than letting its deadline pass (`TaskMarket.expire`).
 
-    Expiring takes the delay penalty D, of which floor(D / 2) goes to the submitter: who is both loses the other half. So
-    conceding pays iff `self_challenge` costs less than that, and never does if D <= ceil(S / 4).
+    Expiring takes the delay penalty D, of which floor(D / 2) goes to the submitter: who is both loses the other half.
+    So conceding pays iff `self_challenge` costs less than that, and never does if D <= ceil(S / 4).
     """
     penalty = count("delay_penalty", delay_penalty, 0)
     if penalty > stake:

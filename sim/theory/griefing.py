@@ -71,35 +71,14 @@ def least_bond(*, defence: float, delay: float, factor: float, gas: float = 0.0)
     return max(0.0, (harm - t * number("gas", gas, 0)) / (t + 0.5))
 
 
-def bond_schedule(*, bond: int, open_challenges: int, drawn: bool = False) -> int:
-    """Return the bond of the next challenge by dispute.md section 6: doubled for each open one beyond four.
-
-    With n games open before it, B 2^max(0, n + 1 - 4): the fifth costs 2 B. Verifiers drawn on the segment
-    pay B. The contracts as they stand ask for B always (2^0 throughout).
-    """
-    extra = 0 if drawn else max(0, count("open_challenges", open_challenges, 0) + 1 - 4)
-    return int(count("bond", bond, 0) << extra)
-
-
-def bonds_together(*, bond: int, challenges: int) -> int:
-    """Return what n simultaneous false challenges cost by `bond_schedule`.
-
-    n B up to four, then B (4 + 2 + 4 + ... + 2^(n - 4)) = B (2^(n - 3) + 2), against n B in the contracts:
-    harm is at most proportional to n, so its factor falls exponentially instead of staying where it is.
-    """
-    n = count("challenges", challenges, 0)
-    each = count("bond", bond, 0)
-    return n * each if n <= 4 else each * ((1 << (n - 3)) + 2)
-
-
 def silent_verifier(
     *, seat_fee: float, seat_cost: float, draw_fee: float, delay: float, stake: float = FREE
 ) -> Griefing:
     """Return the griefing of an account that is silent in its seat, once (`AuditBoard.redraw`).
 
     It loses the fee of the seat and the draw fee, its stake at most, and forgoes what the seat earns beside
-    `seat_cost` (replays and gas). Its seat is drawn again with the same segments, and it is suspended: everybody else is
-    paid as before, and waits for one draw and one attestation more (`delay`).
+    `seat_cost` (replays and gas). Its seat is drawn again with the same segments, and it is suspended: everybody else
+    is paid as before, and waits for one draw and one attestation more (`delay`).
     """
     fee = number("seat_fee", seat_fee, 0)
     lost = min(number("stake", stake, 0), fee + number("draw_fee", draw_fee, 0))

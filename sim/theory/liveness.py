@@ -23,7 +23,8 @@ def stall_probability(*, verifiers: int, up: float, redraws: int) -> float:
 def expected_redraws(*, verifiers: int, up: float, redraws: int) -> float:
     """Return how often a task is drawn again on average: the sum over r of 1 to R of `stall_probability` with r - 1.
 
-    The r-th redraw happens iff some seat is silent after r - 1 of them. Each costs a draw delay and an attestation period.
+    The r-th redraw happens iff some seat is silent after r - 1 of them. Each takes a draw delay and an attestation
+    period.
     """
     return sum(
         stall_probability(verifiers=verifiers, up=up, redraws=n) for n in range(count("redraws", redraws, 0))
