@@ -6,12 +6,15 @@ Importing this loads pydantic, so a command line does it only when it runs.
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.node.http import url_of
 from protocol.node.party.settings import ConnectionSettings
+
+ELIGIBLE_A_SEAT: Final = 3
 
 
 class AssaySettings(ConnectionSettings):
@@ -25,8 +28,18 @@ class AssaySettings(ConnectionSettings):
     """Where `assay beacon` listens, on the same host, and the beacon of `assay devnet`, on this machine alone."""
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
+    min_eligible: Annotated[int, Field(ge=1)] | None = None
+    """Registered accounts that must be eligible for a task before it is posted; empty: three for each seat, on a
+    development chain one. An account has one seat at a time.
+    """
     bundles_url: str | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
+
+    def least_eligible(self, chain_id: int, verifiers: int) -> int:
+        """`min_eligible`, or what it is on this chain for so many seats."""
+        if self.min_eligible is not None:
+            return self.min_eligible
+        return verifiers if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * verifiers
 
     @property
     def bundle_base(self) -> str:

@@ -72,7 +72,13 @@ class SolverSettings(NodeSettings):
         )
 
     def figures(
-        self, free: int, disk: int, block_seconds: float, gas_price: int, taken: Sequence[Terms]
+        self,
+        free: int,
+        disk: int,
+        block_seconds: float,
+        draw_delay: float,
+        gas_price: int,
+        taken: Sequence[Terms],
     ) -> Figures:
         """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks that it
         has already.
@@ -84,6 +90,7 @@ class SolverSettings(NodeSettings):
             self.opening,
             disk,
             block_seconds,
+            draw_delay,
             tuple(taken),
         )
 

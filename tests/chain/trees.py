@@ -42,8 +42,8 @@ def terms(**changes: Any) -> Terms:
         "replay_allowance": 0,
         "verifiers": 1,
         "segments_per_verifier": 2,
-        "matches": 1,
         "arithmetic": 1,
+        "seat_lock": 5 * TOKEN,
         "bundle": "http://127.0.0.1:1/bundle",
     }
     return Terms(**(values | changes))

@@ -34,8 +34,8 @@ class Exit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A task as the chain shows it at one moment; `now` is the chain's time. `audit` and `seats` are those of a submitted
-    task, None and empty for others.
+    """A task as the chain shows it at one moment; `now` is the chain's time. `audit` and `seats` are those of a
+    submitted task, None and empty for others.
     """
 
     view: TaskView
@@ -75,7 +75,7 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
     due = [seat for seat in seen.seats if not seat.attested and now > seat.until]
     if any(not seat.is_empty for seat in due) or (due and audit.escrow_draws < ESCROW_DRAWS):
         return Exit.REDRAW
-    return Exit.VOID if due and not view.open_games else None
+    return Exit.VOID if due and closable else None
 
 
 def is_stalled(seen: Observation, deployment: Deployment) -> bool:
@@ -91,8 +91,8 @@ def is_stalled(seen: Observation, deployment: Deployment) -> bool:
 def perform(
     client: Client, seen: Observation, call: Exit, signature_of: Callable[[int], bytes]
 ) -> Receipt | None:
-    """Make the call. None if a draw was executed by somebody else. Raises ChainError, Reverted among it where somebody else
-    was faster; NoRelay for a draw whose signature no relay gives, unless the task may be ended for that: then it is.
+    """Make the call. None if a draw was executed by somebody else. Raises ChainError, Reverted where somebody else was
+    faster; NoRelay for a draw whose signature no relay gives, unless the task may be ended for that: then it is.
     """
     market, task = client.market, seen.view.task
     if call is Exit.DRAW:

@@ -45,27 +45,33 @@ TERMS = Terms(
     replay_allowance=50,
     verifiers=1,
     segments_per_verifier=1,
-    matches=1,
     arithmetic=1,
+    seat_lock=0,
     bundle="http://127.0.0.1/",
 )
 
 
 def test_the_floor_is_twenty_seconds_of_machine_and_power_and_gas_with_half_as_margin() -> None:
-    assert floor(TERMS, 20.0, COSTS) == FLOOR
+    assert floor(TERMS, 20.0, COSTS, 0) == FLOOR
     assert FLOOR.price == 75
 
 
-def test_capital_is_the_stake_from_the_bid_to_the_end_of_the_challenge_period() -> None:
-    """500 units for 10 s of bidding, 20 of training and 20 of challenges, at 10 in a year of 50 seconds' length."""
-    found = floor(TERMS, 20.0, replace(COSTS, capital=0.1 * YEAR / 50, gas=0.0))
-    assert found == Floor(machine=30, power=10, capital=50, delay=0, gas=0, margin=45)
+def test_capital_is_the_penalty_until_the_submission_and_the_stake_until_the_end_of_the_challenges() -> None:
+    """A tenth in 50 s: of 100 units for 10 s of bidding and 20 of training, of 500 for 5 + 20 s of draw and challenges."""
+    terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, capital=0.1 * YEAR / 50, gas=0.0)
+    found = floor(terms, 20.0, costs, 5)
+    assert found == Floor(machine=30, power=10, capital=6 + 25, delay=0, gas=0, margin=36)
+
+
+def test_a_long_training_costs_no_more_capital_for_the_stake_than_a_short_one() -> None:
+    costs = replace(COSTS, capital=1.0)
+    assert floor(TERMS, 20.0, costs, 5).capital == floor(TERMS, 2e6, costs, 5).capital
 
 
 def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
     """A quarter of all tasks is late, and there is no margin: three prices pay for four tasks and a penalty."""
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, late=0.25, margin=0.0)
-    found = floor(terms, 20.0, costs)
+    found = floor(terms, 20.0, costs, 0)
     assert found.delay == 50
     assert 3 * found.price == 4 * 50 + 100
 
@@ -108,7 +114,7 @@ def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
         (replace(TERMS, training_period=24), "20 s of training do not fit into 24 s with a quarter to spare"),
         (replace(TERMS, state_bytes=101), "checkpoints take up to 505 bytes, 500 are free for them"),
         (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
-        (replace(TERMS, verifiers=2, matches=2), "2 attestations, 1 verifiers are in the draw"),
+        (replace(TERMS, verifiers=2), "it asks for 2 seats, 1 verifiers are registered"),
         (replace(TERMS, clock=856), "it allows 906 s in a game, 907 s are safe"),
     ],
 )
@@ -154,7 +160,7 @@ def test_an_offer_is_what_the_market_takes_and_never_below_the_floor(
     beaten = None if best is None else Best(min(best, budget), extensions)
     decision = decide(terms, figures, 1, beaten)
     if isinstance(decision, Offer):
-        assert decision.floor == floor(terms, 20.0, figures.costs)
+        assert decision.floor == floor(terms, 20.0, figures.costs, 0)
         assert decision.floor.price <= decision.price <= budget
         if beaten:
             assert decision.price == beaten.price - least_undercut(*beaten)
@@ -170,5 +176,5 @@ def test_of_two_bidders_the_dearer_stops_at_its_floor_and_is_beaten_by_one_step_
         seen.append(decision.price)
         best = Best(decision.price, 0)
     assert seen == list(itertools.islice(ladder(900), len(seen)))
-    dearest = floor(TERMS, 20.0, dear.costs).price
+    dearest = floor(TERMS, 20.0, dear.costs, 0).price
     assert seen[-1] - least_undercut(seen[-1], 0) < dearest <= seen[-2]
