@@ -12,16 +12,19 @@ from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
+from assay.beacon import development_beacon
+from protocol.beacon.relays import Relays
 from protocol.chain.accounts import open_account
 from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sender, Sending
-from protocol.chain.views import NOBODY, TaskStatus, TaskView
+from protocol.chain.views import NOBODY, Offer, TaskStatus, TaskView
 from protocol.commitments.tensors import Tensor
 from protocol.errors import ExitCode
 from protocol.node.home import Home
+from protocol.node.party.rounds import show_round
 from protocol.node.stopping import Stop
 from protocol.numerics.types import to_bytes
 from protocol.tasks.bundles import Bundle, committed_terms, write_bundle
@@ -33,6 +36,9 @@ from tests.unit.solver import tiny
 
 SOLVER = "dev:1"
 QUICK = Sending(poll=0.02)
+MOST = 2**64 - 1
+ANY = Offer(MOST, MOST, MOST, 0)
+"""An offer that takes every seat."""
 
 
 class Stage:
@@ -48,7 +54,12 @@ class Stage:
             self.deployment = deploy(sender)
         self.submitter = self.client("dev:0")
         self.submitter.fund(100_000 * TOKEN)
-        self.submitter.audit.register(1)
+        self.submitter.audit.register(0, ANY)
+        self.beacon = development_beacon(devnet.connection, 0)
+        self.beacon.__enter__()
+        self.relays = (self.beacon.url,)
+        relays = Relays(self.deployment.beacon, self.relays)
+        show_round(self.submitter, relays.signature)
 
     def client(self, account: str) -> Client:
         """A client with plenty of tokens, behind `url`."""
@@ -86,13 +97,13 @@ class Stage:
             "bidding_period": 60,
             "training_period": 600,
             "challenge_period": 600,
-            "attest_period": 400,
+            "attest_period": 120,
             "extension": 20,
             "clock": 300,
             "replay_allowance": 0,
             "verifiers": 1,
             "segments_per_verifier": 1,
-            "matches": 1,
+            "seat_lock": 2 * TOKEN,
         }
         return self.submitter.market.post(Terms(**(fields | changes)))[0]
 
@@ -105,12 +116,14 @@ class Stage:
     def settings(self, **changes: object) -> SolverSettings:
         """Settings of a solver that may read the submitter's folder."""
         allowed = (self.bundles.parent.as_uri(),)
-        return SolverSettings.model_validate({"port": 0, "poll": 0.05, "bundles": allowed, **changes})
+        return SolverSettings.model_validate(
+            {"port": 0, "poll": 0.05, "bundles": allowed, "relays": self.relays, **changes}
+        )
 
     def attest(self, task: int) -> None:
-        """Attest every duty of a drawn task. The root is not looked at by anyone unless a game opens."""
-        for duty in self.submitter.audit.duties(task):
-            self.submitter.audit.attest(task, duty.number, bytes(31) + b"\x01")
+        """Attest every seat of a drawn task. Nobody looks at the root."""
+        for seat in self.submitter.audit.seats(task):
+            self.submitter.audit.attest(task, seat.number, bytes(31) + b"\x01")
 
     def end_bidding(self, task: int) -> None:
         """Wait for a bid, then let the bidding period pass."""
@@ -135,7 +148,7 @@ class Stage:
 
     def until_drawn(self, task: int) -> None:
         """Wait for the draw."""
-        self.until(task, lambda _view: self.submitter.audit.drawn_at(task) > 0)
+        self.until(task, lambda _view: self.submitter.audit.audit(task).drawn_at > 0)
 
 
 class Solver:
