@@ -61,10 +61,10 @@ class TaskView:
     status: TaskStatus
     size: int
     open_games: int
+    owes_draw: bool
     bids_until: int
     train_until: int
     challenge_until: int
-    owes_draw: bool
     price: int
     overtime: int
     root: bytes
