@@ -24,6 +24,7 @@ from examples.demo.children import Children
 from examples.demo.errors import StageError
 from examples.demo.stories import POSTED, STORIES, Story
 from examples.demo.tasks import summary, terms
+from protocol.beacon.relays import Relays
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, development_account
 from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
@@ -121,7 +122,7 @@ class Stage:
         os.environ[VARIABLE] = str(self.home.root)
         self.chain = self._stack.enter_context(Devnet(log=self.children.log("anvil")))
         beacon = self._stack.enter_context(development_beacon(self.chain.connection, 0))
-        os.environ["ASSAY_RELAYS"] = beacon.url
+        os.environ["ASSAY_RELAYS"] = self._beacon = beacon.url
         self._stack.enter_context(self.children)
         self._say(f"{self.chain.client} on {self.chain.url}, a block each second; its beacon on {beacon.url}")
         with ThreadPoolExecutor(1) as beside:
@@ -185,13 +186,14 @@ class Stage:
 
     def _post(self, url: str) -> None:
         """All tasks, one after the other, so that their ids are known beforehand."""
+        signature_of = Relays(self.client.deployment.beacon, (self._beacon,)).signature
         for prepared in self.prepared.values():
             require_served(terms(prepared, url, {}))
         for story in POSTED:
             if story.silent:
                 self._register_silent(story)
             own = terms(self.prepared[story.example], url, story.terms)
-            self.tasks[story.letter] = post(self.client, own)
+            self.tasks[story.letter] = post(self.client, own, signature_of, own.verifiers)
 
     def _register_silent(self, story: Story) -> None:
         """An account that nobody acts for, in the draws of this story alone: the other tasks are posted."""
