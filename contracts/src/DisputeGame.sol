@@ -187,6 +187,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (view_.head, view_.demandHash, view_.selection) =
         (_headOf(game, record), record.demandHash, record.selection);
         (,, view_.bond) = VAULT.lockOf(record.lock);
+        view_.deposit = record.deposit;
     }
 
     /// @inheritdoc IDisputeGame

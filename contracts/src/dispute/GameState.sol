@@ -12,10 +12,11 @@ import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Errors} from "../libraries/Errors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
 import {Parameters} from "../types/Parameters.sol";
+import {Credits} from "./Credits.sol";
 
 /// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
 /// @dev Records are packed: a game opens with two storage slots, the others are written when they are first needed.
-abstract contract GameState is IDisputeGame {
+abstract contract GameState is Credits {
     /// @notice One game.
     struct GameRecord {
         // ---- slot 0
@@ -47,6 +48,9 @@ abstract contract GameState is IDisputeGame {
         bytes32 claim;
         bytes32 demandHash;
         bytes32 selection;
+        // ---- slot 6, 128 bits are free
+        /// Coin that each unanswered node of the demand carries.
+        uint128 deposit;
     }
 
     /// @notice What a claim is the root of.
@@ -102,6 +106,8 @@ abstract contract GameState is IDisputeGame {
     uint128 internal immutable REWARD_CAP;
     /// @notice Seconds in which a commitment may be opened.
     uint32 internal immutable OPENING_PERIOD;
+    /// @notice Wei for each byte of an answer's transaction, on top of its gas.
+    uint64 internal immutable DATA_FEE;
 
     /// @notice Of a lost bond 1 / SOLVER_SHARE pays the solver's gas and re-execution; the rest burns, so that
     /// challenging oneself always costs.
@@ -131,6 +137,7 @@ abstract contract GameState is IDisputeGame {
         BOND = parameters.challengeBond;
         REWARD_CAP = parameters.rewardCap;
         OPENING_PERIOD = parameters.openingPeriod;
+        DATA_FEE = parameters.dataFee;
     }
 
     // ------------------------------------------------------------------ whose turn
@@ -356,7 +363,12 @@ abstract contract GameState is IDisputeGame {
         MARKET.gameClosed(task);
     }
 
+    /// @dev What was not answered by now carries its deposit back.
     function _close(GameId id, GameRecord storage record, Verdict verdict, address winner) internal {
+        // Clears the lowest bit each time.
+        for (uint16 open = record.demandOpen; open != 0; open &= open - 1) {
+            _credits[record.challenger] += record.deposit;
+        }
         record.phase = Phase.Closed;
         record.verdict = verdict;
         record.demandOpen = 0;

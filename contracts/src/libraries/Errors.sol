@@ -29,6 +29,9 @@ library Errors {
     /// @notice No such lock.
     error UnknownLock(uint256 lock);
 
+    /// @notice The deposits of the demanded nodes are `due` wei; credit and value of the call together are `given`.
+    error DepositTooSmall(uint256 due, uint256 given);
+
     // ------------------------------------------------------------------ terms
 
     /// @notice The field `field` must lie in [least, most]; it is `value`.

@@ -32,7 +32,10 @@ struct Parameters {
     uint32 openingPeriod;
     /// Locked by a challenger; lost when the challenger is wrong or silent.
     uint128 challengeBond;
-    // ---- slot 3, 128 bits are free
+    // ---- slot 3, 64 bits are free
     /// Most that a challenger earns on top of its bond: at most twice the published cost of a challenge.
     uint128 rewardCap;
+    /// Wei of the chain's coin for each byte of the transaction that answers a demanded node, beside its gas: what a rollup charges for
+    /// data. 0 where gas pays for all.
+    uint64 dataFee;
 }
