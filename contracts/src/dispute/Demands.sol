@@ -99,9 +99,9 @@ abstract contract Demands is GameState {
             each += depositFor(count, leafBytes, block.basefee);
         }
         each = Math.ceilDiv(each, count);
-        uint256 given = _credits[msg.sender] + msg.value;
+        uint256 given = creditOf[msg.sender] + msg.value;
         if (given < each * count) revert Errors.DepositTooSmall(each * count, given);
-        _credits[msg.sender] = given - each * count;
+        creditOf[msg.sender] = given - each * count;
     }
 
     /// @dev Bytes of leaf `lo` of a value of `bytesTotal` bytes, or of a tree of 32-byte leaves for 0. Leaf `lo` was proved
@@ -162,7 +162,7 @@ abstract contract Demands is GameState {
         if (given != due) revert Errors.WrongRoot(due, given);
         uint16 open = record.demandOpen & ~uint16(1 << index);
         record.demandOpen = open;
-        _credits[MARKET.solverOf(_taskOf(record))] += record.deposit;
+        creditOf[MARKET.solverOf(_taskOf(record))] += record.deposit;
         if (open == 0) _solverMoved(record);
     }
 }

@@ -367,7 +367,7 @@ abstract contract GameState is Credits {
     function _close(GameId id, GameRecord storage record, Verdict verdict, address winner) internal {
         // Clears the lowest bit each time.
         for (uint16 open = record.demandOpen; open != 0; open &= open - 1) {
-            _credits[record.challenger] += record.deposit;
+            creditOf[record.challenger] += record.deposit;
         }
         record.phase = Phase.Closed;
         record.verdict = verdict;
