@@ -35,7 +35,7 @@ class Watcher:
         self.stop = Stop()
         self.client = stage.client(WATCHER)
         allowed = (stage.bundles.as_uri(),)
-        defaults = {"poll": 0.05, "bundles": allowed, "relays": stage.relays, "port": 0, "stake": 10}
+        defaults = {"poll": 0.05, "bundles": allowed, "relays": (stage.relay,), "port": 0, "stake": 10}
         chosen = VerifierSettings.model_validate({**defaults, **settings})
         self.node = VerifierNode(self.client, chosen, stage.home, strategy, stop=self.stop)
         self.ended: ExitCode | BaseException | None = None
