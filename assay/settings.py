@@ -6,15 +6,13 @@ Importing this loads pydantic, so a command line does it only when it runs.
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
-from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.node.http import url_of
+from protocol.node.party.eligible import least_eligible
 from protocol.node.party.settings import ConnectionSettings
-
-ELIGIBLE_A_SEAT: Final = 3
 
 
 class AssaySettings(ConnectionSettings):
@@ -37,9 +35,7 @@ class AssaySettings(ConnectionSettings):
 
     def least_eligible(self, chain_id: int, verifiers: int) -> int:
         """`min_eligible`, or what it is on this chain for so many seats."""
-        if self.min_eligible is not None:
-            return self.min_eligible
-        return verifiers if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * verifiers
+        return self.min_eligible or least_eligible(chain_id, verifiers)
 
     @property
     def bundle_base(self) -> str:

@@ -16,6 +16,7 @@ from functools import partial
 
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
+from protocol.node.party.eligible import eligible_accounts, least_eligible
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
@@ -110,6 +111,7 @@ class Auction:
             self._offer(terms, view)  # before anything is fetched, the terms alone must promise a profit
             if not self._is_fetched(task, terms, left):
                 return True
+            self._require_eligible(terms)
             self._bid(task, terms, view)
         except BundleUnavailable:
             self._lost[task] = self._seconds_lost(task) + self._fetching_since(task)
@@ -161,10 +163,19 @@ class Auction:
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
-        decision = decide(terms, figures, client.audit.registered(), best)
+        decision = decide(terms, figures, best)
         if isinstance(decision, Refusal):
             raise _NotWorth(decision.reason)
         return decision
+
+    def _require_eligible(self, terms: Terms) -> None:
+        """A task whose seats stay empty is never paid. Raises _NotWorth."""
+        client = self._context.client
+        chosen = self._context.settings.min_eligible
+        least = chosen or least_eligible(client.connection.chain_id, terms.verifiers)
+        found = len(eligible_accounts(client, terms))
+        if found < least:
+            raise _NotWorth(f"{found} verifiers take its {terms.verifiers} seats, {least} are asked for")
 
     def _owed(self, task: int) -> int:
         """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.

@@ -69,10 +69,8 @@ def seconds_needed(terms: Terms, figures: Figures) -> float:
     return terms.steps * terms.step_operations / figures.operations_a_second
 
 
-def decide(terms: Terms, figures: Figures, registered: int, best: Best | None = None) -> Offer | Refusal:
-    """A first bid, or an answer to the best bid of somebody else. `registered` accounts can be drawn: without one for
-    each seat the task is never paid.
-    """
+def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | Refusal:
+    """A first bid, or an answer to the best bid of somebody else."""
     if terms.arithmetic != ARITHMETIC:
         return Refusal(f"arithmetic version {terms.arithmetic}, this release computes {ARITHMETIC}")
     needed = seconds_needed(terms, figures)
@@ -85,8 +83,6 @@ def decide(terms: Terms, figures: Figures, registered: int, best: Best | None = 
         return Refusal(
             f"its checkpoints take up to {kept} bytes, {figures.disk:.0f} are free for them on the disk"
         )
-    if terms.verifiers > registered:
-        return Refusal(f"it asks for {terms.verifiers} seats, {registered} verifiers are registered")
     unsafe = _unsafe(terms, figures)
     if unsafe is not None:
         return Refusal(unsafe)

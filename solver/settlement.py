@@ -6,7 +6,7 @@ from functools import partial
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
-from protocol.node.party.exits import exit_due, observe, perform
+from protocol.node.party.exits import Exit, exit_due, observe, perform
 from protocol.node.party.funds import withdraw_above
 from protocol.tasks.task import Terms
 from solver.context import Context
@@ -19,6 +19,8 @@ def advance(context: Context, view: TaskView) -> None:
     client = context.client
     seen = observe(client, view)
     call = exit_due(seen, client.deployment)
+    if call is Exit.STALL:
+        call = Exit.REDRAW
     if call is not None:
         signature_of = context.relays.signature
         context.begin(view.task, call, partial(perform, client, seen, call, signature_of))

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.views import Registration
 from protocol.tasks.task import Terms
+
+ELIGIBLE_A_SEAT: Final = 3
+
+
+def least_eligible(chain_id: int, verifiers: int) -> int:
+    """Eligible accounts below which no task of so many seats is posted or bid on, where no setting says another number:
+    three for each seat, on a development chain one.
+    """
+    return verifiers if chain_id == DEVELOPMENT_CHAIN else ELIGIBLE_A_SEAT * verifiers
 
 
 def eligible_accounts(client: Client, terms: Terms) -> list[str]:

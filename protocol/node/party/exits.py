@@ -55,7 +55,8 @@ def observe(client: Client, view: TaskView) -> Observation:
 def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit | None:
     """The call that is due, if any: `grace` seconds later for those who leave it to others first.
 
-    Never STALL, which is nobody's first choice: see `perform` and `is_stalled`.
+    STALL stands for a REDRAW that is possible too, after the stall period. A task that was never drawn is stalled by
+    `perform`, where no relay has its round.
     """
     view, now = seen.view, seen.now - grace
     if view.status is TaskStatus.BIDDING:
@@ -74,7 +75,7 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
         return Exit.SETTLE if closable else None
     due = [seat for seat in seen.seats if not seat.attested and now > seat.until]
     if any(not seat.is_empty for seat in due) or (due and audit.escrow_draws < ESCROW_DRAWS):
-        return Exit.REDRAW
+        return Exit.STALL if is_stalled(seen, deployment) else Exit.REDRAW
     return Exit.VOID if due and closable else None
 
 

@@ -112,6 +112,7 @@ def test_a_seat_that_is_silent_or_empty_is_drawn_again_once_its_time_is_over(lat
     for games in (0, 1):
         assert due(seen(TaskStatus.SUBMITTED, UNTIL + 1, one, done, late, open_games=games)) is Exit.REDRAW
     assert due(seen(TaskStatus.SUBMITTED, 10**6, one, done, replace(late, until=10**6))) is None
+    assert due(seen(TaskStatus.SUBMITTED, DRAWN + 1_001, one, done, late)) is Exit.STALL
 
 
 def test_when_the_escrow_has_paid_its_draws_a_silent_seat_pays_and_an_empty_one_ends_the_task() -> None:

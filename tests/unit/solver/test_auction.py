@@ -107,11 +107,11 @@ class Stand:
             address=ME,
             now=lambda: self.now,
             vault=SimpleNamespace(free=lambda _who: self.free),
-            audit=SimpleNamespace(registered=lambda: 9),
             deployment=SimpleNamespace(parameters=DEVNET),
             connection=SimpleNamespace(
                 block=lambda: SimpleNamespace(number=self.block),
                 block_time=1.0,
+                chain_id=1,
                 gas_price=10**9,
                 chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
             ),
@@ -132,6 +132,8 @@ class Stand:
             ),
         )
         monkeypatch.setattr(auction, "fetch_candidate", self.fetch)
+        self.eligible = 3
+        monkeypatch.setattr(auction, "eligible_accounts", lambda _client, _terms: [RIVAL] * self.eligible)
         self.failures = Failures("task", Metrics(), get("test"))
         self.auction = Auction(self.context, self.failures)
 
@@ -381,3 +383,11 @@ def test_a_stake_that_is_locked_is_not_kept_free_again(stand: Stand) -> None:
     stand.free = stand.market.offer.stake
     stand.tick(2)
     assert len(stand.market.bids) == 1
+
+
+def test_a_task_whose_seats_would_stay_empty_is_not_bid_on(stand: Stand) -> None:
+    stand.eligible = 2
+    stand.market.post(1)
+    stand.tick(2)
+    assert stand.stage(1) == (Stage.REFUSED, "2 verifiers take its 1 seats, 3 are asked for")
+    assert not stand.market.bids
