@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_a_task_that_is_over_is_let_go_when_no_bond_is_at_stake(
     assert (kept.outcome, database.finished()) == (outcome, finished)
 
 
-def audited(seen: Observation, **changes: int | bool) -> Observation:
+def audited(seen: Observation, **changes: Any) -> Observation:
     """The task with its audit changed."""
     return replace(seen, audit=replace(AUDIT, **changes))
 
