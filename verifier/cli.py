@@ -65,7 +65,7 @@ def watch(
     log_json: LogJsonOption = False,
     verbose: VerboseOption = False,
 ) -> ExitCode:
-    """Register, replay for one's seats, attest or challenge, serve results, collect. Ctrl-C once to stop, twice at once.
+    """Register, replay for seats, attest or challenge, serve results, collect. Ctrl-C once to stop, twice at once.
 
     With --once the exit code is 3 if a solver was found false, or an own challenge was lost.
     """

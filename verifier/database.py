@@ -90,8 +90,8 @@ class Database(NodeDatabase):
             self._execute("DELETE FROM checked WHERE task = ?", (task,))
 
     def steps_of(self, task: int, segment: int, root: bytes) -> bytes | None:
-        """Root of one's own step tree of a segment that was found equal; `root` is the segment tree's. Once the result is
-        held it stands for the segment that would begin with it (`replaying.Committed`).
+        """Root of one's own step tree of a segment found equal; `root` is the segment tree's. Of the segment that
+        would begin with the result (`replaying.Committed`): the result, once it is held.
         """
         found = self._execute(
             "SELECT steps FROM checked WHERE task = ? AND segment = ? AND root = ?", (task, segment, root)

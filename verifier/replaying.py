@@ -19,8 +19,8 @@ from verifier.states import States
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A segment tree as the chain holds it: `size` leaves r_0 … under `root`. There is no segment `size`; it would begin
-    with the result, and all that is asked of it is to hold that.
+    """A segment tree as the chain holds it: `size` leaves r_0 … under `root`. There is no segment `size`: it would
+    begin with the result, and all that is asked of it is to hold that.
     """
 
     root: bytes

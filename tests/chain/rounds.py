@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protocol.beacon import bn254
 from protocol.beacon.bn254 import round_message, sign
 from protocol.beacon.keys import secret_of
 from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
@@ -18,6 +19,11 @@ _SECRET = secret_of(bytes(development_account(0, DEVELOPMENT_CHAIN).key))
 def signature(number: int) -> bytes:
     """The signature of a round, whether it is due or not."""
     return sign(_SECRET, round_message(number))
+
+
+def word(number: int) -> bytes:
+    """The word of a round."""
+    return bn254.word(signature(number))
 
 
 def show(client: Client) -> None:
