@@ -33,6 +33,8 @@ from protocol.execution.replay import Executor, Replay
 from protocol.program.cost import cost
 from protocol.program.step import State, StepProgram
 from protocol.tasks.task import Terms
+from tests.chain.rounds import show
+from tests.chain.trees import ANYTHING
 
 SALT = bytes(32)
 MAX_TURNS = 400
@@ -75,7 +77,9 @@ class Arena:
         for client in (self.submitter, self.solver, self.challenger):
             client.token.mint(client.address, 1_000_000 * TOKEN)
             client.fund(900_000 * TOKEN)
-        self.challenger.audit.register(1)  # no task is taken on a chain without verifiers
+        # No task is taken on a chain without verifiers, nor while the beacon may be dead.
+        self.challenger.audit.register(0, ANYTHING)
+        show(self.submitter)
 
     def close(self) -> None:
         """Give the accounts' locks back."""
@@ -207,7 +211,7 @@ def terms(subject: Subject, number: int) -> Terms:
         bidding_period=20,
         training_period=80_000,
         challenge_period=80_000,
-        attest_period=70_000,
+        attest_period=100,
         extension=10,
         clock=500,
         replay_allowance=0,
