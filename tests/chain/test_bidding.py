@@ -19,8 +19,9 @@ from protocol.chain.views import TaskStatus
 from protocol.tasks.bidding import least_undercut, longest_overtime
 from solver.database import Stage as TaskStage
 from tests.chain.conftest import Connect
+from tests.chain.rounds import ANYTHING
 from tests.chain.solver_stage import Solver, Stage, stage
-from tests.chain.trees import ANYTHING, fund, terms
+from tests.chain.trees import fund, terms
 
 pytestmark = pytest.mark.chain
 EXTENSION = 60

@@ -58,7 +58,11 @@ WRONG: list[tuple[dict[str, object], type[AssayError], str]] = [
     ({"token": DEPLOYER.swapcase().replace("0X", "0x")}, DeploymentError, "checksum"),
     ({"network": DEVELOPMENT.model_copy(update={"public_key": "00" * 128})}, Reverted, r"NotAKey\("),
     ({"parameters": replace(DEVNET, min_period=0)}, ParametersError, "min_period"),
-    ({"parameters": replace(DEVNET, unbonding_period=121)}, ParametersError, "unbonding_period: expected 122 to"),
+    (
+        {"parameters": replace(DEVNET, unbonding_period=121)},
+        ParametersError,
+        "unbonding_period: expected 122 to",
+    ),
 ]
 
 

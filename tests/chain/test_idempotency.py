@@ -14,8 +14,8 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.errors import ChainError, NotMined
 from protocol.chain.transactions import Sending
 from tests.chain.conftest import QUICK, Connect
-from tests.chain.rounds import signature
-from tests.chain.trees import ANYTHING, fund, terms
+from tests.chain.rounds import ANYTHING, signature
+from tests.chain.trees import fund, terms
 
 pytestmark = pytest.mark.chain
 

@@ -26,8 +26,9 @@ from protocol.chain.fees import Call
 from protocol.chain.journal import Journal, Status
 from protocol.chain.transactions import Sender, Sending
 from tests.chain.conftest import QUICK, Connect
+from tests.chain.rounds import ANYTHING
 from tests.chain.sending import NOWHERE, Interrupted, broken, transfer
-from tests.chain.trees import ANYTHING, fund, terms
+from tests.chain.trees import fund, terms
 
 pytestmark = pytest.mark.chain
 

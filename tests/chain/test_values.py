@@ -13,7 +13,8 @@ from protocol.chain.receipts import Receipt
 from protocol.chain.reverts import explain
 from protocol.chain.values import decode_values
 from tests.chain.conftest import Connect
-from tests.chain.trees import ANYTHING, fund, terms
+from tests.chain.rounds import ANYTHING
+from tests.chain.trees import fund, terms
 
 
 @given(st.binary(max_size=80))
