@@ -103,7 +103,7 @@ AssayError
 │   ├── DescriptionError         the file that describes a task
 │   ├── SourceError              the Python file that builds it, or what that returned
 │   ├── NotServed                the bundle is not where the terms would say (exit code 1)
-│   ├── NobodyAudits             no verifier is registered yet (exit code 1)
+│   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)
 │   └── ResultError              no result yet, or one that is not the committed one
 ├── SimError                     sim
 │   ├── ParameterError           a parameter that does not exist, or a value that is impossible

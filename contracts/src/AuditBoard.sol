@@ -1,337 +1,360 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {SegmentIndex, TaskId} from "./types/Ids.sol";
-import {BlockHeader} from "@openzeppelin/contracts/utils/BlockHeader.sol";
-import {Blockhash} from "@openzeppelin/contracts/utils/Blockhash.sol";
-
 import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
+import {IBeacon} from "./interfaces/IBeacon.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {DrawWords} from "./libraries/DrawWords.sol";
 import {Errors} from "./libraries/Errors.sol";
-import {Seats} from "./libraries/Seats.sol";
-import {TermsCheck} from "./libraries/TermsCheck.sol";
+import {Fees} from "./libraries/Fees.sol";
+import {Pool} from "./libraries/Pool.sol";
+import {MapHints} from "./types/Hints.sol";
+import {TaskId} from "./types/Ids.sol";
 import {Parameters} from "./types/Parameters.sol";
+import {Audit, Offer, PendingDraw, Registration, Seat} from "./types/Seats.sol";
 import {Terms} from "./types/Terms.sol";
 
-/// @title AuditBoard: registered verifiers, draws from a proved block header, plain attestations (dispute.md section 3).
-/// @notice A draw cannot be chosen: its block is fixed before it exists, and its header is proved by the chain's own hash
-/// (BLOCKHASH for 256 blocks, the EIP-2935 history contract for 8,191).
+/// @title AuditBoard: registered verifiers, draws of seats by the beacon, attestations (dispute.md section 3).
+/// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in which they were
+/// asked for, also those of tasks that are over. Whoever is bound or freed by one, or freed otherwise, takes no part in draws
+/// that were asked for before that; nor does a later resignation or registration change them.
 contract AuditBoard is IAuditBoard {
     using DrawWords for DrawWords.Stream;
-    using Seats for Seats.Table;
+    using Pool for Pool.Table;
 
-    /// @notice An account's slots, from its registration to its resignation.
-    struct Registration {
-        // ---- slot 0
-        address verifier;
-        uint32 slots;
-        /// Block of the resignation, 0 before it.
-        uint64 resignedIn;
-        // ---- slot 1
-        uint256 lock;
-    }
-
-    /// @notice A task's draw: `seats` and `version` are of its post, the rest of its draw.
-    struct Audit {
-        // ---- slot 0
-        /// The seats when the task was posted.
-        uint32[8] seats;
-        // ---- slot 1
-        uint64 version;
-        uint8 misses;
-        /// Every draw found a live slot.
-        bool complete;
-        uint16 matches;
-        /// K, which every drawn verifier replays.
-        SegmentIndex last;
-        uint64 drawnAt;
-        uint64 attestUntil;
-    }
-
-    /// @dev The seats of a task's draws, in memory.
-    struct Snapshot {
-        uint32[8] lengths;
-        uint64 version;
-        uint32 slots;
-    }
-
-    /// @dev Words tried for one draw before it stays unfilled. With nine of ten slots resigned between the post and the
-    /// draw 64 tries fail once in a thousand times (0.9^64); who locks that much could be drawn and stay silent.
-    uint256 private constant MAX_TRIES = 64;
-
-    /// @dev Blocks before the block of a draw in which a resignation changes nothing any more, where the delay of a draw is not
-    /// shorter: an epoch of an L1. The mixHash of a block is fixed by the block before it (EIP-4399), and who proposes several
-    /// in a row sees it earlier.
-    uint64 private constant EPOCH = 32;
+    /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
+    /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
+    /// and 32 seats need 64 tries.
+    uint256 private constant MAX_TRIES = 32;
+    uint256 private constant MAX_TRIES_OF_DRAW = 256;
+    uint40 private constant NEVER = type(uint40).max;
+    /// @dev Operations that an offer's fee is for.
+    uint256 private constant GIGA = 1e9;
 
     IStakeVault private immutable VAULT;
     ITaskMarket private immutable MARKET;
-    /// @dev Never reaches behind the block that fixed the draw's.
-    uint64 private immutable SETTLED_BLOCKS;
+    IBeacon private immutable BEACON;
     uint256 private immutable STAKE_UNIT;
-    uint64 private immutable UNBONDING_PERIOD;
-    uint8 private immutable MAX_MISSES;
+    uint128 private immutable DRAW_FEE;
+    uint32 private immutable DRAW_DELAY;
+    uint32 private immutable UNBONDING_PERIOD;
 
-    /// @dev Numbered from 1 and never removed.
-    mapping(uint64 number => Registration) private _registrations;
-    uint64 private _newest;
-    Seats.Table private _table;
-    /// @dev Number of an account's registration; 0 without live slots.
-    mapping(address verifier => uint64) private _registrationOf;
+    /// @inheritdoc IAuditBoard
+    uint32 public registered;
+    uint40 private _newest;
+    /// @dev The queue is entries _first ... _end - 1.
+    uint64 private _first;
+    uint64 private _end;
+    /// @dev Numbered from 1. Numbers are not used again, so a pool of the past names no other account.
+    mapping(uint256 number => Registration) private _registrations;
+    mapping(address account => uint40) private _numberOf;
+    Pool.Table private _pool;
+    mapping(uint256 entry => PendingDraw) private _queue;
     mapping(TaskId task => Audit) private _audits;
-    mapping(TaskId task => Duty[]) private _duties;
+    mapping(TaskId task => mapping(uint256 seat => Seat)) private _seats;
 
-    /// @inheritdoc IAuditBoard
-    uint32 public liveSlots;
-    /// @inheritdoc IAuditBoard
-    uint32 public liveVerifiers;
-
-    constructor(IStakeVault vault, ITaskMarket market) {
-        (VAULT, MARKET) = (vault, market);
-        Parameters memory parameters = market.parameters();
-        SETTLED_BLOCKS = parameters.drawDelay < EPOCH ? parameters.drawDelay : EPOCH;
-        STAKE_UNIT = parameters.stakeUnit;
-        UNBONDING_PERIOD = parameters.unbondingPeriod;
-        MAX_MISSES = parameters.maxMisses;
+    /// @dev What one execution of a draw works with.
+    struct Drawing {
+        TaskId task;
+        /// When the round was fixed.
+        uint40 fixedAt;
+        /// The task is audited: else its seats bind nobody.
+        bool live;
+        uint16[16] lengths;
+        uint64 version;
+        /// Slots of the levels that cover the seat's lock.
+        uint32 slots;
+        uint256 tries;
+        DrawWords.Stream stream;
+        ITaskMarket.SeatTerms terms;
     }
 
-    // ------------------------------------------------------------------ verifiers
+    modifier onlyMarket() {
+        if (msg.sender != address(MARKET)) revert Errors.NotAllowed(address(MARKET), msg.sender);
+        _;
+    }
+
+    constructor(IStakeVault vault, ITaskMarket market, IBeacon beacon) {
+        (VAULT, MARKET, BEACON) = (vault, market, beacon);
+        Parameters memory parameters = market.parameters();
+        (STAKE_UNIT, DRAW_FEE) = (parameters.stakeUnit, parameters.drawFee);
+        (DRAW_DELAY, UNBONDING_PERIOD) = (parameters.drawDelay, parameters.unbondingPeriod);
+    }
+
+    // ------------------------------------------------------------------ accounts
 
     /// @inheritdoc IAuditBoard
-    function register(uint32 count) external {
-        if (_registrationOf[msg.sender] != 0) revert Errors.AlreadyRegistered(msg.sender);
-        uint32 room = type(uint32).max - liveSlots;
-        uint256 most = room < Seats.MAX_COUNT ? room : Seats.MAX_COUNT;
-        if (count == 0 || count > most) revert Errors.OutOfBounds("count", 1, most, count);
-        liveSlots += count;
-        ++liveVerifiers;
-        uint256 lock = VAULT.lock(msg.sender, count * STAKE_UNIT);
-        uint64 number = ++_newest;
-        _registrations[number] = Registration(msg.sender, count, 0, lock);
-        _registrationOf[msg.sender] = number;
-        _table.take(number, count);
-        emit Registered(msg.sender, count);
+    function register(uint8 level, Offer calldata offer) external {
+        if (_numberOf[msg.sender] != 0) revert Errors.AlreadyRegistered(msg.sender);
+        if (level >= Pool.LEVELS) revert Errors.OutOfBounds("level", 0, Pool.LEVELS - 1, level);
+        uint40 number = ++_newest;
+        ++registered;
+        _numberOf[msg.sender] = number;
+        Registration storage registration = _registrations[number];
+        (registration.account, registration.level) = (msg.sender, level);
+        registration.lock = uint48(VAULT.lock(msg.sender, STAKE_UNIT << level));
+        registration.freeSince = uint40(block.timestamp);
+        registration.offer = offer;
+        _pool.take(number, level);
+        emit Registered(msg.sender, level, offer);
     }
 
     /// @inheritdoc IAuditBoard
     function resign() external {
-        uint64 number = _registrationOf[msg.sender];
-        if (number == 0) revert Errors.NotRegistered(msg.sender);
-        Registration storage registration = _registrations[number];
-        registration.resignedIn = uint64(block.number);
-        delete _registrationOf[msg.sender];
-        uint32 count = registration.slots;
-        _table.vacate(number, count);
-        liveSlots -= count;
-        --liveVerifiers;
-        uint64 until = uint64(block.timestamp) + UNBONDING_PERIOD;
-        VAULT.unbond(registration.lock, until);
-        emit Resigned(msg.sender, until);
+        (uint40 number, Registration storage registration) = _registration();
+        if (registration.resignedAt != 0) revert Errors.NotRegistered(msg.sender);
+        registration.resignedAt = uint40(block.timestamp);
+        --registered;
+        _pool.vacate(number, registration.level);
+        emit Resigned(msg.sender, _until(UNBONDING_PERIOD));
     }
 
     /// @inheritdoc IAuditBoard
-    function snapshot(TaskId task) external {
-        if (msg.sender != address(MARKET)) revert Errors.NotAllowed(address(MARKET), msg.sender);
+    function quit() external {
+        (uint40 number, Registration storage registration) = _registration();
+        uint64 resignedAt = registration.resignedAt;
+        if (resignedAt == 0) revert Errors.NotResigned(msg.sender);
+        uint64 until = resignedAt + UNBONDING_PERIOD;
+        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        if (registration.freeSince == NEVER && !registration.suspended) revert Errors.HasSeat(msg.sender);
+        uint256 lock = registration.lock;
+        delete _registrations[number];
+        delete _numberOf[msg.sender];
+        VAULT.release(lock, type(uint256).max);
+        emit Left(msg.sender);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function resume() external {
+        (, Registration storage registration) = _registration();
+        if (!registration.suspended) revert Errors.NotSuspended(msg.sender);
+        VAULT.release(registration.lock, type(uint256).max);
+        registration.lock = uint48(VAULT.lock(msg.sender, STAKE_UNIT << registration.level));
+        (registration.suspended, registration.freeSince) = (false, uint40(block.timestamp));
+        emit Resumed(msg.sender);
+    }
+
+    // ------------------------------------------------------------------ asking for draws
+
+    /// @inheritdoc IAuditBoard
+    function snapshot(TaskId task) external onlyMarket {
+        (_audits[task].pool, _audits[task].version) = (_pool.lengths, _pool.version);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function askFirstDraw(TaskId task, uint256 verifiers) external onlyMarket returns (uint64 round) {
         Audit storage audit = _audits[task];
-        (audit.seats, audit.version) = (_table.lengths, _table.version);
+        audit.escrowDraws = 1;
+        return _ask(task, audit, uint32((1 << verifiers) - 1), 0);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function redraw(TaskId task) external {
+        ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
+        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+        Audit storage audit = _audits[task];
+        if (audit.pending) revert Errors.DrawPending(task);
+        uint32 seats;
+        uint48 purse;
+        for (uint256 i; i < terms.verifiers; ++i) {
+            Seat storage seat = _seats[task][i];
+            if (seat.attested || block.timestamp <= seat.until) continue;
+            seats |= uint32(1 << i);
+            if (seat.account == address(0)) continue;
+            uint48 paid = _suspend(task, i, seat, terms.fee, purse == 0);
+            if (purse == 0) purse = paid;
+        }
+        if (seats == 0) revert Errors.NothingToRedraw(task);
+        if (purse == 0) {
+            if (audit.escrowDraws == Fees.ESCROW_DRAWS) revert Errors.NoDrawsLeft(task, Fees.ESCROW_DRAWS);
+            ++audit.escrowDraws;
+        }
+        MARKET.drawAsked(task, purse == 0);
+        _ask(task, audit, seats, purse);
     }
 
     // ------------------------------------------------------------------ draws
 
     /// @inheritdoc IAuditBoard
-    function draw(TaskId task, bytes calldata header) external {
-        (Audit storage audit, ITaskMarket.Task memory entry) = _undrawn(task);
-        bytes32 due = Blockhash.blockHash(entry.drawBlock);
-        bytes32 given = keccak256(header);
-        if (given != due) revert Errors.WrongHeader(entry.drawBlock, due, given);
-        bytes32 seed = keccak256(
-            abi.encode(
-                block.chainid,
-                address(this),
-                task,
-                entry.root,
-                entry.drawBlock,
-                BlockHeader.getPrevRandao(header)
-            )
-        );
-        Terms memory terms = MARKET.termsOf(task);
-        audit.last = SegmentIndex.wrap(terms.segments);
-        audit.matches = terms.matches;
-        audit.drawnAt = uint64(block.timestamp);
-        audit.attestUntil = uint64(block.timestamp) + terms.attestPeriod;
-        emit Drawn(task, seed, msg.sender);
-        audit.complete = _drawDuties(task, audit, seed, entry.drawBlock, terms);
-        MARKET.payDrawer(task, msg.sender);
+    function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external {
+        PendingDraw memory entry = _queue[_first];
+        if (entry.task != TaskId.unwrap(task)) revert Errors.NotFirst(TaskId.wrap(entry.task), task);
+        bytes32 word = BEACON.word(entry.round, signature, hints);
+        delete _queue[_first++];
+        Audit storage audit = _audits[task];
+        Drawing memory drawing;
+        drawing.terms = MARKET.seatTermsOf(task);
+        uint8 number = audit.draws;
+        bytes32 seed =
+            keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
+        (drawing.task, drawing.fixedAt) = (task, entry.fixedAt);
+        drawing.live = drawing.terms.status == ITaskMarket.Status.Submitted;
+        (drawing.lengths, drawing.version) = (audit.pool, audit.version);
+        drawing.slots = Pool.slots(drawing.lengths, Pool.covering(STAKE_UNIT, drawing.terms.lock));
+        drawing.stream = DrawWords.start(seed);
+        audit.pending = false;
+        uint40 until = uint40(_until(drawing.terms.attestPeriod));
+        if (drawing.live) {
+            audit.until = until;
+            if (audit.drawnAt == 0) (audit.drawnAt, audit.seed) = (uint40(block.timestamp), seed);
+        }
+        emit Drawn(task, number, seed, msg.sender);
+        for (uint256 i; entry.seats >> i != 0; ++i) {
+            if (entry.seats >> i & 1 != 0) _fill(drawing, i, until);
+        }
+        if (entry.purse != 0) VAULT.pay(entry.purse, msg.sender, type(uint256).max);
+        MARKET.drawn(task, msg.sender);
     }
 
-    /// @inheritdoc IAuditBoard
-    function missed(TaskId task) external {
-        (Audit storage audit, ITaskMarket.Task memory entry) = _undrawn(task);
-        if (!_outOfReach(entry.drawBlock)) revert Errors.DrawStillPossible(task, entry.drawBlock);
-        if (audit.misses == MAX_MISSES) revert Errors.DrawLost(task);
-        ++audit.misses;
-        MARKET.fixDrawBlock(task);
-        Terms memory terms = MARKET.termsOf(task);
-        emit DrawMissed(task, entry.drawBlock, _segmentsPerVerifier(terms, audit.misses));
-    }
+    // ------------------------------------------------------------------ seats
 
     /// @inheritdoc IAuditBoard
-    function attest(TaskId task, uint256 duty, bytes32 stepsRoot) external {
-        Duty[] storage duties = _duties[task];
-        if (duty >= duties.length) revert Errors.UnknownDuty(task, duty, duties.length);
-        Duty storage entry = duties[duty];
-        if (msg.sender != entry.verifier) revert Errors.NotAllowed(entry.verifier, msg.sender);
-        if (entry.attested) revert Errors.AlreadyAttested(task, duty);
-        uint64 until = _audits[task].attestUntil;
-        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+    function attest(TaskId task, uint256 seat, bytes32 root) external {
+        Seat storage entry = _seats[task][seat];
+        if (msg.sender != entry.account) revert Errors.NotAllowed(entry.account, msg.sender);
+        if (entry.attested) revert Errors.AlreadyAttested(task, seat);
+        if (block.timestamp > entry.until) revert Errors.TooLate(entry.until, block.timestamp);
         ITaskMarket.Status status = MARKET.taskOf(task).status;
         if (status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
         entry.attested = true;
-        emit Attested(task, duty, msg.sender, stepsRoot);
+        ++_audits[task].attested;
+        emit Attested(task, seat, msg.sender, root);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function release(TaskId task, uint256 seat) external {
+        ITaskMarket.Status status = MARKET.taskOf(task).status;
+        if (status == ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
+        Seat storage entry = _seats[task][seat];
+        if (entry.account == address(0) || entry.released) revert Errors.NothingToRelease(task, seat);
+        entry.released = true;
+        _registrations[entry.registration].freeSince = uint40(block.timestamp);
+        emit Released(task, seat, entry.account);
     }
 
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAuditBoard
-    function dutiesOf(TaskId task) external view returns (Duty[] memory) {
-        return _duties[task];
+    function registrationOf(address account) external view returns (Registration memory) {
+        return _registrations[_numberOf[account]];
     }
 
     /// @inheritdoc IAuditBoard
-    function drawnAt(TaskId task) external view returns (uint64) {
-        return _audits[task].drawnAt;
+    function auditOf(TaskId task) external view returns (Audit memory) {
+        return _audits[task];
     }
 
     /// @inheritdoc IAuditBoard
-    function missesOf(TaskId task) external view returns (uint8) {
-        return _audits[task].misses;
-    }
-
-    /// @inheritdoc IAuditBoard
-    function drawLost(TaskId task) external view returns (bool) {
-        Audit storage audit = _audits[task];
-        return audit.drawnAt == 0 && audit.misses == MAX_MISSES && _outOfReach(MARKET.taskOf(task).drawBlock);
-    }
-
-    /// @inheritdoc IAuditBoard
-    function satisfied(TaskId task) external view returns (bool) {
-        Audit memory audit = _audits[task];
-        if (!audit.complete) return false;
-        Duty[] memory duties = _duties[task];
-        for (uint256 i; i < duties.length; ++i) {
-            SegmentIndex segment = duties[i].segment;
-            (uint256 drawn, uint256 attested) = _count(duties, segment);
-            bool all = segment != audit.last && drawn < audit.matches;
-            if (attested < (all ? drawn : audit.matches)) return false;
+    function seatsOf(TaskId task) external view returns (Seat[] memory seats) {
+        if (_audits[task].drawnAt == 0) return seats;
+        seats = new Seat[](MARKET.seatTermsOf(task).verifiers);
+        for (uint256 i; i < seats.length; ++i) {
+            seats[i] = _seats[task][i];
         }
-        return true;
+    }
+
+    /// @inheritdoc IAuditBoard
+    function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory) {
+        bytes32 seed = _audits[task].seed;
+        if (seed == 0) revert Errors.NotDrawn(task);
+        Terms memory terms = MARKET.termsOf(task);
+        if (seat >= terms.verifiers) revert Errors.UnknownSeat(task, seat, terms.verifiers);
+        return DrawWords.start(keccak256(abi.encode(seed, seat)))
+            .distinct(terms.segments, terms.segmentsPerVerifier);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function firstDraw() external view returns (PendingDraw memory) {
+        return _queue[_first];
     }
 
     // ------------------------------------------------------------------ inside
 
-    function _undrawn(TaskId task) private view returns (Audit storage audit, ITaskMarket.Task memory entry) {
-        entry = MARKET.taskOf(task);
-        if (entry.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, entry.status);
-        audit = _audits[task];
-        if (audit.drawnAt != 0) revert Errors.AlreadyDrawn(task);
+    /// @dev The caller's registration.
+    function _registration() private view returns (uint40 number, Registration storage registration) {
+        number = _numberOf[msg.sender];
+        if (number == 0) revert Errors.NotRegistered(msg.sender);
+        registration = _registrations[number];
     }
 
-    function _outOfReach(uint64 number) private view returns (bool) {
-        return block.number > number && Blockhash.blockHash(number) == 0;
+    function _until(uint256 period) private view returns (uint64) {
+        return uint64(block.timestamp + period);
     }
 
-    /// @dev q of the terms, raised by half for each miss, as long as V q stays within its bound.
-    function _segmentsPerVerifier(Terms memory terms, uint8 misses) private pure returns (uint16 q) {
-        q = terms.segmentsPerVerifier;
-        uint256 most = TermsCheck.MAX_DRAWS / terms.verifiers;
-        for (uint256 i; i < misses; ++i) {
-            uint256 raised = uint256(q) + (q + 1) / 2;
-            q = uint16(raised < most ? raised : most);
-        }
-    }
-
-    /// @dev V draws of a slot and q segments each; every drawn verifier also replays segment K, as its first duty. While
-    /// fewer than A verifiers were drawn, further slots are drawn for segment K alone.
-    /// @return complete False if a draw stayed unfilled because too few slots are live.
-    function _drawDuties(TaskId task, Audit storage audit, bytes32 seed, uint64 drawBlock, Terms memory terms)
+    /// @dev Appends a draw of these seats to the queue. All have the same delay, so rounds ascend.
+    function _ask(TaskId task, Audit storage audit, uint32 seats, uint48 purse)
         private
-        returns (bool complete)
+        returns (uint64 round)
     {
-        DrawWords.Stream memory stream = DrawWords.start(seed);
-        Snapshot memory seats = _snapshotOf(audit);
-        uint256 q = _segmentsPerVerifier(terms, audit.misses);
-        SegmentIndex last = audit.last;
-        Duty[] memory drawn = new Duty[](terms.verifiers * (q + 1));
-        uint256 count;
-        uint256 verifiers;
-        complete = true;
-        for (uint256 i; i < terms.verifiers; ++i) {
-            address verifier = _drawVerifier(stream, seats, drawBlock);
-            if (verifier == address(0)) return false;
-            uint256 before = count;
-            count = _add(task, drawn, count, verifier, last);
-            if (count != before) ++verifiers;
-            uint32[] memory segments = stream.distinct(terms.segments, q);
-            for (uint256 j; j < segments.length; ++j) {
-                count = _add(task, drawn, count, verifier, SegmentIndex.wrap(segments[j]));
-            }
-        }
-        for (uint256 tries; verifiers < terms.matches && tries < MAX_TRIES; ++tries) {
-            address verifier = _drawVerifier(stream, seats, drawBlock);
-            if (verifier == address(0)) return false;
-            uint256 before = count;
-            count = _add(task, drawn, count, verifier, last);
-            if (count != before) ++verifiers;
-        }
+        round = BEACON.roundFrom(_until(DRAW_DELAY));
+        audit.round = round;
+        audit.pending = true;
+        uint8 number = ++audit.draws;
+        _queue[_end++] =
+            PendingDraw(uint40(TaskId.unwrap(task)), seats, round, uint40(block.timestamp), purse);
+        emit DrawAsked(task, number, round, seats);
     }
 
-    function _snapshotOf(Audit storage audit) private view returns (Snapshot memory seats) {
-        (seats.lengths, seats.version) = (audit.seats, audit.version);
-        seats.slots = uint32(Seats.total(seats.lengths));
+    /// @dev The seat's account was silent. Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
+    /// @return purse A new lock with the draw fee, if it is to pay; what else it loses is burned.
+    function _suspend(TaskId task, uint256 number, Seat storage seat, uint256 fee, bool pays)
+        private
+        returns (uint48 purse)
+    {
+        address account = seat.account;
+        Registration storage registration = _registrations[seat.registration];
+        registration.suspended = true;
+        delete _seats[task][number];
+        uint256 lock = registration.lock;
+        uint256 penalty = fee + DRAW_FEE;
+        if (pays) {
+            VAULT.release(lock, DRAW_FEE);
+            purse = uint48(VAULT.lock(account, DRAW_FEE));
+        }
+        VAULT.burn(lock, pays ? fee : penalty);
+        emit Silent(task, number, account, penalty);
     }
 
-    /// @dev The verifier of a uniform slot of those that were live at the post; who resigned since then, more than
-    /// SETTLED_BLOCKS before the draw block, is passed over with the next number. A later resignation changes nothing: who
-    /// knows the block's mixHash could choose among draws by it.
-    function _drawVerifier(DrawWords.Stream memory stream, Snapshot memory seats, uint64 drawBlock)
+    /// @dev Looks for an account for the seat.
+    function _fill(Drawing memory drawing, uint256 seat, uint40 until) private {
+        (uint40 number, address account) = _find(drawing);
+        if (!drawing.live) {
+            // Freed at once: so the end of a task after the word is public changes no other draw.
+            if (number != 0) _registrations[number].freeSince = uint40(block.timestamp);
+            return;
+        }
+        if (number != 0) _registrations[number].freeSince = NEVER;
+        _seats[drawing.task][seat] = Seat(account, number, until, false, false);
+        emit Seated(drawing.task, seat, account, until);
+    }
+
+    /// @dev The holder of the first uniform slot that can be drawn; 0 if there is none.
+    function _find(Drawing memory drawing) private view returns (uint40 number, address account) {
+        if (drawing.slots == 0) return (0, address(0));
+        for (uint256 tries; tries < MAX_TRIES && drawing.tries < MAX_TRIES_OF_DRAW; ++tries) {
+            ++drawing.tries;
+            number = uint40(_pool.pick(drawing.version, drawing.lengths, drawing.slots, drawing.stream));
+            Registration storage registration = _registrations[number];
+            if (_eligible(registration, drawing)) return (number, registration.account);
+        }
+        return (0, address(0));
+    }
+
+    /// @dev It has not left, had not resigned when the round was fixed, was free before that, and offers what the task asks.
+    /// Operations and fees are products of at most 174 bits.
+    function _eligible(Registration storage registration, Drawing memory drawing)
         private
         view
-        returns (address)
+        returns (bool)
     {
-        for (uint256 tries; tries < MAX_TRIES; ++tries) {
-            uint64 number = _table.holderAt(seats.version, seats.lengths, stream.below(seats.slots));
-            Registration storage registration = _registrations[number];
-            uint64 resignedIn = registration.resignedIn;
-            if (resignedIn == 0 || resignedIn + SETTLED_BLOCKS >= drawBlock) return registration.verifier;
-        }
-        return address(0);
-    }
-
-    /// @dev Adds a duty unless this verifier has it already.
-    function _add(TaskId task, Duty[] memory drawn, uint256 count, address verifier, SegmentIndex segment)
-        private
-        returns (uint256)
-    {
-        for (uint256 i; i < count; ++i) {
-            if (drawn[i].verifier == verifier && drawn[i].segment == segment) return count;
-        }
-        drawn[count] = Duty(verifier, segment, false);
-        _duties[task].push(drawn[count]);
-        emit DutyDrawn(task, count, verifier, segment);
-        return count + 1;
-    }
-
-    function _count(Duty[] memory duties, SegmentIndex segment)
-        private
-        pure
-        returns (uint256 drawn, uint256 attested)
-    {
-        for (uint256 i; i < duties.length; ++i) {
-            if (duties[i].segment != segment) continue;
-            ++drawn;
-            if (duties[i].attested) ++attested;
-        }
+        if (registration.account == address(0)) return false;
+        uint256 resignedAt = registration.resignedAt;
+        if (resignedAt != 0 && resignedAt < drawing.fixedAt) return false;
+        if (registration.freeSince >= drawing.fixedAt) return false;
+        Offer storage offer = registration.offer;
+        ITaskMarket.SeatTerms memory terms = drawing.terms;
+        return terms.operations <= offer.operations && terms.stateBytes <= offer.stateBytes
+            && terms.lock <= offer.lock && terms.fee * GIGA >= offer.fee * terms.operations;
     }
 }

@@ -186,7 +186,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (view_.claim, view_.program) = (key, _programOf(_claims[key]));
         (view_.head, view_.demandHash, view_.selection) =
         (_headOf(game, record), record.demandHash, record.selection);
-        (,, view_.bond,) = VAULT.lockOf(record.lock);
+        (,, view_.bond) = VAULT.lockOf(record.lock);
     }
 
     /// @inheritdoc IDisputeGame

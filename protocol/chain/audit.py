@@ -24,7 +24,7 @@ class Audit(BoundContract):
 
     def leave(self) -> Receipt:
         """After the unbonding period of a resignation, without a seat: free the stake."""
-        return self.write("leave")
+        return self.write("quit")
 
     def resume(self) -> Receipt:
         """After a silence: make the stake whole from the free balance, and be drawn again."""

@@ -61,10 +61,10 @@ class TaskView:
     status: TaskStatus
     size: int
     open_games: int
+    owes_draw: bool
     bids_until: int
     train_until: int
     challenge_until: int
-    owes_draw: bool
     price: int
     overtime: int
     root: bytes
@@ -124,8 +124,9 @@ class Registration:
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> Registration:
         """From what `registrationOf` returned."""
-        account, *rest, offer = values
-        return cls(to_checksum_address(account), *rest, offer=Offer(*offer))
+        account, *rest = values
+        rest[-1] = Offer(*rest[-1])
+        return cls(to_checksum_address(account), *rest)
 
     @property
     def is_bound(self) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from socket import create_server
 from threading import Event, Thread
 
+from assay.beacon import development_beacon
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskView
@@ -22,8 +23,8 @@ from tests.chain.solver_stage import SOLVER, Stage
 class Scene(Stage):
     """`cheat` hands in roots that nobody has computed; `submitter` is a verifier in league with it."""
 
-    def __init__(self, devnet: Devnet, folder: Path) -> None:
-        super().__init__(devnet, folder)
+    def __init__(self, devnet: Devnet, folder: Path, relay: str) -> None:
+        super().__init__(devnet, folder, relay)
         self.cheat = self.client(SOLVER)
         self.cheat.fund(100_000 * TOKEN)
 
@@ -34,7 +35,6 @@ class Scene(Stage):
         self.devnet.skip(max(self.view(task).bids_until for task in tasks) - self.cheat.now() + 1)
         for task in tasks:
             self._hand_in(task)
-        self.devnet.mine(max(self.view(task).draw_block for task in tasks))
         if drawn:
             for task in tasks:
                 self.until_drawn(task)
@@ -66,8 +66,8 @@ class Scene(Stage):
 @contextmanager
 def scene(folder: Path) -> Iterator[Scene]:
     """A fresh chain with everything deployed."""
-    with Devnet(block_time=None) as devnet:
-        made = Scene(devnet, folder)
+    with Devnet(block_time=None) as devnet, development_beacon(devnet.connection, 0) as beacon:
+        made = Scene(devnet, folder, beacon.url)
         try:
             yield made
         finally:

@@ -123,7 +123,8 @@ class Party(Process):
         self.address = development_account(account, DEVELOPMENT_CHAIN).address
         home = Home(scene.home.root.parent / kind)
         home.root.mkdir()
-        chosen = {"poll": 0.05, "bundles": [scene.bundles.parent.as_uri()], **settings}
+        allowed = [scene.bundles.parent.as_uri()]
+        chosen = {"poll": 0.05, "bundles": allowed, "relays": [scene.relay], **settings}
         lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # in TOML as in JSON
         home.config.write_text("\n".join([f"[{kind}]", *lines, ""]))
         command = [kind, *COMMANDS[kind]]

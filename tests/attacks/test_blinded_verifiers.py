@@ -91,7 +91,7 @@ def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
 
 def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None:
     """Row 4: the fifth task was found different and never accused, for the four others held all games."""
-    with Party(scene, "verifier", "--whistleblow", "--stake-slots", "0") as verifier:
+    with Party(scene, "verifier", "--whistleblow", "--stake", "0") as verifier:
         tasks = [scene.post(segments=1, clock=LONG_CLOCK) for _ in range(4)]
         tasks.append(scene.post(segments=1, stake=600 * TOKEN))
         scene.cheated(tasks)

@@ -213,7 +213,7 @@ def terms(subject: Subject, number: int) -> Terms:
         replay_allowance=0,
         verifiers=1,
         segments_per_verifier=1,
-        matches=1,
         arithmetic=1,
+        seat_lock=2 * TOKEN,
         bundle="http://127.0.0.1/none",
     )

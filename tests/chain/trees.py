@@ -1,4 +1,4 @@
-"""A task of nothing but roots: what the market and the board see of a run."""
+"""A task of nothing but roots: what the market and the board see of a run, and of those who audit it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from hashlib import sha256
 from typing import Any
 
 from protocol.chain.client import Client
+from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN
+from protocol.chain.views import Offer
 from protocol.commitments import segment_tree
 from protocol.tasks.task import Terms
 
 SEGMENTS = 4
 ROOTS = [sha256(b"state %d" % i).digest() for i in range(SEGMENTS + 1)]
 TREE = segment_tree(ROOTS)
+ANYTHING = Offer(operations=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0)
+"""The offer of an account that takes a seat of any task."""
 
 
 def terms(**changes: Any) -> Terms:
@@ -42,11 +46,23 @@ def terms(**changes: Any) -> Terms:
         "replay_allowance": 0,
         "verifiers": 1,
         "segments_per_verifier": 2,
-        "matches": 1,
         "arithmetic": 1,
+        "seat_lock": 5 * TOKEN,
         "bundle": "http://127.0.0.1:1/bundle",
     }
     return Terms(**(values | changes))
+
+
+def submitted(chain: Devnet, submitter: Client, solver: Client, price: int, **changes: Any) -> int:
+    """Post a task, have the solver win it at a price in token units, and submit the run; the task's id."""
+    posted = terms(**changes)
+    task, _ = submitter.market.post(posted)
+    solver.market.bid(task, price)
+    chain.skip(posted.bidding_period + 1)
+    solver.market.assign(task)
+    last = TREE.inclusion_path(SEGMENTS)
+    solver.market.submit(task, TREE.root, TREE.inclusion_path(0), [], ROOTS[SEGMENTS], last)
+    return task
 
 
 def fund(client: Client, tokens: int) -> None:

@@ -349,7 +349,7 @@ abstract contract GameState is IDisputeGame {
         address solver = MARKET.solverOf(task);
         if (record.segment != NO_SEGMENT) --_claims[_stepsKey(record)].live;
         _close(id, record, Verdict.ChallengerSilent, solver);
-        (,, uint256 remaining,) = VAULT.lockOf(record.lock);
+        (,, uint256 remaining) = VAULT.lockOf(record.lock);
         VAULT.pay(record.lock, solver, remaining / SOLVER_SHARE);
         VAULT.burn(record.lock, type(uint256).max);
         _freePlace(task);

@@ -41,7 +41,7 @@ interface IAuditBoard {
     function resign() external;
 
     /// @notice Who resigned: the stake goes back to its free balance, once the unbonding period is over and it has no seat.
-    function leave() external;
+    function quit() external;
 
     /// @notice Who was silent: makes its stake whole from its free balance and can be drawn again.
     function resume() external;
@@ -51,8 +51,8 @@ interface IAuditBoard {
     /// @notice TaskMarket only: the accounts that are registered now are those that the task's draws choose from.
     function snapshot(TaskId task) external;
 
-    /// @notice TaskMarket only: asks for the task's first draw, of all seats.
-    function askFirstDraw(TaskId task) external returns (uint64 round);
+    /// @notice TaskMarket only: asks for the task's first draw, of all of its `verifiers` seats.
+    function askFirstDraw(TaskId task, uint256 verifiers) external returns (uint64 round);
 
     /// @notice Anyone: asks again for a draw of the seats that are neither attested nor in time. A silent account loses the fee of
     /// its seat and the draw fee, which pays the draw; it is suspended. At most 8 draws of a task are paid by its escrow.

@@ -29,20 +29,20 @@ interface ITaskMarket {
         /// Locks of the vault: the submitter's escrow; and of the best bidder its delay penalty, once submitted the stake.
         uint48 escrow;
         uint48 stake;
-        // ---- slot 1, 24 bits are free
+        // ---- slot 1, 16 bits are free
         /// Who made the best bid: the solver once the task is assigned.
         address bidder;
         Status status;
         /// Leaves of the latest segment tree, whose root is `root`: K + 1 once submitted.
         uint32 size;
         uint32 openGames;
-        // ---- slot 2, 56 bits are free: last seconds
+        /// The escrow owes the draw fee of a draw that is asked for.
+        bool owesDraw;
+        // ---- slot 2, 64 bits are free: last seconds
         uint64 bidsUntil;
         uint64 trainUntil;
         /// All ones while a draw of the submitted task is asked for and not executed.
         uint64 challengeUntil;
-        /// The escrow owes the draw fee of a draw that is asked for.
-        bool owesDraw;
         // ---- slot 3, 64 bits are free
         /// What the best bidder asks.
         uint128 price;
@@ -63,9 +63,24 @@ interface ITaskMarket {
         uint40 clock;
     }
 
+    /// @notice What a task asks of a seat.
+    struct SeatTerms {
+        Status status;
+        uint16 verifiers;
+        uint32 attestPeriod;
+        /// Root of the segment tree.
+        bytes32 root;
+        /// stepOperations x segmentSteps x segmentsPerVerifier.
+        uint256 operations;
+        uint64 stateBytes;
+        uint128 lock;
+        /// What the seat is paid, if it is attested.
+        uint256 fee;
+    }
+
     /// @notice A task is open for bids. `bundle` is where its bundle can be fetched.
     event Posted(TaskId indexed task, address indexed submitter, bytes32 indexed programId, string bundle);
-    /// @notice This is the best bid now; `bidder` locked the stake for it. Bidding is open until `bidsUntil`.
+    /// @notice This is the best bid now; `bidder` locked the delay penalty for it. Bidding is open until `bidsUntil`.
     event BidPlaced(TaskId indexed task, address indexed bidder, uint128 price, uint64 bidsUntil);
     /// @notice Bidding is over: `solver` won at `price` and trains.
     event Assigned(TaskId indexed task, address indexed solver, uint128 price);
@@ -137,8 +152,8 @@ interface ITaskMarket {
     /// @notice Anyone: window over, no open game, every seat attested. Pays solver and seats, the rest goes back to the submitter.
     function settle(TaskId task) external;
 
-    /// @notice Anyone: no open game, 8 draws were paid by the escrow, and a seat is still empty after its time. Releases the stake;
-    /// attested seats have their fees, the rest goes back to the submitter.
+    /// @notice Anyone: window over, no open game, 8 draws were paid by the escrow, and a seat is empty. Releases the stake; attested
+    /// seats have their fees, the rest goes back to the submitter.
     function voidTask(TaskId task) external;
 
     /// @notice Anyone: the draw was not executed within the stall period after its round, or seats are not attested within the stall
@@ -173,6 +188,9 @@ interface ITaskMarket {
 
     /// @notice What its submitter asked for.
     function termsOf(TaskId task) external view returns (Terms memory);
+
+    /// @notice What it asks of a seat.
+    function seatTermsOf(TaskId task) external view returns (SeatTerms memory);
 
     /// @notice The winner of the bidding; zero while it goes on, without a bid, and for a task that does not exist.
     function solverOf(TaskId task) external view returns (address);

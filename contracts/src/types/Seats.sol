@@ -76,7 +76,7 @@ struct Audit {
 
 /// @notice A draw that was asked for: an entry of the queue.
 struct PendingDraw {
-    // ---- slot 0, 24 bits are free
+    // ---- slot 0, 32 bits are free
     uint40 task;
     /// One bit for each seat to fill.
     uint32 seats;
