@@ -2,7 +2,8 @@
 
 Accomplices attest every result of their cheater and challenge none. Its profit, and theirs together, is measured over
 honest work of all of them under the same seed, and compared with the closed forms. A second grid puts their stake into
-fewer accounts of more units, each of which has one seat of a task at most. The gain comes with acceptance, as the engine plays it: conviction takes it beside the stake.
+fewer accounts of more units, each of which has one seat of a task at most. The gain comes with acceptance, as the
+engine plays it: conviction takes it beside the stake.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
-from sim.studies.points import ALIKE, agreement, asked, crossing, require, where
+from sim.studies.points import agreement, asked, crossing, require, where
 from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
@@ -339,8 +340,8 @@ def _splits(study: Study, points: Sequence[Point], forms: Sequence[Forms], table
     first, last = numbers[0], numbers[-1]
     convicted = seen[_convicted(SHARES[1])][0]
     sentence = (
-        f"An account has one seat of a task at most: {forms[last].share:.0%} of the stake earns {fees[0][2]:.2f} tokens a "
-        f"task in {forms[first].accounts} account{'s' * (forms[first].accounts > 1)}, {fees[-1][2]:.2f} in "
+        f"An account has one seat of a task at most: {forms[last].share:.0%} of the stake earns {fees[0][2]:.2f} "
+        f"tokens a task in {forms[first].accounts} account{'s' * (forms[first].accounts > 1)}, {fees[-1][2]:.2f} in "
         f"{forms[last].accounts} (theory {fees[0][1]:.2f}, {fees[-1][1]:.2f}); a cheater with {SHARES[1]:.0%} false is "
         f"convicted in {convicted[first]:.1%} and {convicted[last]:.1%} of its tasks"
     )

@@ -184,8 +184,8 @@ class Griefing(Study):
             f"A silent verifier loses the fee of its seat and the draw's, and what the seat would earn: at the fee of "
             f"{seen.at('audit_fee')} others lose {seen.factor('silence'):.2g} tokens by waiting for each that it loses",
             seen.figure(FEES, "silence", "audit fee, tokens"),
-            note=f"Where {seen.points[middle]['silent_share']:.0%} are silent, a task is drawn again {redraws:.2g} times "
-            f"on average, each for {REDRAW:.2g} days; nothing ends void, and nobody else is paid less.",
+            note=f"Where {seen.points[middle]['silent_share']:.0%} are silent, a task is drawn again {redraws:.2g} "
+            f"times on average, each for {REDRAW:.2g} days; nothing ends void, and nobody else is paid less.",
         )
 
     def forms(self, point: Point) -> Mapping[str, float]:

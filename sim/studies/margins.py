@@ -6,7 +6,7 @@ protocol.tasks.economics, sim.theory and the recommended file; nothing is drawn 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -154,7 +154,7 @@ class Challenges(NamedTuple):
     costs: Mapping[int, float]
     """Tokens by K."""
     least: float
-    """Least and most that the reward cap is, in costs of a challenge. Below 1 attesting blind pays more than convicting."""
+    """Least and most that the reward cap is, in costs of a challenge."""
     most: float
 
 

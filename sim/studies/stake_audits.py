@@ -20,7 +20,7 @@ from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
-from sim.studies.points import ALIKE, asked, grid, require, where
+from sim.studies.points import asked, grid, require, where
 from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error

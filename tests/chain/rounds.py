@@ -12,7 +12,7 @@ from protocol.chain.views import Offer, PendingDraw
 from protocol.node.party.rounds import execute_first_draw, show_round
 
 ANYTHING = Offer(operations=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0)
-"""Of a verifier that takes every seat."""
+"""The offer of an account that takes a seat of any task."""
 _SECRET = secret_of(bytes(development_account(0, DEVELOPMENT_CHAIN).key))
 
 

@@ -10,8 +10,8 @@ from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
 from protocol.node.party.rounds import ALIVE_SECONDS, due_draw, execute_first_draw, is_shown, show_round
 from tests.chain.conftest import Connect
-from tests.chain.rounds import signature
-from tests.chain.trees import ANYTHING, fund, submitted, terms
+from tests.chain.rounds import ANYTHING, signature
+from tests.chain.trees import fund, submitted, terms
 
 pytestmark = pytest.mark.chain
 

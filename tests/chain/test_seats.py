@@ -17,8 +17,8 @@ from protocol.chain.views import NEVER, TaskStatus
 from protocol.node.party.eligible import eligible_accounts
 from protocol.tasks.task import ESCROW_DRAWS
 from tests.chain.conftest import Connect
-from tests.chain.rounds import draw_first, signature
-from tests.chain.trees import ANYTHING, fund, submitted, terms
+from tests.chain.rounds import ANYTHING, draw_first, signature
+from tests.chain.trees import fund, submitted, terms
 
 pytestmark = pytest.mark.chain
 
