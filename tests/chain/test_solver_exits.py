@@ -14,7 +14,7 @@ import pytest
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import TaskStatus
+from protocol.chain.views import TaskStatus, TaskView
 from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
 from protocol.execution.replay import HonestExecutor, Work
@@ -44,6 +44,11 @@ def named(scene: Stage, name: str) -> int:
     return sum(event.name == name for event in events)
 
 
+def asked_for(scene: Stage, draws: int) -> Callable[[TaskView], bool]:
+    """Whether so many draws of a task were asked for."""
+    return lambda view: scene.submitter.audit.audit(view.task).draws == draws
+
+
 def until_late(scene: Stage, task: int) -> None:
     """Have the seats drawn that are to be, and let the time of those pass that do not attest."""
     scene.until_drawn(task)
@@ -59,7 +64,7 @@ def test_a_silent_seat_is_drawn_again_and_the_task_is_paid(scene: Stage) -> None
         task = scene.sold()
         scene.until(task, submitted)
         until_late(scene, task)
-        scene.until(task, lambda _view: scene.submitter.audit.audit(task).draws == 2)
+        scene.until(task, asked_for(scene, 2))
         scene.until_drawn(task)
         (seat,) = scene.submitter.audit.seats(task)
         found = {client.address: client for client in verifiers}[seat.account]
@@ -88,7 +93,7 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
             task = scene.sold()
             scene.until(task, submitted)
             for draws in range(1, ESCROW_DRAWS + 2):
-                scene.until(task, lambda _view, n=draws: scene.submitter.audit.audit(task).draws == n)
+                scene.until(task, asked_for(scene, draws))
                 until_late(scene, task)
             scene.end_challenges(task)
             assert scene.until(task, over).status is TaskStatus.VOID
