@@ -145,8 +145,8 @@ class MarketParameters:
 
     @property
     def silence_costs(self) -> int:
-        """What an account of one slot loses when its seat is drawn again."""
-        return min(self.stake_unit, self.seat_fee + self.draw_fee)
+        """What an account loses when its seat is drawn again. Every stake is taken to cover it."""
+        return self.seat_fee + self.draw_fee
 
     @property
     def escrow(self) -> int:

@@ -47,9 +47,7 @@ class Books:
         needed[self.solvers] = (parameters.solver_capital or rounds) * parameters.stake
         # A verifier has one seat of a task at most, and may be silent in it.
         slots = people.slots.astype(object)
-        needed[self.verifiers] = parameters.stake_unit * slots + rounds * (
-            bond + parameters.seat_fee + parameters.draw_fee
-        )
+        needed[self.verifiers] = parameters.stake_unit * slots + rounds * (bond + parameters.silence_costs)
         games_each = spread(people.bystanders, [group.strategy.most_games for group in people.bystanders])
         needed[self.bystanders] = games_each.astype(object) * (rounds * bond)
         return needed

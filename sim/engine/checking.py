@@ -193,7 +193,7 @@ class _Checking:
     def _sit(self, rows: Indices, accounts: Indices, coins: Floats, outages: Floats) -> None:
         """Those that were drawn act."""
         checker, task = self._checker, self._task
-        there = (accounts != NOBODY) & checker.online(outages)
+        there = np.asarray((accounts != NOBODY) & checker.online(outages))
         hit = self._hit[:, rows]
         served = np.broadcast_to(task.work.serves[rows], hit.shape)
         seats = Seats(

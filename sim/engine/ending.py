@@ -45,8 +45,7 @@ class Closer:
     # ------------------------------------------------------------------ draws
 
     def _draws(self, task: Task, checks: Checks) -> None:
-        """The escrow or a silent account pays each draw. A beacon that stops comes back at last, and every draw of the queue
-        is executed then."""
+        """The escrow or a silent account pays each draw. A beacon that stops comes back at last, and the queue with it."""
         parameters, books = self.parameters, self.books
         submitted = task.live.nonzero()[0]
         booking.pay_draws(books.ledger, submitted, parameters.draw_fee, checks.escrow_draws.take(submitted))
@@ -57,7 +56,6 @@ class Closer:
                 rows,
                 seats,
                 silent,
-                books.ledger.locked.take(seats),
                 fee=parameters.seat_fee,
                 draw_fee=parameters.draw_fee,
             )

@@ -7,8 +7,6 @@ rows, accounts and amounts (n,) each, or (V, n) where there is one for each seat
 
 from __future__ import annotations
 
-import numpy as np
-
 from sim.mechanism import shares
 from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.ledger import Ledger
@@ -34,18 +32,13 @@ def pay_draws(ledger: Ledger, rows: Indices, fee: int, draws: Amounts) -> None:
     ledger.give(rows, DRAWER, amounts)
 
 
-def silence(
-    ledger: Ledger, rows: Indices, seats: Indices, silent: Flags, stakes: Amounts, *, fee: int, draw_fee: int
-) -> None:
-    """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, its stake at most; the first of
-    them pays the draw that replaces them all, the rest burns.
+def silence(ledger: Ledger, rows: Indices, seats: Indices, silent: Flags, *, fee: int, draw_fee: int) -> None:
+    """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, which its stake covers.
 
-    `seats`: accounts of the ledger, `silent` and `stakes` theirs, (V, n). A stake that is left without the draw fee
-    pays what it has.
+    The first of them pays the draw that replaces them all, the rest burns. `seats`: accounts of the ledger, (V, n).
     """
-    lost = np.where(silent, np.minimum(stakes, ledger.amount(fee + draw_fee)), 0)
-    first = silent & (np.cumsum(silent, axis=0) == 1)
-    paid = np.minimum(np.where(first, lost, 0), ledger.amount(draw_fee)).sum(axis=0)
+    lost = ledger.amount(fee + draw_fee) * silent
+    paid = ledger.amount(draw_fee) * silent.any(axis=0)
     ledger.take(rows, seats, lost)
     ledger.give(rows, DRAWER, paid)
     ledger.burn(rows, lost.sum(axis=0) - paid)

@@ -71,17 +71,15 @@ def least_bond(*, defence: float, delay: float, factor: float, gas: float = 0.0)
     return max(0.0, (harm - t * number("gas", gas, 0)) / (t + 0.5))
 
 
-def silent_verifier(
-    *, seat_fee: float, seat_cost: float, draw_fee: float, delay: float, stake: float = FREE
-) -> Griefing:
+def silent_verifier(*, seat_fee: float, seat_cost: float, draw_fee: float, delay: float) -> Griefing:
     """Return the griefing of an account that is silent in its seat, once (`AuditBoard.redraw`).
 
-    It loses the fee of the seat and the draw fee, its stake at most, and forgoes what the seat earns beside
+    It loses the fee of the seat and the draw fee, and forgoes what the seat earns beside
     `seat_cost` (replays and gas). Its seat is drawn again with the same segments, and it is suspended: everybody else
     is paid as before, and waits for one draw and one attestation more (`delay`).
     """
     fee = number("seat_fee", seat_fee, 0)
-    lost = min(number("stake", stake, 0), fee + number("draw_fee", draw_fee, 0))
+    lost = fee + number("draw_fee", draw_fee, 0)
     return Griefing(number("delay", delay, 0), lost + max(0.0, fee - number("seat_cost", seat_cost, 0)))
 
 

@@ -94,7 +94,7 @@ def test_a_chain_without_pairings_is_refused_before_anything_is_sent() -> None:
         account = development_account(0, old.chain_id)
         with (
             Sender(old.connection, account, QUICK) as sender,
-            pytest.raises(UnsuitableChain, match="pairing precompile of BN254: .* got nothing"),
+            pytest.raises(UnsuitableChain, match=r"pairing precompile of BN254: .* got nothing"),
         ):
             deploy(sender)
         assert old.connection.transaction_count(sender.address) == 0
