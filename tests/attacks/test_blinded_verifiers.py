@@ -20,7 +20,7 @@ from protocol.node.http import free_port
 from tests.attacks.blinding import Scene, trickling
 from tests.attacks.blinding import scene as staged
 from tests.attacks.processes import Party, metric, until
-from tests.chain.solver_stage import ANYTHING
+from tests.chain.rounds import ANYTHING
 
 pytestmark = pytest.mark.chain
 

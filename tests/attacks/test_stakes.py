@@ -16,7 +16,7 @@ from protocol.dispute.in_process import Silent
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Verdict
-from tests.attacks.purses import SLASHED, Purses
+from tests.attacks.purses import DRAW_FEE, SLASHED, Purses
 from tests.attacks.ring import (
     assigned,
     claiming,
@@ -124,4 +124,5 @@ def test_one_stake_does_not_carry_two_tasks(ring: Arena) -> None:
     assert refused(lambda: submitted(ring, second, honest())) == "NotEnoughFree"
     ring.solver.fund(had)
     expired(ring, second)
-    assert Purses.of(ring) - before == replace(LATE, solver=0), "the penalty was locked before"
+    back = terms(subject(), 7).escrow(DRAW_FEE) + PENALTY // 2
+    assert Purses.of(ring) - before == Purses(submitter=back, burned=PENALTY // 2), "both were locked before"

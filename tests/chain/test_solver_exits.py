@@ -14,7 +14,8 @@ import pytest
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import TaskStatus
+from protocol.chain.views import TaskStatus, TaskView
+from protocol.dispute.view import Verdict
 from protocol.errors import ExitCode
 from protocol.execution.replay import HonestExecutor, Work
 from protocol.node.http import free_port
@@ -22,8 +23,10 @@ from protocol.program import Interpreter
 from protocol.program.step import State
 from protocol.tasks.task import ESCROW_DRAWS
 from solver.strategy import Strategy
+from tests.attacks.false_games import FalseGames, honest_run
 from tests.chain.rounds import ANYTHING
 from tests.chain.solver_stage import Solver, Stage, mined_at_once, over, stage, submitted
+from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
 
@@ -41,6 +44,11 @@ def named(scene: Stage, name: str) -> int:
     return sum(event.name == name for event in events)
 
 
+def asked_for(scene: Stage, draws: int) -> Callable[[TaskView], bool]:
+    """Whether so many draws of a task were asked for."""
+    return lambda view: scene.submitter.audit.audit(view.task).draws == draws
+
+
 def until_late(scene: Stage, task: int) -> None:
     """Have the seats drawn that are to be, and let the time of those pass that do not attest."""
     scene.until_drawn(task)
@@ -56,7 +64,7 @@ def test_a_silent_seat_is_drawn_again_and_the_task_is_paid(scene: Stage) -> None
         task = scene.sold()
         scene.until(task, submitted)
         until_late(scene, task)
-        scene.until(task, lambda _view: scene.submitter.audit.audit(task).draws == 2)
+        scene.until(task, asked_for(scene, 2))
         scene.until_drawn(task)
         (seat,) = scene.submitter.audit.seats(task)
         found = {client.address: client for client in verifiers}[seat.account]
@@ -85,7 +93,7 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
             task = scene.sold()
             scene.until(task, submitted)
             for draws in range(1, ESCROW_DRAWS + 2):
-                scene.until(task, lambda _view, n=draws: scene.submitter.audit.audit(task).draws == n)
+                scene.until(task, asked_for(scene, draws))
                 until_late(scene, task)
             scene.end_challenges(task)
             assert scene.until(task, over).status is TaskStatus.VOID
@@ -99,21 +107,27 @@ def test_seats_that_stay_empty_give_the_stake_back(scene: Stage) -> None:
 
 
 def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage) -> None:
+    """Until then it can be challenged: the solver watches such a game to its end, and has its share of the bond."""
     nobody = f"http://127.0.0.1:{free_port('127.0.0.1')}"
-    solver = Solver(scene, relays=(nobody,))
+    solver, accuser = Solver(scene, relays=(nobody,)), scene.client("dev:2")
     try:
+        accuser.fund(1_000 * TOKEN)
         task = scene.sold()
         scene.until(task, submitted)
         scene.skip_to(scene.submitter.audit.audit(task).round + scene.deployment.parameters.stall_period)
         view = scene.until(task, lambda view: view.status is TaskStatus.UNPAID)
+        game = FalseGames(accuser, task, honest_run(tiny.SEGMENTS, tiny.STEPS)).open_blind()
         scene.skip_to(view.challenge_until)
         assert scene.until(task, over).status is TaskStatus.VOID
         assert solver.join() is ExitCode.FINE
     finally:
         solver.close()
+        accuser.close()
     assert named(scene, "Drawn") == 0
+    assert scene.submitter.game.game(game).verdict is Verdict.CHALLENGER_SILENT
     assert scene.submitter.vault.free(solver.client.address) == 1000 * TOKEN
-    assert scene.submitter.token.balance_of(solver.client.address) == 199_000 * TOKEN + 45 * TOKEN
+    earned = scene.submitter.token.balance_of(solver.client.address) - 199_000 * TOKEN
+    assert earned == 90 * TOKEN // 2 + scene.deployment.parameters.challenge_bond // 2
 
 
 class Held(HonestExecutor):
