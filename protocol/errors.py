@@ -89,6 +89,7 @@ AssayError
 ├── SettingsError                protocol.node: a setting that is unknown, or whose value does not fit
 ├── DatabaseError                protocol.node: a damaged database, or one of another version, chain or account
 ├── NotEnoughTokens              protocol.node: the stake, a bond or the escrow cannot be locked
+├── NotEnoughCoin                protocol.node: a game at its longest could not be paid for
 ├── BadAddress                   protocol.node: not an http or https address of host, port and path
 ├── NotPublic                    protocol.node: an address that leads nobody on another machine here
 ├── SolverError                  solver

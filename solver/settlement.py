@@ -7,7 +7,7 @@ from functools import partial
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.exits import Exit, exit_due, observe, perform
-from protocol.node.party.funds import withdraw_above
+from protocol.node.party.funds import withdraw_above, withdraw_credit
 from protocol.tasks.task import Terms
 from solver.context import Context
 
@@ -40,7 +40,10 @@ def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:
 
 
 def withdraw(context: Context, keep: int) -> None:
-    """Take free tokens above `keep` units out of the vault."""
+    """Take free tokens above `keep` units out of the vault, and the coin that answers have earned."""
     amount, receipt = withdraw_above(context.client, keep)
     if receipt is not None:
         context.count("withdraw", receipt, amount=str(amount))
+    wei, receipt = withdraw_credit(context.client)
+    if receipt is not None:
+        context.count("withdrawCredit", receipt, wei=str(wei))

@@ -117,18 +117,23 @@ def resign(connection: Flags, home: HomeOption = None, as_json: JsonOption = Fal
 
 @command(app, connection=SENDS)
 def withdraw(connection: Flags, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Take everything out of the vault that is free, a stake that has unbonded with it. Not while `watch` runs."""
+    """Take out what is free in the vault, a stake that has unbonded with it, and deposits that came back. Not while
+    `watch` runs.
+    """
     with _client(at_home(home), connection) as client:
         from protocol.chain.parameters import TOKEN
         from protocol.node.output import Output
-        from protocol.node.party.funds import withdraw_above
+        from protocol.node.party.funds import COIN, withdraw_above, withdraw_credit
         from verifier.registration import leave
 
         left = leave(client)
         amount, _ = withdraw_above(client, 0)
+        wei, _ = withdraw_credit(client)
         output = Output("verifier withdraw", as_json)
         output.say(f"{amount / TOKEN:g} tokens taken out{', the stake among them' if left else ''}")
-        output.result({"account": client.address, "units": str(amount), "left": left})
+        if wei:
+            output.say(f"and {wei / COIN:g} of the chain's coin, of deposits")
+        output.result({"account": client.address, "units": str(amount), "wei": str(wei), "left": left})
 
 
 def _settings(home: Home, flags: Flags) -> VerifierSettings:

@@ -23,7 +23,7 @@ from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.party.exits import Observation
-from protocol.node.party.funds import withdraw_above
+from protocol.node.party.funds import withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
@@ -216,7 +216,7 @@ class VerifierNode(Node):
         self.context.log.info("over", task=task, status=view.status.name.lower())
 
     def _take_earnings(self) -> None:
-        """After a task: take what is free out of the vault, but for one bond."""
+        """After a task: take what is free out of the vault, but for one bond, and the coin that came back."""
         if self._withdraw and not self._games and not self._stop.asked:
             self._withdraw = not self._sends.offer(Job(None, "withdraw", self._withdraw_now))
 
@@ -227,6 +227,9 @@ class VerifierNode(Node):
             amount, _ = withdraw_above(client, kept)
             if amount:
                 self.context.log.info("withdrawn", tokens=amount / TOKEN, account=client.address)
+        wei, _ = withdraw_credit(own)
+        if wei:
+            self.context.log.info("withdrawn", wei=wei, account=own.address)
 
     def _collect(self) -> None:
         """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""

@@ -13,6 +13,7 @@ from typing import Final
 from protocol.chain.parameters import Parameters, ParametersError
 
 _UINT32: Final = (1 << 32) - 1
+_UINT64: Final = (1 << 64) - 1
 MAX_LOCK: Final = (1 << 94) - 1
 """Most that one lock of the vault holds."""
 MAX_LEVEL: Final = 15
@@ -44,6 +45,7 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
     yield Bound("draw_fee", 0, parameters.stake_unit)
     yield Bound("challenge_bond", 1, MAX_LOCK)
     yield Bound("reward_cap", 0, 3 * MAX_LOCK // 4)
+    yield Bound("data_fee", 0, _UINT64)
 
 
 def broken_bound(parameters: Parameters) -> Bound | None:

@@ -239,6 +239,7 @@ class GameState:
     demand_hash: bytes
     selection: bytes
     bond: int
+    deposit: int
 
     @classmethod
     def from_abi(cls, game: int, values: tuple[Any, ...]) -> GameState:
