@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from protocol.node.http import url_of
+from protocol.node.party.eligible import least_eligible
 from protocol.node.party.settings import ConnectionSettings
 
 
@@ -25,8 +26,16 @@ class AssaySettings(ConnectionSettings):
     """Where `assay beacon` listens, on the same host, and the beacon of `assay devnet`, on this machine alone."""
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
+    min_eligible: Annotated[int, Field(ge=1)] | None = None
+    """Registered accounts that must be eligible for a task before it is posted; empty: three for each seat, on a
+    development chain one. An account has one seat at a time.
+    """
     bundles_url: str | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
+
+    def least_eligible(self, chain_id: int, verifiers: int) -> int:
+        """`min_eligible`, or what it is on this chain for so many seats."""
+        return self.min_eligible or least_eligible(chain_id, verifiers)
 
     @property
     def bundle_base(self) -> str:

@@ -1,7 +1,7 @@
 """What a task costs its solver, by parts: no bid is lower than their sum. Pure.
 
 Amounts are token units, each part rounded up. What training takes, and how much it draws, are the operator's figures;
-the stake, the penalty and the times are the task's.
+the stake, the penalty and the times are the task's, the draw delay the deployment's.
 """
 
 from __future__ import annotations
@@ -57,16 +57,17 @@ class Floor:
         return f"{self.price / TOKEN:.6g} tokens ({parts})"
 
 
-def floor(terms: Terms, needed: float, costs: Costs) -> Floor:
-    """The floor of a task whose training takes `needed` seconds.
+def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor:
+    """The floor of a task whose training takes `needed` seconds, where a draw waits `draw_delay` seconds for its round.
 
-    The stake is locked from the bid to the end of the challenge period. Who is late with chance r loses its costs, the
-    penalty and the price; so a price p is worth its while from p (1 - r) = costs + r penalty on, and the risk's part is
-    r (costs + penalty) / (1 - r).
+    The penalty is locked from the bid to the submission, the stake from there to the end of the challenge period, which
+    begins with the draw. Who is late with chance r loses its costs, the penalty and the price; so a price p is worth
+    its while from p (1 - r) = costs + r penalty on, and the risk's part is r (costs + penalty) / (1 - r).
     """
     machine, power = ceil(needed * costs.machine), ceil(needed * costs.power)
-    locked = terms.bidding_period + needed + terms.challenge_period
-    capital = ceil(terms.stake * costs.capital * locked / YEAR)
+    before = terms.delay_penalty * (terms.bidding_period + needed)
+    after = terms.stake * (draw_delay + terms.challenge_period)
+    capital = ceil((before + after) * costs.capital / YEAR)
     gas = ceil(TASK_GAS * costs.gas)
     spent = machine + power + capital + gas
     delay = ceil(costs.late * (spent + terms.delay_penalty) / (1 - costs.late))

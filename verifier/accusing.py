@@ -104,7 +104,7 @@ class Accuser:
         if view.status.is_over:
             self._database.update_accusation(self._task, outcome="needless")
             return False
-        if self._client.now() > view.challenge_until:  # a missed draw opens the window again
+        if self._client.now() > view.challenge_until:  # a redraw opens the window again
             return False
         self._bonds.require(self._task)
         return True

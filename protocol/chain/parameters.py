@@ -37,7 +37,7 @@ class Parameters:
     min_clock: int
     max_clock: int
     draw_delay: int
-    max_misses: int
+    stall_period: int
     unbonding_period: int
     draw_fee: int
     stake_unit: int

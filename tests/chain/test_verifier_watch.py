@@ -35,7 +35,8 @@ class Watcher:
         self.stop = Stop()
         self.client = stage.client(WATCHER)
         allowed = (stage.bundles.as_uri(),)
-        chosen = VerifierSettings.model_validate({"poll": 0.05, "bundles": allowed, **settings})
+        defaults = {"poll": 0.05, "bundles": allowed, "relays": (stage.relay,), "port": 0, "stake": 10}
+        chosen = VerifierSettings.model_validate({**defaults, **settings})
         self.node = VerifierNode(self.client, chosen, stage.home, strategy, stop=self.stop)
         self.ended: ExitCode | BaseException | None = None
         self._thread = Thread(target=self._run)
@@ -77,31 +78,33 @@ def wait(what: Callable[[], bool], seconds: float = 60) -> None:
 
 def until_registered(scene: Stage) -> None:
     """A task is taken only once somebody is in the draw."""
-    wait(lambda: scene.submitter.audit.live_slots() > 0)
+    wait(lambda: scene.submitter.audit.registered() > 0)
 
 
 def test_an_honest_task_is_attested_and_the_verifier_is_paid(scene: Stage) -> None:
-    watcher = Watcher(scene, stake_slots=3)
+    watcher = Watcher(scene, stake=30)
     until_registered(scene)
     solver = Solver(scene)
     try:
         task = scene.sold()
         scene.until_drawn(task)
-        wait(lambda: all(duty.attested for duty in scene.submitter.audit.duties(task)))
+        wait(lambda: all(seat.attested for seat in scene.submitter.audit.seats(task)))
         scene.end_challenges(task)
         assert watcher.join() is ExitCode.FINE
         assert solver.join() is ExitCode.FINE
         view = scene.submitter.market.task(task)
-        duties = scene.submitter.audit.duties(task)
+        seats = scene.submitter.audit.seats(task)
     finally:
         watcher.close()
         solver.close()
     assert view.status is TaskStatus.SETTLED
-    assert all(duty.attested and duty.verifier == watcher.client.address for duty in duties)
-    # 30 of 200,000 tokens are staked; audit fees of one token each came out, up to a bond that stays.
+    assert [(seat.account, seat.attested, seat.released) for seat in seats] == [
+        (watcher.client.address, True, True)
+    ]
+    # 20 of 200,000 tokens are staked, two units of 10; the audit fee of one token came out, up to a bond that stays.
     vault, token = scene.submitter.vault, scene.submitter.token
     wealth = vault.free(watcher.client.address) + token.balance_of(watcher.client.address)
-    assert wealth >= (200_000 - 30 + len(duties)) * TOKEN
+    assert wealth >= (200_000 - 20 + 1) * TOKEN
 
 
 @pytest.mark.parametrize("serving", [True, False])
@@ -137,7 +140,7 @@ def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage
         solver.close()
     assert scene.submitter.game.games() == 0
     assert view.status is TaskStatus.VOID
-    assert not any(duty.attested for duty in scene.submitter.audit.duties(task) if duty.segment > 1)
+    assert scene.submitter.audit.audit(task).attested == 0
 
 
 def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> None:
