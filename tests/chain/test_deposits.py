@@ -20,6 +20,7 @@ from protocol.dispute.moves import Move
 from protocol.dispute.view import TreeKind, Verdict
 from protocol.execution.replay import HonestExecutor, Replay
 from protocol.node.party.funds import COIN, NotEnoughCoin, require_coin, withdraw_credit
+from protocol.program.execute import Interpreter
 from tests.chain.arena import Arena, Subject, arena, replay
 
 pytestmark = pytest.mark.chain
@@ -38,7 +39,7 @@ def subject() -> Subject:
 @cache
 def run() -> Replay:
     """The solver's run, which is honest."""
-    return replay(subject(), HonestExecutor(subject().program, subject().fixed))
+    return replay(subject(), HonestExecutor(subject().program, subject().fixed, Interpreter()))
 
 
 @pytest.fixture(scope="module")

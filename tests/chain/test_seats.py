@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from assay.errors import TooFewVerifiers
+from assay.submitting import post
 from protocol.beacon.bn254 import hints, round_message
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
@@ -221,6 +223,18 @@ def test_draws_go_in_the_queues_order_and_take_the_rounds_signature_alone(
     assert audit.first_draw() is None
     (one,), (other,) = audit.seats(first), audit.seats(second)
     assert {one.account, other.account} == {verifier.address for verifier in scene.verifiers}
+
+
+def test_a_task_with_too_few_verifiers_is_not_posted(connected: Connect) -> None:
+    submitter, able, unable = connected(1), connected(3), connected(4)
+    for client in (submitter, able, unable):
+        fund(client, 2000)
+    able.audit.register(0, ANYTHING)
+    unable.audit.register(0, replace(ANYTHING, state_bytes=0))
+    with pytest.raises(TooFewVerifiers, match=r"expected at least 2 registered accounts .* got 1"):
+        post(submitter, terms(), signature, least=2)
+    assert submitter.market.tasks() == 0
+    assert post(submitter, terms(), signature, least=1) == 1
 
 
 def test_only_accounts_that_take_the_terms_are_eligible(connected: Connect) -> None:

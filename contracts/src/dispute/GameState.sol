@@ -363,12 +363,15 @@ abstract contract GameState is Credits {
         MARKET.gameClosed(task);
     }
 
-    /// @dev What was not answered by now carries its deposit back.
-    function _close(GameId id, GameRecord storage record, Verdict verdict, address winner) internal {
+    /// @dev Before a game ends on the solver's turn: what it has not answered gives its deposit back.
+    function _returnDeposits(GameRecord storage record) internal {
         // Clears the lowest bit each time.
         for (uint16 open = record.demandOpen; open != 0; open &= open - 1) {
             creditOf[record.challenger] += record.deposit;
         }
+    }
+
+    function _close(GameId id, GameRecord storage record, Verdict verdict, address winner) internal {
         record.phase = Phase.Closed;
         record.verdict = verdict;
         record.demandOpen = 0;
