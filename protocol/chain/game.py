@@ -6,14 +6,12 @@ method of its own.
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
 from protocol.chain.bound_contract import BoundContract
 from protocol.chain.connection import BlockId
-from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
 from protocol.chain.transactions import Sent
 from protocol.chain.views import Claim, GameState
@@ -62,26 +60,13 @@ class Game(BoundContract):
 
     def send_move(self, move: Move, head: bytes) -> Receipt:
         """Make a move in a game whose head is `head`. The same move on the same head is made once, whatever
-        is restarted.
+        is restarted. A demand carries its deposits; mined at a base fee beyond them it is refused, and can be repeated.
         """
         if not move.answers:
             return self.write_once(move.function, *move.arguments, about=head.hex())
         with self._paying:  # what one demand takes from the credit another does not count on
-            return self._send_demand(move, head)
-
-    def _send_demand(self, move: Move, head: bytes) -> Receipt:
-        """A demand with its deposits. One that was mined and refused, as after a steep rise of the base fee, is sent
-        anew as long as the chain would take it.
-        """
-        for attempt in itertools.count():
-            about = f"{head.hex()}:{attempt}" if attempt else head.hex()
-            value = max(0, self.deposit(move.answers) - self._own_credit())
-            try:
-                return self.write_once(move.function, *move.arguments, about=about, value=value)
-            except Reverted as error:
-                if not error.gas_used:
-                    raise
-        raise AssertionError("the attempts have no end")
+            value = max(0, self.deposit(move.answers) - self.credit(self._sender(move.function).address))
+            return self.write_once(move.function, *move.arguments, about=head.hex(), value=value)
 
     def deposit(self, answers: Sequence[int]) -> int:
         """Wei that the deposits of a demand (`Move.answers`) take at twice the base fee, for which `fees` offers gas
@@ -102,9 +87,6 @@ class Game(BoundContract):
     def withdraw_credit(self) -> Receipt:
         """Take the credit out."""
         return self.write("withdrawCredit")
-
-    def _own_credit(self) -> int:
-        return self.credit(self._sender("creditOf").address)
 
     def send_moves(self, moves: Sequence[Move], head: bytes) -> list[Sent]:
         """As `send_move`, for moves that go together; waits for no block."""
