@@ -88,6 +88,7 @@ contract DrawTest is Deployment {
     // ------------------------------------------------------------------ who is drawn
 
     /// @dev Against a draw by hand. The chain's id is in the seed, so with it all words change.
+    /// forge-config: default.fuzz.runs = 64
     function testFuzz_draw_followsTheSeed_succeeds(uint64 chain) public {
         vm.chainId(bound(chain, 1, type(uint64).max));
         _registered("level 3", 3);
@@ -109,6 +110,7 @@ contract DrawTest is Deployment {
     }
 
     /// @dev Who registered after the post is never drawn.
+    /// forge-config: default.fuzz.runs = 64
     function testFuzz_draw_lateRegistration_succeeds(uint64 chain) public {
         vm.chainId(bound(chain, 1, type(uint64).max));
         TaskId task = _post();
@@ -127,6 +129,7 @@ contract DrawTest is Deployment {
     }
 
     /// @dev An account has one seat at a time, in all tasks.
+    /// forge-config: default.fuzz.runs = 64
     function testFuzz_draw_boundAccounts_succeeds(uint64 chain) public {
         vm.chainId(bound(chain, 1, type(uint64).max));
         (TaskId one, TaskId two) = (_drawn(1), _drawn(1));
