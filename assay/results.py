@@ -1,4 +1,6 @@
-"""Fetching a task's final state from its solver, believing nothing: its root must be the one on the chain."""
+"""Fetching a task's final state from its solver, or from a verifier that attested a seat and so holds it, believing
+neither: its root must be the one on the chain.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from torch import Tensor
 
 from assay.errors import ResultError
 from protocol.chain.client import Client
-from protocol.chain.views import TaskStatus
+from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import state_root, tensor_root
 from protocol.commitments.atomic import write_atomically
 from protocol.node.addresses import Address, BadAddress
@@ -56,17 +58,17 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
         )
     terms = client.market.terms(task)
     program = cached_bundle(home.bundles, terms, limits or Limits()).step
-    url = client.market.endpoint_of(view.solver)
-    data = _tensors(url, task, terms.segments, program)
-    found = state_root([tensor_root(item) for item in data])
-    if found != view.result:
-        raise ResultError(
-            f"task {task}",
-            expected=f"a state with root {view.result.hex()}",
-            got=f"{found.hex()} from {url}",
-            remedy="ask the solver again, or a verifier that has replayed the last segment",
-        )
-    return Result(task, view.status, program, program.state_of(data))
+    holders = [view.solver, *(seat.account for seat in client.audit.seats(task) if seat.attested)]
+    urls = dict.fromkeys(map(client.market.endpoint_of, holders))
+    failures = []
+    for url in urls:
+        try:
+            data = _tensors(url, view, terms.segments, program)
+        except ResultError as error:
+            failures.append(error)
+        else:
+            return Result(task, view.status, program, program.state_of(data))
+    raise failures[0]
 
 
 def save(result: Result, folder: Path) -> Path:
@@ -83,23 +85,33 @@ def save(result: Result, folder: Path) -> Path:
     return path
 
 
-def _tensors(url: str, task: int, number: int, program: StepProgram) -> list[bytes]:
-    """Canonical bytes of a checkpoint's tensors, each of its due length."""
+def _tensors(url: str, view: TaskView, number: int, program: StepProgram) -> list[bytes]:
+    """Canonical bytes of the tensors of checkpoint `number`, the result, as a party serves them. Raises ResultError."""
+    task = view.task
     sizes = [type_.nbytes for type_ in program.state_types]
     limits = Limits(seconds=30 + math.ceil(sum(sizes) / LEAST_RATE))
     try:
-        # Asked for by whoever runs this, and checked against the chain: the solver may be in a private network too.
+        # Asked for by whoever runs this, and checked against the chain: the party may be in a private network too.
         place = Address.parse(url) / f"tasks/{task}/checkpoints/{number}"
         with closing(open_source(place, limits, anywhere=True)) as source:
-            return [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]
+            data = [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]
     except (BadAddress, BundleRefused) as error:
         raise ResultError(
             f"task {task}",
-            expected="an http address of its solver",
+            expected="an http address of whoever holds its result",
             got=ascii(url[:200]) if url else "none",
-            remedy="the solver must announce another",
+            remedy="its solver, or a verifier that attested it, must announce another",
         ) from error
     except BundleError as error:
         raise ResultError(
-            f"task {task}: expected the result from its solver at {url}, got: {error.got}; try again later"
+            f"task {task}: expected the result from who holds it at {url}, got: {error.got}; try again later"
         ) from error
+    found = state_root([tensor_root(item) for item in data])
+    if found != view.result:
+        raise ResultError(
+            f"task {task}",
+            expected=f"a state with root {view.result.hex()}",
+            got=f"{found.hex()} from {url}",
+            remedy="ask again later: another verifier may hold it",
+        )
+    return data
