@@ -1,6 +1,4 @@
-"""Fetching a task's final state from its solver, or from a verifier that attested a seat and so holds it, believing
-neither: its root must be the one on the chain.
-"""
+"""Fetching a task's final state from those who hold it, believing nothing: its root must be the one on the chain."""
 
 from __future__ import annotations
 
@@ -17,12 +15,12 @@ from protocol.chain.client import Client
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import state_root, tensor_root
 from protocol.commitments.atomic import write_atomically
-from protocol.node.addresses import Address, BadAddress
+from protocol.node.addresses import Address, BadAddress, parsed
 from protocol.node.home import Home
 from protocol.node.http_client import LEAST_RATE
 from protocol.numerics.types import DType
 from protocol.program.step import StepProgram, metrics
-from protocol.tasks.bundles import BundleError, BundleRefused, Limits, cached_bundle
+from protocol.tasks.bundles import BundleError, BundleUnavailable, Limits, cached_bundle
 from protocol.tasks.bundles.sources import open_source
 
 
@@ -47,7 +45,9 @@ class Result:
 
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
-    """The committed result of a task; its bundle within `limits`. Raises ResultError, BundleError, ChainError."""
+    """The committed result of a task; its bundle within `limits`. The solver is asked first, then the accounts that
+    attested that they hold it. Raises ResultError, BundleError, ChainError.
+    """
     view = client.market.task(task)
     if view.status not in (TaskStatus.SUBMITTED, TaskStatus.SETTLED):
         raise ResultError(
@@ -58,17 +58,35 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
         )
     terms = client.market.terms(task)
     program = cached_bundle(home.bundles, terms, limits or Limits()).step
-    holders = [view.solver, *(seat.account for seat in client.audit.seats(task) if seat.attested)]
-    urls = dict.fromkeys(map(client.market.endpoint_of, holders))
     failures = []
-    for url in urls:
-        try:
-            data = _tensors(url, view, terms.segments, program)
-        except ResultError as error:
-            failures.append(error)
-        else:
-            return Result(task, view.status, program, program.state_of(data))
-    raise failures[0]
+    for account in _holders(client, view):
+        url = client.market.endpoint_of(account)
+        found = _committed(url, task, terms.segments, program, view.result)
+        if not isinstance(found, str):
+            return Result(task, view.status, program, program.state_of(found))
+        failures.append(f"{parsed(url) or 'no http address'}: {found}")
+    raise ResultError(
+        f"task {task}",
+        expected=f"a state with root {view.result.hex()} from its solver or an attested seat",
+        got="; ".join(failures),
+        remedy="try again later",
+    )
+
+
+def _holders(client: Client, view: TaskView) -> list[str]:
+    """The solver, and the accounts of attested seats."""
+    seats = client.audit.seats(view.task)
+    return list(dict.fromkeys([view.solver, *(seat.account for seat in seats if seat.attested)]))
+
+
+def _committed(url: str, task: int, number: int, program: StepProgram, root: bytes) -> list[bytes] | str:
+    """Canonical bytes of the final state's tensors from one server, or what is wrong with its answer."""
+    try:
+        data = _tensors(url, task, number, program)
+    except (BadAddress, BundleError) as error:
+        return error.got if isinstance(error, BundleUnavailable) and error.got else str(error)
+    found = state_root([tensor_root(item) for item in data])
+    return data if found == root else f"a state with root {found.hex()}"
 
 
 def save(result: Result, folder: Path) -> Path:
@@ -85,33 +103,11 @@ def save(result: Result, folder: Path) -> Path:
     return path
 
 
-def _tensors(url: str, view: TaskView, number: int, program: StepProgram) -> list[bytes]:
-    """Canonical bytes of the tensors of checkpoint `number`, the result, as a party serves them. Raises ResultError."""
-    task = view.task
+def _tensors(url: str, task: int, number: int, program: StepProgram) -> list[bytes]:
+    """Canonical bytes of a checkpoint's tensors, each of its due length. Raises BadAddress, BundleError."""
     sizes = [type_.nbytes for type_ in program.state_types]
     limits = Limits(seconds=30 + math.ceil(sum(sizes) / LEAST_RATE))
-    try:
-        # Asked for by whoever runs this, and checked against the chain: the party may be in a private network too.
-        place = Address.parse(url) / f"tasks/{task}/checkpoints/{number}"
-        with closing(open_source(place, limits, anywhere=True)) as source:
-            data = [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]
-    except (BadAddress, BundleRefused) as error:
-        raise ResultError(
-            f"task {task}",
-            expected="an http address of whoever holds its result",
-            got=ascii(url[:200]) if url else "none",
-            remedy="its solver, or a verifier that attested it, must announce another",
-        ) from error
-    except BundleError as error:
-        raise ResultError(
-            f"task {task}: expected the result from who holds it at {url}, got: {error.got}; try again later"
-        ) from error
-    found = state_root([tensor_root(item) for item in data])
-    if found != view.result:
-        raise ResultError(
-            f"task {task}",
-            expected=f"a state with root {view.result.hex()}",
-            got=f"{found.hex()} from {url}",
-            remedy="ask again later: another verifier may hold it",
-        )
-    return data
+    # Asked for by whoever runs this, and checked against the chain: the server may be in a private network too.
+    place = Address.parse(url) / f"tasks/{task}/checkpoints/{number}"
+    with closing(open_source(place, limits, anywhere=True)) as source:
+        return [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]

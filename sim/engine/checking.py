@@ -193,7 +193,7 @@ class _Checking:
     def _sit(self, rows: Indices, accounts: Indices, coins: Floats, outages: Floats) -> None:
         """Those that were drawn act."""
         checker, task = self._checker, self._task
-        there = np.asarray((accounts != NOBODY) & checker.online(outages))
+        there = (accounts != NOBODY) & checker.online(outages)
         hit = self._hit[:, rows]
         served = np.broadcast_to(task.work.serves[rows], hit.shape)
         seats = Seats(
@@ -205,7 +205,8 @@ class _Checking:
             task.prices.gas[rows],
             task.prices.work[rows],
         )
-        check = checker.act(seats, accounts, there, self._attested[:, rows].any(axis=0))
+        others: Flags = np.logical_or.reduce(self._attested[:, rows], axis=0)
+        check = checker.act(seats, accounts, there, others)
         self._sittings.append(Sitting(rows, accounts, check))
         self._attested[:, rows] |= check.attests
         if check.challenges.any() or not self._games:

@@ -45,7 +45,7 @@ class Closer:
     # ------------------------------------------------------------------ draws
 
     def _draws(self, task: Task, checks: Checks) -> None:
-        """The escrow or a silent account pays each draw. A beacon that stops comes back at last, and the queue with it."""
+        """The escrow or a silent account pays each draw. A beacon that stops comes back at last."""
         parameters, books = self.parameters, self.books
         submitted = task.live.nonzero()[0]
         booking.pay_draws(books.ledger, submitted, parameters.draw_fee, checks.escrow_draws.take(submitted))

@@ -97,7 +97,7 @@ class Books:
 
     def asked(self, silent: Sequence[int]) -> None:
         """Silent accounts lose a part of their stakes; the first of them pays the draw, when it is executed."""
-        seats = np.array([silent]).T
+        seats = np.array([silent], dtype=np.int64).T
         fee, draw_fee = self._amounts.seat_fee(self._terms), self._amounts.draw_fee
         booking.silence(
             self.ledger, ROW, seats, np.ones(seats.shape, dtype=np.bool_), fee=fee, draw_fee=draw_fee

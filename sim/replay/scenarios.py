@@ -216,7 +216,7 @@ _ALL = (
     ),
     _story(
         "beacon_stops",
-        "no round is shown within the stall period: half of the price is paid; the draw is, when its round comes at last",
+        "no round is shown within the stall period: half of the price is paid, and at last the draw",
         "stalled",
         Solver(),
         (_HONEST,) * 2,

@@ -347,9 +347,9 @@ def _splits(study: Study, points: Sequence[Point], forms: Sequence[Forms], table
     )
     from sim.figures import Line, lines
 
-    accounts, expected, measured, spread = (np.array(column) for column in zip(*fees))
+    count, expected, measured, spread = (np.array(column) for column in zip(*fees))
     figure = lines(
-        [Line("", accounts, expected, measured - 4 * spread, measured + 4 * spread, measured)],
+        [Line("", count, expected, measured - 4 * spread, measured + 4 * spread, measured)],
         x="accounts (line: theory, dots: engine with 4 standard errors)",
         y="earned by honest work, tokens a task",
         log_x=True,

@@ -210,7 +210,11 @@ class Griefing(Study):
             draw_fee=parameters.draw_fee,
             delay=redraw,
         )
-        drawn = {"verifiers": parameters.verifiers, "up": 1 - share, "redraws": parameters.redraws}
+        drawn: dict[str, Any] = {
+            "verifiers": parameters.verifiers,
+            "up": 1 - share,
+            "redraws": parameters.redraws,
+        }
         forgone = one.loss - parameters.silence_costs
         late = late_solver(
             delay_penalty=parameters.delay_penalty,

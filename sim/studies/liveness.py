@@ -220,8 +220,9 @@ def _seats(laid: Laid) -> Finding:
         for seats in laid.values("verifiers")
     ]
     return Finding(
-        f"Each silent seat is drawn again: where {down:.0%} are offline a task is redrawn {', '.join(again)} seats; with "
-        f"{redraws} redraws at most {MOST:.0%} stall by theory where no more are offline than {', '.join(bearable)}",
+        f"Each silent seat is drawn again: where {down:.0%} are offline a task is redrawn {', '.join(again)} seats; "
+        f"with {redraws} redraws at most {MOST:.0%} stall by theory where no more are offline than "
+        f"{', '.join(bearable)}",
         laid.figure("downtime", "verifiers", "share of verifiers that are offline", "V = {}"),
         note=f"The recommended stall period has time for {MarketParameters().redraws} redraws.",
     )
