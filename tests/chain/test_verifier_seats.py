@@ -12,7 +12,10 @@ from assay.errors import ResultError
 from assay.results import fetch
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import BOUND, TaskStatus
+from protocol.dispute.view import Phase
 from protocol.tasks.bundles import Limits
+from solver.strategy import Strategy as SolverStrategy
+from tests.adversaries.tiny import moves_a_weight_far
 from tests.chain.solver_stage import PARAMETERS, Solver, Stage, over, stage
 from tests.chain.test_verifier_watch import Watcher, until_registered, wait
 from tests.unit.solver import tiny
@@ -61,16 +64,6 @@ def test_a_result_outlives_its_solver_and_is_let_go_after_its_time(alone: Stage)
     finally:
         watcher.close()
         solver.close()
-    assert view.result == tiny_result()
-
-
-def tiny_result() -> bytes:
-    """Root of the honest run's last state."""
-    from tests.attacks.false_games import honest_run
-
-    roots = honest_run(tiny.SEGMENTS, tiny.STEPS).segment_roots()
-    assert roots is not None
-    return roots[-1]
 
 
 def test_a_silent_verifier_is_drawn_again_once_it_was_started_again(alone: Stage) -> None:
@@ -133,6 +126,31 @@ def test_one_process_sits_in_a_seat_for_each_of_its_accounts(alone: Stage) -> No
         scene.end_challenges(task)
         assert scene.until(task, over).status is TaskStatus.SETTLED
         wait(lambda: all(seat.released for seat in audit.seats(task)))
+    finally:
+        watcher.close()
+        solver.close()
+
+
+def test_who_finds_fraud_in_a_seat_is_not_silent_in_it(alone: Stage) -> None:
+    """Its game may last longer than its time, so it attests what it has computed: its stake stays whole."""
+    scene, audit = alone, alone.submitter.audit
+    watcher = Watcher(scene)
+    until_registered(scene)
+    solver = Solver(scene, SolverStrategy(executor=moves_a_weight_far, defence=lambda _game, _run: ()))
+    try:
+        task = scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=4 * TOKEN)
+        scene.until_drawn(task)
+        wait(lambda: audit.audit(task).attested == 1)
+        game = scene.submitter.game
+        assert game.game(1).phase is not Phase.CLOSED
+        (seat,) = audit.seats(task)
+        scene.skip_to(max(seat.until, game.game(1).deadline))
+        assert scene.until(task, over).status is TaskStatus.SLASHED
+        assert audit.audit(task).draws == 1
+        wait(lambda: audit.seats(task)[0].released)
+        registration = audit.registration(seat.account)
+        assert registration is not None
+        assert scene.submitter.vault.lock_of(registration.lock).remaining == PARAMETERS.stake_unit
     finally:
         watcher.close()
         solver.close()
