@@ -66,7 +66,7 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     task = scene.submitted()
     scene.draw()
     audit = silent.audit.audit(task)
-    with pytest.raises(Reverted, match="NothingToRedraw"):
+    with pytest.raises(Reverted, match="TooEarly"):
         scene.solver.audit.redraw(task)
     scene.past(audit.until)
     with pytest.raises(Reverted, match="TooLate"):
