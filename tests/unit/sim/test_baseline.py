@@ -97,7 +97,7 @@ REFUSED = [
     ({"device_spread": (0.1,)}, "device_spread: expected 0"),
     ({"downtime": (0.1,)}, "downtime: expected 0"),
     ({"arrival_rate": (0.5,)}, "arrival_rate: expected 1"),
-    ({"draw_missed": (0.5,)}, "draw_missed: expected 0"),
+    ({"beacon_stops": (0.5,)}, "beacon_stops: expected 0"),
     ({"training_cost": (100 * TOKEN,)}, "budget: expected at least"),
     ({"honest_share": (1.5,)}, "honest_share: expected 0 to 1"),
     ({"false_share": (-0.5,)}, "false_share: expected 0 to 1"),
