@@ -37,7 +37,15 @@ def test_the_engine_meets_the_closed_forms_at_every_point(results: sim.Results) 
     s = Baseline().parameters()
     false, drawn = round(0.1 * s.segments), s.segments_per_verifier
     missed = math.comb(s.segments - false, drawn) / math.comb(s.segments, drawn)
-    assert middle.expected == pytest.approx((0.5 + 0.5 * missed) ** s.verifiers, rel=1e-12)
+    draws = math.comb(s.verifier_count, s.verifiers)
+    escape = sum(
+        math.comb(s.verifier_count // 2, seats)
+        * math.comb(s.verifier_count // 2, s.verifiers - seats)
+        / draws
+        * missed**seats
+        for seats in range(s.verifiers + 1)
+    )
+    assert middle.expected == pytest.approx(escape, rel=1e-12)
 
 
 def test_other_parameters_meet_them_too() -> None:

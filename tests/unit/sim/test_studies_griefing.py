@@ -32,7 +32,7 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
 
 
 def test_break_even_amounts_by_hand(results: Results) -> None:
-    """Price and stake held for 7 days, gas and a replay, over 1.5; a result's delay for 30 days less the gas, over 1.5."""
+    """Price and stake held for 7 days, gas and a replay; a result's delay for 30 days less the gas; each over 1.5."""
     found = {claim.text: claim.measured for claim in results.answer.claims}
     cost, gas = PARAMETERS.training_cost / TOKEN, PARAMETERS.gas_price
     held = (cost * (1 + 2 * PARAMETERS.markup / 21) + PARAMETERS.stake / TOKEN) * 0.2 * 7 / 365

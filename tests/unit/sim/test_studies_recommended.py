@@ -105,8 +105,7 @@ def test_theory_says_what_the_sentences_say() -> None:
     assert f"budgets at K = {most_segments()}" in audits.sentence
     terms = recommended_terms(5, 10**18)
     assert f"from {terms.verifiers * terms.forgone / 10**18:.2f} to" in audits.sentence
-    # 60 / (0.7 * 10)
-    assert "8.6 audits at K = 60" in audits.note
+    assert f"{60 / (0.7 * 10):.1f} audits at K = 60" in audits.note
     assert f"at most {most_segments()} segments" in longer.sentence
     found = challenges()
     assert (

@@ -18,7 +18,7 @@ POINT = {
     "honest_share": 0.7,
     "false_share": 0.03,
 }
-SMALL = {"reward_cap": "0,750", "restitution": "0,500", "delay_penalty": "500,1000"}
+SMALL = {"reward_cap": "0,750", "restitution": "0,500", "delay_penalty": "10,500,1000"}
 
 
 def played(**values: float) -> Columns:
@@ -53,10 +53,10 @@ def test_sentences_are_the_measured_ones(answer: Answer) -> None:
 def test_sentences_follow_the_rows() -> None:
     results = run("slash_split", runs=20, rounds=1, params=SMALL)
     table = {name: np.array(results.rows[name]) for name in results.rows}
-    table["conceding"] += 300 * TOKEN
+    table["conceding"] += 200 * TOKEN
     answer = SlashSplit().answer(table)
     assert "at times less than the burned 25%" in answer.findings[0].sentence
-    assert "also with a penalty of at most half of the stake" in answer.findings[1].sentence
+    assert any("also with a penalty of at most half" in finding.sentence for finding in answer.findings)
     assert any(not claim.holds for claim in answer.claims)
 
 
