@@ -71,7 +71,7 @@ class Context:
         try:
             receipt = call()
             if receipt is not None:
-                self.count(what, receipt, **about)
+                self.count(receipt.label.split(".")[-1], receipt, **about)
         except Reverted as error:
             self.log.info("refused by the contract", what=what, error=error.name, **about)
 

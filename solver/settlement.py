@@ -23,7 +23,7 @@ def advance(context: Context, view: TaskView) -> None:
         call = Exit.REDRAW
     if call is not None:
         signature_of = context.relays.signature
-        context.begin(view.task, call, partial(perform, client, seen, call, signature_of))
+        context.begin(view.task, call.value, partial(perform, client, seen, call, signature_of))
 
 
 def lost(context: Context, view: TaskView, terms: Terms) -> dict[str, float]:

@@ -98,7 +98,7 @@ class VerifierNode(Node):
         context = self.context
         if self._url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
             require_public(self._url)
-        with ThreadPoolExecutor(SENDERS) as pool:
+        with ThreadPoolExecutor(len(context.clients)) as pool:
             list(pool.map(self._take_part, context.clients.values()))
         ensure_bond(context.client)
         context.log.info("ready", accounts=list(context.clients), url=self._url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from protocol.chain.views import NEVER, Seat, TaskStatus
+from protocol.chain.views import Seat, TaskStatus
 from protocol.node.party.exits import Observation
 
 
@@ -38,4 +38,4 @@ def open_segments(seen: Observation) -> range:
 def due_by(seen: Observation, accounts: Container[str]) -> int:
     """When the next own seat is to be attested; without one, when challenges end. Seconds since 1970."""
     own = [seat.until for seat in attestable(seen, accounts)]
-    return min(own, default=min(seen.view.challenge_until, NEVER))
+    return min(own, default=seen.view.challenge_until)

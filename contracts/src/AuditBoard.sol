@@ -5,10 +5,12 @@ import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
 import {IBeacon} from "./interfaces/IBeacon.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
+import {Cells} from "./libraries/Cells.sol";
 import {DrawWords} from "./libraries/DrawWords.sol";
 import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
 import {Pool} from "./libraries/Pool.sol";
+import {TermsCheck} from "./libraries/TermsCheck.sol";
 import {MapHints} from "./types/Hints.sol";
 import {TaskId} from "./types/Ids.sol";
 import {Parameters} from "./types/Parameters.sol";
@@ -20,6 +22,7 @@ import {Terms} from "./types/Terms.sol";
 /// asked for, also those of tasks that are over. Whoever is bound or freed by one, or freed otherwise, takes no part in draws
 /// that were asked for before that; nor does a later resignation or registration change them.
 contract AuditBoard is IAuditBoard {
+    using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;
     using Pool for Pool.Table;
 
@@ -47,12 +50,29 @@ contract AuditBoard is IAuditBoard {
     uint64 private _first;
     uint64 private _end;
     /// @dev Numbered from 1. Numbers are not used again, so a pool of the past names no other account.
-    mapping(uint256 number => Registration) private _registrations;
+    mapping(uint256 number => Account) private _accounts;
     mapping(address account => uint40) private _numberOf;
     Pool.Table private _pool;
     mapping(uint256 entry => PendingDraw) private _queue;
     mapping(TaskId task => Audit) private _audits;
-    mapping(TaskId task => mapping(uint256 seat => Seat)) private _seats;
+    mapping(TaskId task => Cells.Table) private _seats;
+
+    /// @dev A `Registration`, packed so that a draw reads three slots, and one of an account that has a seat.
+    struct Account {
+        // ---- slot 0
+        address account;
+        uint40 resignedAt;
+        uint40 freeSince;
+        uint8 level;
+        bool suspended;
+        // ---- slot 1, 80 bits are free
+        uint48 lock;
+        uint128 offeredFee;
+        // ---- slot 2
+        uint64 offeredOperations;
+        uint64 offeredBytes;
+        uint128 offeredLock;
+    }
 
     /// @dev What one execution of a draw works with.
     struct Drawing {
@@ -61,11 +81,9 @@ contract AuditBoard is IAuditBoard {
         uint40 fixedAt;
         /// The task is audited: else its seats bind nobody.
         bool live;
-        uint16[16] lengths;
-        uint64 version;
-        /// Slots of the levels that cover the seat's lock.
-        uint32 slots;
+        uint40 until;
         uint256 tries;
+        Pool.Choice choice;
         DrawWords.Stream stream;
         ITaskMarket.SeatTerms terms;
     }
@@ -91,18 +109,25 @@ contract AuditBoard is IAuditBoard {
         uint40 number = ++_newest;
         ++registered;
         _numberOf[msg.sender] = number;
-        Registration storage registration = _registrations[number];
-        (registration.account, registration.level) = (msg.sender, level);
-        registration.lock = uint48(VAULT.lock(msg.sender, STAKE_UNIT << level));
-        registration.freeSince = uint40(block.timestamp);
-        registration.offer = offer;
+        _accounts[number] = Account({
+            account: msg.sender,
+            resignedAt: 0,
+            freeSince: uint40(block.timestamp),
+            level: level,
+            suspended: false,
+            lock: uint48(VAULT.lock(msg.sender, STAKE_UNIT << level)),
+            offeredFee: offer.fee,
+            offeredOperations: offer.operations,
+            offeredBytes: offer.stateBytes,
+            offeredLock: offer.lock
+        });
         _pool.take(number, level);
         emit Registered(msg.sender, level, offer);
     }
 
     /// @inheritdoc IAuditBoard
     function resign() external {
-        (uint40 number, Registration storage registration) = _registration();
+        (uint40 number, Account storage registration) = _registration();
         if (registration.resignedAt != 0) revert Errors.NotRegistered(msg.sender);
         registration.resignedAt = uint40(block.timestamp);
         --registered;
@@ -112,22 +137,22 @@ contract AuditBoard is IAuditBoard {
 
     /// @inheritdoc IAuditBoard
     function quit() external {
-        (uint40 number, Registration storage registration) = _registration();
+        (, Account storage registration) = _registration();
         uint64 resignedAt = registration.resignedAt;
         if (resignedAt == 0) revert Errors.NotResigned(msg.sender);
         uint64 until = resignedAt + UNBONDING_PERIOD;
         if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
         if (registration.freeSince == NEVER && !registration.suspended) revert Errors.HasSeat(msg.sender);
-        uint256 lock = registration.lock;
-        delete _registrations[number];
+        // Never drawn again, also by a draw that is overdue for so long. Its address stays: seats may still have to be paid.
+        (registration.freeSince, registration.suspended) = (NEVER, false);
         delete _numberOf[msg.sender];
-        VAULT.release(lock, type(uint256).max);
+        VAULT.release(registration.lock, type(uint256).max);
         emit Left(msg.sender);
     }
 
     /// @inheritdoc IAuditBoard
     function resume() external {
-        (, Registration storage registration) = _registration();
+        (, Account storage registration) = _registration();
         if (!registration.suspended) revert Errors.NotSuspended(msg.sender);
         VAULT.release(registration.lock, type(uint256).max);
         registration.lock = uint48(VAULT.lock(msg.sender, STAKE_UNIT << registration.level));
@@ -155,14 +180,18 @@ contract AuditBoard is IAuditBoard {
         if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
         Audit storage audit = _audits[task];
         if (audit.pending) revert Errors.DrawPending(task);
+        // All seats that are not attested were in the last draw.
+        if (block.timestamp <= audit.until) revert Errors.TooEarly(audit.until, block.timestamp);
+        Cells.Table storage cells = _seats[task];
         uint32 seats;
         uint48 purse;
         for (uint256 i; i < terms.verifiers; ++i) {
-            Seat storage seat = _seats[task][i];
-            if (seat.attested || block.timestamp <= seat.until) continue;
+            uint256 cell = cells.get(i);
+            if (cell & Cells.ATTESTED != 0) continue;
             seats |= uint32(1 << i);
-            if (seat.account == address(0)) continue;
-            uint48 paid = _suspend(task, i, seat, terms.fee, purse == 0);
+            if (cell == 0) continue;
+            cells.set(i, 0);
+            uint48 paid = _suspend(task, i, cell, terms.fee, purse == 0);
             if (purse == 0) purse = paid;
         }
         if (seats == 0) revert Errors.NothingToRedraw(task);
@@ -182,62 +211,68 @@ contract AuditBoard is IAuditBoard {
         if (entry.task != TaskId.unwrap(task)) revert Errors.NotFirst(TaskId.wrap(entry.task), task);
         bytes32 word = BEACON.word(entry.round, signature, hints);
         delete _queue[_first++];
+        if (entry.purse != 0) VAULT.pay(entry.purse, msg.sender, type(uint256).max);
         Audit storage audit = _audits[task];
         Drawing memory drawing;
-        drawing.terms = MARKET.seatTermsOf(task);
+        drawing.terms = MARKET.drawn(task, msg.sender);
         uint8 number = audit.draws;
         bytes32 seed =
             keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
         (drawing.task, drawing.fixedAt) = (task, entry.fixedAt);
         drawing.live = drawing.terms.status == ITaskMarket.Status.Submitted;
-        (drawing.lengths, drawing.version) = (audit.pool, audit.version);
-        drawing.slots = Pool.slots(drawing.lengths, Pool.covering(STAKE_UNIT, drawing.terms.lock));
+        drawing.choice = Pool.choose(audit.version, audit.pool, STAKE_UNIT, drawing.terms.lock);
         drawing.stream = DrawWords.start(seed);
+        drawing.until = uint40(_until(drawing.terms.attestPeriod));
         audit.pending = false;
-        uint40 until = uint40(_until(drawing.terms.attestPeriod));
         if (drawing.live) {
-            audit.until = until;
+            audit.until = drawing.until;
             if (audit.drawnAt == 0) (audit.drawnAt, audit.seed) = (uint40(block.timestamp), seed);
         }
         emit Drawn(task, number, seed, msg.sender);
         for (uint256 i; entry.seats >> i != 0; ++i) {
-            if (entry.seats >> i & 1 != 0) _fill(drawing, i, until);
+            if (entry.seats >> i & 1 != 0) _fill(drawing, i);
         }
-        if (entry.purse != 0) VAULT.pay(entry.purse, msg.sender, type(uint256).max);
-        MARKET.drawn(task, msg.sender);
     }
 
     // ------------------------------------------------------------------ seats
 
     /// @inheritdoc IAuditBoard
     function attest(TaskId task, uint256 seat, bytes32 root) external {
-        Seat storage entry = _seats[task][seat];
-        if (msg.sender != entry.account) revert Errors.NotAllowed(entry.account, msg.sender);
-        if (entry.attested) revert Errors.AlreadyAttested(task, seat);
-        if (block.timestamp > entry.until) revert Errors.TooLate(entry.until, block.timestamp);
-        ITaskMarket.Status status = MARKET.taskOf(task).status;
-        if (status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
-        entry.attested = true;
-        ++_audits[task].attested;
+        (uint256 cell, address account) = _seat(task, seat);
+        if (msg.sender != account) revert Errors.NotAllowed(account, msg.sender);
+        if (cell & Cells.ATTESTED != 0) revert Errors.AlreadyAttested(task, seat);
+        Audit storage audit = _audits[task];
+        if (block.timestamp > audit.until) revert Errors.TooLate(audit.until, block.timestamp);
+        _requireStatus(task, true);
+        _seats[task].set(seat, cell | Cells.ATTESTED);
+        ++audit.attested;
         emit Attested(task, seat, msg.sender, root);
     }
 
     /// @inheritdoc IAuditBoard
     function release(TaskId task, uint256 seat) external {
-        ITaskMarket.Status status = MARKET.taskOf(task).status;
-        if (status == ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
-        Seat storage entry = _seats[task][seat];
-        if (entry.account == address(0) || entry.released) revert Errors.NothingToRelease(task, seat);
-        entry.released = true;
-        _registrations[entry.registration].freeSince = uint40(block.timestamp);
-        emit Released(task, seat, entry.account);
+        _requireStatus(task, false);
+        (uint256 cell, address account) = _seat(task, seat);
+        if (cell == 0 || cell & Cells.RELEASED != 0) revert Errors.NothingToRelease(task, seat);
+        _seats[task].set(seat, cell | Cells.RELEASED);
+        _accounts[Cells.holder(cell)].freeSince = uint40(block.timestamp);
+        emit Released(task, seat, account);
     }
 
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAuditBoard
     function registrationOf(address account) external view returns (Registration memory) {
-        return _registrations[_numberOf[account]];
+        Account memory entry = _accounts[_numberOf[account]];
+        return Registration(
+            entry.account,
+            entry.lock,
+            entry.level,
+            entry.resignedAt,
+            entry.freeSince,
+            entry.suspended,
+            Offer(entry.offeredOperations, entry.offeredBytes, entry.offeredLock, entry.offeredFee)
+        );
     }
 
     /// @inheritdoc IAuditBoard
@@ -247,10 +282,18 @@ contract AuditBoard is IAuditBoard {
 
     /// @inheritdoc IAuditBoard
     function seatsOf(TaskId task) external view returns (Seat[] memory seats) {
-        if (_audits[task].drawnAt == 0) return seats;
+        Audit storage audit = _audits[task];
+        if (audit.drawnAt == 0) return seats;
         seats = new Seat[](MARKET.seatTermsOf(task).verifiers);
         for (uint256 i; i < seats.length; ++i) {
-            seats[i] = _seats[task][i];
+            (uint256 cell, address account) = _seat(task, i);
+            seats[i] = Seat(
+                account,
+                Cells.holder(cell),
+                audit.until,
+                cell & Cells.ATTESTED != 0,
+                cell & Cells.RELEASED != 0
+            );
         }
     }
 
@@ -272,10 +315,23 @@ contract AuditBoard is IAuditBoard {
     // ------------------------------------------------------------------ inside
 
     /// @dev The caller's registration.
-    function _registration() private view returns (uint40 number, Registration storage registration) {
+    function _registration() private view returns (uint40 number, Account storage registration) {
         number = _numberOf[msg.sender];
         if (number == 0) revert Errors.NotRegistered(msg.sender);
-        registration = _registrations[number];
+        registration = _accounts[number];
+    }
+
+    /// @dev A seat and its account; zeros if it is empty, or none.
+    function _seat(TaskId task, uint256 seat) private view returns (uint256 cell, address account) {
+        if (seat >= TermsCheck.MAX_SEATS) return (0, address(0));
+        cell = _seats[task].get(seat);
+        account = _accounts[Cells.holder(cell)].account;
+    }
+
+    /// @dev The task is submitted, or is not.
+    function _requireStatus(TaskId task, bool submitted) private view {
+        ITaskMarket.Status status = MARKET.taskOf(task).status;
+        if ((status == ITaskMarket.Status.Submitted) != submitted) revert Errors.WrongStatus(task, status);
     }
 
     function _until(uint256 period) private view returns (uint64) {
@@ -298,14 +354,13 @@ contract AuditBoard is IAuditBoard {
 
     /// @dev The seat's account was silent. Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
     /// @return purse A new lock with the draw fee, if it is to pay; what else it loses is burned.
-    function _suspend(TaskId task, uint256 number, Seat storage seat, uint256 fee, bool pays)
+    function _suspend(TaskId task, uint256 seat, uint256 cell, uint256 fee, bool pays)
         private
         returns (uint48 purse)
     {
-        address account = seat.account;
-        Registration storage registration = _registrations[seat.registration];
+        Account storage registration = _accounts[Cells.holder(cell)];
+        address account = registration.account;
         registration.suspended = true;
-        delete _seats[task][number];
         uint256 lock = registration.lock;
         uint256 penalty = fee + DRAW_FEE;
         if (pays) {
@@ -313,48 +368,39 @@ contract AuditBoard is IAuditBoard {
             purse = uint48(VAULT.lock(account, DRAW_FEE));
         }
         VAULT.burn(lock, pays ? fee : penalty);
-        emit Silent(task, number, account, penalty);
+        emit Silent(task, seat, account, penalty);
     }
 
     /// @dev Looks for an account for the seat.
-    function _fill(Drawing memory drawing, uint256 seat, uint40 until) private {
+    function _fill(Drawing memory drawing, uint256 seat) private {
         (uint40 number, address account) = _find(drawing);
-        if (!drawing.live) {
-            // Freed at once: so the end of a task after the word is public changes no other draw.
-            if (number != 0) _registrations[number].freeSince = uint40(block.timestamp);
-            return;
-        }
-        if (number != 0) _registrations[number].freeSince = NEVER;
-        _seats[drawing.task][seat] = Seat(account, number, until, false, false);
-        emit Seated(drawing.task, seat, account, until);
+        // Where the task is over the account is free at once: so that it ended after the word was public changes no other draw.
+        if (number != 0) _accounts[number].freeSince = drawing.live ? NEVER : uint40(block.timestamp);
+        if (!drawing.live) return;
+        _seats[drawing.task].set(seat, number);
+        emit Seated(drawing.task, seat, account, drawing.until);
     }
 
     /// @dev The holder of the first uniform slot that can be drawn; 0 if there is none.
-    function _find(Drawing memory drawing) private view returns (uint40 number, address account) {
-        if (drawing.slots == 0) return (0, address(0));
+    function _find(Drawing memory drawing) private view returns (uint40, address) {
+        if (drawing.choice.slots == 0) return (0, address(0));
         for (uint256 tries; tries < MAX_TRIES && drawing.tries < MAX_TRIES_OF_DRAW; ++tries) {
             ++drawing.tries;
-            number = uint40(_pool.pick(drawing.version, drawing.lengths, drawing.slots, drawing.stream));
-            Registration storage registration = _registrations[number];
-            if (_eligible(registration, drawing)) return (number, registration.account);
+            uint40 number = uint40(_pool.pick(drawing.choice, drawing.stream));
+            Account storage entry = _accounts[number];
+            address account = entry.account;
+            // Resigned before the round was fixed, or not free before that.
+            uint40 resignedAt = entry.resignedAt;
+            if (resignedAt != 0 && resignedAt < drawing.fixedAt) continue;
+            if (entry.freeSince >= drawing.fixedAt) continue;
+            if (_takes(entry, drawing.terms)) return (number, account);
         }
         return (0, address(0));
     }
 
-    /// @dev It has not left, had not resigned when the round was fixed, was free before that, and offers what the task asks.
-    /// Operations and fees are products of at most 174 bits.
-    function _eligible(Registration storage registration, Drawing memory drawing)
-        private
-        view
-        returns (bool)
-    {
-        if (registration.account == address(0)) return false;
-        uint256 resignedAt = registration.resignedAt;
-        if (resignedAt != 0 && resignedAt < drawing.fixedAt) return false;
-        if (registration.freeSince >= drawing.fixedAt) return false;
-        Offer storage offer = registration.offer;
-        ITaskMarket.SeatTerms memory terms = drawing.terms;
-        return terms.operations <= offer.operations && terms.stateBytes <= offer.stateBytes
-            && terms.lock <= offer.lock && terms.fee * GIGA >= offer.fee * terms.operations;
+    /// @dev The account's offer takes the task. Its products have at most 192 bits.
+    function _takes(Account storage entry, ITaskMarket.SeatTerms memory terms) private view returns (bool) {
+        return terms.operations <= entry.offeredOperations && terms.stateBytes <= entry.offeredBytes
+            && terms.lock <= entry.offeredLock && terms.fee * GIGA >= entry.offeredFee * terms.operations;
     }
 }

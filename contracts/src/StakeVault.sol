@@ -205,6 +205,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     }
 
     function _releaseBut(uint256 id, Lock storage entry, uint256 kept) private returns (uint256) {
+        if (kept == 0) return _release(id, entry, type(uint256).max);
         uint256 remaining = entry.held >> 2;
         return _release(id, entry, remaining > kept ? remaining - kept : 0);
     }

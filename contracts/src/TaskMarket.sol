@@ -277,8 +277,8 @@ contract TaskMarket is ITaskMarket, Pausable {
     function convict(TaskId task, address challenger, uint256 reward) external only(game) {
         Task storage entry = _existing(task);
         _requireChallengeable(task, entry);
-        entry.status = Status.Slashed;
-        --entry.openGames;
+        address solver = entry.bidder;
+        (entry.status, entry.openGames) = (Status.Slashed, entry.openGames - 1);
         (uint256 stake, uint256 rewarded) = VAULT.slash(
             entry.stake,
             challenger,
@@ -288,7 +288,7 @@ contract TaskMarket is ITaskMarket, Pausable {
             entry.escrow,
             _owed(entry)
         );
-        emit Slashed(task, entry.bidder, challenger, stake, rewarded);
+        emit Slashed(task, solver, challenger, stake, rewarded);
     }
 
     // ------------------------------------------------------------------ hooks of the audit board
@@ -300,14 +300,20 @@ contract TaskMarket is ITaskMarket, Pausable {
     }
 
     /// @inheritdoc ITaskMarket
-    function drawn(TaskId task, address drawer) external only(address(board)) {
-        Task storage entry = _existing(task);
-        if (entry.status == Status.Submitted) {
+    function drawn(TaskId task, address drawer)
+        external
+        only(address(board))
+        returns (SeatTerms memory asked)
+    {
+        asked = seatTermsOf(task);
+        Task storage entry = _tasks[task];
+        if (asked.status == Status.Submitted) {
             entry.challengeUntil = uint64(block.timestamp) + _terms[task].challengePeriod;
         }
-        if (!entry.owesDraw) return;
-        entry.owesDraw = false;
-        VAULT.pay(entry.escrow, drawer, DRAW_FEE);
+        if (entry.owesDraw) {
+            entry.owesDraw = false;
+            VAULT.pay(entry.escrow, drawer, DRAW_FEE);
+        }
     }
 
     // ------------------------------------------------------------------ views
@@ -324,7 +330,7 @@ contract TaskMarket is ITaskMarket, Pausable {
     }
 
     /// @inheritdoc ITaskMarket
-    function seatTermsOf(TaskId task) external view returns (SeatTerms memory asked) {
+    function seatTermsOf(TaskId task) public view returns (SeatTerms memory asked) {
         Task storage entry = _existing(task);
         Terms storage terms = _terms[task];
         uint256 segments = terms.segmentsPerVerifier;

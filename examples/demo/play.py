@@ -21,8 +21,8 @@ from protocol.chain.views import NEVER, TaskStatus
 LIMIT_SECONDS = 600.0
 """Then what has not ended is reported as it is, and the demo has failed."""
 POLL_SECONDS = 0.5
-NO_MOVE = "no move"
-"""What a verifier logs when it finds nothing to say in a game (verifier/challenging.py)."""
+NO_MOVE = "ElementAgrees"
+"""The contract's answer to a judgment of an element that is right, as the accuser logs it: it has no other move."""
 
 Say = Callable[[str], None]
 

@@ -182,13 +182,13 @@ class Connection:
         re-organised to a shorter one.
         """
         if block != "latest":
-            return _read_block(self._raw_block(block))
+            return _read_block(self.raw_block(block))
         pinned: Block | None = getattr(self._pinned, "block", None)
         if pinned is not None:
             return pinned
         self._nodes.compare()
         for wait in (*LOOKS, None):
-            found = _read_block(self._raw_block(block))
+            found = _read_block(self.raw_block(block))
             if found.number >= self._highest or wait is None:
                 break
             self._nodes.doubt()
@@ -196,7 +196,7 @@ class Connection:
         self._highest = found.number
         return found
 
-    def _raw_block(self, block: BlockId) -> dict[str, Any]:
+    def raw_block(self, block: BlockId) -> dict[str, Any]:
         """A block's fields as the node writes them."""
 
         is_hash = isinstance(block, str) and block.startswith("0x")

@@ -37,6 +37,7 @@ def accuse(options: Namespace, home: Home, machine: Machine) -> ExitCode:
         "deployment": options.deployment,
         "tasks": tuple(options.task) or None,
         "stake": "0",
+        "port": options.port,
         "whistleblow": True,
     }
     settings = load(VerifierSettings, "verifier", home.config, flags).values

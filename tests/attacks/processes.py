@@ -35,7 +35,10 @@ STARTING = 180.0
 """Seconds that a party may take to be ready: two of them processor time, and more on a busy machine."""
 
 Kind = Literal["solver", "verifier"]
-COMMANDS: Final[dict[Kind, list[str]]] = {"solver": ["run", "--port", "0"], "verifier": ["watch"]}
+COMMANDS: Final[dict[Kind, list[str]]] = {
+    "solver": ["run", "--port", "0"],
+    "verifier": ["watch", "--port", "0"],
+}
 ACCOUNTS: Final[dict[Kind, int]] = {"solver": 1, "verifier": 2}
 """Indices of development keys."""
 

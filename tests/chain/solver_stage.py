@@ -20,7 +20,7 @@ from protocol.chain.deploy import deploy
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.transactions import Sender, Sending
-from protocol.chain.views import NOBODY, Offer, TaskStatus, TaskView
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.commitments.tensors import Tensor
 from protocol.errors import ExitCode
 from protocol.node.home import Home
@@ -31,14 +31,13 @@ from protocol.tasks.task import Terms
 from solver.node import SolverNode
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
-from tests.chain.rounds import show
+from tests.chain.rounds import ANYTHING, show
 from tests.unit.solver import tiny
 
 SOLVER = "dev:1"
 QUICK = Sending(poll=0.02)
 PARAMETERS = replace(DEVNET, stall_period=4_000, unbonding_period=4_100)
 """No task stalls while a machine stands still."""
-ANYTHING = Offer(operations=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0)
 
 
 class Stage:
@@ -148,8 +147,9 @@ class Stage:
             sleep(0.05)
 
     def until_drawn(self, task: int) -> None:
-        """Let the time of the task's draw come, and wait for it to be executed."""
+        """Let the time of the draw of a task that is handed in come, and wait for it to be executed."""
         audit = self.submitter.audit
+        self.until(task, submitted)
         self.skip_to(self.deployment.beacon.time_of(audit.audit(task).round) - 1)
         self.until(task, lambda _view: not audit.audit(task).pending)
 

@@ -14,6 +14,7 @@ from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.node.database import Identity
 from tests.chain.conftest import Connect
+from tests.chain.rounds import ANYTHING, draw_first
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
 from verifier import accusing
 from verifier.challenging import Challenge
@@ -39,8 +40,10 @@ class Accuser:
         self.submitter, self.solver, verifier, self.client = map(connected, (1, 2, 3, 4))
         for party in (self.submitter, self.solver, verifier):
             fund(party, 2000)
-        verifier.audit.register(1)
+        verifier.audit.register(0, ANYTHING)
         self.task = submitted(chain, self.submitter, self.solver, **changes)
+        draw_first(verifier, chain)
+        verifier.audit.attest(self.task, 0, bytes(32))
         self.client.token.mint(self.client.address, BOND)
         self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", "account"))
         self.database.accuse(Accusation(self.task, SEGMENT, bytes(32), b"".join(ROOTS)))
@@ -80,17 +83,14 @@ class Accuser:
         self.chain.mine()
 
     def end_task(self) -> None:
-        """Drawn, attested by nobody, void."""
-        view = self.solver.market.task(self.task)
-        self.chain.mine(max(0, view.draw_block - self.chain.connection.block().number) + 1)
-        self.solver.audit.draw(self.task, view.draw_block)
+        """Settled: nobody has accused it."""
         self.chain.skip(self.terms.challenge_period + 1)
-        self.solver.market.void(self.task)
-        assert self.solver.market.task(self.task).status is TaskStatus.VOID
+        self.solver.market.settle(self.task)
+        assert self.solver.market.task(self.task).status is TaskStatus.SETTLED
 
 
 def submitted(chain: Devnet, submitter: Client, solver: Client, **changes: int) -> int:
-    """A task in its window."""
+    """A task that can be challenged."""
     task, _ = submitter.market.post(terms(**changes))
     solver.market.bid(task, 90 * TOKEN)
     chain.skip(terms().bidding_period + 1)

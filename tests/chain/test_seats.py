@@ -8,17 +8,20 @@ from dataclasses import replace
 
 import pytest
 
+from assay.errors import TooFewVerifiers
+from assay.submitting import post
 from protocol.beacon.bn254 import hints, round_message
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import NEVER, TaskStatus
-from protocol.node.party.eligible import eligible_accounts
+from protocol.node.party.eligible import eligible_accounts, least_eligible
 from protocol.tasks.task import ESCROW_DRAWS
 from tests.chain.conftest import Connect
-from tests.chain.rounds import draw_first, signature
-from tests.chain.trees import ANYTHING, fund, submitted, terms
+from tests.chain.rounds import ANYTHING, draw_first, signature
+from tests.chain.trees import fund, submitted, terms
 
 pytestmark = pytest.mark.chain
 
@@ -63,7 +66,7 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     task = scene.submitted()
     scene.draw()
     audit = silent.audit.audit(task)
-    with pytest.raises(Reverted, match="NothingToRedraw"):
+    with pytest.raises(Reverted, match="TooEarly"):
         scene.solver.audit.redraw(task)
     scene.past(audit.until)
     with pytest.raises(Reverted, match="TooLate"):
@@ -221,6 +224,23 @@ def test_draws_go_in_the_queues_order_and_take_the_rounds_signature_alone(
     assert audit.first_draw() is None
     (one,), (other,) = audit.seats(first), audit.seats(second)
     assert {one.account, other.account} == {verifier.address for verifier in scene.verifiers}
+
+
+def test_three_accounts_a_seat_are_wanted_where_money_is_real() -> None:
+    assert least_eligible(DEVELOPMENT_CHAIN, verifiers=3) == 3
+    assert least_eligible(1, verifiers=3) == 9
+
+
+def test_a_task_with_too_few_verifiers_is_not_posted(connected: Connect) -> None:
+    submitter, able, unable = connected(1), connected(3), connected(4)
+    for client in (submitter, able, unable):
+        fund(client, 2000)
+    able.audit.register(0, ANYTHING)
+    unable.audit.register(0, replace(ANYTHING, state_bytes=0))
+    with pytest.raises(TooFewVerifiers, match=r"expected at least 2 registered accounts .* got 1"):
+        post(submitter, terms(), signature, least=2)
+    assert submitter.market.tasks() == 0
+    assert post(submitter, terms(), signature, least=1) == 1
 
 
 def test_only_accounts_that_take_the_terms_are_eligible(connected: Connect) -> None:

@@ -15,8 +15,8 @@ from protocol.commitments import segment_tree
 from protocol.tasks.draws import seed_of, segments_of
 from protocol.tasks.task import Terms
 from tests.chain.conftest import Connect
-from tests.chain.rounds import draw_first, word
-from tests.chain.trees import ANYTHING, ROOTS, SEGMENTS, TREE, fund, terms
+from tests.chain.rounds import ANYTHING, draw_first, word
+from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
 
 pytestmark = pytest.mark.chain
 

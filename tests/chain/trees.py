@@ -1,4 +1,4 @@
-"""A task of nothing but roots: what the market and the board see of a run, and of those who audit it."""
+"""A task of nothing but roots: what the market and the board see of a run."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import Any
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import Offer
 from protocol.commitments import segment_tree
 from protocol.tasks.task import Terms
 
 SEGMENTS = 4
 ROOTS = [sha256(b"state %d" % i).digest() for i in range(SEGMENTS + 1)]
 TREE = segment_tree(ROOTS)
-ANYTHING = Offer(operations=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0)
-"""The offer of an account that takes a seat of any task."""
 
 
 def terms(**changes: Any) -> Terms:

@@ -181,7 +181,7 @@ interface ITaskMarket {
 
     /// @notice AuditBoard only: a draw was executed. Restarts the challenge window of a submitted task: so it is not over before the
     /// attestations are due (challengePeriod is longer than attestPeriod). Pays the draw fee if the escrow owes it, in any status.
-    function drawn(TaskId task, address drawer) external;
+    function drawn(TaskId task, address drawer) external returns (SeatTerms memory);
 
     /// @notice Where the task stands. Reverts for a task that does not exist, as does `termsOf`.
     function taskOf(TaskId task) external view returns (Task memory);

@@ -15,18 +15,28 @@ library Pool {
     uint256 internal constant LEVELS = 16;
     uint256 internal constant MAX_LENGTH = type(uint16).max;
 
-    /// @notice Who holds a place from a version on. Two entries in a slot.
+    /// @notice Who holds a place, or held it, from a version on. Two of the past in a slot.
     struct Tenure {
         uint64 holder;
         uint64 since;
     }
 
-    /// @notice `lengths` are the places of each level now; `positions` is where a holder is in its level.
+    /// @notice `lengths` are the places of each level now; `positions` is where a holder is in its level; `past` is who held a
+    /// place before its holder now.
     struct Table {
         uint64 version;
         uint16[16] lengths;
         mapping(uint64 holder => uint16) positions;
-        mapping(uint256 level => mapping(uint256 position => Tenure[])) places;
+        mapping(uint256 level => mapping(uint256 position => Tenure)) places;
+        mapping(uint256 level => mapping(uint256 position => Tenure[])) past;
+    }
+
+    /// @notice What a draw chooses from: `slots` slots of levels up to `highest`, as they were at a version.
+    struct Choice {
+        uint64 version;
+        uint16[16] lengths;
+        uint256 highest;
+        uint32 slots;
     }
 
     /// @notice Gives a place to a holder that has none.
@@ -34,67 +44,72 @@ library Pool {
         uint16 position = table.lengths[level];
         if (position == MAX_LENGTH) revert Errors.LevelFull(level, MAX_LENGTH);
         table.lengths[level] = position + 1;
-        table.positions[holder] = position;
-        table.places[level][position].push(Tenure(holder, ++table.version));
+        _seat(table, holder, level, position);
     }
 
     /// @notice Takes a holder's place away; the last holder of the level moves into the gap.
     function vacate(Table storage table, uint64 holder, uint256 level) internal {
-        uint64 version = ++table.version;
         uint16 position = table.positions[holder];
         uint16 last = --table.lengths[level];
-        if (position == last) return;
-        Tenure[] storage past = table.places[level][last];
-        uint64 moved = past[past.length - 1].holder;
-        table.positions[moved] = position;
-        table.places[level][position].push(Tenure(moved, version));
+        if (position == last) ++table.version;
+        else _seat(table, table.places[level][last].holder, level, position);
     }
 
-    /// @notice The lowest level whose stake is at least `least`; LEVELS if there is none.
-    function covering(uint256 unit, uint256 least) internal pure returns (uint256 level) {
-        while (level < LEVELS && unit << level < least) ++level;
-    }
-
-    /// @notice The number of slots in levels `lowest` and above.
-    function slots(uint16[16] memory lengths, uint256 lowest) internal pure returns (uint32 total) {
-        for (uint256 level = lowest; level < LEVELS; ++level) {
-            total += uint32(lengths[level]) << uint32(level);
-        }
-    }
-
-    /// @notice The holder of a uniform slot at a version, among `total` slots: they are numbered from the highest level down, by
-    /// position.
+    /// @notice The slots of the levels whose stake is at least `least`.
     /// @param lengths The lengths at that version.
-    function pick(
-        Table storage table,
-        uint64 version,
-        uint16[16] memory lengths,
-        uint32 total,
-        DrawWords.Stream memory stream
-    ) internal view returns (uint64) {
-        uint256 slot = stream.below(total);
-        uint256 level = LEVELS - 1;
-        while (slot >= uint256(lengths[level]) << level) {
-            slot -= uint256(lengths[level]) << level;
-            --level;
-        }
-        Tenure[] storage past = table.places[level][slot >> level];
-        // The last entry that is not younger than the version, mostly the newest; the first one is not younger.
-        uint256 high = past.length - 1;
-        Tenure memory found = past[high];
-        uint256 low;
-        while (found.since > version) {
-            // Entry `high` is too young, entry `low` is not.
-            uint256 middle = (low + high) / 2;
-            Tenure memory tried = past[middle];
-            if (tried.since > version) {
-                high = middle;
-            } else if (middle == low || middle + 1 == high) {
-                found = tried;
-            } else {
-                low = middle;
+    function choose(uint64 version, uint16[16] memory lengths, uint256 unit, uint256 least)
+        internal
+        pure
+        returns (Choice memory choice)
+    {
+        (choice.version, choice.lengths) = (version, lengths);
+        // unchecked: the sum is below 2^32, and a unit is at most 2^79.
+        unchecked {
+            for (uint256 level; level < LEVELS; ++level) {
+                uint32 length = lengths[level];
+                if (length == 0 || unit << level < least) continue;
+                choice.slots += length << uint32(level);
+                choice.highest = level;
             }
         }
-        return found.holder;
+    }
+
+    /// @notice The holder of a uniform one of the slots: they are numbered from the highest level down, by position.
+    function pick(Table storage table, Choice memory choice, DrawWords.Stream memory stream)
+        internal
+        view
+        returns (uint64)
+    {
+        uint256 slot = stream.below(choice.slots);
+        uint256 level = choice.highest;
+        // unchecked: slot is below the slots of this level and those under it.
+        unchecked {
+            while (true) {
+                uint256 slots = uint256(choice.lengths[level]) << level;
+                if (slot < slots) break;
+                slot -= slots;
+                --level;
+            }
+        }
+        uint256 position = slot >> level;
+        Tenure memory found = table.places[level][position];
+        if (found.since <= choice.version) return found.holder;
+        // The last entry that is not younger than the version; the first one is not.
+        Tenure[] storage past = table.past[level][position];
+        (uint256 low, uint256 high) = (0, past.length - 1);
+        while (low < high) {
+            uint256 middle = (low + high + 1) / 2;
+            if (past[middle].since <= choice.version) low = middle;
+            else high = middle - 1;
+        }
+        return past[low].holder;
+    }
+
+    /// @dev Gives a place that is empty, or whose holder leaves, to a holder.
+    function _seat(Table storage table, uint64 holder, uint256 level, uint16 position) private {
+        Tenure storage place = table.places[level][position];
+        if (place.since != 0) table.past[level][position].push(place);
+        (place.holder, place.since) = (holder, ++table.version);
+        table.positions[holder] = position;
     }
 }

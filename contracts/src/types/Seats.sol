@@ -3,21 +3,18 @@ pragma solidity 0.8.37;
 
 /// @notice What a registered account takes: a task that asks for more, or pays less, passes it over in every draw.
 struct Offer {
-    // ---- slot 0
     /// Most operations of a seat: stepOperations x segmentSteps x segmentsPerVerifier.
     uint64 operations;
     /// Most bytes of a state.
     uint64 stateBytes;
     /// Most that a seat may bind of its stake.
     uint128 lock;
-    // ---- slot 1, 128 bits are free
     /// Least that a seat pays for each 10^9 operations, in token units.
     uint128 fee;
 }
 
 /// @notice An account's registration.
 struct Registration {
-    // ---- slot 0
     address account;
     /// Lock of the vault that holds its stake.
     uint48 lock;
@@ -25,23 +22,20 @@ struct Registration {
     uint8 level;
     /// When it resigned, 0 before.
     uint40 resignedAt;
-    // ---- slot 1, 208 bits are free
     /// It can be drawn by rounds that were fixed later than this: all ones while it has a seat or is suspended.
     uint40 freeSince;
     /// It was silent in a seat, and has not resumed.
     bool suspended;
-    // ---- slots 2 and 3
     Offer offer;
 }
 
 /// @notice One of a task's seats: who replays its segments.
 struct Seat {
-    // ---- slot 0
     /// Zero while nobody was found.
     address account;
     /// Number of the account's registration.
     uint40 registration;
-    /// Last second for its attestation, or, where nobody was found, before the seat is drawn again.
+    /// Last second for its attestation, or, where nobody was found, before the seat is drawn again: that of the last draw.
     uint40 until;
     bool attested;
     /// The account is bound no longer.
@@ -50,10 +44,8 @@ struct Seat {
 
 /// @notice What a task's draws have come to.
 struct Audit {
-    // ---- slot 0
     /// Registrations of each level when the task was posted.
     uint16[16] pool;
-    // ---- slot 1, 8 bits are free
     uint64 version;
     /// Round of the last draw that was asked for.
     uint64 round;
@@ -69,7 +61,6 @@ struct Audit {
     bool pending;
     /// Draws that were asked for because a seat was empty, the first draw included: paid by the escrow.
     uint8 escrowDraws;
-    // ---- slot 2
     /// Of the first draw: the segments of all seats follow from it.
     bytes32 seed;
 }

@@ -1,21 +1,18 @@
-"""What is due when: actions, duties and segments from a task as the chain shows it."""
+"""What a verifier owes in its seats, from a task as the chain shows it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-import pytest
+from protocol.chain.views import NEVER, NOBODY, AuditView, Seat, TaskStatus, TaskView
+from protocol.node.party.exits import Observation
+from verifier.seats import attestable, due_by, open_segments, own_seats, releasable
 
-from protocol.chain.views import NOBODY, Duty, TaskStatus, TaskView
-from protocol.tasks.task import Terms
-from verifier.duties import Action, Observation, action, drawn_segments, open_segments, own_duties
-
-ME, OTHER = "0x" + "11" * 20, "0x" + "22" * 20
+ME, MINE_TOO, OTHER = "0x" + "11" * 20, "0x" + "33" * 20, "0x" + "22" * 20
+ACCOUNTS = {ME, MINE_TOO}
 NOW = 10_000
-BLOCK = 500
-WINDOW = 8_191
-"""HISTORY_SERVE_WINDOW of EIP-2935: blocks whose hash a contract can learn."""
+UNTIL = NOW + 30
 VIEW = TaskView(
     task=1,
     submitter=OTHER,
@@ -28,108 +25,80 @@ VIEW = TaskView(
     bids_until=0,
     train_until=0,
     challenge_until=NOW + 50,
-    draw_block=BLOCK,
+    owes_draw=False,
     price=1,
     overtime=0,
     root=bytes(32),
     result=bytes(32),
 )
-ROOT = bytes([7]) * 32
-TERMS = Terms(
-    ROOT,
-    ROOT,
-    ROOT,
-    ROOT,
-    1,
-    1,
-    8,
-    50,
-    10,
-    4,
-    100,
-    10,
-    5,
-    1,
-    1,
-    10,
-    90,
-    60,
-    40,
-    5,
-    20,
-    20,
-    1,
-    2,
-    1,
-    1,
-    "http://x",
+AUDIT = AuditView((1,) + (0,) * 15, 1, NOW - 15, NOW - 10, UNTIL, 1, 0, False, 1, bytes([7]) * 32)
+
+
+def seat(
+    number: int, account: str = ME, until: int = UNTIL, attested: bool = False, released: bool = False
+) -> Seat:
+    """A seat that is to be attested by `until`."""
+    return Seat(number, account, 1, until, attested, released)
+
+
+SEATS = (
+    seat(0, attested=True),
+    seat(1, OTHER),
+    seat(2, MINE_TOO, until=UNTIL + 9),
+    seat(3),
+    seat(4, NOBODY),
 )
 
 
-def observation(status: TaskStatus = TaskStatus.SUBMITTED, **changes: Any) -> Observation:
-    """A task seen at NOW. Fields of the view and of the observation by name."""
-    own = {
-        name: changes.pop(name)
-        for name in ("now", "block", "drawn_at", "duties", "satisfied", "lost")
-        if name in changes
-    }
-    view = replace(VIEW, status=status, **changes)
-    return Observation(view, TERMS, **{"now": NOW, "block": BLOCK, **own})
+def observation(
+    status: TaskStatus = TaskStatus.SUBMITTED, seats: tuple[Seat, ...] = (), now: int = NOW, **view: Any
+) -> Observation:
+    """A task seen at NOW; fields of the view by name."""
+    return Observation(replace(VIEW, status=status, **view), now, AUDIT, seats)
 
 
-DRAWN: dict[str, Any] = {"drawn_at": NOW - 10}
-OVER: dict[str, Any] = {"challenge_until": NOW - 1}
-LONG_OVER: dict[str, Any] = {"challenge_until": NOW - 5 - 1}
+def numbers(seats: list[Seat]) -> list[int]:
+    return [one.number for one in seats]
 
 
-@pytest.mark.parametrize(
-    ("seen", "due"),
-    [
-        (observation(TaskStatus.BIDDING, bids_until=NOW - 5), None),
-        (observation(TaskStatus.BIDDING, bids_until=NOW - 5 - 1), Action.ASSIGN),
-        (observation(TaskStatus.TRAINING, train_until=NOW - 5), None),
-        (observation(TaskStatus.TRAINING, train_until=NOW - 5 - 1), Action.EXPIRE),
-        (observation(TaskStatus.TRAINING, train_until=NOW - 5 - 1, open_games=1), None),
-        (observation(block=BLOCK - 1), None),
-        (observation(block=BLOCK), Action.DRAW),
-        (observation(block=BLOCK + WINDOW - 1), Action.DRAW),
-        (observation(block=BLOCK + WINDOW), Action.MISSED),
-        (observation(**OVER, lost=True), None),
-        (observation(**LONG_OVER, lost=True), Action.VOID),
-        (observation(**DRAWN), None),
-        (observation(**DRAWN, **OVER, satisfied=True), Action.SETTLE),
-        (observation(**DRAWN, **OVER, satisfied=True, open_games=1), None),
-        (observation(**DRAWN, **OVER), None),
-        (observation(**DRAWN, **LONG_OVER), Action.VOID),
-        (observation(**DRAWN, challenge_until=NOW, satisfied=True), None),
-        *((observation(status, **LONG_OVER), None) for status in TaskStatus if status.is_over),
-    ],
-)
-def test_the_action_that_is_due(seen: Observation, due: Action | None) -> None:
-    assert action(seen) is due
+def test_own_seats_are_those_of_any_account_that_are_not_attested() -> None:
+    assert numbers(own_seats(observation(seats=SEATS), ACCOUNTS)) == [2, 3]
+    assert numbers(own_seats(observation(seats=SEATS), {OTHER})) == [1]
+    assert not own_seats(observation(), ACCOUNTS)
 
 
-def test_own_duties_are_the_accounts_unattested_ones_while_there_is_time() -> None:
-    duties = (Duty(0, ME, 8, True), Duty(1, ME, 3, False), Duty(2, OTHER, 4, False), Duty(3, ME, 5, False))
-    seen = observation(**DRAWN, duties=duties)
-    assert [duty.number for duty in own_duties(seen, ME)] == [1, 3]
-    assert own_duties(replace(seen, now=seen.drawn_at + TERMS.attest_period), ME)
-    assert not own_duties(replace(seen, now=seen.drawn_at + TERMS.attest_period + 1), ME)
-    assert not own_duties(observation(TaskStatus.SLASHED, **DRAWN, duties=duties), ME)
-    assert not own_duties(seen, NOBODY)
+def test_a_seat_can_be_attested_to_its_last_second_while_the_task_is_submitted() -> None:
+    seen = observation(seats=SEATS)
+    assert numbers(attestable(replace(seen, now=UNTIL), ACCOUNTS)) == [2, 3]
+    late = replace(seen, now=UNTIL + 1)
+    assert numbers(attestable(late, ACCOUNTS)) == [2]
+    assert numbers(own_seats(late, ACCOUNTS)) == [2, 3], "what is found too late to attest is still accused"
+    assert not attestable(observation(TaskStatus.UNPAID, SEATS), ACCOUNTS)
 
 
-def test_a_drawn_segment_is_looked_at_until_the_window_is_over() -> None:
-    duties = (Duty(0, ME, 8, True), Duty(1, ME, 5, False), Duty(2, OTHER, 4, False), Duty(3, ME, 3, False))
-    seen = observation(**DRAWN, duties=duties)
-    assert drawn_segments(seen, ME) == [3, 5]
-    late = replace(seen, now=seen.view.challenge_until)
-    assert not own_duties(replace(late, now=seen.drawn_at + TERMS.attest_period + 1), ME)
-    assert drawn_segments(late, ME) == [3, 5]
-    assert not drawn_segments(replace(late, now=late.now + 1), ME)
+def test_every_own_seat_is_released_once_the_task_is_not_audited_any_more() -> None:
+    seats = (*SEATS, seat(5, released=True))
+    assert not releasable(observation(seats=seats), ACCOUNTS)
+    for status in TaskStatus:
+        if status.is_over or status is TaskStatus.UNPAID:
+            assert numbers(releasable(observation(status, seats), ACCOUNTS)) == [0, 2, 3]
 
 
-def test_a_whistleblower_looks_at_every_segment_of_a_submitted_task_until_the_window_is_over() -> None:
-    assert list(open_segments(observation())) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert not open_segments(observation(**OVER))
-    assert not open_segments(observation(TaskStatus.TRAINING, train_until=NOW + 9))
+def test_segments_are_looked_at_while_they_may_be_challenged() -> None:
+    every = [1, 2, 3, 4, 5, 6, 7, 8]
+    over = {"challenge_until": NOW - 1}
+    for status in TaskStatus:
+        due = every if status in (TaskStatus.SUBMITTED, TaskStatus.UNPAID) else []
+        assert list(open_segments(observation(status))) == due
+    assert list(open_segments(observation(challenge_until=NEVER))) == every
+    assert list(open_segments(observation(challenge_until=NOW))) == every
+    assert not open_segments(observation(**over))
+    assert not open_segments(observation(TaskStatus.UNPAID, **over))
+
+
+def test_a_task_is_due_by_its_next_own_seat_and_else_by_the_end_of_challenges() -> None:
+    seen = observation(seats=SEATS)
+    assert due_by(seen, ACCOUNTS) == UNTIL
+    assert due_by(seen, {MINE_TOO}) == UNTIL + 9
+    assert due_by(observation(), ACCOUNTS) == VIEW.challenge_until
+    assert due_by(observation(challenge_until=NEVER), ACCOUNTS) == NEVER
