@@ -53,8 +53,8 @@ def test_costs_and_gains_beyond_62_bits_are_refused(rounds: int, changed: dict[s
 
 
 def test_costs_and_gains_by_hand() -> None:
-    """2 seats of 2 segments, drawn twice, and a bystander that may replay all 10: 18 replays of 5 tokens, 4 attestations;
-    4 + 3 + 4 games and one in another's place.
+    """2 seats of 2 segments, drawn twice, and a bystander that may replay all 10: 18 replays of 5 tokens, 4
+    attestations; 4 + 3 + 4 games and one in another's place.
     """
     parameters = MarketParameters(
         budget=100 * TOKEN,
