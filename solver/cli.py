@@ -96,8 +96,8 @@ def withdraw(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take all free tokens, the stake of finished tasks among them, out of the vault, and the coin that answers earned.
-    Not while `solver run` runs.
+    """Take all free tokens out of the vault, also what is kept free for the stake of a task that is being trained:
+    `solver run` brings it in again. With them the coin that answers in games have earned. Not while that runs.
     """
     from protocol.chain.parameters import TOKEN
     from protocol.node.output import Output

@@ -79,7 +79,7 @@ def test_a_round_is_shown_when_the_last_one_is_half_a_day_old(chain: Devnet, con
     latest = submitter.beacon.latest()
     assert latest > 0
     assert show_round(submitter, no_signature) is None, "it is fresh, and no relay is asked"
-    chain.skip(ALIVE_SECONDS // 2)
+    chain.skip(ALIVE_SECONDS // 2 + 1)
     submitter.market.post(terms())
     newest = submitter.deployment.beacon.round_at(submitter.now())
     assert show_round(submitter, signature) is not None
