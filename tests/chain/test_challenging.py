@@ -13,6 +13,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.node.database import Identity
+from protocol.node.party.funds import NotEnoughCoin
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
@@ -105,6 +106,21 @@ def accuser(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Accus
     made = Accuser(chain, connected, tmp_path, challenge_period=LONG)
     yield made
     made.database.close()
+
+
+def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(accuser: Accuser) -> None:
+    client, connection = accuser.client, accuser.chain.connection
+    kept = connection.balance(client.address)
+    due = client.game.coin_of_longest()
+    try:
+        connection.request("anvil_setBalance", client.address, hex(due // 2))
+        with pytest.raises(NotEnoughCoin, match="of the chain's coin for deposits and gas of 1 of the longest games"):
+            accuser.advance()
+        assert accuser.accusation.reclaimable is None
+    finally:
+        connection.request("anvil_setBalance", client.address, hex(kept))
+    accuser.advance()
+    assert accuser.accusation.reclaimable not in (None, COMMITTING)
 
 
 def test_an_accusation_is_committed_and_then_opened(accuser: Accuser) -> None:

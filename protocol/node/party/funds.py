@@ -46,7 +46,7 @@ def require_coin(client: Client, games: int) -> None:
     if have < due:
         raise NotEnoughCoin(
             f"account {client.address}",
-            expected=f"{due / COIN:g} of the chain's coin for deposits and gas of {games} games at their longest",
+            expected=f"{due / COIN:g} of the chain's coin for deposits and gas of {games} of the longest games",
             got=f"{have / COIN:g}",
             remedy="send coin to it: deposits of nodes that the solver does not answer come back",
         )
