@@ -4,11 +4,13 @@ settlement.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from assay.errors import TooFewVerifiers
+from assay.status import report
 from assay.submitting import post
 from protocol.beacon.bn254 import hints, round_message
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
@@ -118,6 +120,34 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     assert released is not None
     assert not released.is_bound
     assert silent.audit.seats(task)[0].released
+
+
+def test_the_status_tells_of_seats_and_of_draws_that_wait(chain: Devnet, connected: Connect) -> None:
+    scene = Scene(chain, connected, verifiers=1)
+    (verifier,) = scene.verifiers
+    task = scene.submitted(verifiers=2, segments_per_verifier=4, seat_lock=9 * TOKEN)
+
+    def told() -> list[str]:
+        (found,) = report(scene.submitter, [task])
+        return [line for line in found.lines() if re.search("seat|draw", line)]
+
+    waiting = "  a draw waits for round {} of the beacon, and for the draws before it"
+    assert told() == [waiting.format(scene.solver.audit.audit(task).round)]
+    scene.draw()
+    seats = verifier.audit.seats(task)
+    lines = told()
+    for seat in seats:
+        who = "nobody found" if seat.is_empty else verifier.address
+        segments = ", ".join(map(str, verifier.audit.segments(task, seat.number)))
+        left = seat.until - scene.solver.now()
+        assert lines[seat.number] == f"  seat {seat.number}: {who}, segments {segments}; {left} s left"
+    (own,) = (seat.number for seat in seats if not seat.is_empty)
+    verifier.audit.attest(task, own, bytes(32))
+    scene.past(scene.solver.audit.audit(task).until)
+    assert told()[own].endswith("; attested")
+    assert told()[1 - own].endswith("; to be drawn again")
+    scene.solver.audit.redraw(task)
+    assert told()[0] == waiting.format(scene.solver.audit.audit(task).round)
 
 
 def test_a_seat_that_nobody_fills_voids_the_task(chain: Devnet, connected: Connect) -> None:
