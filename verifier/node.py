@@ -172,18 +172,23 @@ class VerifierNode(Node):
         if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
             self._over(view, block.time)
             return None
-        for seat in own_seats(seen, self.context.clients):
-            if seen.now > seat.until and (task, seat.number) not in self._late:
-                self._late.add((task, seat.number))
-                self.context.log.error(
-                    "too late to attest: whoever is silent is in no draw until it is started again",
-                    task=task,
-                    seat=seat.number,
-                    account=seat.account,
-                )
+        self._say_what_is_late(seen)
         if not self._stop.asked:
             self._offer_actions(seen)
         return seen
+
+    def _say_what_is_late(self, seen: Observation) -> None:
+        """Once for each own seat whose time is over."""
+        if seen.view.status is not TaskStatus.SUBMITTED:
+            return
+        for seat in own_seats(seen, self.context.clients):
+            late = seen.view.task, seat.number
+            if seen.now > seat.until and late not in self._late:
+                self._late.add(late)
+                # Whoever is silent in a seat is in no draw until `ensure_registered` is called again.
+                self.context.log.error(
+                    "too late to attest", task=seen.view.task, seat=seat.number, account=seat.account
+                )
 
     def _seen_enough(self) -> bool:
         """Whether the chosen tasks, or at least one task, are over."""
