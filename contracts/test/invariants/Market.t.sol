@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Bids} from "../../src/libraries/Bids.sol";
+import {TaskId} from "../../src/types/Ids.sol";
+import {Audit, Registration, Seat} from "../../src/types/Seats.sol";
+import {Terms} from "../../src/types/Terms.sol";
+import {IVault} from "../harness/Production.sol";
+import {MarketHandler} from "./MarketHandler.sol";
+import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
+import {Test} from "forge-std/Test.sol";
+
+/// @title What always holds (dispute.md section 10), as far as vault, market and audit board can break it.
+contract MarketInvariants is Test {
+    uint256 private constant ACTIONS = 23;
+
+    MarketHandler private handler;
+    IVault private vault;
+    ITaskMarket private market;
+    IAuditBoard private board;
+
+    function setUp() public {
+        handler = new MarketHandler();
+        handler.setUp();
+        (vault, market, board) = handler.contracts();
+        bytes4[] memory actions = new bytes4[](ACTIONS);
+        actions[0] = handler.post.selector;
+        actions[1] = handler.bid.selector;
+        actions[2] = handler.assign.selector;
+        actions[3] = handler.progress.selector;
+        actions[4] = handler.submit.selector;
+        actions[5] = handler.expire.selector;
+        actions[6] = handler.draw.selector;
+        actions[7] = handler.exhaust.selector;
+        actions[8] = handler.attest.selector;
+        actions[9] = handler.finish.selector;
+        actions[10] = handler.openGame.selector;
+        actions[11] = handler.closeGame.selector;
+        actions[12] = handler.convict.selector;
+        actions[13] = handler.withdraw.selector;
+        actions[14] = handler.turnOver.selector;
+        actions[15] = handler.bidLate.selector;
+        actions[16] = handler.stall.selector;
+        actions[17] = handler.closeStalled.selector;
+        actions[18] = handler.release.selector;
+        actions[19] = handler.resume.selector;
+        // Three chances in twenty-three.
+        actions[20] = actions[21] = actions[22] = handler.advance.selector;
+        targetContract(address(handler));
+        targetSelector(FuzzSelector(address(handler), actions));
+    }
+
+    /// @dev Before it is over a task's escrow holds the price (at most the budget), the fees of all seats and of the draws that it
+    /// has not paid; and the best bidder's lock the penalty, then the stake.
+    function invariant_escrowCoversEveryClaim() public view {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            if (handler.ended(task) != ITaskMarket.Status.None) continue;
+            ITaskMarket.Task memory entry = market.taskOf(task);
+            Terms memory terms = market.termsOf(task);
+            uint256 fees = uint256(terms.auditFee) * terms.verifiers * terms.segmentsPerVerifier;
+            uint256 paid = board.auditOf(task).escrowDraws - (entry.owesDraw ? 1 : 0);
+            uint256 drawFees = (8 - paid) * market.parameters().drawFee;
+            assertEq(_remaining(entry.escrow), terms.budget + fees + drawFees);
+            assertLe(entry.price, terms.budget);
+            if (entry.bidder == address(0)) continue;
+            bool submitted = entry.status >= ITaskMarket.Status.Submitted;
+            assertEq(_remaining(entry.stake), submitted ? terms.stake : terms.delayPenalty);
+        }
+    }
+
+    /// @dev Nobody has two seats, and who has one, or is suspended, cannot be drawn.
+    function invariant_oneSeatAtATime() public view {
+        for (uint256 i; i < handler.peopleCount(); ++i) {
+            address account = handler.people(i);
+            uint256 seats = _seatsOf(account);
+            assertLe(seats, 1);
+            Registration memory entry = board.registrationOf(account);
+            if (entry.account == address(0)) {
+                assertEq(seats, 0);
+                continue;
+            }
+            bool bound = entry.freeSince == type(uint40).max;
+            assertEq(bound, seats == 1 || entry.suspended);
+            uint256 stake = market.parameters().stakeUnit << entry.level;
+            if (entry.suspended) assertLt(_remaining(entry.lock), stake);
+            else assertEq(_remaining(entry.lock), stake);
+        }
+    }
+
+    /// @dev A task's window does not end while a draw of it is asked for, nor before its attestations are due.
+    function invariant_windowOutlastsAttestations() public view {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            ITaskMarket.Task memory entry = market.taskOf(task);
+            if (entry.status != ITaskMarket.Status.Submitted) continue;
+            Audit memory audit = board.auditOf(task);
+            if (audit.pending) assertEq(entry.challengeUntil, type(uint64).max);
+            else assertGt(entry.challengeUntil, audit.until);
+        }
+    }
+
+    /// @dev Bidding ends: its overtime is below (n + 1) extensions, where n bids, each as high and as late as it may be, bring the
+    /// budget down to 0.
+    function invariant_biddingEnds() public view {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            Terms memory terms = market.termsOf(task);
+            ITaskMarket.Task memory entry = market.taskOf(task);
+            assertLt(entry.overtime, (_lateBids(terms.budget) + 1) * terms.extension);
+            if (entry.trainUntil != 0) assertEq(entry.trainUntil, entry.bidsUntil + terms.trainingPeriod);
+        }
+    }
+
+    function invariant_noLockPaysMoreThanItHolds() public view {
+        uint256 locks = vault.locks();
+        for (uint256 lock = 1; lock <= locks; ++lock) {
+            assertEq(handler.takenOut(lock) + _remaining(lock), handler.lockedIn(lock));
+        }
+    }
+
+    function invariant_aFinishedTaskStaysFinished() public view {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            ITaskMarket.Status ended = handler.ended(task);
+            if (ended == ITaskMarket.Status.None) continue;
+            ITaskMarket.Task memory entry = market.taskOf(task);
+            assertEq(uint8(entry.status), uint8(ended));
+            assertEq(_remaining(entry.escrow), entry.owesDraw ? market.parameters().drawFee : 0);
+            if (entry.stake != 0) assertEq(_remaining(entry.stake), 0);
+        }
+    }
+
+    /// @dev What came in is what went out, what the people of the terms own or have locked, and what was burned: so nobody
+    /// else received anything.
+    function invariant_inflowEqualsPayoutsRefundsAndBurns() public view {
+        uint256 held = vault.burned();
+        for (uint256 i; i < handler.peopleCount(); ++i) {
+            held += vault.free(handler.people(i));
+        }
+        uint256 locks = vault.locks();
+        for (uint256 lock = 1; lock <= locks; ++lock) {
+            held += _remaining(lock);
+        }
+        assertEq(handler.deposited(), held + handler.withdrawn());
+        assertEq(IERC20(vault.token()).balanceOf(address(vault)), held);
+    }
+
+    /// @dev Only a conviction, a missed deadline or a silent seat burns.
+    function invariant_onlySlashesDelaysAndSilencesBurn() public view {
+        uint256 causes = handler.endings(ITaskMarket.Status.Slashed)
+            + handler.endings(ITaskMarket.Status.Refunded) + handler.silences();
+        if (causes == 0) assertEq(vault.burned(), 0);
+    }
+
+    /// @dev The handler is worth something: at random it brings tasks to every end there is.
+    function test_handler_reachesEveryEnd_succeeds() public {
+        uint256[4] memory reached;
+        uint256[4] memory voids;
+        for (uint256 run; run < 40; ++run) {
+            uint256 start = vm.snapshotState();
+            for (uint256 i; i < 70; ++i) {
+                _act(uint256(keccak256(abi.encode(run, i))));
+            }
+            for (uint8 s = 4; s <= 7; ++s) {
+                reached[s - 4] += handler.endings(ITaskMarket.Status(s));
+            }
+            for (uint256 k = 1; k <= market.tasks(); ++k) {
+                TaskId task = TaskId.wrap(k);
+                Audit memory audit = board.auditOf(task);
+                if (handler.stalled(task) && market.taskOf(task).status == ITaskMarket.Status.Slashed) {
+                    ++voids[0];
+                }
+                if (handler.ended(task) != ITaskMarket.Status.Void) continue;
+                if (!handler.stalled(task)) ++voids[1];
+                else if (audit.drawnAt == 0) ++voids[2];
+                else ++voids[3];
+            }
+            vm.revertToState(start);
+        }
+        for (uint256 i; i < 4; ++i) {
+            emit log_named_uint("reached", reached[i]);
+            emit log_named_uint("voids", voids[i]);
+            assertGt(reached[i], 0);
+            assertGt(voids[i], 0);
+        }
+    }
+
+    function _act(uint256 seed) private {
+        uint256 choice = seed % ACTIONS;
+        seed >>= 8;
+        if (choice == 0) handler.post(uint128(seed), uint128(seed >> 8), uint128(seed >> 16), uint16(seed));
+        else if (choice == 1) handler.bid(seed, uint128(seed), seed & 1 == 0);
+        else if (choice == 2) handler.assign(seed);
+        else if (choice == 3) handler.progress(seed, uint32(seed));
+        else if (choice == 4) handler.submit(seed);
+        else if (choice == 5) handler.expire(seed);
+        else if (choice == 6) handler.draw();
+        else if (choice == 7) handler.exhaust(seed);
+        else if (choice == 8) handler.attest(seed, seed & 4 == 0);
+        else if (choice == 9) handler.finish(seed);
+        else if (choice == 10) handler.openGame(seed);
+        else if (choice == 11) handler.closeGame(seed);
+        else if (choice == 12) handler.convict(seed, seed);
+        else if (choice == 13) handler.withdraw(seed, seed >> 8);
+        else if (choice == 14) handler.turnOver(seed);
+        else if (choice == 15) handler.bidLate(seed);
+        else if (choice == 16) handler.stall(seed);
+        else if (choice == 17) handler.closeStalled(seed);
+        else if (choice == 18) handler.release();
+        else if (choice == 19) handler.resume(seed);
+        else handler.advance(seed);
+    }
+
+    function _lateBids(uint128 best) private pure returns (uint256 bids) {
+        for (bids = 1; best != 0; ++bids) {
+            best -= uint128(Bids.undercut(best, bids, 1));
+        }
+    }
+
+    /// @dev The account's seats that are not released.
+    function _seatsOf(address account) private view returns (uint256 count) {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            Seat[] memory seats = board.seatsOf(TaskId.wrap(k));
+            for (uint256 i; i < seats.length; ++i) {
+                if (seats[i].account == account && !seats[i].released) ++count;
+            }
+        }
+    }
+
+    function _remaining(uint256 lock) private view returns (uint256 remaining) {
+        (,, remaining) = vault.lockOf(lock);
+    }
+}
