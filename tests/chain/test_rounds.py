@@ -34,6 +34,11 @@ def test_the_queues_first_draws_are_executed_when_their_rounds_are_published(
     assert verifier.now() < first.round == verifier.deployment.beacon.time_of(first.round)
     assert due_draw(verifier) is None
     assert execute_first_draw(verifier, no_signature) is None
+    published = first.round
+    for wait, own, due in ((0, tasks[0], first), (4, 99, None), (5, 99, first)):
+        chain.next_block_at(published + wait)
+        chain.mine()
+        assert due_draw(verifier, own) == due, "its own party comes first"
 
     tasks.append(submitted(chain, submitter, solver, TOKEN))
     chain.skip(60)

@@ -29,22 +29,33 @@ WATCHER = "dev:2"
 
 
 class Watcher:
-    """A verifier node in a thread. `ended` holds its exit code, or the error that ended it."""
+    """A verifier node in a thread, with so many `further` accounts. `ended` holds its exit code, or what it raised."""
 
-    def __init__(self, stage: Stage, strategy: Strategy = HONEST, **settings: object) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        strategy: Strategy = HONEST,
+        once: bool = True,
+        further: int = 0,
+        **settings: object,
+    ) -> None:
+        self._once = once
         self.stop = Stop()
         self.client = stage.client(WATCHER)
+        self.clients = [self.client, *(stage.client(f"dev:{index}") for index in range(20, 20 + further))]
         allowed = (stage.bundles.as_uri(),)
         defaults = {"poll": 0.05, "bundles": allowed, "relays": (stage.relay,), "port": 0, "stake": 10}
         chosen = VerifierSettings.model_validate({**defaults, **settings})
-        self.node = VerifierNode(self.client, chosen, stage.home, strategy, stop=self.stop)
+        self.node = VerifierNode(
+            self.client, chosen, stage.home, strategy, further=self.clients[1:], stop=self.stop
+        )
         self.ended: ExitCode | BaseException | None = None
         self._thread = Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self.ended = self.node.run(once=True)
+            self.ended = self.node.run(self._once)
         except Exception as error:
             self.ended = error
 
@@ -58,7 +69,8 @@ class Watcher:
         """Stop, and give the account back."""
         self.stop.ask()
         self._thread.join(30)
-        self.client.close()
+        for client in self.clients:
+            client.close()
 
 
 @pytest.fixture
