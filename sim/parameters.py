@@ -90,7 +90,7 @@ class MarketParameters:
     gas_volatility: float = _factor(
         0.0, "standard deviation of the logarithm of the gas price, by round", 3.0
     )
-    gas_attest: int = _number(70_000, Unit.GAS, 0, 10**8, "gas of an attestation")
+    gas_attest: int = _number(60_000, Unit.GAS, 0, 10**8, "gas of a seat's attestation")
     gas_dispute: int = _number(600_000, Unit.GAS, 0, 10**9, "the challenger's gas in a dispute")
     gas_defence: int = _number(400_000, Unit.GAS, 0, 10**9, "the solver's gas in a dispute")
     gas_task: int = _number(500_000, Unit.GAS, 0, 10**9, "the solver's gas for a task without dispute")

@@ -220,7 +220,8 @@ _ALL = (
         "stalled",
         Solver(),
         (_HONEST,) * 2,
-        terms={"beacon_stops": 1.0},
+        # Above nine tenths of the budget the ask is the price, and odd.
+        terms={"beacon_stops": 1.0, "training_cost": 95 * TOKEN, "markup": 0.0, "device_spread": 0.0},
     ),
     _story(
         "retrained",
