@@ -6,7 +6,7 @@ import asyncio
 import gc
 import threading
 import weakref
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +17,6 @@ import pytest
 
 from protocol.commitments import CHUNK, segment_tree, state_tree, step_tree, tensor_root, trace_tree
 from protocol.execution.replay import Replay
-from protocol.node.http import PortTaken
-from protocol.node.serving import Serving
 from protocol.program.opcodes import Op
 from solver.admission import Admission, Budget
 from solver.answers import binary
@@ -382,20 +380,3 @@ def test_a_client_that_is_gone_gives_back_what_it_took(run_store: RunStore) -> N
         answer = binary(run_store.tensor(1, 0), budget)
         with pytest.raises(OSError, match="gone"):
             asyncio.run(answer({"type": "http"}, receive, send))
-
-
-@pytest.fixture
-def url(catalog: Catalog) -> Iterator[str]:
-    with Serving(application(catalog), "127.0.0.1", 0) as serving:
-        yield serving.url
-
-
-def test_the_real_server_answers_and_stops(url: str, run_store: RunStore) -> None:
-    answer = httpx.get(f"{url}/tasks/{T}/segments")
-    assert roots(answer) == run_store.roots()
-
-
-def test_a_port_in_use_is_said_in_one_line(catalog: Catalog) -> None:
-    taken = Serving(application(catalog), "127.0.0.1", 0)
-    with taken, pytest.raises(PortTaken, match=f"expected to listen on 127.0.0.1:{taken.port}"):
-        Serving(application(catalog), "127.0.0.1", taken.port)
