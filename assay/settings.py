@@ -11,7 +11,6 @@ from typing import Annotated
 from pydantic import Field
 
 from protocol.node.http import url_of
-from protocol.node.party.eligible import least_eligible
 from protocol.node.party.settings import ConnectionSettings
 
 
@@ -32,10 +31,6 @@ class AssaySettings(ConnectionSettings):
     """
     bundles_url: str | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
-
-    def least_eligible(self, chain_id: int, verifiers: int) -> int:
-        """`min_eligible`, or what it is on this chain for so many seats."""
-        return self.min_eligible or least_eligible(chain_id, verifiers)
 
     @property
     def bundle_base(self) -> str:

@@ -30,8 +30,10 @@ from solver.turns import InTurns
 
 FEW_BITS = 4.0
 """A row whose ordinary values have fewer bits left than these is worth a warning: up to 3 % off (half of 2^-4)."""
-HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus"})
-"""Reverts of a commitment that only say that the chain has moved on; the next look at the task sees how."""
+HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus", "NotEnoughFree"})
+"""Reverts of a commitment that only say that the chain, or this account's balance, has moved on; the next look at the
+task sees how.
+"""
 
 
 class Assignment:

@@ -96,7 +96,9 @@ def withdraw(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take all free tokens, the stake of finished tasks among them, out of the vault. Not while `solver run` runs."""
+    """Take all free tokens out of the vault, also what is kept free for the stake of a task that is being trained:
+    `solver run` brings it in again. Not while that runs.
+    """
     from protocol.chain.parameters import TOKEN
     from protocol.node.output import Output
     from protocol.node.party.connection import connect_by

@@ -14,9 +14,10 @@ from protocol.chain.parameters import TOKEN
 from protocol.tasks.task import Terms
 
 YEAR: Final = 365 * 86_400
-TASK_GAS: Final = 600_000
-"""Of one task: bid 104,000, assign 39,000, first progress 62,000, three more of 45,000, submit 77,000, settle 151,000;
-and 5 % for a larger tree. Transactions beyond these, bids that were answered among them, are not counted.
+TASK_GAS: Final = 670_000
+"""Of one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000, submit 170,000, settle 128,000;
+and 5 % for a larger tree. Draws are paid. Transactions beyond these, bids that were answered among them, are not
+counted.
 """
 
 

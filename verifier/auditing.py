@@ -1,4 +1,4 @@
-"""The seats of one verifier: replay their segments, hold the result, attest what is equal, accuse what is not.
+"""The seats of one verifier: replay their segments, hold the result, attest, accuse what is not as committed.
 
 Each is decided anew from the chain and the database, so that a restart or a failure costs at most a replay. A segment
 comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay; or,
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice, zip_longest
 
@@ -32,10 +32,14 @@ ASKED_AT_ONCE = 16
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
-    """Attest the seats whose segments were all found equal, once the result is held."""
-    view = seen.view
-    if context.database.accusation(view.task) is not None:
-        return  # a solver that stands accused is not attested
+    """Attest the seats whose segments were all replayed, once the result is held.
+
+    A solver that stands accused is attested only in its open game, which lets nobody be paid: whoever accuses is not
+    silent, and an attestation says what was computed.
+    """
+    view, accusation = seen.view, context.database.accusation(seen.view.task)
+    if accusation is not None and (accusation.game is None or accusation.outcome is not None):
+        return
     for seat in attestable(seen, context.clients):
         due = (*context.segments(view.task, seat.number), view.size)
         found = [context.database.steps_of(view.task, segment, view.root) for segment in due]
@@ -48,10 +52,10 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
 
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
     """Offer the next step of every segment that is due: fetches first to the tasks that have cost the least time."""
-    live = [seen for seen in observed if context.database.accusation(seen.view.task) is None]
-    live.sort(key=lambda seen: _turn(context, seen, replays))
+    turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
+    accused = {seen.view.task for seen in turns if context.database.accusation(seen.view.task) is not None}
     missing: dict[int, tuple[Material | None, Committed, list[int]]] = {}
-    for seen, segment in _due(context, live):
+    for seen, segment in _due(context, turns, accused):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
         if context.database.steps_of(task, segment, committed.root) is not None:
             continue
@@ -67,7 +71,7 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
             )
         else:
             missing.setdefault(task, (material, committed, []))[2].append(segment)
-            if material.auditor.was_asked(committed):
+            if material.auditor.was_asked(committed) and task not in accused:
                 # One run from the start serves all segments of its task.
                 replays.offer(Job(task, "run", partial(_replay, context, seen, material, committed, segment)))
     for task in sorted(missing, key=fetches.rests.lost):
@@ -88,9 +92,13 @@ def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, in
     return replays.rests.lost(task), context.database.own_segments(task), until
 
 
-def _due(context: Context, live: Sequence[Observation]) -> Iterator[tuple[Observation, int]]:
+def _due(
+    context: Context, turns: Sequence[Observation], accused: Container[int]
+) -> Iterator[tuple[Observation, int]]:
     """What own seats ask for in all tasks, then, for a whistleblower, all other segments that were not checked."""
-    own = ((seen, segment) for seen in live for segment in _own(context, seen))
+    live = [seen for seen in turns if seen.view.task not in accused]
+    late = [seen for seen in turns if seen.view.task in accused]
+    own = ((seen, segment) for seen in [*live, *late] for segment in _own(context, seen))
     if not context.settings.whistleblow:
         return own
     # Round by round over the tasks: one large task does not keep the others waiting.
@@ -139,6 +147,8 @@ def _replay(
         context.log.warning("different", task=task, segment=finding.segment, solver=seen.view.solver)
         salt = secrets.token_bytes(32)
         context.database.accuse(Accusation(task, finding.segment, salt, b"".join(finding.roots)))
+        if finding.steps is not None:
+            context.database.put_steps(task, segment, committed.root, finding.steps)
 
 
 def _attest(context: Context, client: Client, task: int, seat: int, root: bytes) -> None:

@@ -90,7 +90,7 @@ class Database(NodeDatabase):
             self._execute("DELETE FROM checked WHERE task = ?", (task,))
 
     def steps_of(self, task: int, segment: int, root: bytes) -> bytes | None:
-        """Root of one's own step tree of a segment found equal; `root` is the segment tree's. Of the segment that
+        """Root of one's own step tree of a replayed segment; `root` is the segment tree's. Of the segment that
         would begin with the result (`replaying.Committed`): the result, once it is held.
         """
         found = self._execute(
@@ -99,12 +99,12 @@ class Database(NodeDatabase):
         return found[0][0] if found else None
 
     def checked(self, task: int, root: bytes) -> set[int]:
-        """Segments of a commitment that were found equal."""
+        """Segments of a commitment that were replayed."""
         rows = self._execute("SELECT segment FROM checked WHERE task = ? AND root = ?", (task, root))
         return {segment for (segment,) in rows}
 
     def put_steps(self, task: int, segment: int, root: bytes, steps: bytes) -> None:
-        """Note a segment that was replayed and found equal."""
+        """Note a segment that was replayed."""
         self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?, ?)", (task, segment, root, steps))
 
     def attested(self, task: int, seat: int) -> bytes | None:

@@ -33,7 +33,7 @@ from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
 from verifier.registration import ensure_bond, ensure_registered
 from verifier.results import application
-from verifier.seats import releasable
+from verifier.seats import own_seats, releasable
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
@@ -71,6 +71,8 @@ class VerifierNode(Node):
         self._alive = 1
         """Tasks and accusations that are not over, as the last look found."""
         self._finished = 0
+        self._late: set[tuple[int, int]] = set()
+        """Tasks and seats whose time ran out unattested."""
         self._outcomes: set[str | None] = set()
 
     def run(self, once: bool = False) -> ExitCode:
@@ -170,6 +172,15 @@ class VerifierNode(Node):
         if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
             self._over(view, block.time)
             return None
+        for seat in own_seats(seen, self.context.clients):
+            if seen.now > seat.until and (task, seat.number) not in self._late:
+                self._late.add((task, seat.number))
+                self.context.log.error(
+                    "too late to attest: whoever is silent is in no draw until it is started again",
+                    task=task,
+                    seat=seat.number,
+                    account=seat.account,
+                )
         if not self._stop.asked:
             self._offer_actions(seen)
         return seen

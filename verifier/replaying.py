@@ -39,11 +39,13 @@ class Different:
     """The commitment is not what the program gives.
 
     With the solver's `roots` r_0 …, `segment` is false given the state before it. Without them (None) the segment is
-    not known yet, and one's own run from the initial state is kept.
+    not known yet, and one's own run from the initial state is kept. `steps` is the root of one's own step tree of the
+    segment, if it was replayed.
     """
 
     segment: int | None
     roots: tuple[bytes, ...]
+    steps: bytes | None = None
 
 
 Finding = Equal | Different
@@ -111,9 +113,8 @@ class Auditor:
         if segment == committed.size:
             return Equal(roots[-1])
         steps = self._replay(before, segment)
-        if steps[-1] != roots[segment]:
-            return Different(segment, tuple(roots))
-        return Equal(step_tree(steps).root)
+        own = step_tree(steps).root
+        return Equal(own) if steps[-1] == roots[segment] else Different(segment, tuple(roots), own)
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
         """Whether checkpoint `number` is here, or comes when it is asked for."""

@@ -114,7 +114,7 @@ class EventLines:
         return f"{self._name(event, 'account')} is drawn into seat {seat}, to replay {segments}"
 
     def _attested(self, _act: Act, event: Event) -> str:
-        return f"seat {event.arguments['seat']} attested: {self._segments(event)} replayed, equal"
+        return f"seat {event.arguments['seat']} attested: {self._segments(event)} replayed"
 
     def _silent(self, _act: Act, event: Event) -> str:
         lost, seat = tokens(event.arguments["penalty"]), event.arguments["seat"]

@@ -46,7 +46,7 @@ def test_the_file_comes_back_and_the_contracts_know_each_other(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 4}, "version"),
+        ({"version": 3}, "version"),
         ({"surprise": 1}, "surprise"),
         ({"genesis": "0x00"}, "genesis"),
         ({"addresses": {"token": "0x0"}}, "addresses"),

@@ -34,6 +34,11 @@ def test_the_queues_first_draws_are_executed_when_their_rounds_are_published(
     assert verifier.now() < first.round == verifier.deployment.beacon.time_of(first.round)
     assert due_draw(verifier) is None
     assert execute_first_draw(verifier, no_signature) is None
+    published = first.round
+    for wait, own, due in ((0, tasks[0], first), (4, 99, None), (5, 99, first)):
+        chain.next_block_at(published + wait)
+        chain.mine()
+        assert due_draw(verifier, own) == due, "its own party comes first"
 
     tasks.append(submitted(chain, submitter, solver, TOKEN))
     chain.skip(60)
@@ -79,7 +84,7 @@ def test_a_round_is_shown_when_the_last_one_is_half_a_day_old(chain: Devnet, con
     latest = submitter.beacon.latest()
     assert latest > 0
     assert show_round(submitter, no_signature) is None, "it is fresh, and no relay is asked"
-    chain.skip(ALIVE_SECONDS // 2)
+    chain.skip(ALIVE_SECONDS // 2 + 1)
     submitter.market.post(terms())
     newest = submitter.deployment.beacon.round_at(submitter.now())
     assert show_round(submitter, signature) is not None

@@ -4,19 +4,22 @@ settlement.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from assay.errors import TooFewVerifiers
+from assay.status import report
 from assay.submitting import post
 from protocol.beacon.bn254 import hints, round_message
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import DEVNET, TOKEN
-from protocol.chain.views import NEVER, TaskStatus
-from protocol.node.party.eligible import eligible_accounts
+from protocol.chain.views import NEVER, Offer, TaskStatus
+from protocol.node.party.eligible import eligible_accounts, least_eligible
 from protocol.tasks.task import ESCROW_DRAWS
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first, signature
@@ -65,7 +68,7 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     task = scene.submitted()
     scene.draw()
     audit = silent.audit.audit(task)
-    with pytest.raises(Reverted, match="NothingToRedraw"):
+    with pytest.raises(Reverted, match="TooEarly"):
         scene.solver.audit.redraw(task)
     scene.past(audit.until)
     with pytest.raises(Reverted, match="TooLate"):
@@ -117,6 +120,34 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     assert released is not None
     assert not released.is_bound
     assert silent.audit.seats(task)[0].released
+
+
+def test_the_status_tells_of_seats_and_of_draws_that_wait(chain: Devnet, connected: Connect) -> None:
+    scene = Scene(chain, connected, verifiers=1)
+    (verifier,) = scene.verifiers
+    task = scene.submitted(verifiers=2, segments_per_verifier=4, seat_lock=9 * TOKEN)
+
+    def told() -> list[str]:
+        (found,) = report(scene.submitter, [task])
+        return [line for line in found.lines() if re.search("seat|draw", line)]
+
+    waiting = "  a draw waits for round {} of the beacon, and for the draws before it"
+    assert told() == [waiting.format(scene.solver.audit.audit(task).round)]
+    scene.draw()
+    seats = verifier.audit.seats(task)
+    lines = told()
+    for seat in seats:
+        who = "nobody found" if seat.is_empty else verifier.address
+        segments = ", ".join(map(str, verifier.audit.segments(task, seat.number)))
+        left = seat.until - scene.solver.now()
+        assert lines[seat.number] == f"  seat {seat.number}: {who}, segments {segments}; {left} s left"
+    (own,) = (seat.number for seat in seats if not seat.is_empty)
+    verifier.audit.attest(task, own, bytes(32))
+    scene.past(scene.solver.audit.audit(task).until)
+    assert told()[own].endswith("; attested")
+    assert told()[1 - own].endswith("; to be drawn again")
+    scene.solver.audit.redraw(task)
+    assert told()[0] == waiting.format(scene.solver.audit.audit(task).round)
 
 
 def test_a_seat_that_nobody_fills_voids_the_task(chain: Devnet, connected: Connect) -> None:
@@ -225,6 +256,11 @@ def test_draws_go_in_the_queues_order_and_take_the_rounds_signature_alone(
     assert {one.account, other.account} == {verifier.address for verifier in scene.verifiers}
 
 
+def test_three_accounts_a_seat_are_wanted_where_money_is_real() -> None:
+    assert least_eligible(DEVELOPMENT_CHAIN, verifiers=3) == 3
+    assert least_eligible(1, verifiers=3) == 9
+
+
 def test_a_task_with_too_few_verifiers_is_not_posted(connected: Connect) -> None:
     submitter, able, unable = connected(1), connected(3), connected(4)
     for client in (submitter, able, unable):
@@ -237,21 +273,41 @@ def test_a_task_with_too_few_verifiers_is_not_posted(connected: Connect) -> None
     assert post(submitter, terms(), signature, least=1) == 1
 
 
-def test_only_accounts_that_take_the_terms_are_eligible(connected: Connect) -> None:
-    clients = [connected(index) for index in range(3, 9)]
+JUST = Offer(
+    operations=terms().seat_operations,
+    state_bytes=terms().state_bytes,
+    lock=terms().seat_lock,
+    fee=terms().seat_fee * 10**9 // terms().seat_operations,
+)
+"""Takes a seat of `terms()`, and of nothing that asks for more or pays less."""
+
+
+def test_the_accounts_that_are_eligible_are_those_that_are_drawn(chain: Devnet, connected: Connect) -> None:
+    scene = Scene(chain, connected, verifiers=0)
+    unable = [connected(index) for index in range(3, 7)]
     offers = [
-        ANYTHING,
-        replace(ANYTHING, operations=terms().seat_operations),
-        replace(ANYTHING, operations=terms().seat_operations - 1),
-        replace(ANYTHING, state_bytes=terms().state_bytes - 1),
-        replace(ANYTHING, lock=terms().seat_lock - 1),
-        replace(ANYTHING, fee=terms().seat_fee * 10**9 // terms().seat_operations + 1),
+        replace(JUST, operations=JUST.operations - 1),
+        replace(JUST, state_bytes=JUST.state_bytes - 1),
+        replace(JUST, lock=JUST.lock - 1),
+        replace(JUST, fee=JUST.fee + 1),
     ]
-    for client, offer in zip(clients, offers, strict=True):
+    for client, offer in zip(unable, offers, strict=True):
         fund(client, 100)
         client.audit.register(0, offer)
-    able = [client.address for client in clients[:2]]
-    assert eligible_accounts(clients[0], terms()) == able
-    assert eligible_accounts(clients[0], terms(seat_lock=UNIT + 1)) == []
-    clients[0].audit.resign()
-    assert eligible_accounts(clients[0], terms()) == able[1:]
+    assert eligible_accounts(scene.solver, terms()) == []
+    task = scene.submitted()
+    scene.draw()
+    assert [seat.is_empty for seat in scene.solver.audit.seats(task)] == [True]
+    for client in unable:
+        client.audit.resign()
+
+    able = connected(7)
+    fund(able, 100)
+    able.audit.register(0, JUST)
+    assert eligible_accounts(scene.solver, terms()) == [able.address]
+    assert eligible_accounts(scene.solver, terms(seat_lock=UNIT + 1)) == []
+    task = scene.submitted()
+    scene.draw()
+    assert [seat.account for seat in scene.solver.audit.seats(task)] == [able.address]
+    able.audit.resign()
+    assert eligible_accounts(scene.solver, terms()) == []

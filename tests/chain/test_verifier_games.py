@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from protocol.chain.client import Client
+from protocol.chain.events import Follower
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.node.stopping import Stop
 from tests.attacks.blinding import Scene, trickling
@@ -102,6 +103,8 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
     watcher = Watcher(scene, started=False, games=1)
     games = accusing(watcher, tasks)
     games.begin()
+    game = scene.submitter.game
+    told = Follower(game.connection, {game.address: game.contract}, scene.deployment.block)
     moved: list[int] = []
 
     def played() -> bool:
@@ -113,9 +116,8 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
                 games._offer_turn(task)
         for failure in games.collect():
             raise failure.error
-        game = scene.submitter.game
-        states = [game.game(number) for number in range(1, game.games() + 1)]
-        moved.extend(state.task for state in states if state.demand_open and state.task not in moved)
+        demands = [event for event in told.poll().events if event.name == "Demanded"]
+        moved.extend(game.game(int(event.arguments["game"])).task for event in demands)
         assert sum(game.holds_trees for game in games._challenges.values()) <= 1
         return len(moved) == len(tasks)
 

@@ -98,7 +98,7 @@ def perform(
     market, task = client.market, seen.view.task
     if call is Exit.DRAW:
         try:
-            done = execute_first_draw(client, signature_of)
+            done = execute_first_draw(client, signature_of, task)
         except NoRelay:
             if seen.audit is None or seen.audit.drawn_at or not is_stalled(seen, client.deployment):
                 raise

@@ -18,22 +18,31 @@ from protocol.chain.views import PendingDraw
 ALIVE_SECONDS: Final = 86_400
 """Age of the last round that was shown up to which the market takes tasks (contracts/src/TaskMarket.sol)."""
 
+GRACE: Final = 5
+"""Seconds in which whoever waits for a draw may execute it: all others would check its signature too, and pay for a
+transaction that comes too late.
+"""
 SignatureOf = Callable[[int], bytes]
 
 
-def due_draw(client: Client) -> PendingDraw | None:
-    """The first draw of the queue, if its round is published by the chain's time. Asks no relay."""
-    first = client.audit.first_draw()
-    if first is None or client.now() < client.deployment.beacon.time_of(first.round):
-        return None
-    return first
-
-
-def execute_first_draw(client: Client, signature_of: SignatureOf) -> tuple[PendingDraw, Receipt] | None:
-    """Execute the first draw of the queue, whatever its task. None while no draw is due, and when another party was
-    faster. Raises NoRelay, ChainError.
+def due_draw(client: Client, own: int | None = None) -> PendingDraw | None:
+    """The first draw of the queue, if its round is published by the chain's time; `GRACE` seconds later for who awaits
+    the draw of its `own` task and finds another's before it. Asks no relay.
     """
-    due = due_draw(client)
+    first = client.audit.first_draw()
+    if first is None:
+        return None
+    grace = 0 if own in (None, first.task) else GRACE
+    return first if client.now() >= client.deployment.beacon.time_of(first.round) + grace else None
+
+
+def execute_first_draw(
+    client: Client, signature_of: SignatureOf, own: int | None = None
+) -> tuple[PendingDraw, Receipt] | None:
+    """Execute the first draw of the queue, whatever its task. None while no draw is due (`due_draw`), and when another
+    party was faster. Raises NoRelay, ChainError.
+    """
+    due = due_draw(client, own)
     if due is None:
         return None
     signature = signature_of(due.round)

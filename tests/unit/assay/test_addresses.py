@@ -95,11 +95,3 @@ def test_nobody_there_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_the_address_of_the_bundle_server_is_one(given: dict[str, str], base: str) -> None:
     assert AssaySettings.model_validate(given).bundle_base == base
-
-
-@pytest.mark.parametrize(
-    ("given", "chain_id", "least"),
-    [({}, 31337, 3), ({}, 1, 9), ({"min_eligible": 1}, 1, 1), ({"min_eligible": 100}, 31337, 100)],
-)
-def test_three_accounts_a_seat_where_money_is_real(given: dict[str, int], chain_id: int, least: int) -> None:
-    assert AssaySettings.model_validate(given).least_eligible(chain_id, verifiers=3) == least

@@ -1,6 +1,6 @@
 """One round of the smallest market, to the token unit: every end, computed by hand.
 
-One solver without competition asks its cost of 60 tokens. K = q = V = 1, so that there is one duty, segment K.
+One solver without competition asks its cost of 60 tokens. K = q = V = 1: one seat, which has the only segment.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.agents.bystanders import Bystander, Griefer
+from sim.agents.bystanders import Bystander, Griefer, Retrainer
 from sim.agents.population import Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Solver, Withholder
 from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
@@ -33,7 +33,6 @@ SMALL = MarketParameters(
     gas_attest=70_000,
     gas_dispute=600_000,
     gas_defence=400_000,
-    matches=1,
     segments=1,
     verifiers=1,
     segments_per_verifier=1,
@@ -50,6 +49,8 @@ REPLAY = 66
 """1.1 times the training of the only segment."""
 SLASH_BURNED = 1000 - 50 - 100
 """All but reward and restitution."""
+SILENCE = 2 + 1
+"""The fee of a seat and the draw's."""
 
 
 def play(
@@ -81,7 +82,7 @@ def result(
 
 def each(columns: Columns, **expected: float) -> None:
     """All runs give these values, and no others of the ends happen."""
-    ends = {"unsold", "expired", "convicted", "void", "settled"}
+    ends = {"unsold", "expired", "convicted", "void", "stalled", "settled"}
     quiet = dict.fromkeys(ends - expected.keys(), 0.0) if ends & expected.keys() else {}
     for name, value in {**quiet, **expected}.items():
         assert columns[name] == pytest.approx(value, abs=1e-6), name
@@ -137,37 +138,120 @@ def test_noise_gains_nothing() -> None:
     each(found, settled=1, escaped=1, profit_solver_noisy=-GAS_TASK, profit_verifier_colluding=2 - GAS_ATTEST)
 
 
-def test_a_missed_deadline_costs_the_penalty() -> None:
+def test_a_missed_deadline_costs_the_penalty_and_pays_the_submitter_half() -> None:
     found = play(Crashing(1.0), (Verifier(), 1))
-    each(found, expired=1, burned=10, profit_submitter=0, profit_verifier_honest=0)
+    each(found, expired=1, burned=5, profit_submitter=5, profit_verifier_honest=0)
     each(found, profit_solver_crashing=-60 - 10 - GAS_TASK)
     each(play(Solver(), (Verifier(), 1), crash_rate=1.0), expired=1, profit_solver_honest=-60 - 10 - GAS_TASK)
 
 
-@pytest.mark.parametrize("absent", [(Absent(), 1), (Copying(), 1)])
-def test_silence_voids_a_task(absent: tuple[Verifier, int]) -> None:
-    """The drawer is paid, everything else returns; the solver worked for nothing."""
-    found = play(Solver(), absent)
-    each(found, void=1, burned=0, profit_submitter=-1, profit_solver_honest=-60 - GAS_TASK)
+# ------------------------------------------------------------------ silent and empty seats
 
 
-def test_being_offline_voids_a_task() -> None:
-    each(play(Solver(), (Verifier(), 1), downtime=1.0), void=1, profit_verifier_honest=0)
+def test_a_silent_seat_is_drawn_again_at_the_cost_of_the_silent() -> None:
+    """Two accounts, one of them absent: where it is drawn first, it pays the second draw, and its fee burns."""
+    found = play(Solver(), (Absent(), 1), (Verifier(), 1), runs=400)
+    each(found, settled=1, fees=2, profit_submitter=-60 - 2 - 1)
+    again = found["redrawn"]
+    assert set(again) == {0, 1}
+    assert again.mean() == pytest.approx(0.5, abs=4 * 0.5 / 20)
+    assert (found["silent"] == again).all()
+    assert found["profit_verifier_absent"] == pytest.approx(-SILENCE * again)
+    assert found["burned"] == pytest.approx(2 * again)
+    assert found["profit_verifier_honest"] == pytest.approx(2 - REPLAY - GAS_ATTEST)
 
 
-def test_an_account_is_offline_in_all_of_its_seats_or_in_none() -> None:
-    """One verifier in two seats with segments of their own: a coin for each would settle a quarter of the tasks."""
-    found = play(Solver(), (Verifier(), 1), downtime=0.5, segments=500, verifiers=2, runs=2000)
-    assert found["settled"].mean() == pytest.approx(0.5, abs=4 * 0.5 / 2000**0.5)
+def test_of_several_silent_accounts_one_pays_the_draw() -> None:
+    """Three seats, three absent accounts and three honest ones."""
+    found = play(Solver(), (Absent(), 3), (Verifier(), 3), verifiers=3, runs=400)
+    each(found, settled=1, fees=6, profit_submitter=-60 - 6 - 1)
+    silent, again = found["silent"], found["redrawn"]
+    assert set(silent) == {0, 1, 2, 3}
+    assert found["profit_verifier_absent"] == pytest.approx(-SILENCE * silent)
+    assert found["burned"] == pytest.approx(SILENCE * silent - again)
+
+
+@pytest.mark.parametrize("absent", [(Absent(), 4), (Copying(), 4)])
+def test_a_task_whose_seats_stay_silent_stalls(absent: tuple[Verifier, int]) -> None:
+    """Two redraws, each paid by a silent account; the stake returns, the solver worked for nothing."""
+    found = play(Solver(), absent, redraws=2)
+    each(found, stalled=1, silent=2, redrawn=2, burned=2 * 2, profit_submitter=-1)
+    each(found, profit_solver_honest=-60 - GAS_TASK)
+    each(found, **{f"profit_verifier_{absent[0].name}": -2 * SILENCE})
+
+
+def test_attested_seats_of_a_stalled_task_are_paid() -> None:
+    found = play(Solver(), (Verifier(), 1), (Absent(), 9), verifiers=2, redraws=1, runs=400)
+    assert (found["stalled"] == 1).all()
+    seated = found["fees"] > 0
+    assert 0 < seated.mean() < 1
+    assert found["fees"][seated] == pytest.approx(2)
+    assert found["profit_submitter"] == pytest.approx(np.where(seated, -2 - 1, -1))
+    assert found["profit_verifier_honest"][seated] == pytest.approx(2 - REPLAY - GAS_ATTEST)
+
+
+def test_a_seat_that_nobody_fills_voids_the_task_after_eight_draws() -> None:
+    """One account for two seats: it attests and is paid, the escrow pays eight draws."""
+    found = play(Solver(), (Verifier(), 1), verifiers=2)
+    each(found, void=1, redrawn=7, silent=0, fees=2, burned=0)
+    each(found, profit_submitter=-8 - 2, profit_solver_honest=-60 - GAS_TASK)
+
+
+def test_the_silent_pay_before_the_escrow_does() -> None:
+    """An absent account and nobody else: its own redraw finds nobody, then the escrow pays until it has paid eight."""
+    found = play(Solver(), (Absent(), 1))
+    each(found, void=1, redrawn=8, silent=1, burned=2, profit_submitter=-8, profit_verifier_absent=-SILENCE)
+
+
+def test_being_offline_is_silence() -> None:
+    each(play(Solver(), (Verifier(), 9), downtime=1.0, redraws=3), stalled=1, silent=3)
+
+
+def test_each_account_of_a_redraw_is_offline_by_itself() -> None:
+    """With R redraws a task stalls with chance d^(R + 1)."""
+    found = play(Solver(), (Verifier(), 9), downtime=0.5, redraws=2, runs=2000)
+    assert found["stalled"].mean() == pytest.approx(1 / 8, abs=4 * (7 / 64 / 2000) ** 0.5)
+    assert (found["stalled"] + found["settled"] == 1).all()
+
+
+# ------------------------------------------------------------------ a beacon that stops, and retrainers
 
 
 @pytest.mark.parametrize(("solver", "false"), [(Solver(), 0), (Lazy(1.0), 1), (Withholder(), 1)])
-def test_a_draw_that_nobody_proves_burns_the_stake(solver: Solver, false: int) -> None:
-    """The drawer is not paid, the escrow returns, nobody was drawn."""
-    found = play(solver, (Verifier(), 1), draw_missed=1.0)
-    each(found, void=1, false=false, escaped=0, burned=1000, profit_submitter=0, profit_verifier_honest=0)
-    worked = 0 if false else 60
-    each(found, **{f"profit_solver_{solver.name}": -worked - 1000 - GAS_TASK})
+def test_a_task_that_is_never_drawn_pays_half_of_the_price(solver: Solver, false: int) -> None:
+    """Nobody was drawn; the draw is paid when its round comes at last. Nothing burns."""
+    price = 60 if not false else 0
+    found = play(solver, (Verifier(), 1), beacon_stops=1.0)
+    each(found, stalled=1, false=false, escaped=0, burned=0, fees=0, profit_verifier_honest=0)
+    each(found, profit_submitter=-price / 2 - 1)
+    each(found, **{f"profit_solver_{solver.name}": -price / 2 - GAS_TASK})
+
+
+def test_half_of_an_odd_price_is_rounded_down() -> None:
+    found = play(Solver(), (Verifier(), 1), beacon_stops=1.0, training_cost=60 * TOKEN + 1)
+    assert found["profit_submitter"] * TOKEN == pytest.approx(-30 * TOKEN - TOKEN, abs=1e-3)
+
+
+def test_a_challenge_needs_no_draw() -> None:
+    found = play(Lazy(1.0), (Verifier(), 1), bystanders=[(Bystander(1.0), 1)], beacon_stops=1.0)
+    each(found, convicted=1, burned=SLASH_BURNED, profit_submitter=100 - 1)
+
+
+@pytest.mark.parametrize("changed", [{"beacon_stops": 1.0}, {"downtime": 1.0, "redraws": 1}])
+def test_whoever_retrains_a_stalled_task_convicts_it(changed: dict[str, float]) -> None:
+    """All four segments are replayed, each for a quarter of 66 tokens."""
+    found = play(Lazy(0.25), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)
+    each(found, convicted=1, false=1, profit_bystander_retrainer=50 - REPLAY - GAS_DISPUTE)
+    found = play(Solver(), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)
+    each(found, stalled=1, dismissed=0, profit_bystander_retrainer=-REPLAY)
+
+
+def test_retrainers_leave_other_tasks_alone() -> None:
+    found = play(Lazy(1.0), (Colluding(), 1), bystanders=[(Retrainer(), 1)])
+    each(found, settled=1, escaped=1, profit_bystander_retrainer=0)
+
+
+# ------------------------------------------------------------------ bids and challenges
 
 
 def test_a_task_that_nobody_can_afford_is_not_sold() -> None:
@@ -175,36 +259,48 @@ def test_a_task_that_nobody_can_afford_is_not_sold() -> None:
 
 
 def test_a_lost_challenge_costs_the_bond() -> None:
-    """Who accuses does not attest, so the task is void."""
+    """Who accuses does not attest: it loses its seat too, and nobody else is there."""
     found = play(Solver(), (Accusing(), 1))
     each(
         found,
         void=1,
         dismissed=1,
-        burned=10,
+        burned=10 + 2,
         profit_solver_honest=-60 + 10 - GAS_TASK - GAS_DEFENCE,
-        profit_verifier_accusing=-20 - GAS_DISPUTE,
+        profit_verifier_accusing=-20 - SILENCE - GAS_DISPUTE,
     )
 
 
 def test_accusing_blindly_does_not_convict_a_cheat() -> None:
     each(play(Lazy(1.0), (Accusing(), 1)), void=1, dismissed=1, convicted=0)
-    each(play(Withholder(), (Accusing(), 1)), convicted=1, dismissed=0)
+    each(play(Withholder(), (Accusing(), 1)), convicted=1, dismissed=0, silent=0)
+
+
+def test_a_conviction_comes_before_a_redraw() -> None:
+    """Two seats: who is absent loses nothing where the other one convicts."""
+    found = play(Lazy(1.0), (Verifier(), 1), (Absent(), 1), verifiers=2)
+    each(found, convicted=1, silent=0, redrawn=0, profit_verifier_absent=0, burned=SLASH_BURNED)
+
+
+def test_a_seat_that_is_drawn_again_has_the_same_segments() -> None:
+    """Two of four segments false: whoever replays the seat finds the same as the one before would have."""
+    found = play(Lazy(0.5), (Absent(), 1), (Verifier(), 1), segments=4, runs=4000)
+    first, again = (found["convicted"][found["redrawn"] == n] for n in (0, 1))
+    for seen in (first, again):
+        assert seen.mean() == pytest.approx(0.5, abs=4 * 0.5 / len(seen) ** 0.5)
 
 
 def test_copying_follows_the_first() -> None:
-    """Two seats: settled where one of them looks."""
-    found = play(Solver(), (Verifier(), 1), (Copying(), 1), verifiers=2, runs=400)
-    assert (found["settled"] + found["void"] == 1).all()
-    # Both draws copy in a quarter of the runs; within 4 standard deviations.
-    assert found["void"].mean() == pytest.approx(0.25, abs=4 * 0.433 / 20)
-    assert found["profit_verifier_copying"].max() == pytest.approx(2 - GAS_ATTEST)
+    """Two seats and two accounts: the copy has something to copy."""
+    found = play(Solver(), (Verifier(), 1), (Copying(), 1), verifiers=2)
+    each(found, settled=1, silent=0, profit_verifier_copying=2 - GAS_ATTEST)
 
 
 def test_whoever_copies_finds_no_attestation_of_who_is_offline() -> None:
-    """Settled where a drawn honest verifier is there: in half of the three quarters of the runs that have one."""
+    """The honest one is there in half of the tasks; else both seats are silent, and nobody is left."""
     found = play(Solver(), (Verifier(), 1), (Copying(), 1), verifiers=2, downtime=0.5, runs=2000)
-    assert found["settled"].mean() == pytest.approx(0.375, abs=4 * 0.484 / 2000**0.5)
+    assert found["settled"].mean() == pytest.approx(0.25, abs=4 * 0.433 / 2000**0.5)
+    assert (found["settled"] + found["void"] == 1).all()
 
 
 def test_a_mixed_strategy_looks_at_its_rate() -> None:
@@ -275,12 +371,12 @@ def test_an_insider_has_the_reward_of_whoever_would_have_won() -> None:
 
 def test_a_submitter_that_vanishes_costs_the_solver_the_penalty() -> None:
     found = play(Solver(), (Verifier(), 1), submitter=Vanishing(1.0))
-    each(found, expired=1, burned=10, profit_submitter=0, profit_solver_honest=-10 - GAS_TASK)
+    each(found, expired=1, burned=5, profit_submitter=5, profit_solver_honest=-10 - GAS_TASK)
 
 
 def test_a_shill_that_wins_pays_the_penalty_itself() -> None:
     found = play(Solver(), (Verifier(), 1), submitter=Shill(0.5, 0.5))
-    each(found, expired=1, profit_submitter=-10 - GAS_TASK, profit_solver_honest=0)
+    each(found, expired=1, burned=5, profit_submitter=-5 - GAS_TASK, profit_solver_honest=0)
 
 
 def test_a_shill_lowers_a_second_price() -> None:
@@ -301,36 +397,6 @@ def test_a_shill_lowers_the_price_to_its_own() -> None:
         assert (found["price"] <= most * TOKEN).all()
 
 
-# ------------------------------------------------------------------ what the contracts do not have
-
-
-def test_a_flagged_root_costs_a_slot_and_brings_the_jackpot() -> None:
-    found = play(Solver(), (Trusting(), 1), forced_error_rate=1.0, jackpot=7 * TOKEN)
-    each(found, settled=1, burned=10, profit_submitter=-63, profit_verifier_lazy=2 - 10 - GAS_ATTEST)
-    found = play(Solver(), (Verifier(), 1), forced_error_rate=1.0, jackpot=7 * TOKEN)
-    each(found, settled=1, burned=0, profit_submitter=-63 - 7)
-    each(found, profit_verifier_honest=2 + 7 - REPLAY - GAS_ATTEST)
-
-
-def test_flags_come_at_their_rate_and_are_shared_for_segment_k() -> None:
-    """Two seats, one root of segment K: both are fooled or none is."""
-    found = play(Solver(), (Trusting(), 50), verifiers=2, forced_error_rate=0.3, runs=2000)
-    burned = found["burned"]
-    assert burned.mean() == pytest.approx(2 * 0.3 * 10, rel=0.15)
-    assert set(np.round(burned)) == {0.0, 10.0, 20.0}
-    assert (
-        np.round(burned) == 10
-    ).mean() < 0.03  # One verifier in both seats has one duty: 1 run in 50, 0.3 of them.
-
-
-def test_redraws_replace_who_is_silent() -> None:
-    """A verifier of two is absent: without redraws half of the tasks are void, with R an eighth for R = 2."""
-    for redraws, void in ((0, 0.5), (2, 0.125)):
-        found = play(Solver(), (Verifier(), 1), (Absent(), 1), redraws=redraws, runs=2000)
-        assert found["void"].mean() == pytest.approx(void, abs=4 * (void * (1 - void) / 2000) ** 0.5)
-        assert (found["settled"] + found["void"] == 1).all()
-
-
 # ------------------------------------------------------------------ capital, slots, prices, arrivals
 
 
@@ -342,10 +408,10 @@ def test_a_solver_without_capital_bids_no_more() -> None:
 
 
 def test_slots_are_drawn_by_their_number() -> None:
-    people = population([(Lazy(1.0), 1)], [(Verifier(), 1, 9), (Trusting(), 1)])
-    assert people.honest == pytest.approx(0.9)
+    people = population([(Lazy(1.0), 1)], [(Verifier(), 1, 8), (Trusting(), 2)])
+    assert people.honest == pytest.approx(0.8)
     found = result(people, runs=2000)
-    assert found["convicted"].mean() == pytest.approx(0.9, abs=4 * (0.09 / 2000) ** 0.5)
+    assert found["convicted"].mean() == pytest.approx(0.8, abs=4 * (0.16 / 2000) ** 0.5)
 
 
 def test_the_price_of_work_moves_bids() -> None:

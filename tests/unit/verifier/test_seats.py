@@ -86,7 +86,7 @@ def test_every_own_seat_is_released_once_the_task_is_not_audited_any_more() -> N
 
 def test_segments_are_looked_at_while_they_may_be_challenged() -> None:
     every = [1, 2, 3, 4, 5, 6, 7, 8]
-    over = {"challenge_until": NOW - 1}
+    over: dict[str, Any] = {"challenge_until": NOW - 1}
     for status in TaskStatus:
         due = every if status in (TaskStatus.SUBMITTED, TaskStatus.UNPAID) else []
         assert list(open_segments(observation(status))) == due
