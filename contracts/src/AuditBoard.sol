@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {Registrations} from "./audit/Registrations.sol";
 import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
 import {IBeacon} from "./interfaces/IBeacon.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
@@ -14,65 +15,17 @@ import {TermsCheck} from "./libraries/TermsCheck.sol";
 import {MapHints} from "./types/Hints.sol";
 import {TaskId} from "./types/Ids.sol";
 import {Parameters} from "./types/Parameters.sol";
-import {Audit, Offer, PendingDraw, Registration, Seat} from "./types/Seats.sol";
+import {Audit, PendingDraw, Seat} from "./types/Seats.sol";
 import {Terms} from "./types/Terms.sol";
 
 /// @title AuditBoard: registered verifiers, draws of seats by the beacon, attestations (dispute.md section 3).
 /// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in which they were
 /// asked for, also those of tasks that are over. Whoever is bound or freed by one, or freed otherwise, takes no part in draws
 /// that were asked for before that; nor does a later resignation or registration change them.
-contract AuditBoard is IAuditBoard {
+contract AuditBoard is Registrations {
     using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;
     using Pool for Pool.Table;
-
-    /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
-    /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
-    /// and 32 seats need 64 tries.
-    uint256 private constant MAX_TRIES = 32;
-    uint256 private constant MAX_TRIES_OF_DRAW = 256;
-    uint40 private constant NEVER = type(uint40).max;
-    /// @dev Operations that an offer's fee is for.
-    uint256 private constant GIGA = 1e9;
-
-    IStakeVault private immutable VAULT;
-    ITaskMarket private immutable MARKET;
-    IBeacon private immutable BEACON;
-    uint256 private immutable STAKE_UNIT;
-    uint128 private immutable DRAW_FEE;
-    uint32 private immutable DRAW_DELAY;
-    uint32 private immutable UNBONDING_PERIOD;
-
-    /// @inheritdoc IAuditBoard
-    uint32 public registered;
-    uint40 private _newest;
-    /// @dev The queue is entries _first ... _end - 1.
-    uint64 private _first;
-    uint64 private _end;
-    /// @dev Numbered from 1. Numbers are not used again, so a pool of the past names no other account.
-    mapping(uint256 number => Account) private _accounts;
-    mapping(address account => uint40) private _numberOf;
-    Pool.Table private _pool;
-    mapping(uint256 entry => PendingDraw) private _queue;
-    mapping(TaskId task => Audit) private _audits;
-    mapping(TaskId task => Cells.Table) private _seats;
-
-    /// @dev A `Registration`, packed so that a draw reads three slots, and one of an account that has a seat.
-    struct Account {
-        // ---- slot 0
-        address account;
-        uint40 resignedAt;
-        uint40 freeSince;
-        uint8 level;
-        bool suspended;
-        // ---- slot 1, 80 bits are free
-        uint48 lock;
-        uint128 offeredFee;
-        // ---- slot 2
-        uint64 offeredOperations;
-        uint64 offeredBytes;
-        uint128 offeredLock;
-    }
 
     /// @dev What one execution of a draw works with.
     struct Drawing {
@@ -88,76 +41,37 @@ contract AuditBoard is IAuditBoard {
         ITaskMarket.SeatTerms terms;
     }
 
+    /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
+    /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
+    /// and 32 seats need 64 tries.
+    uint256 private constant MAX_TRIES = 32;
+    uint256 private constant MAX_TRIES_OF_DRAW = 256;
+    /// @dev Operations that an offer's fee is for.
+    uint256 private constant GIGA = 1e9;
+
+    ITaskMarket private immutable MARKET;
+    IBeacon private immutable BEACON;
+    uint128 private immutable DRAW_FEE;
+    uint32 private immutable DRAW_DELAY;
+
+    /// @dev The queue is entries _first ... _end - 1. They share a slot with what was declared last in Registrations.
+    uint64 private _first;
+    uint64 private _end;
+    mapping(uint256 entry => PendingDraw) private _queue;
+    mapping(TaskId task => Audit) private _audits;
+    mapping(TaskId task => Cells.Table) private _seats;
+
     modifier onlyMarket() {
         if (msg.sender != address(MARKET)) revert Errors.NotAllowed(address(MARKET), msg.sender);
         _;
     }
 
-    constructor(IStakeVault vault, ITaskMarket market, IBeacon beacon) {
-        (VAULT, MARKET, BEACON) = (vault, market, beacon);
+    constructor(IStakeVault vault, ITaskMarket market, IBeacon beacon)
+        Registrations(vault, market.parameters())
+    {
+        (MARKET, BEACON) = (market, beacon);
         Parameters memory parameters = market.parameters();
-        (STAKE_UNIT, DRAW_FEE) = (parameters.stakeUnit, parameters.drawFee);
-        (DRAW_DELAY, UNBONDING_PERIOD) = (parameters.drawDelay, parameters.unbondingPeriod);
-    }
-
-    // ------------------------------------------------------------------ accounts
-
-    /// @inheritdoc IAuditBoard
-    function register(uint8 level, Offer calldata offer) external {
-        if (_numberOf[msg.sender] != 0) revert Errors.AlreadyRegistered(msg.sender);
-        if (level >= Pool.LEVELS) revert Errors.OutOfBounds("level", 0, Pool.LEVELS - 1, level);
-        uint40 number = ++_newest;
-        ++registered;
-        _numberOf[msg.sender] = number;
-        _accounts[number] = Account({
-            account: msg.sender,
-            resignedAt: 0,
-            freeSince: uint40(block.timestamp),
-            level: level,
-            suspended: false,
-            lock: uint48(VAULT.lock(msg.sender, STAKE_UNIT << level)),
-            offeredFee: offer.fee,
-            offeredOperations: offer.operations,
-            offeredBytes: offer.stateBytes,
-            offeredLock: offer.lock
-        });
-        _pool.take(number, level);
-        emit Registered(msg.sender, level, offer);
-    }
-
-    /// @inheritdoc IAuditBoard
-    function resign() external {
-        (uint40 number, Account storage registration) = _registration();
-        if (registration.resignedAt != 0) revert Errors.NotRegistered(msg.sender);
-        registration.resignedAt = uint40(block.timestamp);
-        --registered;
-        _pool.vacate(number, registration.level);
-        emit Resigned(msg.sender, _until(UNBONDING_PERIOD));
-    }
-
-    /// @inheritdoc IAuditBoard
-    function quit() external {
-        (, Account storage registration) = _registration();
-        uint64 resignedAt = registration.resignedAt;
-        if (resignedAt == 0) revert Errors.NotResigned(msg.sender);
-        uint64 until = resignedAt + UNBONDING_PERIOD;
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
-        if (registration.freeSince == NEVER && !registration.suspended) revert Errors.HasSeat(msg.sender);
-        // Never drawn again, also by a draw that is overdue for so long. Its address stays: seats may still have to be paid.
-        (registration.freeSince, registration.suspended) = (NEVER, false);
-        delete _numberOf[msg.sender];
-        VAULT.release(registration.lock, type(uint256).max);
-        emit Left(msg.sender);
-    }
-
-    /// @inheritdoc IAuditBoard
-    function resume() external {
-        (, Account storage registration) = _registration();
-        if (!registration.suspended) revert Errors.NotSuspended(msg.sender);
-        VAULT.release(registration.lock, type(uint256).max);
-        registration.lock = uint48(VAULT.lock(msg.sender, STAKE_UNIT << registration.level));
-        (registration.suspended, registration.freeSince) = (false, uint40(block.timestamp));
-        emit Resumed(msg.sender);
+        (DRAW_FEE, DRAW_DELAY) = (parameters.drawFee, parameters.drawDelay);
     }
 
     // ------------------------------------------------------------------ asking for draws
@@ -262,20 +176,6 @@ contract AuditBoard is IAuditBoard {
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAuditBoard
-    function registrationOf(address account) external view returns (Registration memory) {
-        Account memory entry = _accounts[_numberOf[account]];
-        return Registration(
-            entry.account,
-            entry.lock,
-            entry.level,
-            entry.resignedAt,
-            entry.freeSince,
-            entry.suspended,
-            Offer(entry.offeredOperations, entry.offeredBytes, entry.offeredLock, entry.offeredFee)
-        );
-    }
-
-    /// @inheritdoc IAuditBoard
     function auditOf(TaskId task) external view returns (Audit memory) {
         return _audits[task];
     }
@@ -314,13 +214,6 @@ contract AuditBoard is IAuditBoard {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev The caller's registration.
-    function _registration() private view returns (uint40 number, Account storage registration) {
-        number = _numberOf[msg.sender];
-        if (number == 0) revert Errors.NotRegistered(msg.sender);
-        registration = _accounts[number];
-    }
-
     /// @dev A seat and its account; zeros if it is empty, or none.
     function _seat(TaskId task, uint256 seat) private view returns (uint256 cell, address account) {
         if (seat >= TermsCheck.MAX_SEATS) return (0, address(0));
@@ -332,10 +225,6 @@ contract AuditBoard is IAuditBoard {
     function _requireStatus(TaskId task, bool submitted) private view {
         ITaskMarket.Status status = MARKET.taskOf(task).status;
         if ((status == ITaskMarket.Status.Submitted) != submitted) revert Errors.WrongStatus(task, status);
-    }
-
-    function _until(uint256 period) private view returns (uint64) {
-        return uint64(block.timestamp + period);
     }
 
     /// @dev Appends a draw of these seats to the queue. All have the same delay, so rounds ascend.

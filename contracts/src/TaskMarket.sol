@@ -14,8 +14,9 @@ import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
 import {SegmentTree} from "./libraries/SegmentTree.sol";
 import {TermsCheck} from "./libraries/TermsCheck.sol";
+import {Ends} from "./market/Ends.sol";
+import {MarketState} from "./market/MarketState.sol";
 import {Parameters} from "./types/Parameters.sol";
-import {Audit, Seat} from "./types/Seats.sol";
 import {Terms} from "./types/Terms.sol";
 
 /// @title TaskMarket: the life of a task (dispute.md section 2), with open descending bids.
@@ -23,27 +24,17 @@ import {Terms} from "./types/Terms.sol";
 /// that the board's `draw` and `redraw`), Unpaid by `closeStalled`; an open game delays those that pay, and its clocks end
 /// it. The pauser stops new tasks and nothing else.
 /// @dev Calls only contracts of its own deployment, none of which calls back in here but as documented; so no guard.
-contract TaskMarket is ITaskMarket, Pausable {
+contract TaskMarket is Ends, Pausable {
     uint256 private constant MAX_URL_LENGTH = 256;
     /// @dev Oldest round of the beacon under which tasks are taken, in seconds.
     uint256 private constant BEACON_AGE = 1 days;
 
-    IStakeVault private immutable VAULT;
-    IBeacon private immutable BEACON;
-    uint128 private immutable DRAW_FEE;
     uint16 private immutable ARITHMETIC;
     address private immutable DEPLOYER;
     address private immutable PAUSER;
 
-    Parameters private _parameters;
-    /// @notice The audit board, whose calls `drawAsked` and `drawn` take.
-    IAuditBoard public board;
     /// @notice The dispute game, whose calls `gameOpened`, `gameClosed` and `convict` take.
     address public game;
-    /// @dev Numbered from 1.
-    mapping(TaskId task => Task) private _tasks;
-    uint256 private _newest;
-    mapping(TaskId task => Terms) private _terms;
     /// @inheritdoc ITaskMarket
     mapping(address party => string) public endpointOf;
 
@@ -60,13 +51,11 @@ contract TaskMarket is ITaskMarket, Pausable {
         address deployer,
         address pauser,
         Parameters memory parameters_
-    ) {
-        (VAULT, BEACON) = (vault, beacon);
+    ) MarketState(vault, parameters_) Ends(beacon) {
         ARITHMETIC = arbiter.arithmetic();
         DEPLOYER = deployer;
         PAUSER = pauser;
         TermsCheck.checkParameters(parameters_);
-        (_parameters, DRAW_FEE) = (parameters_, parameters_.drawFee);
     }
 
     /// @notice The deployer names the audit board and the game, once.
@@ -188,71 +177,6 @@ contract TaskMarket is ITaskMarket, Pausable {
         emit Submitted(task, root, result, round);
     }
 
-    // ------------------------------------------------------------------ exits
-
-    /// @inheritdoc ITaskMarket
-    function expire(TaskId task) external {
-        Task storage entry = _at(task, Status.Training);
-        if (block.timestamp <= entry.trainUntil) revert Errors.TooEarly(entry.trainUntil, block.timestamp);
-        entry.status = Status.Refunded;
-        uint256 penalty = _terms[task].delayPenalty;
-        uint256 lock = entry.stake;
-        VAULT.pay(lock, entry.submitter, penalty / 2);
-        VAULT.burn(lock, type(uint256).max);
-        emit Refunded(task, _releaseAll(entry.escrow), penalty);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function settle(TaskId task) external {
-        Task storage entry = _over(task, Status.Submitted);
-        entry.status = Status.Settled;
-        Seat[] memory seats = board.seatsOf(task);
-        for (uint256 i; i < seats.length; ++i) {
-            if (!seats[i].attested) revert Errors.NotAttested(task, i);
-        }
-        _paySeats(task, entry, seats);
-        uint256 paid = VAULT.pay(entry.escrow, entry.bidder, entry.price);
-        _releaseAll(entry.escrow);
-        _releaseAll(entry.stake);
-        emit Settled(task, entry.bidder, paid);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function voidTask(TaskId task) external {
-        Task storage entry = _over(task, Status.Submitted);
-        Seat[] memory seats = board.seatsOf(task);
-        bool empty;
-        for (uint256 i; i < seats.length; ++i) {
-            if (seats[i].account == address(0)) empty = true;
-        }
-        if (!empty || board.auditOf(task).escrowDraws != Fees.ESCROW_DRAWS) revert Errors.NotVoidable(task);
-        _void(task, entry, seats, 0);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function stall(TaskId task) external {
-        Task storage entry = _at(task, Status.Submitted);
-        Terms storage terms = _terms[task];
-        Audit memory audit = board.auditOf(task);
-        if (audit.attested == terms.verifiers) revert Errors.NotStalled(task);
-        uint256 since = audit.drawnAt == 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
-        uint64 until = uint64(since) + _parameters.stallPeriod;
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
-        entry.status = Status.Unpaid;
-        // Time to train again from the first state, and for a game that is opened after that.
-        entry.challengeUntil =
-            uint64(block.timestamp) + 2 * uint64(terms.trainingPeriod) + 2 * uint64(_clock(terms));
-        emit Stalled(task, entry.challengeUntil);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function closeStalled(TaskId task) external {
-        Task storage entry = _over(task, Status.Unpaid);
-        // Without a draw nobody could look, and nobody is to blame.
-        bool undrawn = board.auditOf(task).drawnAt == 0;
-        _void(task, entry, board.seatsOf(task), undrawn ? entry.price / 2 : 0);
-    }
-
     // ------------------------------------------------------------------ hooks of the game
 
     /// @inheritdoc ITaskMarket
@@ -316,66 +240,10 @@ contract TaskMarket is ITaskMarket, Pausable {
         }
     }
 
-    // ------------------------------------------------------------------ views
-
-    /// @inheritdoc ITaskMarket
-    function taskOf(TaskId task) external view returns (Task memory) {
-        return _existing(task);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function termsOf(TaskId task) external view returns (Terms memory) {
-        _existing(task);
-        return _terms[task];
-    }
-
-    /// @inheritdoc ITaskMarket
-    function seatTermsOf(TaskId task) public view returns (SeatTerms memory asked) {
-        Task storage entry = _existing(task);
-        Terms storage terms = _terms[task];
-        uint256 segments = terms.segmentsPerVerifier;
-        (asked.status, asked.root) = (entry.status, entry.root);
-        (asked.verifiers, asked.attestPeriod) = (terms.verifiers, terms.attestPeriod);
-        asked.operations = segments * terms.segmentSteps * terms.stepOperations;
-        (asked.stateBytes, asked.lock) = (terms.stateBytes, terms.seatLock);
-        asked.fee = Fees.ofSeat(terms.auditFee, segments);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function solverOf(TaskId task) external view returns (address) {
-        return _tasks[task].status == Status.Bidding ? address(0) : _tasks[task].bidder;
-    }
-
-    /// @inheritdoc ITaskMarket
-    function programOf(TaskId task) external view returns (bytes32) {
-        return _terms[task].programId;
-    }
-
-    /// @inheritdoc ITaskMarket
-    function constantsOf(TaskId task) external view returns (bytes32 root, uint32 size) {
-        return (_terms[task].constantsRoot, _terms[task].constants);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function parameters() external view returns (Parameters memory) {
-        return _parameters;
-    }
-
-    /// @inheritdoc ITaskMarket
-    function tasks() external view returns (uint256) {
-        return _newest;
-    }
-
     // ------------------------------------------------------------------ inside
 
     function _only(address due) private view {
         if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
-    }
-
-    /// @dev Every task that was posted has a status.
-    function _existing(TaskId task) private view returns (Task storage entry) {
-        entry = _tasks[task];
-        if (entry.status == Status.None) revert Errors.UnknownTask(task);
     }
 
     /// @dev Locks free tokens of the caller. Locks are counted one by one, so 48 bits hold their numbers.
@@ -383,24 +251,11 @@ contract TaskMarket is ITaskMarket, Pausable {
         return uint48(VAULT.lock(msg.sender, amount));
     }
 
-    function _at(TaskId task, Status status) private view returns (Task storage entry) {
-        entry = _existing(task);
-        if (entry.status != status) revert Errors.WrongStatus(task, entry.status);
-    }
-
     /// @dev The task, if the caller is its solver and in time.
     function _training(TaskId task) private view returns (Task storage entry) {
         entry = _at(task, Status.Training);
         _only(entry.bidder);
         if (block.timestamp > entry.trainUntil) revert Errors.TooLate(entry.trainUntil, block.timestamp);
-    }
-
-    /// @dev The task, in this status, if its window is over and no game is open.
-    function _over(TaskId task, Status status) private view returns (Task storage entry) {
-        entry = _at(task, status);
-        uint64 until = entry.challengeUntil;
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
-        if (entry.openGames != 0) revert Errors.GamesOpen(task, entry.openGames);
     }
 
     function _requireChallengeable(TaskId task, Task storage entry) private view {
@@ -413,39 +268,6 @@ contract TaskMarket is ITaskMarket, Pausable {
         uint64 latest = BEACON.latest();
         if (latest == 0 || BEACON.timeOf(latest) + BEACON_AGE < block.timestamp) {
             revert Errors.StaleBeacon(latest, block.timestamp);
-        }
-    }
-
-    /// @dev What each side of a game has.
-    function _clock(Terms storage terms) private view returns (uint40) {
-        return uint40(terms.clock) + terms.replayAllowance;
-    }
-
-    function _releaseAll(uint256 lock) private returns (uint256) {
-        return VAULT.release(lock, type(uint256).max);
-    }
-
-    /// @dev What stays in an escrow that is emptied, for the draw that it owes.
-    function _owed(Task storage entry) private view returns (uint256) {
-        return entry.owesDraw ? DRAW_FEE : 0;
-    }
-
-    /// @dev Ends a task that was not audited.
-    function _void(TaskId task, Task storage entry, Seat[] memory seats, uint256 toSolver) private {
-        entry.status = Status.Void;
-        _paySeats(task, entry, seats);
-        uint256 paid = toSolver == 0 ? 0 : VAULT.pay(entry.escrow, entry.bidder, toSolver);
-        _releaseAll(entry.stake);
-        emit Voided(task, VAULT.releaseBut(entry.escrow, _owed(entry)), paid);
-    }
-
-    /// @dev Each attested seat has its fee.
-    function _paySeats(TaskId task, Task storage entry, Seat[] memory seats) private {
-        Terms storage terms = _terms[task];
-        uint256 fee = Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier);
-        uint256 escrow = entry.escrow;
-        for (uint256 i; i < seats.length; ++i) {
-            if (seats[i].attested) VAULT.pay(escrow, seats[i].account, fee);
         }
     }
 }
