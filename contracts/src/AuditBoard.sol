@@ -27,26 +27,6 @@ contract AuditBoard is Registrations {
     using DrawWords for DrawWords.Stream;
     using Pool for Pool.Table;
 
-    /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
-    /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
-    /// and 32 seats need 64 tries.
-    uint256 private constant MAX_TRIES = 32;
-    uint256 private constant MAX_TRIES_OF_DRAW = 256;
-    /// @dev Operations that an offer's fee is for.
-    uint256 private constant GIGA = 1e9;
-
-    ITaskMarket private immutable MARKET;
-    IBeacon private immutable BEACON;
-    uint128 private immutable DRAW_FEE;
-    uint32 private immutable DRAW_DELAY;
-
-    /// @dev The queue is entries _first ... _end - 1.
-    uint64 private _first;
-    uint64 private _end;
-    mapping(uint256 entry => PendingDraw) private _queue;
-    mapping(TaskId task => Audit) private _audits;
-    mapping(TaskId task => Cells.Table) private _seats;
-
     /// @dev What one execution of a draw works with.
     struct Drawing {
         TaskId task;
@@ -60,6 +40,26 @@ contract AuditBoard is Registrations {
         DrawWords.Stream stream;
         ITaskMarket.SeatTerms terms;
     }
+
+    /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
+    /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
+    /// and 32 seats need 64 tries.
+    uint256 private constant MAX_TRIES = 32;
+    uint256 private constant MAX_TRIES_OF_DRAW = 256;
+    /// @dev Operations that an offer's fee is for.
+    uint256 private constant GIGA = 1e9;
+
+    ITaskMarket private immutable MARKET;
+    IBeacon private immutable BEACON;
+    uint128 private immutable DRAW_FEE;
+    uint32 private immutable DRAW_DELAY;
+
+    /// @dev The queue is entries _first ... _end - 1. They share a slot with what was declared last in Registrations.
+    uint64 private _first;
+    uint64 private _end;
+    mapping(uint256 entry => PendingDraw) private _queue;
+    mapping(TaskId task => Audit) private _audits;
+    mapping(TaskId task => Cells.Table) private _seats;
 
     modifier onlyMarket() {
         if (msg.sender != address(MARKET)) revert Errors.NotAllowed(address(MARKET), msg.sender);

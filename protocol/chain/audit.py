@@ -41,8 +41,8 @@ class Audit(BoundContract):
         return self.write("draw", task, signature, hints)
 
     def attest(self, task: int, seat: int, root: bytes) -> Receipt:
-        """State that the seat's segments are as committed and that the result is held: the RFC 9162 root over the roots
-        of one's own step trees, in the order of `segments`, and the result.
+        """State that the seat's segments were replayed, and are as committed or challenged, and that the result is held:
+        the RFC 9162 root over the roots of one's own step trees, in the order of `segments`, and the result.
         """
         return self.write("attest", task, seat, root)
 

@@ -114,7 +114,9 @@ def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(accuser: 
     due = client.game.coin_of_longest()
     try:
         connection.request("anvil_setBalance", client.address, hex(due // 2))
-        with pytest.raises(NotEnoughCoin, match="of the chain's coin for deposits and gas of 1 of the longest games"):
+        with pytest.raises(
+            NotEnoughCoin, match="of the chain's coin for deposits and gas of 1 of the longest games"
+        ):
             accuser.advance()
         assert accuser.accusation.reclaimable is None
     finally:

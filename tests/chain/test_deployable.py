@@ -114,12 +114,13 @@ OUTSIDE = [
 AT_THE_BOUNDS = [
     DEVNET,
     RECOMMENDED,
-    Parameters(1, 3, 1, 1, 1, 1, 2, 0, 1, 1, 1, 0),
+    Parameters(1, 3, 1, 1, 1, 1, 2, 0, 1, 1, 1, 0, 0),
     replace(
-        Parameters(UINT32 - 2, UINT32, 1, UINT32, 1, UINT32 - 1, UINT32, 0, 1, UINT32, 1, GREATEST_REWARD),
+        Parameters(UINT32 - 2, UINT32, 1, UINT32, 1, UINT32 - 1, UINT32, 0, 1, UINT32, 1, GREATEST_REWARD, 0),
         draw_fee=GREATEST_UNIT,
         stake_unit=GREATEST_UNIT,
         challenge_bond=MAX_LOCK,
+        data_fee=2**64 - 1,
     ),
 ]
 
@@ -147,9 +148,11 @@ def test_the_bounds_are_those_of_the_market_s_constructor(
     }
 
 
-@pytest.mark.parametrize("field", ["draw_delay", "stall_period", "unbonding_period"])
-def test_values_that_their_types_cannot_hold_are_out_of_bounds(field: str) -> None:
-    for value in (-1, 2**32):
+@pytest.mark.parametrize(
+    ("field", "bits"), [("draw_delay", 32), ("stall_period", 32), ("unbonding_period", 32), ("data_fee", 64)]
+)
+def test_values_that_their_types_cannot_hold_are_out_of_bounds(field: str, bits: int) -> None:
+    for value in (-1, 2**bits):
         bound = broken_bound(replace(DEVNET, **{field: value}))
         assert bound is not None
         assert bound.field == field

@@ -35,13 +35,14 @@ abstract contract Registrations is IAuditBoard {
     uint256 internal immutable STAKE_UNIT;
     uint32 private immutable UNBONDING_PERIOD;
 
-    /// @inheritdoc IAuditBoard
-    uint32 public registered;
-    uint40 private _newest;
     /// @dev Numbered from 1. Numbers are not used again, so a pool of the past names no other account.
     mapping(uint256 number => Account) internal _accounts;
     mapping(address account => uint40) private _numberOf;
     Pool.Table internal _pool;
+    // ---- one slot with the ends of the queue, which is the board's
+    /// @inheritdoc IAuditBoard
+    uint32 public registered;
+    uint40 private _newest;
 
     constructor(IStakeVault vault, Parameters memory parameters) {
         VAULT = vault;

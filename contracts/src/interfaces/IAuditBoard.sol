@@ -24,8 +24,8 @@ interface IAuditBoard {
     event Drawn(TaskId indexed task, uint8 number, bytes32 seed, address indexed drawer);
     /// @notice The account is to replay the seat's segments and to attest by `until`. Zero: nobody was found.
     event Seated(TaskId indexed task, uint256 indexed seat, address indexed account, uint64 until);
-    /// @notice The seat's account replayed its segments and found them as committed. `root` is the tree of its own step trees'
-    /// roots, in the order of the segments, and the result.
+    /// @notice The seat's account replayed its segments, and challenges what it did not find as committed. `root` is the tree
+    /// of its own step trees' roots, in the order of the segments, and the result.
     event Attested(TaskId indexed task, uint256 indexed seat, address indexed account, bytes32 root);
     /// @notice The account was silent: it lost `penalty` and is suspended.
     event Silent(TaskId indexed task, uint256 indexed seat, address indexed account, uint256 penalty);
@@ -62,7 +62,8 @@ interface IAuditBoard {
     /// @param signature Of the draw's round. @param hints As in `IBeacon.word`.
     function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external;
 
-    /// @notice The seat's account: "I replayed the seat's segments, they are as committed, and I hold the result".
+    /// @notice The seat's account: "I replayed the seat's segments, I challenge what is not as committed, and I hold the
+    /// result".
     /// @param root RFC 9162 root over the roots of its own step trees, in the order of `segmentsOf`, and the task's result.
     function attest(TaskId task, uint256 seat, bytes32 root) external;
 
