@@ -147,7 +147,7 @@ abstract contract Deployed is Rounds {
     function _draw(TaskId task) private {
         uint64 round = board.firstDraw().round;
         vm.warp(beacon.timeOf(round));
-        (bytes memory signature, MapHints[2] memory hints) = (_sign(round), _hints(round));
+        (bytes memory signature, MapHints[2] memory hints) = _round(round);
         vm.prank(makeAddr("drawer"));
         board.draw(task, signature, hints);
     }

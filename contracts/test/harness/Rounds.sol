@@ -45,10 +45,21 @@ abstract contract Rounds is Production {
     }
 
     function _sign(uint64 round) internal view returns (bytes memory) {
-        uint256[2] memory point = _point(_message(round));
+        return _signPoint(_point(_message(round)));
+    }
+
+    function _signPoint(uint256[2] memory point) private view returns (bytes memory) {
         (bool done, bytes memory signature) = address(7).staticcall(abi.encode(point, SECRET));
         assertTrue(done);
         return signature;
+    }
+
+    /// @dev A round's signature and hints, as a caller of the beacon sends them.
+    function _round(uint64 round) internal view returns (bytes memory signature, MapHints[2] memory hints) {
+        hints = _hints(round);
+        uint256[2] memory point;
+        (point[0], point[1]) = curve.hash(_message(round), hints);
+        signature = _signPoint(point);
     }
 
     /// @dev What a message hashes to.

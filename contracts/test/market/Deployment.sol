@@ -263,10 +263,6 @@ abstract contract Deployment is Rounds {
         beacon.show(round, signature, hints);
     }
 
-    function _round(uint64 round) internal view returns (bytes memory, MapHints[2] memory) {
-        return (_sign(round), _hints(round));
-    }
-
     // ------------------------------------------------------------------ values
 
     function _root(uint32 size) internal view returns (bytes32) {
