@@ -133,7 +133,7 @@ def _parameters() -> Iterator[str]:
         (
             "reward cap",
             _tokens(chain.reward_cap),
-            f"{proof.least:.1f} to {proof.most:.1f} times the cost of a challenge, by K; below once the cost attesting "
+            f"{proof.least:.1f} to {proof.most:.1f} times the cost of a challenge, by K; where it is below 1 attesting "
             "blind pays more than convicting",
         ),
         (

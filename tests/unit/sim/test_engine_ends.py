@@ -1,91 +1,29 @@
-"""One round of the smallest market, to the token unit: every end, computed by hand.
-
-One solver without competition asks its cost of 60 tokens. K = q = V = 1: one seat, which has the only segment.
-"""
-
-from collections.abc import Sequence
-from typing import Any
+"""One round of the smallest market, to the token unit: ends and challenges, computed by hand."""
 
 import numpy as np
 import pytest
 
-from sim.agents.bystanders import Bystander, Griefer, Retrainer
-from sim.agents.population import Population, population
+from sim.agents.bystanders import Bystander, Griefer
+from sim.agents.population import population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Solver, Withholder
 from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
-from sim.engine.simulate import Case, Columns, simulate
-from sim.mechanism.auctions import Auction, cheapest, descending, second_price
-from sim.parameters import MarketParameters
+from sim.engine.simulate import Case, simulate
+from sim.mechanism.auctions import descending, second_price
 from sim.units import TOKEN
-
-SMALL = MarketParameters(
-    budget=100 * TOKEN,
-    stake=1000 * TOKEN,
-    restitution=100 * TOKEN,
-    audit_fee=2 * TOKEN,
-    delay_penalty=10 * TOKEN,
-    training_cost=60 * TOKEN,
-    replay_cost=1.1,
-    gain=100 * TOKEN,
-    gas_price=1e-6,
-    gas_task=500_000,
-    gas_attest=70_000,
-    gas_dispute=600_000,
-    gas_defence=400_000,
-    segments=1,
-    verifiers=1,
-    segments_per_verifier=1,
-    device_spread=0.0,
-    markup=0.0,
-    draw_fee=TOKEN,
-    stake_unit=10 * TOKEN,
-    challenge_bond=20 * TOKEN,
-    reward_cap=50 * TOKEN,
+from tests.unit.sim.small_market import (
+    GAS_ATTEST,
+    GAS_DEFENCE,
+    GAS_DISPUTE,
+    GAS_TASK,
+    REPLAY,
+    SILENCE,
+    SLASH_BURNED,
+    SMALL,
+    each,
+    play,
+    result,
 )
-GAS_TASK, GAS_ATTEST, GAS_DISPUTE, GAS_DEFENCE = 0.5, 0.07, 0.6, 0.4
-"""At 10^-6 tokens for one gas."""
-REPLAY = 66
-"""1.1 times the training of the only segment."""
-SLASH_BURNED = 1000 - 50 - 100
-"""All but reward and restitution."""
-SILENCE = 2 + 1
-"""The fee of a seat and the draw's."""
-
-
-def play(
-    solver: Solver,
-    *verifiers: tuple[Verifier, int],
-    bystanders: Sequence[tuple[Bystander, int]] = (),
-    submitter: Submitter | None = None,
-    runs: int = 4,
-    **changed: Any,
-) -> Columns:
-    people = population([(solver, 1)], verifiers, bystanders, submitter or Submitter())
-    return result(people, runs=runs, **changed)
-
-
-def result(
-    people: Population, *, runs: int = 4, rounds: int = 1, auction: Auction = cheapest, **changed: Any
-) -> Columns:
-    """Whoever wins is paid its ask, unless bids are to go down: so amounts are round."""
-    parameters = SMALL.with_values(changed)
-    found = simulate(
-        Case(parameters, people, auction), runs=runs, rounds=rounds, seed=np.random.SeedSequence(1)
-    )
-    amounts = ("price", "fees", "burned")
-    return {
-        name: column / TOKEN if name.startswith("profit") or name in amounts else column
-        for name, column in found.items()
-    }
-
-
-def each(columns: Columns, **expected: float) -> None:
-    """All runs give these values, and no others of the ends happen."""
-    ends = {"unsold", "expired", "convicted", "void", "stalled", "settled"}
-    quiet = dict.fromkeys(ends - expected.keys(), 0.0) if ends & expected.keys() else {}
-    for name, value in {**quiet, **expected}.items():
-        assert columns[name] == pytest.approx(value, abs=1e-6), name
 
 
 def test_an_honest_task_settles() -> None:
@@ -143,112 +81,6 @@ def test_a_missed_deadline_costs_the_penalty_and_pays_the_submitter_half() -> No
     each(found, expired=1, burned=5, profit_submitter=5, profit_verifier_honest=0)
     each(found, profit_solver_crashing=-60 - 10 - GAS_TASK)
     each(play(Solver(), (Verifier(), 1), crash_rate=1.0), expired=1, profit_solver_honest=-60 - 10 - GAS_TASK)
-
-
-# ------------------------------------------------------------------ silent and empty seats
-
-
-def test_a_silent_seat_is_drawn_again_at_the_cost_of_the_silent() -> None:
-    """Two accounts, one of them absent: where it is drawn first, it pays the second draw, and its fee burns."""
-    found = play(Solver(), (Absent(), 1), (Verifier(), 1), runs=400)
-    each(found, settled=1, fees=2, profit_submitter=-60 - 2 - 1)
-    again = found["redrawn"]
-    assert set(again) == {0, 1}
-    assert again.mean() == pytest.approx(0.5, abs=4 * 0.5 / 20)
-    assert (found["silent"] == again).all()
-    assert found["profit_verifier_absent"] == pytest.approx(-SILENCE * again)
-    assert found["burned"] == pytest.approx(2 * again)
-    assert found["profit_verifier_honest"] == pytest.approx(2 - REPLAY - GAS_ATTEST)
-
-
-def test_of_several_silent_accounts_one_pays_the_draw() -> None:
-    """Three seats, three absent accounts and three honest ones."""
-    found = play(Solver(), (Absent(), 3), (Verifier(), 3), verifiers=3, runs=400)
-    each(found, settled=1, fees=6, profit_submitter=-60 - 6 - 1)
-    silent, again = found["silent"], found["redrawn"]
-    assert set(silent) == {0, 1, 2, 3}
-    assert found["profit_verifier_absent"] == pytest.approx(-SILENCE * silent)
-    assert found["burned"] == pytest.approx(SILENCE * silent - again)
-
-
-@pytest.mark.parametrize("absent", [(Absent(), 4), (Copying(), 4)])
-def test_a_task_whose_seats_stay_silent_stalls(absent: tuple[Verifier, int]) -> None:
-    """Two redraws, each paid by a silent account; the stake returns, the solver worked for nothing."""
-    found = play(Solver(), absent, redraws=2)
-    each(found, stalled=1, silent=2, redrawn=2, burned=2 * 2, profit_submitter=-1)
-    each(found, profit_solver_honest=-60 - GAS_TASK)
-    each(found, **{f"profit_verifier_{absent[0].name}": -2 * SILENCE})
-
-
-def test_attested_seats_of_a_stalled_task_are_paid() -> None:
-    found = play(Solver(), (Verifier(), 1), (Absent(), 9), verifiers=2, redraws=1, runs=400)
-    assert (found["stalled"] == 1).all()
-    seated = found["fees"] > 0
-    assert 0 < seated.mean() < 1
-    assert found["fees"][seated] == pytest.approx(2)
-    assert found["profit_submitter"] == pytest.approx(np.where(seated, -2 - 1, -1))
-    assert found["profit_verifier_honest"][seated] == pytest.approx(2 - REPLAY - GAS_ATTEST)
-
-
-def test_a_seat_that_nobody_fills_voids_the_task_after_eight_draws() -> None:
-    """One account for two seats: it attests and is paid, the escrow pays eight draws."""
-    found = play(Solver(), (Verifier(), 1), verifiers=2)
-    each(found, void=1, redrawn=7, silent=0, fees=2, burned=0)
-    each(found, profit_submitter=-8 - 2, profit_solver_honest=-60 - GAS_TASK)
-
-
-def test_the_silent_pay_before_the_escrow_does() -> None:
-    """An absent account and nobody else: its own redraw finds nobody, then the escrow pays until it has paid eight."""
-    found = play(Solver(), (Absent(), 1))
-    each(found, void=1, redrawn=8, silent=1, burned=2, profit_submitter=-8, profit_verifier_absent=-SILENCE)
-
-
-def test_being_offline_is_silence() -> None:
-    each(play(Solver(), (Verifier(), 9), downtime=1.0, redraws=3), stalled=1, silent=3)
-
-
-def test_each_account_of_a_redraw_is_offline_by_itself() -> None:
-    """With R redraws a task stalls with chance d^(R + 1)."""
-    found = play(Solver(), (Verifier(), 9), downtime=0.5, redraws=2, runs=2000)
-    assert found["stalled"].mean() == pytest.approx(1 / 8, abs=4 * (7 / 64 / 2000) ** 0.5)
-    assert (found["stalled"] + found["settled"] == 1).all()
-
-
-# ------------------------------------------------------------------ a beacon that stops, and retrainers
-
-
-@pytest.mark.parametrize(("solver", "false"), [(Solver(), 0), (Lazy(1.0), 1), (Withholder(), 1)])
-def test_a_task_that_is_never_drawn_pays_half_of_the_price(solver: Solver, false: int) -> None:
-    """Nobody was drawn; the draw is paid when its round comes at last. Nothing burns."""
-    price = 60 if not false else 0
-    found = play(solver, (Verifier(), 1), beacon_stops=1.0)
-    each(found, stalled=1, false=false, escaped=0, burned=0, fees=0, profit_verifier_honest=0)
-    each(found, profit_submitter=-price / 2 - 1)
-    each(found, **{f"profit_solver_{solver.name}": -price / 2 - GAS_TASK})
-
-
-def test_half_of_an_odd_price_is_rounded_down() -> None:
-    found = play(Solver(), (Verifier(), 1), beacon_stops=1.0, training_cost=60 * TOKEN + 1)
-    assert found["profit_submitter"] * TOKEN == pytest.approx(-30 * TOKEN - TOKEN, abs=1e-3)
-
-
-def test_a_challenge_needs_no_draw() -> None:
-    found = play(Lazy(1.0), (Verifier(), 1), bystanders=[(Bystander(1.0), 1)], beacon_stops=1.0)
-    each(found, convicted=1, burned=SLASH_BURNED, profit_submitter=100 - 1)
-
-
-@pytest.mark.parametrize("changed", [{"beacon_stops": 1.0}, {"downtime": 1.0, "redraws": 1}])
-def test_whoever_retrains_a_stalled_task_convicts_it(changed: dict[str, float]) -> None:
-    """All four segments are replayed, each for a quarter of 66 tokens."""
-    found = play(Lazy(0.25), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)
-    each(found, convicted=1, false=1, profit_bystander_retrainer=50 - REPLAY - GAS_DISPUTE)
-    found = play(Solver(), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)
-    each(found, stalled=1, dismissed=0, profit_bystander_retrainer=-REPLAY)
-
-
-def test_retrainers_leave_other_tasks_alone() -> None:
-    found = play(Lazy(1.0), (Colluding(), 1), bystanders=[(Retrainer(), 1)])
-    each(found, settled=1, escaped=1, profit_bystander_retrainer=0)
 
 
 # ------------------------------------------------------------------ bids and challenges

@@ -1,6 +1,7 @@
 """Redraws of silent seats: against sums over how often each seat is silent, and at their limits."""
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_stalls_redraws_and_silences_sum_over_the_seats(verifiers: int, up: floa
         again += chance * min(max(numbers), redraws)
         # Who is silent last, when there is no redraw any more, loses nothing.
         silent += chance * sum(min(n, redraws) for n in numbers)
-    case = {"verifiers": verifiers, "up": up, "redraws": redraws}
+    case: dict[str, Any] = {"verifiers": verifiers, "up": up, "redraws": redraws}
     assert stall_probability(**case) == pytest.approx(stalled, rel=1e-12)
     assert expected_redraws(**case) == pytest.approx(again, rel=1e-12)
     assert expected_silences(**case) == pytest.approx(silent, rel=1e-12)
