@@ -41,7 +41,7 @@ class Audit(BoundContract):
         return self.write("draw", task, signature, hints)
 
     def attest(self, task: int, seat: int, root: bytes) -> Receipt:
-        """State that the seat's segments were replayed, and are as committed or challenged, and that the result is held:
+        """State that the seat's segments were replayed, are as committed or challenged, and that the result is held:
         the RFC 9162 root over the roots of one's own step trees, in the order of `segments`, and the result.
         """
         return self.write("attest", task, seat, root)
