@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from time import monotonic, sleep
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
@@ -21,6 +23,8 @@ from protocol.dispute.view import TreeKind, Verdict
 from protocol.execution.replay import HonestExecutor, Replay
 from protocol.node.party.funds import COIN, NotEnoughCoin, require_coin, withdraw_credit
 from protocol.program.execute import Interpreter
+from solver import settlement
+from solver.context import Context
 from tests.chain.arena import Arena, Subject, arena, replay
 
 pytestmark = pytest.mark.chain
@@ -120,6 +124,21 @@ def test_change_pays_the_next_demand(chain: Arena, game: int) -> None:
     calls.send_move(move, head)
     assert chain.devnet.connection.balance(calls.address) == held + value
     assert calls.credit(chain.solver.address) == each
+
+
+def test_a_solver_takes_what_its_answers_earned_with_its_tokens(chain: Arena, game: int) -> None:
+    calls, sent = chain.solver.game, dict[str, object]()
+    move, head = asked(chain, game, [(1, 1)])
+    chain.challenger.game.send_move(move, head)
+    answer_leaf(chain, game, 0, 1, [(1, 1)])
+    earned = calls.credit(chain.solver.address)
+    assert earned == calls.game(game).deposit
+    context = SimpleNamespace(
+        client=chain.solver, count=lambda what, _receipt, **about: sent.update({what: about})
+    )
+    settlement.withdraw(cast(Context, context), chain.solver.vault.free(chain.solver.address))
+    assert sent == {"withdrawCredit": {"wei": str(earned)}}
+    assert calls.credit(chain.solver.address) == 0
 
 
 def test_a_base_fee_that_outgrows_the_deposit_costs_no_game(chain: Arena, game: int) -> None:

@@ -59,7 +59,8 @@ def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
         segments=segments,
         verifiers=verifiers,
         segments_per_verifier=each,
-        training_cost=luck.choice([1, 60 * TOKEN]),
+        # Asks of a few units would lie within one undercut, whose rounding decides who bids last.
+        training_cost=luck.choice([TOKEN, 60 * TOKEN]),
         markup=1.0,
         silence_rate=luck.choice([0.0, 0.3]),
         crash_rate=luck.choice([0.0, 0.2]),

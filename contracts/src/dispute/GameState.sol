@@ -6,7 +6,6 @@ import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 import {Evidence} from "../Evidence.sol";
 import {IArbiter} from "../interfaces/IArbiter.sol";
-import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
 import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Errors} from "../libraries/Errors.sol";
