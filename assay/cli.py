@@ -184,7 +184,7 @@ def status(
     home: HomeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say where tasks stand: parties, deadlines, duties, games and the way they went."""
+    """Say where tasks stand: parties, deadlines, seats, games and the way they went."""
     from assay import commands
 
     commands.status(context_of("status", home, as_json, **connection), task)

@@ -24,6 +24,9 @@ from protocol.chain.transactions import Sender
 from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.output import Output
+from protocol.node.party.eligible import least_eligible
+from protocol.node.party.relays import relays_by
+from protocol.node.party.rounds import SignatureOf
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
 
@@ -217,10 +220,17 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     with context.client(account=True) as client:
         if submitting.is_posted(client, terms):
             output.say("a command that was cut short has sent these terms; this one waits for their task")
-        task = submitting.post(client, terms)
+        least = settings.min_eligible or least_eligible(client.connection.chain_id, terms.verifiers)
+        task = submitting.post(client, terms, _signature_of(settings, client), least)
         submitting.remember(context.home, client, task, file)
     output.say(f"task {task} posted; follow it with `assay status {task}`")
     output.result({"task": task, "sent": True, "terms": asdict(terms)})
+
+
+def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:
+    """Asks the relays; only then must there be some. Raises SettingsError, NoRelay."""
+    network = client.deployment.beacon
+    return lambda number: relays_by(settings, network).signature(number)
 
 
 def _require_announceable(settings: AssaySettings) -> None:

@@ -16,16 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from assay.errors import DescriptionError
 from protocol.chain.parameters import TOKEN
 from protocol.chain.recommendation import recommended_terms
-from protocol.tasks.task import MAX_DRAWS, MAX_SEGMENT_STEPS, MAX_SEGMENTS
+from protocol.tasks.task import MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENT_STEPS, MAX_SEGMENTS
 
 MAX_BYTES = 1 << 20
 
 _Tokens = Annotated[Decimal, Field(ge=0, le=10**15, decimal_places=18)]
 _Seconds = Annotated[int, Field(ge=1, lt=2**32)]
 _Function = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
-_Draws = Annotated[int, Field(ge=1, le=MAX_DRAWS)]
 _TOGETHER = ("stake", "verifiers", "segments_per_verifier")
-AMOUNTS = ("budget", "stake", "restitution", "audit_fee", "delay_penalty")
+AMOUNTS = ("budget", "stake", "restitution", "audit_fee", "delay_penalty", "seat_lock")
 
 
 class _Table(BaseModel):
@@ -66,9 +65,9 @@ class TermsTable(_Table):
     extension: _Seconds
     clock: _Seconds
     replay_allowance: Annotated[int, Field(ge=0, lt=2**32)] | None = None
-    verifiers: _Draws | None = None
-    segments_per_verifier: _Draws | None = None
-    matches: _Draws | None = None
+    verifiers: Annotated[int, Field(ge=1, le=MAX_SEATS)] | None = None
+    segments_per_verifier: Annotated[int, Field(ge=1, le=MAX_SEAT_SEGMENTS)] | None = None
+    seat_lock: _Tokens | None = None
 
     @model_validator(mode="after")
     def _belong_together(self) -> TermsTable:
@@ -103,8 +102,14 @@ class Description(_Table):
     def recommended(self) -> dict[str, int]:
         """Fields of `Terms` that the file leaves out, as recommended. Raises NoRecommendation for too many segments."""
         given = self.terms.fields()
-        draws = given.get("segments_per_verifier")
-        terms = asdict(recommended_terms(self.task.segments, given["budget"], draws=draws))
+        terms = asdict(
+            recommended_terms(
+                self.task.segments,
+                given["budget"],
+                draws=given.get("segments_per_verifier"),
+                audit_fee=given.get("audit_fee"),
+            )
+        )
         return {name: value for name, value in terms.items() if name not in given}
 
     def fields(self) -> dict[str, int]:

@@ -25,8 +25,8 @@ class NotServed(SubmitterError):
     exit_code = ExitCode.RETRY
 
 
-class NobodyAudits(SubmitterError):
-    """No verifier is registered, so the market takes no task."""
+class TooFewVerifiers(SubmitterError):
+    """Too few registered accounts would take a seat of the task: its seats might stay empty."""
 
     exit_code = ExitCode.RETRY
 

@@ -1,4 +1,4 @@
-"""Fetching a task's final state from its solver, believing nothing: its root must be the one on the chain."""
+"""Fetching a task's final state from those who hold it, believing nothing: its root must be the one on the chain."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from torch import Tensor
 
 from assay.errors import ResultError
 from protocol.chain.client import Client
-from protocol.chain.views import TaskStatus
+from protocol.chain.views import TaskStatus, TaskView
 from protocol.commitments import state_root, tensor_root
 from protocol.commitments.atomic import write_atomically
-from protocol.node.addresses import Address, BadAddress
+from protocol.node.addresses import Address, BadAddress, parsed
 from protocol.node.home import Home
 from protocol.node.http_client import LEAST_RATE
 from protocol.numerics.types import DType
 from protocol.program.step import StepProgram, metrics
-from protocol.tasks.bundles import BundleError, BundleRefused, Limits, cached_bundle
+from protocol.tasks.bundles import BundleError, BundleUnavailable, Limits, cached_bundle
 from protocol.tasks.bundles.sources import open_source
 
 
@@ -45,7 +45,9 @@ class Result:
 
 
 def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -> Result:
-    """The committed result of a task; its bundle within `limits`. Raises ResultError, BundleError, ChainError."""
+    """The committed result of a task; its bundle within `limits`. The solver is asked first, then the accounts that
+    attested that they hold it. Raises ResultError, BundleError, ChainError.
+    """
     view = client.market.task(task)
     if view.status not in (TaskStatus.SUBMITTED, TaskStatus.SETTLED):
         raise ResultError(
@@ -56,17 +58,35 @@ def fetch(client: Client, home: Home, task: int, limits: Limits | None = None) -
         )
     terms = client.market.terms(task)
     program = cached_bundle(home.bundles, terms, limits or Limits()).step
-    url = client.market.endpoint_of(view.solver)
-    data = _tensors(url, task, terms.segments, program)
+    failures = []
+    for account in _holders(client, view):
+        url = client.market.endpoint_of(account)
+        found = _committed(url, task, terms.segments, program, view.result)
+        if not isinstance(found, str):
+            return Result(task, view.status, program, program.state_of(found))
+        failures.append(f"{parsed(url) or 'no http address'}: {found}")
+    raise ResultError(
+        f"task {task}",
+        expected=f"a state with root {view.result.hex()} from its solver or an attested seat",
+        got="; ".join(failures),
+        remedy="try again later",
+    )
+
+
+def _holders(client: Client, view: TaskView) -> list[str]:
+    """The solver, and the accounts of attested seats."""
+    seats = client.audit.seats(view.task)
+    return list(dict.fromkeys([view.solver, *(seat.account for seat in seats if seat.attested)]))
+
+
+def _committed(url: str, task: int, number: int, program: StepProgram, root: bytes) -> list[bytes] | str:
+    """Canonical bytes of the final state's tensors from one server, or what is wrong with its answer."""
+    try:
+        data = _tensors(url, task, number, program)
+    except (BadAddress, BundleError) as error:
+        return error.got if isinstance(error, BundleUnavailable) and error.got else str(error)
     found = state_root([tensor_root(item) for item in data])
-    if found != view.result:
-        raise ResultError(
-            f"task {task}",
-            expected=f"a state with root {view.result.hex()}",
-            got=f"{found.hex()} from {url}",
-            remedy="ask the solver again, or a verifier that has replayed the last segment",
-        )
-    return Result(task, view.status, program, program.state_of(data))
+    return data if found == root else f"a state with root {found.hex()}"
 
 
 def save(result: Result, folder: Path) -> Path:
@@ -84,22 +104,10 @@ def save(result: Result, folder: Path) -> Path:
 
 
 def _tensors(url: str, task: int, number: int, program: StepProgram) -> list[bytes]:
-    """Canonical bytes of a checkpoint's tensors, each of its due length."""
+    """Canonical bytes of a checkpoint's tensors, each of its due length. Raises BadAddress, BundleError."""
     sizes = [type_.nbytes for type_ in program.state_types]
     limits = Limits(seconds=30 + math.ceil(sum(sizes) / LEAST_RATE))
-    try:
-        # Asked for by whoever runs this, and checked against the chain: the solver may be in a private network too.
-        place = Address.parse(url) / f"tasks/{task}/checkpoints/{number}"
-        with closing(open_source(place, limits, anywhere=True)) as source:
-            return [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]
-    except (BadAddress, BundleRefused) as error:
-        raise ResultError(
-            f"task {task}",
-            expected="an http address of its solver",
-            got=ascii(url[:200]) if url else "none",
-            remedy="the solver must announce another",
-        ) from error
-    except BundleError as error:
-        raise ResultError(
-            f"task {task}: expected the result from its solver at {url}, got: {error.got}; try again later"
-        ) from error
+    # Asked for by whoever runs this, and checked against the chain: the server may be in a private network too.
+    place = Address.parse(url) / f"tasks/{task}/checkpoints/{number}"
+    with closing(open_source(place, limits, anywhere=True)) as source:
+        return [source.read(f"tensors/{k}", size) for k, size in enumerate(sizes)]

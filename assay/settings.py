@@ -25,6 +25,10 @@ class AssaySettings(ConnectionSettings):
     """Where `assay beacon` listens, on the same host, and the beacon of `assay devnet`, on this machine alone."""
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
+    min_eligible: Annotated[int, Field(ge=1)] | None = None
+    """Registered accounts that must be eligible for a task before it is posted; empty: three for each seat, on a
+    development chain one. An account has one seat at a time.
+    """
     bundles_url: str | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
 

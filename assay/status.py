@@ -1,4 +1,4 @@
-"""What the chain says of a task: state, parties, deadlines, duties, games and the way they went."""
+"""What the chain says of a task: state, parties, deadlines, seats, games and the way they went."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import NOBODY, Duty, GameState, TaskStatus, TaskView
+from protocol.chain.views import NEVER, NOBODY, AuditView, GameState, Seat, TaskStatus, TaskView
 from protocol.dispute.view import Phase
 from protocol.node.addresses import parsed
 from protocol.tasks.bidding import least_undercut
+from protocol.tasks.draws import segments_of
 from protocol.tasks.task import Terms
 
 
@@ -31,9 +32,33 @@ class GameStatus:
 
 
 @dataclass(frozen=True)
+class SeatStatus:
+    """One seat. `account` is None while nobody was found; `seconds_left` is None once nothing is awaited from it."""
+
+    seat: int
+    account: str | None
+    segments: tuple[int, ...]
+    attested: bool
+    seconds_left: int | None
+
+    def line(self) -> str:
+        """For people."""
+        left = self.seconds_left
+        if self.attested:
+            state = "attested"
+        elif left is None:
+            state = "not attested"
+        else:
+            state = f"{left} s left" if left >= 0 else "to be drawn again"
+        segments = ", ".join(map(str, self.segments))
+        return f"seat {self.seat}: {self.account or 'nobody found'}, segments {segments}; {state}"
+
+
+@dataclass(frozen=True)
 class TaskStatusReport:
     """One task. Times are seconds from now, None when they do not matter; amounts are token units. `most_bid` is the
-    highest that a bid may be, None when none is taken any more.
+    highest that a bid may be, None when none is taken any more; `awaited_round` that of the beacon for which a draw
+    waits.
     """
 
     task: int
@@ -49,7 +74,8 @@ class TaskStatusReport:
     segment_steps: int
     seconds_left: int | None
     result: bytes | None
-    duties: tuple[Duty, ...]
+    awaited_round: int | None
+    seats: tuple[SeatStatus, ...]
     games: tuple[GameStatus, ...]
 
     def lines(self) -> Iterator[str]:
@@ -62,9 +88,10 @@ class TaskStatusReport:
             yield f"  the next bid must be at most {self.most_bid / TOKEN:g} tokens"
         if self.solver is not None:
             yield f"  solver {self.solver} at {parsed(self.endpoint or '') or 'no announced address'}"
-        for duty in self.duties:
-            done = "attested" if duty.attested else "not attested yet"
-            yield f"  duty {duty.number}: segment {duty.segment}, {duty.verifier}, {done}"
+        if self.awaited_round is not None:
+            yield f"  a draw waits for round {self.awaited_round} of the beacon, and for the draws before it"
+        for seat in self.seats:
+            yield f"  {seat.line()}"
         for game in self.games:
             where = f"segment {game.segment or '?'}, step {game.step or '?'}"
             calls = f", calls {'/'.join(map(str, game.path))}" if game.path else ""
@@ -81,11 +108,13 @@ def report(client: Client, tasks: list[int]) -> list[TaskStatusReport]:
 
 def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -> TaskStatusReport:
     terms = client.market.terms(view.task)
+    audit = client.audit.audit(view.task)
     solver = None if view.bidder == NOBODY else view.bidder
     until = {
         TaskStatus.BIDDING: view.bids_until,
         TaskStatus.TRAINING: view.train_until,
         TaskStatus.SUBMITTED: view.challenge_until,
+        TaskStatus.UNPAID: view.challenge_until,
     }.get(view.status)
     return TaskStatusReport(
         view.task,
@@ -99,10 +128,22 @@ def _report(client: Client, view: TaskView, games: list[GameStatus], now: int) -
         max(0, view.size - 1),
         terms.segments,
         terms.segment_steps,
-        None if until is None else until - now,
+        None if until in (None, NEVER) else until - now,
         view.result if any(view.result) else None,
-        tuple(client.audit.duties(view.task)),
+        audit.round if audit.pending else None,
+        tuple(_seat(seat, audit, view, terms, now) for seat in client.audit.seats(view.task)),
         tuple(games),
+    )
+
+
+def _seat(seat: Seat, audit: AuditView, view: TaskView, terms: Terms, now: int) -> SeatStatus:
+    due = view.status is TaskStatus.SUBMITTED and not seat.attested
+    return SeatStatus(
+        seat.number,
+        None if seat.is_empty else seat.account,
+        tuple(segments_of(audit.seed, seat.number, terms.segments, terms.segments_per_verifier)),
+        seat.attested,
+        seat.until - now if due else None,
     )
 
 

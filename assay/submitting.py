@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from assay.description import AMOUNTS, Description
-from assay.errors import NobodyAudits, NotServed
+from assay.errors import NotServed, TooFewVerifiers
 from assay.source import build
 from protocol.chain.client import Client
 from protocol.chain.parameters import RECOMMENDED, TOKEN
 from protocol.chain.recommendation import Recommended
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
+from protocol.node.party.eligible import eligible_accounts
 from protocol.node.party.funds import require_free
+from protocol.node.party.rounds import SignatureOf, show_round
 from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, committed_terms, write_bundle
 from protocol.tasks.bundles.sources import open_source
 from protocol.tasks.bundles.write import MANIFEST
@@ -70,7 +72,7 @@ def recommendations(description: Description) -> list[str]:
     )
     lines = [f"recommended for {description.task.segments} segments and this budget: {shown}"]
     terms = Recommended(**{name: description.fields()[name] for name in Recommended.__slots__})
-    forgone = terms.forgone(description.task.segments)
+    forgone = terms.forgone
     if forgone >= RECOMMENDED.reward_cap:
         lines.append(
             f"a verifier that convicts forgoes fees of {forgone / TOKEN:,.6g}, and the reward is at most "
@@ -129,25 +131,31 @@ def is_posted(client: Client, terms: Terms) -> bool:
     return client.market.interrupted("post", terms.abi()) is not None
 
 
-def post(client: Client, terms: Terms) -> int:
-    """Lock the escrow and post; the task's id. Raises NobodyAudits, NotEnoughTokens, ChainError."""
+def post(client: Client, terms: Terms, signature_of: SignatureOf, least: int) -> int:
+    """Lock the escrow and post; the task's id. Before that the beacon's newest round is shown if that is needed: the
+    market takes no task whose draws might wait for ever. `least` accounts must be eligible for its seats.
+
+    Raises TooFewVerifiers, NotEnoughTokens, NoRelay, ChainError.
+    """
     intent = client.market.interrupted("post", terms.abi())
     if intent is None:
-        _fund(client, terms)
+        _require_verifiers(client, terms, least)
+        show_round(client, signature_of)
+        require_free(client, terms.escrow(client.deployment.parameters.draw_fee), "for the escrow")
     task, _ = client.market.post(terms, intent)
     return task
 
 
-def _fund(client: Client, terms: Terms) -> None:
-    """Bring the escrow into the vault. Raises NobodyAudits, NotEnoughTokens, ChainError."""
-    if not client.audit.live_slots():
-        raise NobodyAudits(
-            "verifiers",
-            expected="at least one registered",
-            got="none",
-            remedy="wait until `verifier watch` runs on this chain",
+def _require_verifiers(client: Client, terms: Terms, least: int) -> None:
+    found = len(eligible_accounts(client, terms))
+    if found < least:
+        raise TooFewVerifiers(
+            f"verifiers for {terms.verifiers} seats",
+            expected=f"at least {least} registered accounts that take a task with these terms",
+            got=found,
+            remedy="wait until more `verifier watch` run on this chain, or ask for less and pay more; min_eligible is "
+            "the setting",
         )
-    require_free(client, terms.escrow(client.deployment.parameters.draw_fee), "for the escrow")
 
 
 def remember(home: Home, client: Client, task: int, file: Path) -> None:

@@ -35,17 +35,15 @@ class Verifier(mesa.Agent):
         self.looks = looks
 
     def check(self) -> None:
-        """One seat: duties into the model's, and a challenge where a replay differs."""
+        """One seat: a challenge where a replay differs."""
         model, terms, last = self.model, self.model.terms, self.model.terms["segments"]
-        drawn = [last, *model.random.sample(range(1, last + 1), terms["segments_per_verifier"])]
+        drawn = model.random.sample(range(1, last + 1), terms["segments_per_verifier"])
         differs = self.looks and min(drawn) <= terms["false"]
-        new = [segment for segment in dict.fromkeys(drawn) if (self.number, segment) not in model.duties]
-        for segment in new:
-            model.duties[self.number, segment] = not differs
         account = model.books.first_verifier + self.number
-        spent = model.books.gas("gas_dispute") if differs else len(new) * model.books.gas("gas_attest")
+        model.seats.append(account)
+        spent = model.books.gas("gas_dispute" if differs else "gas_attest")
         if self.looks:
-            spent += len(new) * terms["replay_cost"] * terms["training_cost"] / last
+            spent += len(drawn) * terms["replay_cost"] * terms["training_cost"] / last
         model.books.outside[account] -= round(spent)
         if differs and model.challenger is None:
             model.challenger = account
@@ -59,7 +57,7 @@ class Baseline(mesa.Model):
         self.terms = terms
         self.effort = 1 - terms["false"] / terms["segments"]
         self.books = Market(terms, rounds, seed)
-        self.duties: dict[tuple[int, int], bool] = {}
+        self.seats: list[int] = []
         self.challenger: int | None = None
         for cost in self.books.costs:
             Solver(self, cost)
@@ -81,15 +79,13 @@ class Baseline(mesa.Model):
         solver = FIRST_SOLVER + number
         books.outside[solver] -= round(agent.cost * self.effort + books.gas("gas_task"))
         books.move(0, 1, terms["draw_fee"])
-        self.duties, self.challenger = {}, None
-        for verifier in self.random.choices(self.verifiers, k=terms["verifiers"]):
+        self.seats, self.challenger = [], None
+        for verifier in self.random.sample(self.verifiers, k=terms["verifiers"]):
             verifier.check()
         if self.challenger is not None:
             books.convict(solver, self.challenger)
-        elif books.satisfied(self.duties):
-            books.settle(solver, price, self.duties)
         else:
-            books.ends["void"] += 1
+            books.settle(solver, price, self.seats)
 
 
 def play(terms: Terms, rounds: int, seed: int) -> Market:

@@ -40,8 +40,9 @@ class Market:
         self.luck = random.Random(seed)
         solvers, verifiers = terms["solver_count"], terms["verifier_count"]
         self.first_verifier = FIRST_SOLVER + solvers
-        self.fees = terms["audit_fee"] * terms["verifiers"] * (terms["segments_per_verifier"] + 1)
-        self.deposits = [rounds * (terms["budget"] + self.fees + terms["draw_fee"]), 0]
+        self.fee = terms["audit_fee"] * terms["segments_per_verifier"]
+        escrow = terms["budget"] + terms["verifiers"] * self.fee + terms["draw_fee"]
+        self.deposits = [rounds * escrow, 0]
         self.deposits += [rounds * terms["stake"]] * solvers
         self.deposits += [terms["stake_unit"] + rounds * terms["challenge_bond"]] * verifiers
         self.free = list(self.deposits)
@@ -67,41 +68,29 @@ class Market:
         solver = FIRST_SOLVER + winner
         self.outside[solver] -= round(self.costs[winner] * effort + self.gas("gas_task"))
         self.move(0, 1, terms["draw_fee"])
-        duties, challenger = self.check()
+        seats, challenger = self.check()
         if challenger is not None:
             self.convict(solver, challenger)
-        elif self.satisfied(duties):
-            self.settle(solver, price, duties)
         else:
-            self.ends["void"] += 1
+            self.settle(solver, price, seats)
 
-    def check(self) -> tuple[dict[tuple[int, int], bool], int | None]:
-        """Duties and whether they were attested, and the first verifier that challenges."""
+    def check(self) -> tuple[list[int], int | None]:
+        """Accounts of the seats, and the first of them that challenges."""
         terms, last = self.terms, self.terms["segments"]
-        duties: dict[tuple[int, int], bool] = {}
         challenger = None
-        for _ in range(terms["verifiers"]):
-            verifier = self.luck.randrange(terms["verifier_count"])
-            drawn = [last, *self.luck.sample(range(1, last + 1), terms["segments_per_verifier"])]
+        seats = self.luck.sample(range(terms["verifier_count"]), terms["verifiers"])
+        for verifier in seats:
+            drawn = self.luck.sample(range(1, last + 1), terms["segments_per_verifier"])
             looks = verifier < terms["honest_verifiers"]
             differs = looks and min(drawn) <= terms["false"]
-            new = [segment for segment in dict.fromkeys(drawn) if (verifier, segment) not in duties]
-            for segment in new:
-                duties[verifier, segment] = not differs
             account = self.first_verifier + verifier
-            spent = self.gas("gas_dispute") if differs else len(new) * self.gas("gas_attest")
+            spent = self.gas("gas_dispute") if differs else self.gas("gas_attest")
             if looks:
-                spent += len(new) * terms["replay_cost"] * terms["training_cost"] / last
+                spent += len(drawn) * terms["replay_cost"] * terms["training_cost"] / last
             self.outside[account] -= round(spent)
             if differs and challenger is None:
                 challenger = account
-        return duties, challenger
-
-    def satisfied(self, duties: Mapping[tuple[int, int], bool]) -> bool:
-        """Every drawn segment has its attestations."""
-        drawn = Counter(segment for _, segment in duties)
-        done = Counter(segment for (_, segment), attested in duties.items() if attested)
-        return all(done[segment] >= min(count, self.terms["matches"]) for segment, count in drawn.items())
+        return [self.first_verifier + verifier for verifier in seats], challenger
 
     def convict(self, solver: int, challenger: int) -> None:
         """The stake: a quarter burns, then the reward, then restitution, the rest burns."""
@@ -116,13 +105,11 @@ class Market:
         self.outside[solver] -= round(self.gas("gas_defence"))
         self.ends["convicted"] += 1
 
-    def settle(self, solver: int, price: int, duties: Mapping[tuple[int, int], bool]) -> None:
-        """Fees to verifiers, the price to the solver, less what the fees exceed their reserve."""
-        attested = [verifier for (verifier, _), done in duties.items() if done]
-        each = min(self.terms["audit_fee"], (self.fees + price) // len(attested)) if attested else 0
-        for verifier in attested:
-            self.move(0, self.first_verifier + verifier, each)
-        self.move(0, solver, price - max(0, each * len(attested) - self.fees))
+    def settle(self, solver: int, price: int, seats: list[int]) -> None:
+        """Fees to the seats, the price to the solver."""
+        for account in seats:
+            self.move(0, account, self.fee)
+        self.move(0, solver, price)
         if self.terms["false"]:
             self.outside[solver] += self.terms["gain"]
             self.ends["escaped"] += 1

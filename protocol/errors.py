@@ -80,7 +80,6 @@ AssayError
 │   │   ├── NotMined             no receipt in time; the transaction stays in the journal (exit code 1)
 │   │   └── NonceTaken           another transaction used the nonce (exit code 1)
 │   ├── JournalError             the journal file is damaged or of another version
-│   ├── HeaderError              a block header that does not hash to its block's hash
 │   ├── UnstableChain            re-organisations faster than they can be read (exit code 1)
 │   └── DevnetError              the development chain could not be started
 │       ├── AnvilMissing         no anvil program
@@ -90,6 +89,7 @@ AssayError
 ├── SettingsError                protocol.node: a setting that is unknown, or whose value does not fit
 ├── DatabaseError                protocol.node: a damaged database, or one of another version, chain or account
 ├── NotEnoughTokens              protocol.node: the stake, a bond or the escrow cannot be locked
+├── NotEnoughCoin                protocol.node: a game at its longest could not be paid for
 ├── BadAddress                   protocol.node: not an http or https address of host, port and path
 ├── NotPublic                    protocol.node: an address that leads nobody on another machine here
 ├── SolverError                  solver
@@ -104,7 +104,7 @@ AssayError
 │   ├── DescriptionError         the file that describes a task
 │   ├── SourceError              the Python file that builds it, or what that returned
 │   ├── NotServed                the bundle is not where the terms would say (exit code 1)
-│   ├── NobodyAudits             no verifier is registered yet (exit code 1)
+│   ├── TooFewVerifiers          too few registered accounts would take a seat (exit code 1)
 │   └── ResultError              no result yet, or one that is not the committed one
 ├── SimError                     sim
 │   ├── ParameterError           a parameter that does not exist, or a value that is impossible

@@ -15,13 +15,12 @@ from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import RULES, most_segments, recommended_terms
 from protocol.commitments.atomic import write_atomically
-from protocol.tasks.task import MAX_DRAWS
+from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from sim.parameters import MarketParameters
 from sim.results.report import svg
 from sim.results.results import Results
 from sim.studies.catalogue import STUDIES
-from sim.studies.margins import FORCED_MARGIN, Challenges, challenges, forced_lock, forced_rate, spans
-from sim.studies.recommended import parameters_for
+from sim.studies.margins import challenges
 from sim.theory import stake_multiple
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
@@ -30,7 +29,8 @@ PAGE: Final = DOCS / "economics.md"
 FIGURES: Final = DOCS / "figures"
 RESULTS: Final = Path("build/sim")
 BUDGET: Final = 100 * CHAIN_TOKEN
-_SIZES: Final = (5, 10, 20, 30, 40, 50)
+DAY: Final = 86_400
+_SIZES: Final = (5, 10, 20, 60, 120, 300)
 
 Kept = Mapping[str, Mapping[str, Any]]
 Drawn = Mapping[str, str]
@@ -93,7 +93,7 @@ def _head() -> Iterator[str]:
 def _parameters() -> Iterator[str]:
     """One row for each recommended number."""
     chain, rules, k = RECOMMENDED, RULES, most_segments()
-    draws, proof = MAX_DRAWS // rules.verifiers, challenges()
+    proof = challenges()
     rows = [
         (
             "stake S",
@@ -101,24 +101,23 @@ def _parameters() -> Iterator[str]:
             "the first part deters; the rest is what a cheater that is its own challenger and submitter gets back",
         ),
         (
-            "verifiers V",
+            "seats V",
             rules.verifiers,
-            "any that is absent voids the task, and more of them detect no more at the same V q",
+            "a wholly false result escapes with chance (1 - h)^V; more seats detect little more at the same V q",
         ),
         (
-            "segments per verifier q",
+            "segments of a seat q",
             "by K, below",
             f"least with S_min at most {float(rules.stake):g} budgets at any price",
         ),
-        ("attestations a segment A", rules.matches, "most segments are drawn once: more cannot be had"),
         (
             "assumed",
-            f"h = {float(rules.honest_share):g}, G = {float(rules.gain):g} budget, k = {rules.rerolls}",
-            f"k = {rules.rerolls} re-rolls are {2**rules.rerolls} tries at a seed (dispute.md section 8)",
+            f"h = {float(rules.honest_share):g}, G = {float(rules.gain):g} budget",
+            "one try at a draw: the beacon's round can be neither chosen nor missed (dispute.md section 3)",
         ),
         (
             "audit fee",
-            f"{float(rules.audit_fee):g} budget / K for a duty",
+            f"{float(rules.audit_fee):g} budget / K for a segment",
             "what training the segment may cost at most",
         ),
         (
@@ -129,12 +128,13 @@ def _parameters() -> Iterator[str]:
         (
             "delay penalty",
             f"{float(rules.delay_penalty):g} budgets",
-            "must stay below S less the reward, or convicting oneself is cheaper than missing the deadline",
+            "half of it pays the submitter; at most half of S, or convicting oneself is cheaper than being late",
         ),
         (
             "reward cap",
             _tokens(chain.reward_cap),
-            f"once to twice the cost of a challenge at K = {spans(proof.fitting)}{_dearer(proof)}",
+            f"{proof.least:.1f} to {proof.most:.1f} times the cost of a challenge, by K; where it is below 1 attesting "
+            "blind pays more than convicting",
         ),
         (
             "challenge bond",
@@ -142,25 +142,25 @@ def _parameters() -> Iterator[str]:
             "makes a wrongly accused solver nearly whole; half of it burns",
         ),
         (
-            "bond schedule",
-            "the bond, doubled beyond four open challenges",
-            "dispute.md section 6; the contracts ask for the bond each time",
+            "seat lock",
+            "fee of the seat + draw fee",
+            "what a silent account loses: its seat is drawn again at its cost",
         ),
-        ("stake of a slot", _tokens(chain.stake_unit), "more than the replays of a seat cost"),
+        ("stake unit", _tokens(chain.stake_unit), "more than a seat locks at a budget of 100 tokens"),
         (
-            "forced errors e",
-            "by K, below",
-            f"takes {FORCED_MARGIN:g} times what skipping saves; not in the contracts",
+            "stall period",
+            f"{chain.stall_period / DAY:g} days",
+            f"time for {MarketParameters().redraws} redraws of {chain.draw_delay / 3600:g} h and a day",
         ),
         (
             "draw fee",
             _tokens(chain.draw_fee),
-            "somebody must be paid to prove each draw: that keeps tries at one",
+            "somebody must be paid to execute each draw; the escrow holds eight",
         ),
         (
             "longest task K_max",
             f"{k} segments",
-            f"with V q = {rules.verifiers * draws}; longer runs are split (milestones)",
+            f"with q = {MAX_SEAT_SEGMENTS}; longer runs are split (milestones)",
         ),
     ]
     yield "## Recommended defaults"
@@ -176,72 +176,42 @@ def _by_segments() -> Iterator[str]:
     most = most_segments()
     yield f"## Terms by the number of segments, for a budget of {_tokens(BUDGET)}"
     yield ""
-    yield "| K | V | q | duties | stake | audit fee | all fees, budgets | forced errors e | slot's stake for e = 5 % |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| K | V | q | stake | audit fee | seat lock | all fees, budgets |"
+    yield "|---|---|---|---|---|---|---|"
     for segments in (*_SIZES, most):
-        terms, parameters = recommended_terms(segments, BUDGET), parameters_for(segments)
+        terms = recommended_terms(segments, BUDGET)
         yield (
-            f"| {segments} | {terms.verifiers} | {terms.segments_per_verifier} | {_duties(segments)} "
-            f"| {_tokens(terms.stake)} | {_tokens(terms.audit_fee)} | {_fees(segments):.2f} "
-            f"| {forced_rate(parameters):.1%} | {forced_lock(parameters, 0.05):,.0f} tokens |"
+            f"| {segments} | {terms.verifiers} | {terms.segments_per_verifier} | {_tokens(terms.stake)} "
+            f"| {_tokens(terms.audit_fee)} | {_tokens(terms.seat_lock)} | {_fees(segments):.2f} |"
         )
     yield ""
-    yield "A rate of forced errors far above 5 % is no use: tasks of few segments need slots with more at stake."
-    yield ""
-
-
-def _duties(segments: int) -> int:
-    """Of all verifiers, at most: segment K may be among those that are drawn."""
-    terms = recommended_terms(segments, BUDGET)
-    return terms.verifiers * min(terms.segments_per_verifier + 1, segments)
 
 
 def _fees(segments: int) -> float:
-    """For all duties, in budgets."""
-    return _duties(segments) * recommended_terms(segments, BUDGET).audit_fee / BUDGET
-
-
-def _dearer(proof: Challenges) -> str:
-    """Tasks that are too short for the reward cap, in words."""
-    if not proof.dearer:
-        return ""
-    costs = ", ".join(
-        f"{proof.costs[size]:.0f} tokens at K = {size}" for size in _SIZES if size in proof.dearer
-    )
-    more = f" ({costs})" if costs else ""
-    return (
-        f"; at K = {spans(proof.dearer)} it costs more{more}, and attesting blind pays more than convicting"
-    )
+    """Of all seats, in budgets."""
+    terms = recommended_terms(segments, BUDGET)
+    return terms.verifiers * terms.forgone / BUDGET
 
 
 def _long() -> Iterator[str]:
-    most, thin = most_segments(), MarketParameters()
-    many, one = (
-        stake_multiple(
-            segments=thin.segments,
-            segments_per_verifier=thin.segments_per_verifier,
-            verifiers=thin.verifiers,
-            honest=float(RULES.honest_share),
-            gain_ratio=float(RULES.gain),
-            rerolls=rerolls,
-        )
-        for rerolls in (RULES.rerolls, 0)
+    most, thin, short = most_segments(), MarketParameters(), _SIZES[0]
+    needed = stake_multiple(
+        segments=thin.segments,
+        segments_per_verifier=thin.segments_per_verifier,
+        verifiers=thin.verifiers,
+        honest=float(RULES.honest_share),
+        gain_ratio=float(RULES.gain),
     )
-    tries = 2**RULES.rerolls
-    yield "## Where the least stake explodes, and what to do"
+    yield "## What long tasks need"
     yield ""
-    yield f"At a fixed audit the least stake grows as K to the power of {tries}, for a cheat must be found at each of a"
-    yield f"solver's {tries} tries at a seed. The simulation's default market (K = {thin.segments},"
-    yield f"V = {thin.verifiers}, q = {thin.segments_per_verifier}) is such a thin audit: it takes {many:,.0f} prices"
-    yield f"as stake against {tries} tries, and of {one:,.1f} against one. In this order:"
+    yield "At a fixed audit the least stake grows in proportion to K. The simulation's default market"
+    yield f"(K = {thin.segments}, V = {thin.verifiers}, q = {thin.segments_per_verifier}) takes {needed:,.1f} prices as"
+    yield "stake. In this order:"
     yield ""
-    short = _SIZES[0]
     yield f"1. Let q grow with K. `assay submit` does so up to K = {most}; audit fees are {_fees(short):.2f} budgets at"
     yield f"   K = {short} and {_fees(most):.2f} at K = {most}."
     yield f"2. Split longer runs into tasks of at most {most} segments, each beginning with the result of the one"
     yield "   before, each with the stake of the whole run: one false segment anywhere spoils the last result."
-    yield "3. Lower the number of tries: draws that anybody proves at once, or randomness that nobody can wait out. It"
-    yield "   is worth more than any stake: the figures below say how much cheaper an audit is against a single try."
     yield ""
 
 

@@ -14,8 +14,7 @@ from typing import Any, Final
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import recommended_terms
-from protocol.tasks.economics import ONE, Audit
-from protocol.tasks.task import MAX_DRAWS, MAX_SEGMENTS
+from protocol.tasks.task import ESCROW_DRAWS, MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENTS
 from sim.errors import ParameterError
 from sim.units import TOKEN, Unit
 
@@ -67,17 +66,16 @@ class MarketParameters:
     restitution: int = _recommended(
         "restitution", "most that a slash returns to the submitter, at most the budget"
     )
-    audit_fee: int = _tokens(2, "paid for each attested (verifier, segment)")
-    delay_penalty: int = _recommended("delay_penalty", "burned from the stake when the deadline is missed")
-    segments: int = _count(_SEGMENTS, 1, MAX_SEGMENTS, "K: segments of a task")
-    verifiers: int = _count(_TERMS.verifiers, 1, MAX_DRAWS, "V: verifiers drawn")
-    segments_per_verifier: int = _count(
-        _DRAWS, 1, MAX_DRAWS, "q: segments drawn for each verifier (also: audits)"
+    audit_fee: int = _tokens(2, "paid for each segment of an attested seat")
+    delay_penalty: int = _recommended(
+        "delay_penalty", "lost by a solver that misses its deadline, half of it to the submitter"
     )
-    matches: int = _count(_TERMS.matches, 1, MAX_DRAWS, "A: attestations that each drawn segment needs")
+    segments: int = _count(_SEGMENTS, 1, MAX_SEGMENTS, "K: segments of a task")
+    verifiers: int = _count(_TERMS.verifiers, 1, MAX_SEATS, "V: seats of a task")
+    segments_per_verifier: int = _count(_DRAWS, 1, MAX_SEAT_SEGMENTS, "q: segments of a seat (also: audits)")
     # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
-    draw_fee: int = _deployed("draw_fee", "paid to whoever proves the draw's header")
-    stake_unit: int = _deployed("stake_unit", "stake behind one slot of a verifier")
+    draw_fee: int = _deployed("draw_fee", "paid to whoever executes a draw")
+    stake_unit: int = _deployed("stake_unit", "stake of a verifier for each of its slots")
     challenge_bond: int = _deployed("challenge_bond", "locked by a challenger")
     reward_cap: int = _deployed("reward_cap", "most that a challenger earns on top of its bond")
     # ---- costs and values outside of the vault
@@ -92,7 +90,7 @@ class MarketParameters:
     gas_volatility: float = _factor(
         0.0, "standard deviation of the logarithm of the gas price, by round", 3.0
     )
-    gas_attest: int = _number(70_000, Unit.GAS, 0, 10**8, "gas of an attestation")
+    gas_attest: int = _number(60_000, Unit.GAS, 0, 10**8, "gas of a seat's attestation")
     gas_dispute: int = _number(600_000, Unit.GAS, 0, 10**9, "the challenger's gas in a dispute")
     gas_defence: int = _number(400_000, Unit.GAS, 0, 10**9, "the solver's gas in a dispute")
     gas_task: int = _number(500_000, Unit.GAS, 0, 10**9, "the solver's gas for a task without dispute")
@@ -100,10 +98,8 @@ class MarketParameters:
     downtime: float = _share(0.0, "chance that a drawn verifier is offline")
     crash_rate: float = _share(0.0, "chance that a solver misses its deadline")
     silence_rate: float = _share(0.0, "chance that a solver misses a move, in each of its games by itself")
-    draw_missed: float = _share(0.0, "chance that nobody proves a draw in its window")
-    max_misses: int = _count(
-        RECOMMENDED.max_misses, 0, 255, "draws that may be missed before a task is void and its stake burns"
-    )
+    beacon_stops: float = _share(0.0, "chance that the beacon shows no round within the stall period")
+    redraws: int = _count(28, 0, 64, "R: redraws that the stall period has time for")
     arrival_rate: float = _share(1.0, "chance that a task is posted in a round")
     token_volatility: float = _factor(
         0.0, "standard deviation of the logarithm of what work costs in tokens, by round", 3.0
@@ -111,13 +107,9 @@ class MarketParameters:
     solver_capital: int = _count(
         0, 0, 10**6, "stakes that a solver owns at first; 0: it can never lose all of them"
     )
-    # ---- what the contracts do not have (dispute.md section 3)
-    forced_error_rate: float = _share(0.0, "e: chance that a duty's published root is wrong by a flag")
-    jackpot: int = _tokens(0, "paid for a flagged duty to whoever replayed it")
-    redraws: int = _count(0, 0, 16, "R: how often silent verifiers of a task are replaced")
     # ---- sizes of the market
     solver_count: int = _count(20, 1, 10_000, "solvers that bid on every task")
-    verifier_count: int = _count(200, 1, 100_000, "registered verifiers, one slot each")
+    verifier_count: int = _count(200, 1, 100_000, "registered verifiers, of one stake unit each")
 
     def __post_init__(self) -> None:
         for name, known in KNOWN.items():
@@ -129,8 +121,7 @@ class MarketParameters:
                     f"{name}: expected {unit.format(least)} to {unit.format(most)} {unit.value}, got {value!r}; "
                     f"correct this parameter"
                 )
-        self._fits("segments_per_verifier", min(MAX_DRAWS // self.verifiers, self.segments), "64 / V and K")
-        self._fits("matches", self.verifiers, "V")
+        self._fits("segments_per_verifier", self.segments, "K")
         self._fits("restitution", self.budget, "the budget")
         self._fits("delay_penalty", self.stake, "the stake")
 
@@ -148,13 +139,19 @@ class MarketParameters:
         return replace(self, **given)
 
     @property
-    def fees(self) -> int:
-        """Audit fees that the escrow reserves: q segments and segment K for each of V verifiers."""
-        return self.audit_fee * self.verifiers * (self.segments_per_verifier + 1)
+    def seat_fee(self) -> int:
+        """What an attested seat is paid."""
+        return self.audit_fee * self.segments_per_verifier
 
-    def audit(self, honest: float) -> Audit:
-        """The audit of the closed forms; `honest` is the honest share of the slots."""
-        return Audit(self.segments, self.segments_per_verifier, self.verifiers, round(honest * ONE))
+    @property
+    def silence_costs(self) -> int:
+        """What an account loses when its seat is drawn again. Every stake is taken to cover it."""
+        return self.seat_fee + self.draw_fee
+
+    @property
+    def escrow(self) -> int:
+        """What a submitter locks: the budget, the fees of all seats, and of all draws that the escrow may pay."""
+        return self.budget + self.verifiers * self.seat_fee + ESCROW_DRAWS * self.draw_fee
 
 
 KNOWN: Final[Mapping[str, Field[Any]]] = {known.name: known for known in fields(MarketParameters)}

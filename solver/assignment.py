@@ -30,8 +30,10 @@ from solver.turns import InTurns
 
 FEW_BITS = 4.0
 """A row whose ordinary values have fewer bits left than these is worth a warning: up to 3 % off (half of 2^-4)."""
-HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus"})
-"""Reverts of a commitment that only say that the chain has moved on; the next look at the task sees how."""
+HARMLESS = frozenset({"TreeSize", "TooLate", "WrongStatus", "NotEnoughFree"})
+"""Reverts of a commitment that only say that the chain, or this account's balance, has moved on; the next look at the
+task sees how.
+"""
 
 
 class Assignment:
@@ -61,6 +63,7 @@ class Assignment:
         self.refused: SolverError | None = None
         self._trainer: Trainer | None = None
         self._warned = False
+        self._stalled = False
         self.failed_after = 0.0
         """Seconds from the training's last step to its failure, if the last tick raised that."""
         self._committer = Committer(context, self.run_store)
@@ -77,12 +80,17 @@ class Assignment:
         if view.status is TaskStatus.TRAINING:
             left = view.train_until - self._context.client.now()
             if left < 0:
-                self._expire(view)
+                self._expire()
             else:
                 self._train(view, left)
-        elif view.status is TaskStatus.SUBMITTED:
+        elif view.status.can_be_challenged:
             self._end_training()
             self._stage(Stage.SUBMITTED)
+            if view.status is TaskStatus.UNPAID and not self._stalled:
+                self._stalled = True
+                self._context.log.error(
+                    "not paid, the stake is locked", task=self.task, until=view.challenge_until
+                )
             settlement.advance(self._context, view)
 
     @property
@@ -123,7 +131,7 @@ class Assignment:
             raise trainer.failure
         try:
             if trainer.ended and trainer.done:
-                self._committer.submit()
+                self._committer.submit(self.terms.stake - self.terms.delay_penalty)
             elif not trainer.done:
                 self._offer()
         except Reverted as error:
@@ -203,14 +211,12 @@ class Assignment:
             bits_left=round(worst.left, 1),
         )
 
-    def _expire(self, view: TaskView) -> None:
-        """The deadline is missed: what remains of the stake comes back with the task's end."""
+    def _expire(self) -> None:
+        """The deadline is missed, and with it the penalty is lost."""
         if self._trainer is not None:
             self._context.log.error("deadline missed, training stopped", task=self.task)
             self._end_training()
-        if not view.open_games:
-            expire = partial(self._context.client.market.expire, self.task)
-            self._context.begin(self.task, "expire", expire)
+        self._context.begin(self.task, "expire", partial(self._context.client.market.expire, self.task))
 
     def _stage(self, stage: Stage) -> None:
         row = self._context.database.task(self.task)

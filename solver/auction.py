@@ -5,7 +5,7 @@ is fetched and checked beside the loop, for a submitter's server may be as slow 
 before it, a failed one rests as long as it took, and tasks that lost least in it come first.
 
 A bid that was lost is watched on: a re-organisation may take away the bid that beat it, and then the task is this
-solver's, with its stake.
+solver's. Its stake is not kept free for that: where it is missing then, `Committer.submit` brings it from the account.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from functools import partial
 
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import AssayError, InternalError
+from protocol.node.party.eligible import eligible_accounts, least_eligible
 from protocol.tasks.bundles import BundleError, BundleUnavailable
 from protocol.tasks.task import Terms, TermsError
 from solver.background import in_thread
@@ -110,6 +111,7 @@ class Auction:
             self._offer(terms, view)  # before anything is fetched, the terms alone must promise a profit
             if not self._is_fetched(task, terms, left):
                 return True
+            self._require_eligible(terms)
             self._bid(task, terms, view)
         except BundleUnavailable:
             self._lost[task] = self._seconds_lost(task) + self._fetching_since(task)
@@ -152,18 +154,41 @@ class Auction:
         """What to bid now. Raises _NotWorth."""
         client, task = self._context.client, view.task
         figures = self._context.settings.figures(
-            client.vault.free(client.address),
+            client.vault.free(client.address) - self._owed(task),
             self._context.free_disk(),
             client.connection.block_time,
+            client.deployment.parameters.draw_delay,
             client.connection.gas_price,
             [client.market.terms(other) for other in self._taken() if other != task],
         )
         others = int(view.bidder, 16) != 0 and view.bidder != client.address
         best = Best(view.price, view.overtime // terms.extension) if others else None
-        decision = decide(terms, figures, client.audit.live_verifiers(), best)
+        decision = decide(terms, figures, best)
         if isinstance(decision, Refusal):
             raise _NotWorth(decision.reason)
         return decision
+
+    def _require_eligible(self, terms: Terms) -> None:
+        """A task whose seats stay empty is never paid. Raises _NotWorth."""
+        client = self._context.client
+        chosen = self._context.settings.min_eligible
+        least = chosen or least_eligible(client.connection.chain_id, terms.verifiers)
+        found = len(eligible_accounts(client, terms))
+        if found < least:
+            raise _NotWorth(f"{found} verifiers take its {terms.verifiers} seats, {least} are asked for")
+
+    def _owed(self, task: int) -> int:
+        """Token units that this solver has to have free for other tasks: the stakes of all that it may come to submit.
+        The submission releases the penalty, if the bid has locked it.
+        """
+        client, owed = self._context.client, 0
+        for other in (*self._staged(Stage.TRAINING), *self._standing()):
+            view = client.market.task(other)
+            if other == task or view.status not in (TaskStatus.BIDDING, TaskStatus.TRAINING):
+                continue
+            terms = client.market.terms(other)
+            owed += terms.stake - terms.delay_penalty * (view.bidder == client.address)
+        return owed
 
     def _bid(self, task: int, terms: Terms, view: TaskView) -> None:
         """Begin to bid; the row is written first, so that a bid that was sent is always followed."""

@@ -32,10 +32,11 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The bidder's own: amounts in token units. `free` is what it may lock. `operations_a_second` is its measured or
-    assumed speed. `opening` is the fraction of the budget that a first bid asks for. `disk` are the bytes that a task's
-    checkpoints may take. `block_seconds` pass between two blocks. `taken` are the tasks that it has to train or defend
-    beside.
+    """The bidder's own: amounts in token units. `free` is what it may lock, without the stakes that it will owe for
+    what it has won or bid on. `operations_a_second` is its measured or assumed speed. `opening` is the fraction of the
+    budget that a first bid asks for. `disk` are the bytes that a task's checkpoints may take. `block_seconds` pass
+    between two blocks, `draw_delay` between a submission and its draw's round. `taken` are the tasks that it has to
+    train or defend beside.
     """
 
     free: int
@@ -44,6 +45,7 @@ class Figures:
     opening: float
     disk: float = math.inf
     block_seconds: float = 0.0
+    draw_delay: float = 0.0
     taken: tuple[Terms, ...] = ()
 
 
@@ -67,8 +69,8 @@ def seconds_needed(terms: Terms, figures: Figures) -> float:
     return terms.steps * terms.step_operations / figures.operations_a_second
 
 
-def decide(terms: Terms, figures: Figures, verifiers: int, best: Best | None = None) -> Offer | Refusal:
-    """A first bid, or an answer to the best bid of somebody else. `verifiers` are the accounts in the draw."""
+def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | Refusal:
+    """A first bid, or an answer to the best bid of somebody else."""
     if terms.arithmetic != ARITHMETIC:
         return Refusal(f"arithmetic version {terms.arithmetic}, this release computes {ARITHMETIC}")
     needed = seconds_needed(terms, figures)
@@ -81,14 +83,12 @@ def decide(terms: Terms, figures: Figures, verifiers: int, best: Best | None = N
         return Refusal(
             f"its checkpoints take up to {kept} bytes, {figures.disk:.0f} are free for them on the disk"
         )
-    if terms.matches > verifiers:
-        return Refusal(f"it asks for {terms.matches} attestations, {verifiers} verifiers are in the draw")
     unsafe = _unsafe(terms, figures)
     if unsafe is not None:
         return Refusal(unsafe)
     if terms.stake > figures.free:
         return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free")
-    due = floor(terms, needed, figures.costs)
+    due = floor(terms, needed, figures.costs, figures.draw_delay)
     if best is None:
         price, most = max(due.price, int(terms.budget * figures.opening)), terms.budget
     else:

@@ -96,11 +96,13 @@ def withdraw(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Take all free tokens, the stake of finished tasks among them, out of the vault. Not while `solver run` runs."""
+    """Take all free tokens out of the vault, also what is kept free for the stake of a task that is being trained:
+    `solver run` brings it in again. With them the coin that answers in games have earned. Not while that runs.
+    """
     from protocol.chain.parameters import TOKEN
     from protocol.node.output import Output
     from protocol.node.party.connection import connect_by
-    from protocol.node.party.funds import withdraw_above
+    from protocol.node.party.funds import COIN, withdraw_above, withdraw_credit
     from protocol.node.settings import load
     from solver.settings import SolverSettings
 
@@ -109,9 +111,15 @@ def withdraw(
     with connect_by(settings) as client:
         if dry_run:
             amount, receipt = client.vault.free(client.address), None
+            wei = client.game.credit(client.address)
         else:
             amount, receipt = withdraw_above(client, 0)
+            wei, _ = withdraw_credit(client)
         done = "would withdraw" if dry_run else "withdrew"
         output.say(f"{done} {amount / TOKEN:g} tokens to {client.address}")
+        if wei:
+            output.say(f"{done} {wei / COIN:g} of the chain's coin, for answers in games")
         transaction = None if receipt is None else receipt.transaction
-        output.result({"account": client.address, "units": str(amount), "transaction": transaction})
+        output.result(
+            {"account": client.address, "units": str(amount), "wei": str(wei), "transaction": transaction}
+        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from protocol.node.party.funds import require_free
 from solver.context import Context
 from solver.run_store import RunStore
 
@@ -44,15 +45,16 @@ class Committer:
         if running is not None:
             running.result()
 
-    def submit(self) -> None:
+    def submit(self, due: int) -> None:
         """Commit all K + 1 checkpoints soon and open the last one as the result; put off while an earlier commitment is
-        under way. Raises as `offer` does.
+        under way. The `due` tokens, the stake without the penalty that is released, are brought into the vault if they
+        are not free there. Raises as `offer` does, and NotEnoughTokens.
         """
         if self.busy:
             return
         self.finish()
         self._run_store.commit(self._run_store.size)
-        self._running = self._worker.submit(self._submit, self._run_store.size)
+        self._running = self._worker.submit(self._submit, self._run_store.size, due)
 
     def close(self, wait: bool = True) -> None:
         """End the worker; what it has begun is still sent, which with `wait` is waited for."""
@@ -73,10 +75,11 @@ class Committer:
         receipt = self._context.client.market.progress(task, root, size, first, consistency)
         self._context.count("progress", receipt, task=task, size=size)
 
-    def _submit(self, size: int) -> None:
+    def _submit(self, size: int, due: int) -> None:
         run_store, task = self._run_store, self._run_store.task
         root, first, consistency = self._proofs(size)
         result = run_store.roots()[-1]
         path = run_store.tree.at(size).inclusion_path(size - 1)
+        require_free(self._context.client, due, f"for the stake of task {task}")
         receipt = self._context.client.market.submit(task, root, first, consistency, result, path)
         self._context.count("submit", receipt, task=task)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from protocol.beacon.relays import Relays
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.receipts import Receipt
@@ -34,10 +35,12 @@ DISK_SHARE = 0.8
 @dataclass(frozen=True)
 class Context:
     """One solver's collaborators. `store` keeps checkpoints, `home.bundles` the bundles of tasks that were won,
-    `candidates` those of tasks that may be. Whatever computes steps waits for one of the `turns`.
+    `candidates` those of tasks that may be. Whatever computes steps waits for one of the `turns`. `relays` have the
+    signatures that draws need.
     """
 
     client: Client
+    relays: Relays
     settings: SolverSettings
     strategy: Strategy
     home: Home
@@ -58,15 +61,17 @@ class Context:
         """Bytes of disk that one more task may take."""
         return int(shutil.disk_usage(self.home.root).free * DISK_SHARE)
 
-    def begin(self, task: int, what: str, call: Callable[[], Receipt], **about: object) -> None:
-        """Send a transaction of a task beside the loop (`sends`). That the contract refuses it is no failure: somebody
-        else may have made it needless.
+    def begin(self, task: int, what: str, call: Callable[[], Receipt | None], **about: object) -> None:
+        """Send a transaction of a task beside the loop (`sends`). That the contract refuses it is no failure, nor that
+        there is none: somebody else may have made it needless.
         """
         self.sends.begin(task, what, partial(self._send, what, call, task=task, **about))
 
-    def _send(self, what: str, call: Callable[[], Receipt], **about: object) -> None:
+    def _send(self, what: str, call: Callable[[], Receipt | None], **about: object) -> None:
         try:
-            self.count(what, call(), **about)
+            receipt = call()
+            if receipt is not None:
+                self.count(receipt.label.split(".")[-1], receipt, **about)
         except Reverted as error:
             self.log.info("refused by the contract", what=what, error=error.name, **about)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from protocol.beacon.errors import NoRelay
 from protocol.chain.errors import ChainError
 from protocol.errors import AssayError
 from protocol.execution.workers import WorkerFailed
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 WRONG_BITS = (SelfCheckError, WorkerFailed)
 """After these nothing that this machine computes may be believed."""
-ELSEWHERE = (ChainError, BundleUnavailable)
+ELSEWHERE = (ChainError, BundleUnavailable, NoRelay)
 """Another machine's failures, as they happen every day: warnings."""
 QUIET_SECONDS = 600.0
 """Without a failure: the next one is the first again."""

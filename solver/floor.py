@@ -1,7 +1,7 @@
 """What a task costs its solver, by parts: no bid is lower than their sum. Pure.
 
 Amounts are token units, each part rounded up. What training takes, and how much it draws, are the operator's figures;
-the stake, the penalty and the times are the task's.
+the stake, the penalty and the times are the task's, the draw delay the deployment's.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from protocol.chain.parameters import TOKEN
 from protocol.tasks.task import Terms
 
 YEAR: Final = 365 * 86_400
-TASK_GAS: Final = 600_000
-"""Of one task: bid 104,000, assign 39,000, first progress 62,000, three more of 45,000, submit 77,000, settle 151,000;
-and 5 % for a larger tree. Transactions beyond these, bids that were answered among them, are not counted.
+TASK_GAS: Final = 670_000
+"""Of one task: bid 106,000, assign 39,000, first progress 62,000, three more of 45,000, submit 170,000, settle 128,000;
+and 5 % for a larger tree. Draws are paid. Transactions beyond these, bids that were answered among them, are not
+counted.
 """
 
 
@@ -57,16 +58,17 @@ class Floor:
         return f"{self.price / TOKEN:.6g} tokens ({parts})"
 
 
-def floor(terms: Terms, needed: float, costs: Costs) -> Floor:
-    """The floor of a task whose training takes `needed` seconds.
+def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor:
+    """The floor of a task whose training takes `needed` seconds, where a draw waits `draw_delay` seconds for its round.
 
-    The stake is locked from the bid to the end of the challenge period. Who is late with chance r loses its costs, the
-    penalty and the price; so a price p is worth its while from p (1 - r) = costs + r penalty on, and the risk's part is
-    r (costs + penalty) / (1 - r).
+    The penalty is locked from the bid to the submission, the stake from there to the end of the challenge period, which
+    begins with the draw. Who is late with chance r loses its costs, the penalty and the price; so a price p is worth
+    its while from p (1 - r) = costs + r penalty on, and the risk's part is r (costs + penalty) / (1 - r).
     """
     machine, power = ceil(needed * costs.machine), ceil(needed * costs.power)
-    locked = terms.bidding_period + needed + terms.challenge_period
-    capital = ceil(terms.stake * costs.capital * locked / YEAR)
+    before = terms.delay_penalty * (terms.bidding_period + needed)
+    after = terms.stake * (draw_delay + terms.challenge_period)
+    capital = ceil((before + after) * costs.capital / YEAR)
     gas = ceil(TASK_GAS * costs.gas)
     spent = machine + power + capital + gas
     delay = ceil(costs.late * (spent + terms.delay_penalty) / (1 - costs.late))

@@ -21,6 +21,7 @@ from protocol.node.home import Home
 from protocol.node.http import require_public
 from protocol.node.party.data import data_folder, open_database
 from protocol.node.party.node import Node
+from protocol.node.party.relays import relays_by
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
 from solver import gpu, settlement
@@ -57,6 +58,7 @@ class SolverNode(Node):
         metrics, turns = Metrics(), Turns()
         self.context = Context(
             client,
+            relays_by(settings, client.deployment.beacon),
             settings,
             strategy,
             home,
@@ -207,7 +209,7 @@ class SolverNode(Node):
             in_thread(partial(self._serve_result, task))
         else:
             assignment.retire()
-        if status is TaskStatus.SETTLED:
+        if status in (TaskStatus.SETTLED, TaskStatus.VOID):
             kept = max(0, context.settings.stake_units - self._locked())
             context.sends.begin(task, "withdraw", partial(settlement.withdraw, context, kept))
 
@@ -251,7 +253,7 @@ class SolverNode(Node):
             self.context.count(receipt.label.split(".")[-1], receipt)
 
     def _locked(self) -> int:
-        """Token units of this solver's stake in its unfinished tasks."""
+        """Token units that this solver has locked in its unfinished tasks: delay penalties and stakes."""
         client = self.context.client
         stages = (*TAKEN, Stage.BID, Stage.OUTBID)
         held = [row.task for row in self.context.database.tasks() if row.stage in stages]

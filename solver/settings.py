@@ -36,6 +36,10 @@ class SolverSettings(NodeSettings):
     url: str | None = None
     proxies: tuple[IPv4Address | IPv6Address, ...] = ()
     """Of proxies in front of this server: their connections are those of many clients."""
+    min_eligible: Annotated[int, Field(ge=1)] | None = None
+    """Registered accounts that must be eligible for a task that is bid on; empty: three for each seat, on a development
+    chain one.
+    """
     progress_every: Annotated[int, Field(ge=0)] = 0
     """Segments between two progress transactions; 0: a quarter of the task's."""
     processes: Annotated[int, Field(ge=1, le=64)] = 1
@@ -72,7 +76,13 @@ class SolverSettings(NodeSettings):
         )
 
     def figures(
-        self, free: int, disk: int, block_seconds: float, gas_price: int, taken: Sequence[Terms]
+        self,
+        free: int,
+        disk: int,
+        block_seconds: float,
+        draw_delay: float,
+        gas_price: int,
+        taken: Sequence[Terms],
     ) -> Figures:
         """The bidder's figures: `free` in token units, `disk` in bytes, `gas_price` in wei, `taken` the tasks that it
         has already.
@@ -84,6 +94,7 @@ class SolverSettings(NodeSettings):
             self.opening,
             disk,
             block_seconds,
+            draw_delay,
             tuple(taken),
         )
 

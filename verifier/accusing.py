@@ -17,7 +17,7 @@ from protocol.commitments import segment_tree
 from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import open_leaf
 from protocol.node import logs
-from protocol.node.party.funds import require_free
+from protocol.node.party.funds import require_coin, require_free
 from protocol.tasks.task import Terms, least_game_time
 from verifier.database import COMMITTING, Accusation, Database
 
@@ -35,10 +35,13 @@ class Bonds:
         self._lock = threading.Lock()
 
     def require(self, task: int) -> None:
-        """Note that a bond for this task is at stake, and have it free. Raises NotEnoughTokens, ChainError."""
+        """Note that a bond for this task is at stake, and have it free. There must be coin for every game at stake,
+        however long. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
+        """
         client, bond = self._client, self._client.deployment.parameters.challenge_bond
         with self._lock:
             rows = self._database.open_accusations()
+            require_coin(client, 1 + sum(row.task != task and row.reclaimable is not None for row in rows))
             due = [row for row in rows if row.game is None and row.reclaimable in (None, COMMITTING)]
             ahead = sum(
                 row.task != task and (row.reclaimable == COMMITTING or self._before(row.task, task))
@@ -104,7 +107,7 @@ class Accuser:
         if view.status.is_over:
             self._database.update_accusation(self._task, outcome="needless")
             return False
-        if self._client.now() > view.challenge_until:  # a missed draw opens the window again
+        if self._client.now() > view.challenge_until:  # a redraw opens the window again
             return False
         self._bonds.require(self._task)
         return True

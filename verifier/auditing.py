@@ -1,63 +1,67 @@
-"""The duties of one verifier: replay what it was drawn for, attest what is equal, accuse what is not.
+"""The seats of one verifier: replay their segments, hold the result, attest, accuse what is not as committed.
 
 Each is decided anew from the chain and the database, so that a restart or a failure costs at most a replay. A segment
 comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay; or,
 where the solver does not serve it, run the task from its start. Only fetching and asking wait for a stranger, and they
-have threads of their own, at most one a task.
+have threads of their own, at most one a task. The result is one more segment, without steps (`replaying.Committed`).
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice, zip_longest
 
+from protocol.chain.client import Client
+from protocol.commitments import Tree
+from protocol.node.party.exits import Observation
 from verifier.context import Context
-from verifier.database import Accusation
-from verifier.duties import Observation, drawn_segments, open_segments, own_duties
+from verifier.database import UNTIL_OVER, Accusation
 from verifier.jobs import Job, Jobs
 from verifier.material import Material
 from verifier.replaying import Committed, Different, Equal
+from verifier.seats import attestable, due_by, open_segments, own_seats
 
 SLICE_SECONDS = 3.0
 AHEAD = 256
-"""Segments of others' duties that a whistleblower considers in one look."""
+"""Segments of others' seats that a whistleblower considers in one look."""
 ASKED_AT_ONCE = 16
 """Checkpoints that are asked for in one job."""
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
-    """Attest the duties whose segment was found equal."""
-    task = seen.view.task
-    if context.database.accusation(task) is not None:
-        return  # a solver that stands accused is not attested
-    for duty in own_duties(seen, context.client.address):
-        steps = context.database.steps_of(task, duty.segment, seen.view.root)
-        if steps is not None:
-            yield Job(task, f"attest {duty.number}", partial(_attest, context, task, duty.number, steps))
+    """Attest the seats whose segments were all replayed, once the result is held.
 
-
-def has_looked(context: Context, seen: Observation) -> bool:
-    """Whether all segments that this account was drawn for were found equal."""
-    task, root = seen.view.task, seen.view.root
-    own = [duty for duty in seen.duties if duty.verifier == context.client.address and not duty.attested]
-    return all(context.database.steps_of(task, duty.segment, root) is not None for duty in own)
+    A solver that stands accused is attested only in its open game, which lets nobody be paid: whoever accuses is not
+    silent, and an attestation says what was computed.
+    """
+    view, accusation = seen.view, context.database.accusation(seen.view.task)
+    if accusation is not None and (accusation.game is None or accusation.outcome is not None):
+        return
+    for seat in attestable(seen, context.clients):
+        due = (*context.segments(view.task, seat.number), view.size)
+        found = [context.database.steps_of(view.task, segment, view.root) for segment in due]
+        steps = [root for root in found if root is not None]
+        if len(steps) == len(due):
+            client, root = context.clients[seat.account], Tree.from_leaves(steps).root
+            work = partial(_attest, context, client, view.task, seat.number, root)
+            yield Job(view.task, f"attest {seat.number}", work)
 
 
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
     """Offer the next step of every segment that is due: fetches first to the tasks that have cost the least time."""
-    live = [seen for seen in observed if context.database.accusation(seen.view.task) is None]
-    live.sort(key=lambda seen: _turn(context, seen, replays))
+    turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
+    accused = {seen.view.task for seen in turns if context.database.accusation(seen.view.task) is not None}
     missing: dict[int, tuple[Material | None, Committed, list[int]]] = {}
-    for seen, segment in _due(context, live):
+    for seen, segment in _due(context, turns, accused):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
         if context.database.steps_of(task, segment, committed.root) is not None:
             continue
         material = context.materials.find(task)
         if material is None:
-            if context.materials.has_bundle(seen.terms):
+            if context.materials.has_bundle(context.terms(task)):
                 replays.offer(Job(task, "load", partial(_load, context, task)))
             else:
                 missing.setdefault(task, (None, committed, []))
@@ -67,7 +71,7 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
             )
         else:
             missing.setdefault(task, (material, committed, []))[2].append(segment)
-            if material.auditor.was_asked(committed):
+            if material.auditor.was_asked(committed) and task not in accused:
                 # One run from the start serves all segments of its task.
                 replays.offer(Job(task, "run", partial(_replay, context, seen, material, committed, segment)))
     for task in sorted(missing, key=fetches.rests.lost):
@@ -84,18 +88,30 @@ def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, in
     least far first; then by the time that is left.
     """
     task = seen.view.task
-    until = seen.drawn_at + seen.terms.attest_period if seen.drawn_at else seen.view.challenge_until
+    until = due_by(seen, context.clients)
     return replays.rests.lost(task), context.database.own_segments(task), until
 
 
-def _due(context: Context, live: Sequence[Observation]) -> Iterator[tuple[Observation, int]]:
-    """The segments of own duties in all tasks, then, for a whistleblower, all other segments that were not checked."""
-    own = ((seen, segment) for seen in live for segment in drawn_segments(seen, context.client.address))
+def _due(
+    context: Context, turns: Sequence[Observation], accused: Container[int]
+) -> Iterator[tuple[Observation, int]]:
+    """What own seats ask for in all tasks, then, for a whistleblower, all other segments that were not checked."""
+    live = [seen for seen in turns if seen.view.task not in accused]
+    late = [seen for seen in turns if seen.view.task in accused]
+    own = ((seen, segment) for seen in [*live, *late] for segment in _own(context, seen))
     if not context.settings.whistleblow:
         return own
     # Round by round over the tasks: one large task does not keep the others waiting.
     rounds = zip_longest(*(_others(context, seen) for seen in live))
     return chain(own, islice((item for turn in rounds for item in turn if item is not None), AHEAD))
+
+
+def _own(context: Context, seen: Observation) -> Iterator[int]:
+    """The segments of own seats, each seat's followed by the result, while they may be challenged."""
+    if open_segments(seen):
+        for seat in own_seats(seen, context.clients):
+            yield from context.segments(seen.view.task, seat.number)
+            yield seen.view.size
 
 
 def _others(context: Context, seen: Observation) -> Iterator[tuple[Observation, int]]:
@@ -111,24 +127,31 @@ def _load(context: Context, task: int) -> None:
 def _replay(
     context: Context, seen: Observation, material: Material, committed: Committed, segment: int
 ) -> None:
-    """Compare one segment and note what was found. Raises ChainError, CommitmentError.
+    """Compare one segment and note what was found. Raises ChainError, CommitmentError, OSError.
 
-    A run from the start is left after `SLICE_SECONDS`, for other duties may be due; it is taken up again.
+    A run from the start is left after `SLICE_SECONDS`, for other seats may be due; it is taken up again.
     """
     task, end = seen.view.task, time.monotonic() + SLICE_SECONDS
     finding = material.auditor.audit(committed, segment)
     while finding is None and time.monotonic() < end:
         finding = material.auditor.audit(committed, segment)
     if isinstance(finding, Equal):
-        context.log.info("equal", task=task, segment=segment)
+        if segment == committed.size:
+            context.results.hold(task, segment - 1, material.states.tensors(segment - 1, finding.steps))
+            context.database.hold(task, UNTIL_OVER)
+            context.log.info("held", task=task)
+        else:
+            context.log.info("equal", task=task, segment=segment)
         context.database.put_steps(task, segment, committed.root, finding.steps)
     elif isinstance(finding, Different):
         context.log.warning("different", task=task, segment=finding.segment, solver=seen.view.solver)
         salt = secrets.token_bytes(32)
         context.database.accuse(Accusation(task, finding.segment, salt, b"".join(finding.roots)))
+        if finding.steps is not None:
+            context.database.put_steps(task, segment, committed.root, finding.steps)
 
 
-def _attest(context: Context, task: int, duty: int, steps: bytes) -> None:
-    context.database.put_attested(task, duty, steps)
-    receipt = context.client.audit.attest(task, duty, steps)
-    context.log.info("attested", task=task, duty=duty, gas=receipt.gas_used)
+def _attest(context: Context, client: Client, task: int, seat: int, root: bytes) -> None:
+    context.database.put_attested(task, seat, root)
+    receipt = client.audit.attest(task, seat, root)
+    context.log.info("attested", task=task, seat=seat, account=client.address, gas=receipt.gas_used)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from verifier.settings import VerifierSettings
 
 app = app_of(
-    "Replay other people's training for a fee: stake, get drawn, replay, attest, and challenge what is false."
+    "Replay other people's training for a fee: stake, be seated, replay, attest, and challenge what is false."
 )
 
 
@@ -45,9 +46,15 @@ add_config(app, _model, "verifier", "verifier config show")
 @command(app, connection=SENDS)
 def watch(
     connection: Flags,
-    stake_slots: Annotated[
-        int | None, typer.Option(min=0, help="Units of stake to lock; each is a chance in every draw.")
+    further_account: Annotated[
+        list[str] | None, typer.Option(help="Account that takes seats beside the other (repeatable).")
     ] = None,
+    stake: Annotated[
+        str | None, typer.Option(help="Tokens that each account may lock; 0: be in no draw.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to serve results on.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port to serve on; 0: any.")] = None,
+    url: Annotated[str | None, typer.Option(help="Public address of the service, if another.")] = None,
     whistleblow: Annotated[
         bool | None, typer.Option("--whistleblow/--no-whistleblow", help="Replay every submitted segment.")
     ] = None,
@@ -58,7 +65,7 @@ def watch(
     log_json: LogJsonOption = False,
     verbose: VerboseOption = False,
 ) -> ExitCode:
-    """Register, replay what one is drawn for, attest or challenge, collect. Ctrl-C once to stop, twice at once.
+    """Register, replay for seats, attest or challenge, serve results, collect. Ctrl-C once to stop, twice at once.
 
     With --once the exit code is 3 if a solver was found false, or an own challenge was lost.
     """
@@ -73,7 +80,11 @@ def watch(
         from verifier.strategy import Strategy
 
     flags = connection | {
-        "stake_slots": stake_slots,
+        "further_accounts": tuple(further_account) if further_account else None,
+        "stake": stake,
+        "host": host,
+        "port": port,
+        "url": url,
         "whistleblow": whistleblow,
         "tasks": tuple(task) if task else None,
         "device": device,
@@ -81,13 +92,17 @@ def watch(
     settings = _settings(home_folder, flags)
     executor, stop = start(settings, log_json, verbose)
     strategy = Strategy(executor=executor)
-    with connect_by(settings) as client:
-        return VerifierNode(client, settings, home_folder, strategy, stop=stop).run(once)
+    with ExitStack() as clients:
+        client, *further = [
+            clients.enter_context(connect_by(settings.model_copy(update={"account": account})))
+            for account in (settings.account, *settings.further_accounts)
+        ]
+        return VerifierNode(client, settings, home_folder, strategy, further=further, stop=stop).run(once)
 
 
 @command(app, connection=SENDS)
 def resign(connection: Flags, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Leave later draws; the stake unbonds. Duties already drawn stay: let `watch` run until they are done."""
+    """Be in no draw asked for from now on; the stake unbonds. Seats stay: let `watch` run until they are released."""
     with _client(at_home(home), connection) as client:
         from protocol.node.output import Output
 
@@ -102,18 +117,23 @@ def resign(connection: Flags, home: HomeOption = None, as_json: JsonOption = Fal
 
 @command(app, connection=SENDS)
 def withdraw(connection: Flags, home: HomeOption = None, as_json: JsonOption = False) -> None:
-    """Take everything out of the vault that is free, with stakes whose unbonding is over. Not while `watch` runs."""
+    """Take out what is free in the vault, a stake that has unbonded with it, and deposits that came back. Not while
+    `watch` runs.
+    """
     with _client(at_home(home), connection) as client:
         from protocol.chain.parameters import TOKEN
         from protocol.node.output import Output
-        from protocol.node.party.funds import withdraw_above
-        from verifier.unbonding import finish_unbonding
+        from protocol.node.party.funds import COIN, withdraw_above, withdraw_credit
+        from verifier.registration import leave
 
-        finished = finish_unbonding(client)
+        left = leave(client)
         amount, _ = withdraw_above(client, 0)
+        wei, _ = withdraw_credit(client)
         output = Output("verifier withdraw", as_json)
-        output.say(f"{amount / TOKEN:g} tokens taken out; {finished} stakes had unbonded")
-        output.result({"account": client.address, "units": str(amount), "unbonded": finished})
+        output.say(f"{amount / TOKEN:g} tokens taken out{', the stake among them' if left else ''}")
+        if wei:
+            output.say(f"and {wei / COIN:g} of the chain's coin, of deposits")
+        output.result({"account": client.address, "units": str(amount), "wei": str(wei), "left": left})
 
 
 def _settings(home: Home, flags: Flags) -> VerifierSettings:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from protocol.beacon.relays import Relays
 from protocol.chain.client import Client
 from protocol.errors import exit_code_of
 from protocol.node import logs
 from protocol.node.addresses import Address, parsed
 from protocol.node.home import Home
 from protocol.node.party.data import data_folder, open_database
+from protocol.node.party.relays import relays_by
 from protocol.tasks.bundles import Limits
 from protocol.tasks.task import Terms
 from verifier.database import Database
 from verifier.material import IN_MEMORY, Material, Materials
 from verifier.metrics import Metrics
+from verifier.results import Results
 from verifier.settings import VerifierSettings
 from verifier.strategy import Strategy
 
@@ -25,36 +29,67 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """One verifier's collaborators."""
+    """One verifier's collaborators. `client` sends for all; `clients` are those of the accounts that take seats, by
+    address.
+    """
 
     client: Client
+    clients: Mapping[str, Client]
     settings: VerifierSettings
     strategy: Strategy
     database: Database
     materials: Materials
+    results: Results
+    relays: Relays
     metrics: Metrics
     log: FilteringBoundLogger
     _terms: dict[int, Terms] = field(default_factory=dict)
+    _segments: dict[tuple[int, int], list[int]] = field(default_factory=dict)
 
     @classmethod
-    def at(cls, home: Home, client: Client, settings: VerifierSettings, strategy: Strategy) -> Context:
-        """The context of this account on this chain, below the home folder. Raises DatabaseError."""
+    def at(
+        cls,
+        home: Home,
+        client: Client,
+        settings: VerifierSettings,
+        strategy: Strategy,
+        further: Sequence[Client] = (),
+    ) -> Context:
+        """The context of these accounts on this chain, below the home folder. Raises DatabaseError, SettingsError."""
         database = open_database(Database, home, client)
+        folder = data_folder(home, "verifier", client)
         materials = Materials(
-            data_folder(home, "verifier", client),
+            folder,
             home.bundles,
             database,
             strategy,
             Limits(allowed=settings.bundles),
             max(IN_MEMORY, settings.replays),
         )
-        return cls(client, settings, strategy, database, materials, Metrics(), logs.get("verifier"))
+        return cls(
+            client,
+            {one.address: one for one in (client, *further)},
+            settings,
+            strategy,
+            database,
+            materials,
+            Results(folder / "results"),
+            relays_by(settings, client.deployment.beacon),
+            Metrics(),
+            logs.get("verifier"),
+        )
 
     def terms(self, task: int) -> Terms:
         """The terms of a task, read once: they never change. Raises ChainError."""
         if task not in self._terms:
             self._terms[task] = self.client.market.terms(task)
         return self._terms[task]
+
+    def segments(self, task: int, seat: int) -> list[int]:
+        """The segments of a drawn task's seat, read once: they never change. Raises ChainError."""
+        if (task, seat) not in self._segments:
+            self._segments[task, seat] = self.client.audit.segments(task, seat)
+        return self._segments[task, seat]
 
     def endpoint(self, task: int) -> Address | None:
         """Where the task's solver says that it serves; None without a usable address. Raises ChainError."""

@@ -1,6 +1,6 @@
-"""What a verifier must remember over a crash (SQLite, WAL): roots it attested, accusations, states it will need.
+"""What a verifier must remember over a crash (SQLite, WAL): what it attested, accused and holds, states it will need.
 
-The chain knows tasks, duties and games, the journal of `protocol.chain` knows what was sent; here is only what neither
+The chain knows tasks, seats and games, the journal of `protocol.chain` knows what was sent; here is only what neither
 knows. Every write is on disk when the method returns. A state's bytes are blobs elsewhere, written before their row.
 """
 
@@ -18,8 +18,9 @@ CREATE TABLE checked (
     PRIMARY KEY (task, segment)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE attested (
-    task INTEGER NOT NULL, duty INTEGER NOT NULL, steps BLOB NOT NULL, PRIMARY KEY (task, duty)
+    task INTEGER NOT NULL, seat INTEGER NOT NULL, root BLOB NOT NULL, PRIMARY KEY (task, seat)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE held (task INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;
 CREATE TABLE accusations (
     task INTEGER PRIMARY KEY, segment INTEGER, salt BLOB NOT NULL, roots BLOB NOT NULL,
     reclaimable INTEGER, game INTEGER, outcome TEXT
@@ -31,6 +32,8 @@ CREATE TABLE states (
 """
 
 
+UNTIL_OVER = (1 << 63) - 1
+"""For `hold`: until the task is over, and longer if it is settled."""
 COMMITTING = 0
 """`Accusation.reclaimable` from just before the commitment is sent until its block is known: the bond is at stake."""
 
@@ -71,7 +74,7 @@ class Database(NodeDatabase):
     """The verifier's file."""
 
     PARTY = "verifier"
-    VERSION = 1
+    VERSION = 2
     APPLICATION = 0x41735631  # "AsV1"
     SCHEMA = _SCHEMA
 
@@ -87,39 +90,57 @@ class Database(NodeDatabase):
             self._execute("DELETE FROM checked WHERE task = ?", (task,))
 
     def steps_of(self, task: int, segment: int, root: bytes) -> bytes | None:
-        """Root of one's own step tree of a segment that was found equal; `root` is the segment tree's."""
+        """Root of one's own step tree of a replayed segment; `root` is the segment tree's. Of the segment that
+        would begin with the result (`replaying.Committed`): the result, once it is held.
+        """
         found = self._execute(
             "SELECT steps FROM checked WHERE task = ? AND segment = ? AND root = ?", (task, segment, root)
         )
         return found[0][0] if found else None
 
     def checked(self, task: int, root: bytes) -> set[int]:
-        """Segments of a commitment that were found equal."""
+        """Segments of a commitment that were replayed."""
         rows = self._execute("SELECT segment FROM checked WHERE task = ? AND root = ?", (task, root))
         return {segment for (segment,) in rows}
 
     def put_steps(self, task: int, segment: int, root: bytes, steps: bytes) -> None:
-        """Note a segment that was replayed and found equal."""
+        """Note a segment that was replayed."""
         self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?, ?)", (task, segment, root, steps))
 
-    def attested(self, task: int, duty: int) -> bytes | None:
-        """The root that was stated, or is about to be, for a duty."""
-        found = self._execute("SELECT steps FROM attested WHERE task = ? AND duty = ?", (task, duty))
+    def attested(self, task: int, seat: int) -> bytes | None:
+        """The root that was stated, or is about to be, for a seat."""
+        found = self._execute("SELECT root FROM attested WHERE task = ? AND seat = ?", (task, seat))
         return found[0][0] if found else None
 
-    def put_attested(self, task: int, duty: int, steps: bytes) -> None:
-        """Note, before it is sent, the root of a duty. Raises TwoRoots if it is not the one noted before."""
+    def put_attested(self, task: int, seat: int, root: bytes) -> None:
+        """Note, before it is sent, the root of a seat. Raises TwoRoots if it is not the one noted before."""
         with self._transaction():
-            before = self.attested(task, duty)
+            before = self.attested(task, seat)
             if before is None:
-                self._execute("INSERT INTO attested VALUES (?, ?, ?)", (task, duty, steps))
-            elif before != steps:
+                self._execute("INSERT INTO attested VALUES (?, ?, ?)", (task, seat, root))
+            elif before != root:
                 raise TwoRoots(
-                    f"task {task}, duty {duty}",
+                    f"task {task}, seat {seat}",
                     expected=f"the root attested before, {before.hex()}",
-                    got=steps.hex(),
+                    got=root.hex(),
                     remedy="replay with one release on sound hardware before attesting anything more",
                 )
+
+    def hold(self, task: int, until: int) -> None:
+        """Note until when, in seconds of the chain's time, a task's result is held."""
+        self._execute("INSERT OR REPLACE INTO held VALUES (?, ?)", (task, until))
+
+    def is_held(self, task: int) -> bool:
+        """Whether a task's result is held."""
+        return bool(self._execute("SELECT 1 FROM held WHERE task = ?", (task,)))
+
+    def held_before(self, now: int) -> list[int]:
+        """Tasks whose results need not be held any more."""
+        return [task for (task,) in self._execute("SELECT task FROM held WHERE until < ?", (now,))]
+
+    def let_go(self, task: int) -> None:
+        """A task's result is not held any more."""
+        self._execute("DELETE FROM held WHERE task = ?", (task,))
 
     def open_accusations(self) -> list[Accusation]:
         """Accusations that are not over, by task."""

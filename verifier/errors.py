@@ -18,4 +18,4 @@ class Unserved(VerifierError):
 
 
 class TwoRoots(VerifierError):
-    """This verifier has stated one root for a duty and would now state another: its own replay is not reproducible."""
+    """This verifier has stated one root for a seat and would now state another: its own replay is not reproducible."""

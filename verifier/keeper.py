@@ -1,64 +1,69 @@
-"""Making the calls that `duties.action` finds due, but none for a solver that stands accused or was not looked at.
+"""Making the calls that move tasks on (`protocol.node.party.exits`), but none for a solver that stands accused.
 
 Others may be first: a refusal is no failure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import partial
 
 from protocol.chain.errors import Reverted
-from protocol.chain.receipts import Receipt
 from protocol.chain.views import TaskStatus, TaskView
-from verifier.auditing import has_looked
+from protocol.node.party.exits import Exit, Observation, exit_due, perform
 from verifier.context import Context
-from verifier.duties import Action, Observation, action
+from verifier.jobs import Job
+from verifier.seats import own_seats, releasable
+
+GRACE = 5
+"""Seconds in which somebody with more interest in it may make a call first: a reverted call costs gas."""
+SEATED = (TaskStatus.SUBMITTED, TaskStatus.UNPAID, TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED)
+"""Tasks that may have seats."""
 
 
-def observe(context: Context, view: TaskView, now: int, block: int) -> Observation:
+def observe(context: Context, view: TaskView, now: int) -> Observation:
     """A task as the chain shows it now, with no more questions than its status needs."""
-    audit, task = context.client.audit, view.task
-    terms = context.terms(task)
-    if view.status is not TaskStatus.SUBMITTED:
-        return Observation(view, terms, now, block)
-    drawn_at = audit.drawn_at(task)
-    over = now > view.challenge_until and not view.open_games
-    return Observation(
-        view,
-        terms,
-        now,
-        block,
-        drawn_at,
-        audit.duties(task) if drawn_at else (),
-        satisfied=bool(drawn_at) and over and audit.satisfied(task),
-        lost=not drawn_at and audit.draw_lost(task),
-    )
+    if view.status not in SEATED:
+        return Observation(view, now)
+    audit = context.client.audit.audit(view.task)
+    return Observation(view, now, audit, context.client.audit.seats(view.task) if audit.drawn_at else ())
 
 
-def due(context: Context, seen: Observation) -> Action | None:
-    """The call that this verifier makes now. It ends nothing that it accuses, and never pays a solver that it has found
-    false or was drawn for and has not looked at: others may do that.
+def due(context: Context, seen: Observation) -> Exit | None:
+    """The call that this verifier makes now. It ends nothing that it accuses, never pays a solver that it has found
+    false, and punishes no silence of its own.
     """
-    what, accusation = action(seen), context.database.accusation(seen.view.task)
-    if accusation is not None and (accusation.outcome is None or what is Action.SETTLE):
+    what = exit_due(seen, context.client.deployment, GRACE)
+    accusation = context.database.accusation(seen.view.task)
+    if accusation is not None and (accusation.outcome is None or what is Exit.SETTLE):
         return None
-    return None if what is Action.SETTLE and not has_looked(context, seen) else what
+    return None if what is Exit.REDRAW and own_seats(seen, context.clients) else what
 
 
-def perform(context: Context, view: TaskView, what: Action) -> None:
-    """Make the call. Raises ChainError, but not for a contract's refusal."""
-    market, audit, task = context.client.market, context.client.audit, view.task
-    calls: dict[Action, Callable[[], Receipt]] = {
-        Action.ASSIGN: lambda: market.assign(task),
-        Action.EXPIRE: lambda: market.expire(task),
-        Action.DRAW: lambda: audit.draw(task, view.draw_block),
-        Action.MISSED: lambda: audit.missed(task),
-        Action.SETTLE: lambda: market.settle(task),
-        Action.VOID: lambda: market.void(task),
-    }
+def jobs(context: Context, seen: Observation) -> Iterator[Job]:
+    """The transactions that a task asks for, but attestations."""
+    task = seen.view.task
+    what = due(context, seen)
+    if what is not None:
+        # The queue of draws is one for all tasks, so one draw is executed at a time.
+        about = None if what is Exit.DRAW else task
+        yield Job(about, what, partial(_perform, context, seen, what))
+    for seat in releasable(seen, context.clients):
+        yield Job(task, f"release {seat.number}", partial(_release, context, task, seat.number))
+
+
+def _perform(context: Context, seen: Observation, what: Exit) -> None:
+    """Raises ChainError, but not for a contract's refusal."""
+    task = seen.view.task
     try:
-        receipt = calls[what]()
+        receipt = perform(context.client, seen, what, context.relays.signature)
     except Reverted as error:
         context.log.debug("refused by the contract", what=what.value, task=task, error=error.name)
         return
-    context.log.info("mined", what=what.value, task=task, gas=receipt.gas_used)
+    if receipt is not None:
+        context.log.info("mined", what=what.value, task=task, gas=receipt.gas_used)
+
+
+def _release(context: Context, task: int, seat: int) -> None:
+    receipt = context.client.audit.release(task, seat)
+    context.log.info("released", task=task, seat=seat, gas=receipt.gas_used)

@@ -128,7 +128,7 @@ class Materials:
         """Bring the bundle to this machine, verified; `endpoint` is what the task's solver has announced.
 
         A try is as long as all before it, which took `lost` seconds: a server that trickles has little of the time in
-        which the duties of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError.
+        which the seats of other tasks are to be attested, and what a slow one has sent is kept. Raises BundleError.
         """
         others = [] if endpoint is None else [endpoint / f"bundles/{terms.bundle_hash.hex()}"]
         seconds = min(self._limits.seconds, seconds_of_try(terms.attest_period, lost))

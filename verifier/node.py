@@ -1,7 +1,7 @@
 """The running verifier: one loop that plays its games first, then attests, moves tasks on, and replays.
 
-Nothing here decides a move or a number: that is `Strategy`, `duties` and the program. The loop never waits for a
-receipt, a replay or a stranger; `Jobs` does, so that games and duties go on side by side. What goes wrong about a task
+Nothing here decides a move or a number: that is `Strategy`, `seats` and the program. The loop never waits for a
+receipt, a replay or a stranger; `Jobs` does, so that games and seats go on side by side. What goes wrong about a task
 is that task's failure: logged with its number, counted, tried again after a rest.
 """
 
@@ -9,24 +9,31 @@ from __future__ import annotations
 
 import math
 import time
-from functools import partial
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
+from protocol.chain.accounts import DEVELOPMENT_CHAIN
 from protocol.chain.client import Client
 from protocol.chain.connection import Block
 from protocol.chain.errors import RpcUnavailable
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import TaskView
+from protocol.chain.views import TaskStatus, TaskView
 from protocol.errors import ExitCode
 from protocol.node.home import Home
-from protocol.node.party.funds import withdraw_above
+from protocol.node.http import require_public
+from protocol.node.party.exits import Observation
+from protocol.node.party.funds import withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
+from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
 from verifier import auditing, keeper
 from verifier.context import Context
-from verifier.duties import Observation
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
 from verifier.registration import ensure_bond, ensure_registered
+from verifier.results import application
+from verifier.seats import own_seats, releasable
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
@@ -37,7 +44,9 @@ LOST = "challenger_silent"
 
 
 class VerifierNode(Node):
-    """A verifier on one chain from one account. `run` returns the process's exit code."""
+    """A verifier on one chain. `client` sends what it does for all; `further` accounts have seats beside its own. `run`
+    returns the process's exit code.
+    """
 
     def __init__(
         self,
@@ -46,9 +55,10 @@ class VerifierNode(Node):
         home: Home,
         strategy: Strategy = HONEST,
         *,
+        further: Sequence[Client] = (),
         stop: Stop | None = None,
     ) -> None:
-        self.context = Context.at(home, client, settings, strategy)
+        self.context = Context.at(home, client, settings, strategy, further)
         super().__init__(settings, self.context.log, stop, client)
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
         self._replays = Jobs(settings.replays, longest_rest=math.inf)
@@ -56,9 +66,13 @@ class VerifierNode(Node):
         self._games = Games(self.context, self._fetches)
         self._looks = Rests(longest=30)
         self._withdraw = True
+        self._url = ""
+        """Where results are served; empty for a mere whistleblower."""
         self._alive = 1
         """Tasks and accusations that are not over, as the last look found."""
         self._finished = 0
+        self._late: set[tuple[int, int]] = set()
+        """Tasks and seats whose time ran out unattested."""
         self._outcomes: set[str | None] = set()
 
     def run(self, once: bool = False) -> ExitCode:
@@ -66,8 +80,14 @@ class VerifierNode(Node):
 
         FRAUD if with `once` a solver was found false or an own challenge was lost. Raises VerifierError, ChainError.
         """
+        settings = self.context.settings
         try:
-            with self.context.metrics.served(self.context.settings.metrics_port):
+            with ExitStack() as serving:
+                serving.enter_context(self.context.metrics.served(settings.metrics_port))
+                if settings.stake:
+                    app = application(self.context.results)
+                    held = serving.enter_context(Serving(app, settings.host, settings.port, settings.proxies))
+                    self._url = settings.url or held.url
                 return self._loop(once)
         finally:
             self._fetches.abandon()  # what is on disk by then is not fetched again
@@ -77,12 +97,23 @@ class VerifierNode(Node):
             self.context.database.close()
 
     def _prepare(self) -> None:
-        ensure_registered(self.context.client, self.context.settings.stake_slots)
-        ensure_bond(self.context.client)
-        self.context.log.info("ready", account=self.context.client.address)
+        context = self.context
+        if self._url and context.client.connection.chain_id != DEVELOPMENT_CHAIN:
+            require_public(self._url)
+        with ThreadPoolExecutor(len(context.clients)) as pool:
+            list(pool.map(self._take_part, context.clients.values()))
+        ensure_bond(context.client)
+        context.log.info("ready", accounts=list(context.clients), url=self._url)
+
+    def _take_part(self, client: Client) -> None:
+        ensure_registered(client, self.context.settings)
+        if self._url and client.market.endpoint_of(client.address) != self._url:
+            client.market.announce(self._url)
 
     def _tick(self) -> None:
         self._alive = 1  # until this look says otherwise
+        for client in self.context.clients.values():
+            client.tend()
         with self.context.client.connection.view() as block:
             self._alive = self.turn(block)
 
@@ -125,6 +156,9 @@ class VerifierNode(Node):
                 observed.append(seen)
             self._games.begin()
         auditing.offer(context, observed, self._fetches, self._replays)
+        for task in context.database.held_before(block.time):
+            context.results.drop(task)
+            context.database.let_go(task)
         self._take_earnings()
         context.metrics.accusations.set(accusations)
         context.metrics.tasks.set(alive)
@@ -133,13 +167,28 @@ class VerifierNode(Node):
     def _look(self, task: int, block: Block) -> Observation | None:
         """The task as it is now, with the transactions that it asks for offered; None if it is over for good."""
         view = self.context.client.market.task(task)
-        if view.status.is_over and self.context.client.is_over_for_good(task):
-            self._over(view)
+        seen = keeper.observe(self.context, view, block.time)
+        bound = releasable(seen, self.context.clients)
+        if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
+            self._over(view, block.time)
             return None
-        seen = keeper.observe(self.context, view, block.time, block.number)
+        self._say_what_is_late(seen)
         if not self._stop.asked:
             self._offer_actions(seen)
         return seen
+
+    def _say_what_is_late(self, seen: Observation) -> None:
+        """Once for each own seat whose time is over."""
+        if seen.view.status is not TaskStatus.SUBMITTED:
+            return
+        for seat in own_seats(seen, self.context.clients):
+            late = seen.view.task, seat.number
+            if seen.now > seat.until and late not in self._late:
+                self._late.add(late)
+                # Whoever is silent in a seat is in no draw until `ensure_registered` is called again.
+                self.context.log.error(
+                    "too late to attest", task=seen.view.task, seat=seat.number, account=seat.account
+                )
 
     def _seen_enough(self) -> bool:
         """Whether the chosen tasks, or at least one task, are over."""
@@ -156,12 +205,10 @@ class VerifierNode(Node):
         """Offer the transactions that a task asks for."""
         for job in auditing.attestations(self.context, seen):
             self._sends.offer(job)
-        what = keeper.due(self.context, seen)
-        if what is not None:
-            work = partial(keeper.perform, self.context, seen.view, what)
-            self._sends.offer(Job(seen.view.task, what, work))
+        for job in keeper.jobs(self.context, seen):
+            self._sends.offer(job)
 
-    def _over(self, view: TaskView) -> None:
+    def _over(self, view: TaskView, now: int) -> None:
         """Forget a task once its accusation, if any, is over too."""
         task = view.task
         accusation = self.context.database.accusation(task)
@@ -172,6 +219,9 @@ class VerifierNode(Node):
             if accusation.outcome is None:  # somebody else was first, and nothing of ours is at stake
                 self.context.database.update_accusation(task, outcome="needless")
             self._outcomes.add(accusation.outcome)
+        if self.context.database.is_held(task):
+            settled = view.status is TaskStatus.SETTLED
+            self.context.database.hold(task, now + settled * self.context.settings.hold_seconds)
         self.context.database.finish(task)
         self.context.materials.drop(task)
         self._games.forget(task)
@@ -182,15 +232,20 @@ class VerifierNode(Node):
         self.context.log.info("over", task=task, status=view.status.name.lower())
 
     def _take_earnings(self) -> None:
-        """After a task: take what is free out of the vault, but for one bond."""
+        """After a task: take what is free out of the vault, but for one bond, and the coin that came back."""
         if self._withdraw and not self._games and not self._stop.asked:
             self._withdraw = not self._sends.offer(Job(None, "withdraw", self._withdraw_now))
 
     def _withdraw_now(self) -> None:
-        client = self.context.client
-        amount, _ = withdraw_above(client, client.deployment.parameters.challenge_bond)
-        if amount:
-            self.context.log.info("withdrawn", tokens=amount / TOKEN)
+        own = self.context.client
+        for client in self.context.clients.values():
+            kept = own.deployment.parameters.challenge_bond if client is own else 0
+            amount, _ = withdraw_above(client, kept)
+            if amount:
+                self.context.log.info("withdrawn", tokens=amount / TOKEN, account=client.address)
+        wei, _ = withdraw_credit(own)
+        if wei:
+            self.context.log.info("withdrawn", wei=wei, account=own.address)
 
     def _collect(self) -> None:
         """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""

@@ -1,31 +1,34 @@
-"""Being in the draw: the account's registration, learned from the board's events, and made once."""
+"""Being in the draw: each account's registration, made once, and taken up again after a silence."""
 
 from __future__ import annotations
 
 from protocol.chain.client import Client
-from protocol.chain.events import Follower
 from protocol.node import logs
 from protocol.node.party.funds import require_free
+from verifier.settings import VerifierSettings
 
 
-def is_registered(client: Client) -> bool:
-    """Whether the account has live slots: it has registered and not resigned since."""
-    account = bytes(12) + bytes.fromhex(client.address.removeprefix("0x"))
-    board = {client.audit.address: client.audit.contract}
-    follower = Follower(client.connection, board, client.deployment.block, topics=[None, account])
-    told = [event.name for event in follower.poll().events if event.name in ("Registered", "Resigned")]
-    return bool(told) and told[-1] == "Registered"
-
-
-def ensure_registered(client: Client, slots: int) -> None:
-    """Lock the stake of `slots` units, unless the account is registered. Raises NotEnoughTokens, ChainError."""
-    if slots == 0 or is_registered(client):
-        return
-    parameters = client.deployment.parameters
-    stake, bond = slots * parameters.stake_unit, parameters.challenge_bond
-    require_free(client, stake + bond if _wealth(client) >= stake + bond else stake)
-    client.audit.register(slots)
-    logs.get("verifier").info("registered", slots=slots)
+def ensure_registered(client: Client, settings: VerifierSettings) -> None:
+    """Lock the stake and make the offer of the settings, unless the account is registered. A suspended account is made
+    whole: whoever starts the process says that it can attest again. Raises NotEnoughTokens, SettingsError, ChainError.
+    """
+    log = logs.get("verifier").bind(account=client.address)
+    unit = client.deployment.parameters.stake_unit
+    registration = client.audit.registration(client.address)
+    if registration is None:
+        if not settings.stake:
+            return
+        level = settings.level(unit)
+        require_free(client, unit << level, "for the stake")
+        client.audit.register(level, settings.offer(unit << level))
+        log.info("registered", level=level)
+    elif registration.resigned_at:
+        log.warning("resigned: it is in no draw that is asked for from now on")
+    elif registration.suspended:
+        missing = (unit << registration.level) - client.vault.lock_of(registration.lock).remaining
+        require_free(client, missing, "to make the stake whole")
+        client.audit.resume()
+        log.warning("resumed after a silence", units=missing)
 
 
 def ensure_bond(client: Client) -> None:
@@ -33,11 +36,19 @@ def ensure_bond(client: Client) -> None:
     earliest commitment is rewarded.
     """
     bond = client.deployment.parameters.challenge_bond
-    if _wealth(client) >= bond:
+    if sum(client.tokens()) >= bond:
         client.fund(bond)
     else:
         logs.get("verifier").warning("no tokens for a bond: nobody can be challenged", units=bond)
 
 
-def _wealth(client: Client) -> int:
-    return client.vault.free(client.address) + client.token.balance_of(client.address)
+def leave(client: Client) -> bool:
+    """Free the stake of a resigned account, if its unbonding is over and it has no seat; whether that was so."""
+    registration = client.audit.registration(client.address)
+    if registration is None or not registration.resigned_at:
+        return False
+    over = registration.resigned_at + client.deployment.parameters.unbonding_period
+    if client.now() <= over or (registration.is_bound and not registration.suspended):
+        return False
+    client.audit.leave()
+    return True

@@ -19,7 +19,9 @@ from verifier.states import States
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A segment tree as the chain holds it: `size` leaves r_0 … under `root`."""
+    """A segment tree as the chain holds it: `size` leaves r_0 … under `root`. There is no segment `size`: it would
+    begin with the result, and all that is asked of it is to hold that.
+    """
 
     root: bytes
     size: int
@@ -27,7 +29,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """The segment is as committed. `steps` is the root of one's own step tree."""
+    """The segment is as committed. `steps` is the root of one's own step tree; for the result its own root."""
 
     steps: bytes
 
@@ -37,11 +39,13 @@ class Different:
     """The commitment is not what the program gives.
 
     With the solver's `roots` r_0 …, `segment` is false given the state before it. Without them (None) the segment is
-    not known yet, and one's own run from the initial state is kept.
+    not known yet, and one's own run from the initial state is kept. `steps` is the root of one's own step tree of the
+    segment, if it was replayed.
     """
 
     segment: int | None
     roots: tuple[bytes, ...]
+    steps: bytes | None = None
 
 
 Finding = Equal | Different
@@ -89,7 +93,7 @@ class Auditor:
             )
 
     def audit(self, committed: Committed, segment: int) -> Finding | None:
-        """Compare segment 1 … size - 1 of a commitment with what is here; nobody is asked.
+        """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; nobody is asked.
 
         None if it cannot be told yet: one's own run from the start has come on by a segment, call again.
         """
@@ -106,10 +110,11 @@ class Auditor:
             if not arrived:
                 return None
             before = self._states.own(segment - 1)
+        if segment == committed.size:
+            return Equal(roots[-1])
         steps = self._replay(before, segment)
-        if steps[-1] != roots[segment]:
-            return Different(segment, tuple(roots))
-        return Equal(step_tree(steps).root)
+        own = step_tree(steps).root
+        return Equal(own) if steps[-1] == roots[segment] else Different(segment, tuple(roots), own)
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
         """Whether checkpoint `number` is here, or comes when it is asked for."""
@@ -135,6 +140,8 @@ class Auditor:
         own = self._states.own_roots()[: committed.size]
         if segment_tree(own).root != committed.root:
             return Different(None, ())
+        if segment == committed.size:
+            return Equal(own[-1])
         return Equal(step_tree(self._replay(self._states.own(segment - 1), segment)).root)
 
     def _replay(self, before: State, segment: int) -> list[bytes]:

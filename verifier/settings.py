@@ -1,23 +1,53 @@
 """Settings of `verifier watch`: flags over ASSAY_* over the [verifier] table of config.toml over these defaults.
 
-Importing this loads pydantic, so the command line does it only when it runs.
+Amounts are whole tokens; they become token units where they meet the chain. Importing this loads pydantic, so the
+command line does it only when it runs.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from decimal import ROUND_UP, Decimal
+from ipaddress import IPv4Address, IPv6Address
+from typing import Annotated, Final
 
 from pydantic import Field
 
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import Offer
 from protocol.node.party.settings import NodeSettings
+from protocol.node.settings import SettingsError
+
+MOST_LEVEL: Final = 15
+"""A stake is at most 2^15 units (contracts/src/interfaces/IAuditBoard.sol)."""
+Tokens = Annotated[Decimal, Field(ge=0, le=10**15)]
 
 
 class VerifierSettings(NodeSettings):
-    """What an operator may choose."""
+    """What an operator may choose. `url` is the public address of the HTTP service, where it is not its own."""
 
     account: str = "dev:2"
-    stake_slots: Annotated[int, Field(ge=0, le=255)] = 1
-    """Units of stake to lock; each is one chance in every draw. 0: not registered, as a mere whistleblower may be."""
+    further_accounts: tuple[str, ...] = ()
+    """Accounts that take seats too, each one at a time for a stake of its own. `account` alone challenges."""
+    stake: Tokens = Decimal(1000)
+    """Tokens that each account locks at most: the largest power of two of the deployment's units that they pay. What is
+    drawn grows with it. 0: not registered, as a mere whistleblower may be.
+    """
+    seat_hours: Annotated[float, Field(gt=0, le=10**5)] = 12
+    """No seat whose replays take longer at `speed`."""
+    state_gib: Annotated[float, Field(gt=0, le=10**6)] = 8
+    """No seat of a task whose states are larger."""
+    lock: Tokens | None = None
+    """No seat that binds more tokens of the stake; without, it may bind all."""
+    cost_per_hour: Tokens = Decimal(1)
+    """Of the machine while it replays, with its power: no seat that pays less."""
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8703
+    """Where results are served that a seat holds; 0: any free port."""
+    url: str | None = None
+    proxies: tuple[IPv4Address | IPv6Address, ...] = ()
+    """Of proxies in front of this server: their connections are those of many clients."""
+    hold_days: Annotated[float, Field(ge=0, le=10**4)] = 7
+    """How long a result is served after its task was settled."""
     whistleblow: bool = False
     """Replay all segments of every submitted task, drawn or not."""
     games: Annotated[int, Field(ge=1, le=64)] = 4
@@ -28,3 +58,31 @@ class VerifierSettings(NodeSettings):
     """Tasks whose bundle or checkpoints are fetched side by side, each in memory as far as it has come."""
     metrics_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     """Where Prometheus may read on this machine; by default nowhere."""
+
+    @property
+    def hold_seconds(self) -> int:
+        """`hold_days` in seconds."""
+        return int(self.hold_days * 86_400)
+
+    def level(self, unit: int) -> int:
+        """k: the stake pays 2^k units of so many token units. Raises SettingsError if it pays none."""
+        units = int(self.stake * TOKEN) // unit
+        if not units:
+            raise SettingsError(
+                "setting stake",
+                expected=f"at least the deployment's unit of {Decimal(unit) / TOKEN:f} tokens",
+                got=self.stake,
+                remedy="raise it, or set it to 0 to be in no draw",
+            )
+        return min(MOST_LEVEL, units.bit_length() - 1)
+
+    def offer(self, stake: int) -> Offer:
+        """What seats are taken for a stake of so many token units."""
+        operations = int(self.seat_hours * 3600 * self.speed)
+        fee = self.cost_per_hour * TOKEN * 10**9 / 3600 / Decimal(self.speed)
+        return Offer(
+            operations=min(operations, 2**64 - 1),
+            state_bytes=min(int(self.state_gib * 2**30), 2**64 - 1),
+            lock=stake if self.lock is None else int(self.lock * TOKEN),
+            fee=int(fee.to_integral_value(ROUND_UP)),
+        )

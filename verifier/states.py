@@ -6,10 +6,11 @@ solver that served a checkpoint once may refuse it when it is accused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from protocol.commitments import BlobStore, CommitmentError
 from protocol.commitments.checkpoints import load_checkpoint, save_checkpoint
+from protocol.commitments.states import Checkpoint
 from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
 from verifier.database import Database, StateRow
@@ -60,6 +61,12 @@ class States:
             pass
         return self._load(self._database.states(self._task, own=True)[number])
 
+    def tensors(self, number: int, root: bytes) -> Sequence[bytes]:
+        """Canonical bytes of the tensors of a checkpoint that is on disk."""
+        row = self._database.state(self._task, number, root)
+        assert row is not None, "who asks has seen to it that it is there"
+        return [tensor.data for tensor in self._checkpoint(row).tensors]
+
     def has(self, number: int, root: bytes) -> bool:
         """Whether `kept` gives the checkpoint with this root."""
         return number == 0 or self._database.state(self._task, number, root) is not None
@@ -95,10 +102,12 @@ class States:
         return row
 
     def _load(self, row: StateRow) -> State:
+        return self._program.state_of([tensor.data for tensor in self._checkpoint(row).tensors])
+
+    def _checkpoint(self, row: StateRow) -> Checkpoint:
         try:
-            checkpoint = load_checkpoint(self._store, row.manifest, state_root=row.root)
+            return load_checkpoint(self._store, row.manifest, state_root=row.root)
         except CommitmentError:
             # Damaged: the next try makes it anew. The others stay, for a solver may not serve them again.
             self._database.drop_state(self._task, row)
             raise
-        return self._program.state_of([tensor.data for tensor in checkpoint.tensors])

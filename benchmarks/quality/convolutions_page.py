@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import mean
+from math import sqrt
+from statistics import mean, stdev
 from typing import Any
 
 from benchmarks.quality.convolutions import BATCHES, DEFAULT, EMULATED, MATTERS
@@ -47,7 +48,8 @@ def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: i
     if not networks:
         return
     yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates by every row of a model;"
-    yield "means over the seeds, from 1 on, and the least and the most. A held-out image is 0.0034 of the accuracy:\n"
+    yield "means over the seeds from 1 on, and the least and the most. A held-out image is 0.0034 of the accuracy, and"
+    yield "models that are not in the table were not trained:\n"
     yield "| model | bits | seeds | final training loss | held-out loss | held-out accuracy |"
     yield "|---|---|---|---|---|---|"
     for network, tables in networks.items():
@@ -56,6 +58,22 @@ def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: i
             cells = " | ".join(_spread([run[figure] for run in runs]) for figure in figures)
             yield f"| {network} | {_named(table)} | {len(runs)} | {cells} |"
     yield ""
+    yield from _differences(networks)
+
+
+def _differences(networks: Mapping[str, Mapping[str, Sequence[Measured]]]) -> Iterator[str]:
+    yield "The default bits less float32, seed by seed; mean ± standard error:\n"
+    for network, tables in networks.items():
+        pairs = list(zip(tables[DEFAULT], tables["float32"], strict=True))
+        if len(pairs) > 1:
+            shown = (_difference(figure, pairs) for figure in ("held-out loss", "held-out accuracy"))
+            yield f"- {network}, {len(pairs)} seeds: {', '.join(shown)}"
+    yield ""
+
+
+def _difference(figure: str, pairs: Sequence[tuple[Measured, Measured]]) -> str:
+    found = [default[figure] - plain[figure] for default, plain in pairs]
+    return f"{figure} {mean(found):+.4f} ± {stdev(found) / sqrt(len(found)):.4f}"
 
 
 def _spread(found: Sequence[float]) -> str:

@@ -1,337 +1,295 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {SegmentIndex, TaskId} from "./types/Ids.sol";
-import {BlockHeader} from "@openzeppelin/contracts/utils/BlockHeader.sol";
-import {Blockhash} from "@openzeppelin/contracts/utils/Blockhash.sol";
-
+import {Registrations} from "./audit/Registrations.sol";
 import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
+import {IBeacon} from "./interfaces/IBeacon.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
+import {Cells} from "./libraries/Cells.sol";
 import {DrawWords} from "./libraries/DrawWords.sol";
 import {Errors} from "./libraries/Errors.sol";
-import {Seats} from "./libraries/Seats.sol";
+import {Fees} from "./libraries/Fees.sol";
+import {Pool} from "./libraries/Pool.sol";
 import {TermsCheck} from "./libraries/TermsCheck.sol";
+import {MapHints} from "./types/Hints.sol";
+import {TaskId} from "./types/Ids.sol";
 import {Parameters} from "./types/Parameters.sol";
+import {Audit, PendingDraw, Seat} from "./types/Seats.sol";
 import {Terms} from "./types/Terms.sol";
 
-/// @title AuditBoard: registered verifiers, draws from a proved block header, plain attestations (dispute.md section 3).
-/// @notice A draw cannot be chosen: its block is fixed before it exists, and its header is proved by the chain's own hash
-/// (BLOCKHASH for 256 blocks, the EIP-2935 history contract for 8,191).
-contract AuditBoard is IAuditBoard {
+/// @title AuditBoard: registered verifiers, draws of seats by the beacon, attestations (dispute.md section 3).
+/// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in which they were
+/// asked for, also those of tasks that are over. Whoever is bound or freed by one, or freed otherwise, takes no part in draws
+/// that were asked for before that; nor does a later resignation or registration change them.
+contract AuditBoard is Registrations {
+    using Cells for Cells.Table;
     using DrawWords for DrawWords.Stream;
-    using Seats for Seats.Table;
+    using Pool for Pool.Table;
 
-    /// @notice An account's slots, from its registration to its resignation.
-    struct Registration {
-        // ---- slot 0
-        address verifier;
-        uint32 slots;
-        /// Block of the resignation, 0 before it.
-        uint64 resignedIn;
-        // ---- slot 1
-        uint256 lock;
+    /// @dev What one execution of a draw works with.
+    struct Drawing {
+        TaskId task;
+        /// When the round was fixed.
+        uint40 fixedAt;
+        /// The task is audited: else its seats bind nobody.
+        bool live;
+        uint40 until;
+        uint256 tries;
+        Pool.Choice choice;
+        DrawWords.Stream stream;
+        ITaskMarket.SeatTerms terms;
     }
 
-    /// @notice A task's draw: `seats` and `version` are of its post, the rest of its draw.
-    struct Audit {
-        // ---- slot 0
-        /// The seats when the task was posted.
-        uint32[8] seats;
-        // ---- slot 1
-        uint64 version;
-        uint8 misses;
-        /// Every draw found a live slot.
-        bool complete;
-        uint16 matches;
-        /// K, which every drawn verifier replays.
-        SegmentIndex last;
-        uint64 drawnAt;
-        uint64 attestUntil;
-    }
+    /// @dev Tries for a seat before it stays empty, and for all seats of a draw: these bound its gas, for a queue whose first
+    /// draw cannot be executed would stand still. Where half of the accounts are taken, 32 tries fail once in 4 x 10^9 times,
+    /// and 32 seats need 64 tries.
+    uint256 private constant MAX_TRIES = 32;
+    uint256 private constant MAX_TRIES_OF_DRAW = 256;
+    /// @dev Operations that an offer's fee is for.
+    uint256 private constant GIGA = 1e9;
 
-    /// @dev The seats of a task's draws, in memory.
-    struct Snapshot {
-        uint32[8] lengths;
-        uint64 version;
-        uint32 slots;
-    }
-
-    /// @dev Words tried for one draw before it stays unfilled. With nine of ten slots resigned between the post and the
-    /// draw 64 tries fail once in a thousand times (0.9^64); who locks that much could be drawn and stay silent.
-    uint256 private constant MAX_TRIES = 64;
-
-    /// @dev Blocks before the block of a draw in which a resignation changes nothing any more, where the delay of a draw is not
-    /// shorter: an epoch of an L1. The mixHash of a block is fixed by the block before it (EIP-4399), and who proposes several
-    /// in a row sees it earlier.
-    uint64 private constant EPOCH = 32;
-
-    IStakeVault private immutable VAULT;
     ITaskMarket private immutable MARKET;
-    /// @dev Never reaches behind the block that fixed the draw's.
-    uint64 private immutable SETTLED_BLOCKS;
-    uint256 private immutable STAKE_UNIT;
-    uint64 private immutable UNBONDING_PERIOD;
-    uint8 private immutable MAX_MISSES;
+    IBeacon private immutable BEACON;
+    uint128 private immutable DRAW_FEE;
+    uint32 private immutable DRAW_DELAY;
 
-    /// @dev Numbered from 1 and never removed.
-    mapping(uint64 number => Registration) private _registrations;
-    uint64 private _newest;
-    Seats.Table private _table;
-    /// @dev Number of an account's registration; 0 without live slots.
-    mapping(address verifier => uint64) private _registrationOf;
+    /// @dev The queue is entries _first ... _end - 1. They share a slot with what was declared last in Registrations.
+    uint64 private _first;
+    uint64 private _end;
+    mapping(uint256 entry => PendingDraw) private _queue;
     mapping(TaskId task => Audit) private _audits;
-    mapping(TaskId task => Duty[]) private _duties;
+    mapping(TaskId task => Cells.Table) private _seats;
 
-    /// @inheritdoc IAuditBoard
-    uint32 public liveSlots;
-    /// @inheritdoc IAuditBoard
-    uint32 public liveVerifiers;
-
-    constructor(IStakeVault vault, ITaskMarket market) {
-        (VAULT, MARKET) = (vault, market);
-        Parameters memory parameters = market.parameters();
-        SETTLED_BLOCKS = parameters.drawDelay < EPOCH ? parameters.drawDelay : EPOCH;
-        STAKE_UNIT = parameters.stakeUnit;
-        UNBONDING_PERIOD = parameters.unbondingPeriod;
-        MAX_MISSES = parameters.maxMisses;
-    }
-
-    // ------------------------------------------------------------------ verifiers
-
-    /// @inheritdoc IAuditBoard
-    function register(uint32 count) external {
-        if (_registrationOf[msg.sender] != 0) revert Errors.AlreadyRegistered(msg.sender);
-        uint32 room = type(uint32).max - liveSlots;
-        uint256 most = room < Seats.MAX_COUNT ? room : Seats.MAX_COUNT;
-        if (count == 0 || count > most) revert Errors.OutOfBounds("count", 1, most, count);
-        liveSlots += count;
-        ++liveVerifiers;
-        uint256 lock = VAULT.lock(msg.sender, count * STAKE_UNIT);
-        uint64 number = ++_newest;
-        _registrations[number] = Registration(msg.sender, count, 0, lock);
-        _registrationOf[msg.sender] = number;
-        _table.take(number, count);
-        emit Registered(msg.sender, count);
-    }
-
-    /// @inheritdoc IAuditBoard
-    function resign() external {
-        uint64 number = _registrationOf[msg.sender];
-        if (number == 0) revert Errors.NotRegistered(msg.sender);
-        Registration storage registration = _registrations[number];
-        registration.resignedIn = uint64(block.number);
-        delete _registrationOf[msg.sender];
-        uint32 count = registration.slots;
-        _table.vacate(number, count);
-        liveSlots -= count;
-        --liveVerifiers;
-        uint64 until = uint64(block.timestamp) + UNBONDING_PERIOD;
-        VAULT.unbond(registration.lock, until);
-        emit Resigned(msg.sender, until);
-    }
-
-    /// @inheritdoc IAuditBoard
-    function snapshot(TaskId task) external {
+    modifier onlyMarket() {
         if (msg.sender != address(MARKET)) revert Errors.NotAllowed(address(MARKET), msg.sender);
+        _;
+    }
+
+    constructor(IStakeVault vault, ITaskMarket market, IBeacon beacon)
+        Registrations(vault, market.parameters())
+    {
+        (MARKET, BEACON) = (market, beacon);
+        Parameters memory parameters = market.parameters();
+        (DRAW_FEE, DRAW_DELAY) = (parameters.drawFee, parameters.drawDelay);
+    }
+
+    // ------------------------------------------------------------------ asking for draws
+
+    /// @inheritdoc IAuditBoard
+    function snapshot(TaskId task) external onlyMarket {
+        (_audits[task].pool, _audits[task].version) = (_pool.lengths, _pool.version);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function askFirstDraw(TaskId task, uint256 verifiers) external onlyMarket returns (uint64 round) {
         Audit storage audit = _audits[task];
-        (audit.seats, audit.version) = (_table.lengths, _table.version);
+        audit.escrowDraws = 1;
+        return _ask(task, audit, uint32((1 << verifiers) - 1), 0);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function redraw(TaskId task) external {
+        ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
+        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+        Audit storage audit = _audits[task];
+        if (audit.pending) revert Errors.DrawPending(task);
+        // All seats that are not attested were in the last draw.
+        if (block.timestamp <= audit.until) revert Errors.TooEarly(audit.until, block.timestamp);
+        Cells.Table storage cells = _seats[task];
+        uint32 seats;
+        uint48 purse;
+        for (uint256 i; i < terms.verifiers; ++i) {
+            uint256 cell = cells.get(i);
+            if (cell & Cells.ATTESTED != 0) continue;
+            seats |= uint32(1 << i);
+            if (cell == 0) continue;
+            cells.set(i, 0);
+            uint48 paid = _suspend(task, i, cell, terms.fee, purse == 0);
+            if (purse == 0) purse = paid;
+        }
+        if (seats == 0) revert Errors.NothingToRedraw(task);
+        if (purse == 0) {
+            if (audit.escrowDraws == Fees.ESCROW_DRAWS) revert Errors.NoDrawsLeft(task, Fees.ESCROW_DRAWS);
+            ++audit.escrowDraws;
+        }
+        MARKET.drawAsked(task, purse == 0);
+        _ask(task, audit, seats, purse);
     }
 
     // ------------------------------------------------------------------ draws
 
     /// @inheritdoc IAuditBoard
-    function draw(TaskId task, bytes calldata header) external {
-        (Audit storage audit, ITaskMarket.Task memory entry) = _undrawn(task);
-        bytes32 due = Blockhash.blockHash(entry.drawBlock);
-        bytes32 given = keccak256(header);
-        if (given != due) revert Errors.WrongHeader(entry.drawBlock, due, given);
-        bytes32 seed = keccak256(
-            abi.encode(
-                block.chainid,
-                address(this),
-                task,
-                entry.root,
-                entry.drawBlock,
-                BlockHeader.getPrevRandao(header)
-            )
-        );
-        Terms memory terms = MARKET.termsOf(task);
-        audit.last = SegmentIndex.wrap(terms.segments);
-        audit.matches = terms.matches;
-        audit.drawnAt = uint64(block.timestamp);
-        audit.attestUntil = uint64(block.timestamp) + terms.attestPeriod;
-        emit Drawn(task, seed, msg.sender);
-        audit.complete = _drawDuties(task, audit, seed, entry.drawBlock, terms);
-        MARKET.payDrawer(task, msg.sender);
+    function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external {
+        PendingDraw memory entry = _queue[_first];
+        if (entry.task != TaskId.unwrap(task)) revert Errors.NotFirst(TaskId.wrap(entry.task), task);
+        bytes32 word = BEACON.word(entry.round, signature, hints);
+        delete _queue[_first++];
+        if (entry.purse != 0) VAULT.pay(entry.purse, msg.sender, type(uint256).max);
+        Audit storage audit = _audits[task];
+        Drawing memory drawing;
+        drawing.terms = MARKET.drawn(task, msg.sender);
+        uint8 number = audit.draws;
+        bytes32 seed =
+            keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
+        (drawing.task, drawing.fixedAt) = (task, entry.fixedAt);
+        drawing.live = drawing.terms.status == ITaskMarket.Status.Submitted;
+        drawing.choice = Pool.choose(audit.version, audit.pool, STAKE_UNIT, drawing.terms.lock);
+        drawing.stream = DrawWords.start(seed);
+        drawing.until = uint40(_until(drawing.terms.attestPeriod));
+        audit.pending = false;
+        if (drawing.live) {
+            audit.until = drawing.until;
+            if (audit.drawnAt == 0) (audit.drawnAt, audit.seed) = (uint40(block.timestamp), seed);
+        }
+        emit Drawn(task, number, seed, msg.sender);
+        for (uint256 i; entry.seats >> i != 0; ++i) {
+            if (entry.seats >> i & 1 != 0) _fill(drawing, i);
+        }
+    }
+
+    // ------------------------------------------------------------------ seats
+
+    /// @inheritdoc IAuditBoard
+    function attest(TaskId task, uint256 seat, bytes32 root) external {
+        (uint256 cell, address account) = _seat(task, seat);
+        if (msg.sender != account) revert Errors.NotAllowed(account, msg.sender);
+        if (cell & Cells.ATTESTED != 0) revert Errors.AlreadyAttested(task, seat);
+        Audit storage audit = _audits[task];
+        if (block.timestamp > audit.until) revert Errors.TooLate(audit.until, block.timestamp);
+        _requireStatus(task, true);
+        _seats[task].set(seat, cell | Cells.ATTESTED);
+        ++audit.attested;
+        emit Attested(task, seat, msg.sender, root);
     }
 
     /// @inheritdoc IAuditBoard
-    function missed(TaskId task) external {
-        (Audit storage audit, ITaskMarket.Task memory entry) = _undrawn(task);
-        if (!_outOfReach(entry.drawBlock)) revert Errors.DrawStillPossible(task, entry.drawBlock);
-        if (audit.misses == MAX_MISSES) revert Errors.DrawLost(task);
-        ++audit.misses;
-        MARKET.fixDrawBlock(task);
-        Terms memory terms = MARKET.termsOf(task);
-        emit DrawMissed(task, entry.drawBlock, _segmentsPerVerifier(terms, audit.misses));
-    }
-
-    /// @inheritdoc IAuditBoard
-    function attest(TaskId task, uint256 duty, bytes32 stepsRoot) external {
-        Duty[] storage duties = _duties[task];
-        if (duty >= duties.length) revert Errors.UnknownDuty(task, duty, duties.length);
-        Duty storage entry = duties[duty];
-        if (msg.sender != entry.verifier) revert Errors.NotAllowed(entry.verifier, msg.sender);
-        if (entry.attested) revert Errors.AlreadyAttested(task, duty);
-        uint64 until = _audits[task].attestUntil;
-        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
-        ITaskMarket.Status status = MARKET.taskOf(task).status;
-        if (status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, status);
-        entry.attested = true;
-        emit Attested(task, duty, msg.sender, stepsRoot);
+    function release(TaskId task, uint256 seat) external {
+        _requireStatus(task, false);
+        (uint256 cell, address account) = _seat(task, seat);
+        if (cell == 0 || cell & Cells.RELEASED != 0) revert Errors.NothingToRelease(task, seat);
+        _seats[task].set(seat, cell | Cells.RELEASED);
+        _accounts[Cells.holder(cell)].freeSince = uint40(block.timestamp);
+        emit Released(task, seat, account);
     }
 
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IAuditBoard
-    function dutiesOf(TaskId task) external view returns (Duty[] memory) {
-        return _duties[task];
+    function auditOf(TaskId task) external view returns (Audit memory) {
+        return _audits[task];
     }
 
     /// @inheritdoc IAuditBoard
-    function drawnAt(TaskId task) external view returns (uint64) {
-        return _audits[task].drawnAt;
-    }
-
-    /// @inheritdoc IAuditBoard
-    function missesOf(TaskId task) external view returns (uint8) {
-        return _audits[task].misses;
-    }
-
-    /// @inheritdoc IAuditBoard
-    function drawLost(TaskId task) external view returns (bool) {
+    function seatsOf(TaskId task) external view returns (Seat[] memory seats) {
         Audit storage audit = _audits[task];
-        return audit.drawnAt == 0 && audit.misses == MAX_MISSES && _outOfReach(MARKET.taskOf(task).drawBlock);
+        if (audit.drawnAt == 0) return seats;
+        seats = new Seat[](MARKET.seatTermsOf(task).verifiers);
+        for (uint256 i; i < seats.length; ++i) {
+            (uint256 cell, address account) = _seat(task, i);
+            seats[i] = Seat(
+                account,
+                Cells.holder(cell),
+                audit.until,
+                cell & Cells.ATTESTED != 0,
+                cell & Cells.RELEASED != 0
+            );
+        }
     }
 
     /// @inheritdoc IAuditBoard
-    function satisfied(TaskId task) external view returns (bool) {
-        Audit memory audit = _audits[task];
-        if (!audit.complete) return false;
-        Duty[] memory duties = _duties[task];
-        for (uint256 i; i < duties.length; ++i) {
-            SegmentIndex segment = duties[i].segment;
-            (uint256 drawn, uint256 attested) = _count(duties, segment);
-            bool all = segment != audit.last && drawn < audit.matches;
-            if (attested < (all ? drawn : audit.matches)) return false;
-        }
-        return true;
+    function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory) {
+        bytes32 seed = _audits[task].seed;
+        if (seed == 0) revert Errors.NotDrawn(task);
+        Terms memory terms = MARKET.termsOf(task);
+        if (seat >= terms.verifiers) revert Errors.UnknownSeat(task, seat, terms.verifiers);
+        return DrawWords.start(keccak256(abi.encode(seed, seat)))
+            .distinct(terms.segments, terms.segmentsPerVerifier);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function firstDraw() external view returns (PendingDraw memory) {
+        return _queue[_first];
     }
 
     // ------------------------------------------------------------------ inside
 
-    function _undrawn(TaskId task) private view returns (Audit storage audit, ITaskMarket.Task memory entry) {
-        entry = MARKET.taskOf(task);
-        if (entry.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, entry.status);
-        audit = _audits[task];
-        if (audit.drawnAt != 0) revert Errors.AlreadyDrawn(task);
+    /// @dev A seat and its account; zeros if it is empty, or none.
+    function _seat(TaskId task, uint256 seat) private view returns (uint256 cell, address account) {
+        if (seat >= TermsCheck.MAX_SEATS) return (0, address(0));
+        cell = _seats[task].get(seat);
+        account = _accounts[Cells.holder(cell)].account;
     }
 
-    function _outOfReach(uint64 number) private view returns (bool) {
-        return block.number > number && Blockhash.blockHash(number) == 0;
+    /// @dev The task is submitted, or is not.
+    function _requireStatus(TaskId task, bool submitted) private view {
+        ITaskMarket.Status status = MARKET.taskOf(task).status;
+        if ((status == ITaskMarket.Status.Submitted) != submitted) revert Errors.WrongStatus(task, status);
     }
 
-    /// @dev q of the terms, raised by half for each miss, as long as V q stays within its bound.
-    function _segmentsPerVerifier(Terms memory terms, uint8 misses) private pure returns (uint16 q) {
-        q = terms.segmentsPerVerifier;
-        uint256 most = TermsCheck.MAX_DRAWS / terms.verifiers;
-        for (uint256 i; i < misses; ++i) {
-            uint256 raised = uint256(q) + (q + 1) / 2;
-            q = uint16(raised < most ? raised : most);
-        }
-    }
-
-    /// @dev V draws of a slot and q segments each; every drawn verifier also replays segment K, as its first duty. While
-    /// fewer than A verifiers were drawn, further slots are drawn for segment K alone.
-    /// @return complete False if a draw stayed unfilled because too few slots are live.
-    function _drawDuties(TaskId task, Audit storage audit, bytes32 seed, uint64 drawBlock, Terms memory terms)
+    /// @dev Appends a draw of these seats to the queue. All have the same delay, so rounds ascend.
+    function _ask(TaskId task, Audit storage audit, uint32 seats, uint48 purse)
         private
-        returns (bool complete)
+        returns (uint64 round)
     {
-        DrawWords.Stream memory stream = DrawWords.start(seed);
-        Snapshot memory seats = _snapshotOf(audit);
-        uint256 q = _segmentsPerVerifier(terms, audit.misses);
-        SegmentIndex last = audit.last;
-        Duty[] memory drawn = new Duty[](terms.verifiers * (q + 1));
-        uint256 count;
-        uint256 verifiers;
-        complete = true;
-        for (uint256 i; i < terms.verifiers; ++i) {
-            address verifier = _drawVerifier(stream, seats, drawBlock);
-            if (verifier == address(0)) return false;
-            uint256 before = count;
-            count = _add(task, drawn, count, verifier, last);
-            if (count != before) ++verifiers;
-            uint32[] memory segments = stream.distinct(terms.segments, q);
-            for (uint256 j; j < segments.length; ++j) {
-                count = _add(task, drawn, count, verifier, SegmentIndex.wrap(segments[j]));
-            }
-        }
-        for (uint256 tries; verifiers < terms.matches && tries < MAX_TRIES; ++tries) {
-            address verifier = _drawVerifier(stream, seats, drawBlock);
-            if (verifier == address(0)) return false;
-            uint256 before = count;
-            count = _add(task, drawn, count, verifier, last);
-            if (count != before) ++verifiers;
-        }
+        round = BEACON.roundFrom(_until(DRAW_DELAY));
+        audit.round = round;
+        audit.pending = true;
+        uint8 number = ++audit.draws;
+        _queue[_end++] =
+            PendingDraw(uint40(TaskId.unwrap(task)), seats, round, uint40(block.timestamp), purse);
+        emit DrawAsked(task, number, round, seats);
     }
 
-    function _snapshotOf(Audit storage audit) private view returns (Snapshot memory seats) {
-        (seats.lengths, seats.version) = (audit.seats, audit.version);
-        seats.slots = uint32(Seats.total(seats.lengths));
-    }
-
-    /// @dev The verifier of a uniform slot of those that were live at the post; who resigned since then, more than
-    /// SETTLED_BLOCKS before the draw block, is passed over with the next number. A later resignation changes nothing: who
-    /// knows the block's mixHash could choose among draws by it.
-    function _drawVerifier(DrawWords.Stream memory stream, Snapshot memory seats, uint64 drawBlock)
+    /// @dev The seat's account was silent. Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
+    /// @return purse A new lock with the draw fee, if it is to pay; what else it loses is burned.
+    function _suspend(TaskId task, uint256 seat, uint256 cell, uint256 fee, bool pays)
         private
-        view
-        returns (address)
+        returns (uint48 purse)
     {
-        for (uint256 tries; tries < MAX_TRIES; ++tries) {
-            uint64 number = _table.holderAt(seats.version, seats.lengths, stream.below(seats.slots));
-            Registration storage registration = _registrations[number];
-            uint64 resignedIn = registration.resignedIn;
-            if (resignedIn == 0 || resignedIn + SETTLED_BLOCKS >= drawBlock) return registration.verifier;
+        Account storage registration = _accounts[Cells.holder(cell)];
+        address account = registration.account;
+        registration.suspended = true;
+        uint256 lock = registration.lock;
+        uint256 penalty = fee + DRAW_FEE;
+        if (pays) {
+            VAULT.release(lock, DRAW_FEE);
+            purse = uint48(VAULT.lock(account, DRAW_FEE));
         }
-        return address(0);
+        VAULT.burn(lock, pays ? fee : penalty);
+        emit Silent(task, seat, account, penalty);
     }
 
-    /// @dev Adds a duty unless this verifier has it already.
-    function _add(TaskId task, Duty[] memory drawn, uint256 count, address verifier, SegmentIndex segment)
-        private
-        returns (uint256)
-    {
-        for (uint256 i; i < count; ++i) {
-            if (drawn[i].verifier == verifier && drawn[i].segment == segment) return count;
-        }
-        drawn[count] = Duty(verifier, segment, false);
-        _duties[task].push(drawn[count]);
-        emit DutyDrawn(task, count, verifier, segment);
-        return count + 1;
+    /// @dev Looks for an account for the seat.
+    function _fill(Drawing memory drawing, uint256 seat) private {
+        (uint40 number, address account) = _find(drawing);
+        // Where the task is over the account is free at once: so that it ended after the word was public changes no other draw.
+        if (number != 0) _accounts[number].freeSince = drawing.live ? NEVER : uint40(block.timestamp);
+        if (!drawing.live) return;
+        _seats[drawing.task].set(seat, number);
+        emit Seated(drawing.task, seat, account, drawing.until);
     }
 
-    function _count(Duty[] memory duties, SegmentIndex segment)
-        private
-        pure
-        returns (uint256 drawn, uint256 attested)
-    {
-        for (uint256 i; i < duties.length; ++i) {
-            if (duties[i].segment != segment) continue;
-            ++drawn;
-            if (duties[i].attested) ++attested;
+    /// @dev The holder of the first uniform slot that can be drawn; 0 if there is none.
+    function _find(Drawing memory drawing) private view returns (uint40, address) {
+        if (drawing.choice.slots == 0) return (0, address(0));
+        for (uint256 tries; tries < MAX_TRIES && drawing.tries < MAX_TRIES_OF_DRAW; ++tries) {
+            ++drawing.tries;
+            uint40 number = uint40(_pool.pick(drawing.choice, drawing.stream));
+            Account storage entry = _accounts[number];
+            address account = entry.account;
+            // Resigned before the round was fixed, or not free before that.
+            uint40 resignedAt = entry.resignedAt;
+            if (resignedAt != 0 && resignedAt < drawing.fixedAt) continue;
+            if (entry.freeSince >= drawing.fixedAt) continue;
+            if (_takes(entry, drawing.terms)) return (number, account);
         }
+        return (0, address(0));
+    }
+
+    /// @dev The account's offer takes the task. Its products have at most 192 bits.
+    function _takes(Account storage entry, ITaskMarket.SeatTerms memory terms) private view returns (bool) {
+        return terms.operations <= entry.offeredOperations && terms.stateBytes <= entry.offeredBytes
+            && terms.lock <= entry.offeredLock && terms.fee * GIGA >= entry.offeredFee * terms.operations;
     }
 }

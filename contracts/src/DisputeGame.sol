@@ -150,8 +150,9 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         GameRecord storage record = _live(game);
         (bool solver,, uint64 deadline) = _turn(record);
         if (block.timestamp <= deadline) revert Errors.TooEarly(deadline, block.timestamp);
-        if (solver) _convict(game, record, Verdict.SolverSilent);
-        else _dismiss(game, record);
+        if (!solver) return _dismiss(game, record);
+        _returnDeposits(record);
+        _convict(game, record, Verdict.SolverSilent);
     }
 
     /// @inheritdoc IDisputeGame
@@ -160,6 +161,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         if (record.phase == Phase.None) revert Errors.NoSuchGame(game);
         if (record.phase == Phase.Closed) revert Errors.GameIsClosed(game, record.verdict);
         if (!_dockets[_taskOf(record)].convicted) revert Errors.NotMoot(game);
+        _returnDeposits(record);
         _close(game, record, Verdict.Moot, address(0));
         VAULT.release(record.lock, type(uint256).max);
         MARKET.gameClosed(_taskOf(record));
@@ -186,7 +188,8 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         (view_.claim, view_.program) = (key, _programOf(_claims[key]));
         (view_.head, view_.demandHash, view_.selection) =
         (_headOf(game, record), record.demandHash, record.selection);
-        (,, view_.bond,) = VAULT.lockOf(record.lock);
+        (,, view_.bond) = VAULT.lockOf(record.lock);
+        view_.deposit = record.deposit;
     }
 
     /// @inheritdoc IDisputeGame

@@ -9,7 +9,7 @@ import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {Errors} from "./libraries/Errors.sol";
 import {Shares} from "./libraries/Shares.sol";
 
-/// @title StakeVault: deposits, locks, unbonding, slashing, pull payments (dispute.md sections 1 and 8).
+/// @title StakeVault: deposits, locks, slashing, pull payments (dispute.md sections 1 and 8).
 /// @dev Only `deposit` and `withdraw` call the token. Everything the modules call is bookkeeping, so a hostile token
 /// can refuse its own deposits and withdrawals but never a release, a payment or a slash.
 contract StakeVault is IStakeVault, ReentrancyGuardTransient {
@@ -34,8 +34,6 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     mapping(address account => uint8) private _moduleNumber;
     /// @dev Numbered from 1: number 0 means "no lock" to the modules.
     mapping(uint256 id => Lock) private _locks;
-    /// @dev End of a lock's unbonding, 0 before it begins.
-    mapping(uint256 id => uint64) private _until;
     /// @dev Number of the newest lock and the sum burned share a slot, which every lock writes.
     uint64 private _newest;
     uint192 private _burned;
@@ -80,14 +78,6 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         TOKEN.safeTransfer(msg.sender, amount);
     }
 
-    /// @inheritdoc IStakeVault
-    function finishUnbonding(uint256 id) external {
-        Lock storage entry = _lockAt(id);
-        uint64 until = _until[id];
-        if (until == 0 || block.timestamp <= until) revert Errors.StillBonded(id, until);
-        _release(id, entry, type(uint256).max);
-    }
-
     // ------------------------------------------------------------------ modules
 
     /// @inheritdoc IStakeVault
@@ -104,6 +94,11 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     /// @inheritdoc IStakeVault
     function release(uint256 id, uint256 amount) external returns (uint256 taken) {
         return _release(id, _ownLock(id), amount);
+    }
+
+    /// @inheritdoc IStakeVault
+    function releaseBut(uint256 id, uint256 kept) external returns (uint256 taken) {
+        return _releaseBut(id, _ownLock(id), kept);
     }
 
     /// @inheritdoc IStakeVault
@@ -124,7 +119,8 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         uint256 reward,
         address submitter,
         uint256 restitution,
-        uint256 escrow
+        uint256 escrow,
+        uint256 kept
     ) external returns (uint256 stake, uint256 rewarded) {
         Lock storage entry = _ownLock(id);
         stake = _take(id, entry, type(uint256).max);
@@ -133,14 +129,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         _credit(id, challenger, rewarded);
         _credit(id, submitter, restored);
         _destroy(id, stake - rewarded - restored);
-        _release(escrow, _ownLock(escrow), type(uint256).max);
-    }
-
-    /// @inheritdoc IStakeVault
-    function unbond(uint256 id, uint64 until) external {
-        _ownLock(id);
-        _until[id] = until;
-        emit Unbonding(id, until);
+        _releaseBut(escrow, _ownLock(escrow), kept);
     }
 
     // ------------------------------------------------------------------ views
@@ -156,14 +145,10 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     }
 
     /// @inheritdoc IStakeVault
-    function lockOf(uint256 id)
-        external
-        view
-        returns (address owner, address module, uint256 remaining, uint64 until)
-    {
+    function lockOf(uint256 id) external view returns (address owner, address module, uint256 remaining) {
         Lock storage entry = _lockAt(id);
-        if (entry.owner == address(0)) return (address(0), address(0), 0, _until[id]);
-        return (entry.owner, _moduleOf(entry), entry.held >> 2, _until[id]);
+        if (entry.owner == address(0)) return (address(0), address(0), 0);
+        return (entry.owner, _moduleOf(entry), entry.held >> 2);
     }
 
     /// @inheritdoc IStakeVault
@@ -217,6 +202,12 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         taken = _take(id, entry, amount);
         free[owner] += taken;
         emit Released(id, taken);
+    }
+
+    function _releaseBut(uint256 id, Lock storage entry, uint256 kept) private returns (uint256) {
+        if (kept == 0) return _release(id, entry, type(uint256).max);
+        uint256 remaining = entry.held >> 2;
+        return _release(id, entry, remaining > kept ? remaining - kept : 0);
     }
 
     function _pay(uint256 id, Lock storage entry, address to, uint256 amount)

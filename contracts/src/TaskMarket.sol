@@ -6,39 +6,35 @@ import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
 
 import {IArbiter} from "./interfaces/IArbiter.sol";
 import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
+import {IBeacon} from "./interfaces/IBeacon.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {Bids} from "./libraries/Bids.sol";
 import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
 import {SegmentTree} from "./libraries/SegmentTree.sol";
-import {Shares} from "./libraries/Shares.sol";
 import {TermsCheck} from "./libraries/TermsCheck.sol";
+import {Ends} from "./market/Ends.sol";
+import {MarketState} from "./market/MarketState.sol";
 import {Parameters} from "./types/Parameters.sol";
 import {Terms} from "./types/Terms.sol";
 
 /// @title TaskMarket: the life of a task (dispute.md section 2), with open descending bids.
-/// @notice Exits that anyone may take: Bidding by `assign`, Training by `expire`, Submitted by `settle` or `voidTask` (before
-/// that the board's `draw` or `missed`); an open game delays them, and its clocks end it. The pauser stops new tasks
-/// and nothing else.
+/// @notice Exits that anyone may take: Bidding by `assign`, Training by `expire`, Submitted by `settle`, `voidTask` or `stall` (before
+/// that the board's `draw` and `redraw`), Unpaid by `closeStalled`; an open game delays those that pay, and its clocks end
+/// it. The pauser stops new tasks and nothing else.
 /// @dev Calls only contracts of its own deployment, none of which calls back in here but as documented; so no guard.
-contract TaskMarket is ITaskMarket, Pausable {
+contract TaskMarket is Ends, Pausable {
     uint256 private constant MAX_URL_LENGTH = 256;
+    /// @dev Oldest round of the beacon under which tasks are taken, in seconds.
+    uint256 private constant BEACON_AGE = 1 days;
 
-    IStakeVault private immutable VAULT;
     uint16 private immutable ARITHMETIC;
     address private immutable DEPLOYER;
     address private immutable PAUSER;
 
-    Parameters private _parameters;
-    /// @notice The audit board, whose calls `fixDrawBlock` and `payDrawer` take.
-    IAuditBoard public board;
     /// @notice The dispute game, whose calls `gameOpened`, `gameClosed` and `convict` take.
     address public game;
-    /// @dev Numbered from 1.
-    mapping(TaskId task => Task) private _tasks;
-    uint256 private _newest;
-    mapping(TaskId task => Terms) private _terms;
     /// @inheritdoc ITaskMarket
     mapping(address party => string) public endpointOf;
 
@@ -51,16 +47,15 @@ contract TaskMarket is ITaskMarket, Pausable {
     constructor(
         IStakeVault vault,
         IArbiter arbiter,
+        IBeacon beacon,
         address deployer,
         address pauser,
         Parameters memory parameters_
-    ) {
-        VAULT = vault;
+    ) MarketState(vault, parameters_) Ends(beacon) {
         ARITHMETIC = arbiter.arithmetic();
         DEPLOYER = deployer;
         PAUSER = pauser;
         TermsCheck.checkParameters(parameters_);
-        _parameters = parameters_;
     }
 
     /// @notice The deployer names the audit board and the game, once.
@@ -94,15 +89,17 @@ contract TaskMarket is ITaskMarket, Pausable {
     /// @inheritdoc ITaskMarket
     function post(Terms calldata terms) external whenNotPaused returns (TaskId task) {
         TermsCheck.check(terms, _parameters, ARITHMETIC);
-        if (board.liveSlots() == 0) revert Errors.OutOfBounds("live slots", 1, type(uint32).max, 0);
+        if (board.registered() == 0) revert Errors.OutOfBounds("registered", 1, type(uint32).max, 0);
+        _requireBeacon();
         task = TaskId.wrap(++_newest);
         Task storage entry = _tasks[task];
         _terms[task] = terms;
         entry.submitter = msg.sender;
         entry.status = Status.Bidding;
         entry.bidsUntil = uint64(block.timestamp) + terms.biddingPeriod;
-        uint256 fees = Fees.reserve(terms.auditFee, terms.verifiers, terms.segmentsPerVerifier);
-        entry.escrow = _lock(terms.budget + fees + _parameters.drawFee);
+        entry.escrow = _lock(
+            Fees.escrow(terms.budget, terms.verifiers, terms.segmentsPerVerifier, terms.auditFee, DRAW_FEE)
+        );
         board.snapshot(task);
         emit Posted(task, msg.sender, terms.programId, terms.bundle);
     }
@@ -120,7 +117,7 @@ contract TaskMarket is ITaskMarket, Pausable {
             _releaseAll(entry.stake);
         }
         (entry.bidder, entry.price) = (msg.sender, price);
-        entry.stake = _lock(terms.stake);
+        entry.stake = _lock(terms.delayPenalty);
         uint64 end = uint64(block.timestamp) + extension;
         if (end > until) {
             entry.overtime += end - until;
@@ -172,61 +169,12 @@ contract TaskMarket is ITaskMarket, Pausable {
         uint32 segments = terms.segments;
         SegmentTree.extend(entry, terms, root, segments + 1, firstPath, consistency);
         SegmentTree.requireLeaf(segments + 1, segments, result, root, resultPath);
-        entry.status = Status.Submitted;
-        entry.result = result;
-        _restartWindow(task, entry);
-        entry.drawBlock = _nextDrawBlock();
-        emit Submitted(task, root, result, entry.drawBlock);
-    }
-
-    // ------------------------------------------------------------------ exits
-
-    /// @inheritdoc ITaskMarket
-    function expire(TaskId task) external {
-        Task storage entry = _at(task, Status.Training);
-        if (block.timestamp <= entry.trainUntil) revert Errors.TooEarly(entry.trainUntil, block.timestamp);
-        _requireNoGames(task, entry);
-        entry.status = Status.Refunded;
-        uint256 penalty = VAULT.burn(entry.stake, _terms[task].delayPenalty);
+        (entry.status, entry.result) = (Status.Submitted, result);
+        (entry.challengeUntil, entry.owesDraw) = (type(uint64).max, true);
         _releaseAll(entry.stake);
-        emit Refunded(task, _releaseAll(entry.escrow), penalty);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function settle(TaskId task) external {
-        Task storage entry = _at(task, Status.Submitted);
-        _requireWindowOver(entry);
-        _requireNoGames(task, entry);
-        if (!board.satisfied(task)) revert Errors.NotSatisfied(task);
-        entry.status = Status.Settled;
-        IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
-        Terms storage terms = _terms[task];
-        uint256 fee = terms.auditFee;
-        uint256 reserve = Fees.reserve(fee, terms.verifiers, terms.segmentsPerVerifier);
-        (uint256 each, uint256 toSolver) = Shares.settle(entry.price, reserve, fee, Fees.attested(duties));
-        uint256 escrow = entry.escrow;
-        _payVerifiers(escrow, duties, each);
-        uint256 paid = VAULT.pay(escrow, entry.bidder, toSolver);
-        _releaseAll(escrow);
-        _releaseAll(entry.stake);
-        emit Settled(task, entry.bidder, paid);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function voidTask(TaskId task) external {
-        Task storage entry = _at(task, Status.Submitted);
-        _requireWindowOver(entry);
-        _requireNoGames(task, entry);
-        // Before the draw the task waits: anyone may draw or, when the block's hash is gone, report the draw missed.
-        bool undrawn = board.drawnAt(task) == 0;
-        bool hopeless = undrawn ? board.drawLost(task) : !board.satisfied(task);
-        if (!hopeless) revert Errors.NotVoidable(task);
-        entry.status = Status.Void;
-        // Whoever is never audited must not get its stake back: letting every draw pass would be a try for nothing.
-        uint256 penalty;
-        if (undrawn) penalty = VAULT.burn(entry.stake, type(uint256).max);
-        else _releaseAll(entry.stake);
-        emit Voided(task, _releaseAll(entry.escrow), penalty);
+        entry.stake = _lock(terms.stake);
+        uint64 round = board.askFirstDraw(task, terms.verifiers);
+        emit Submitted(task, root, result, round);
     }
 
     // ------------------------------------------------------------------ hooks of the game
@@ -234,17 +182,14 @@ contract TaskMarket is ITaskMarket, Pausable {
     /// @inheritdoc ITaskMarket
     function gameOpened(TaskId task) external only(game) returns (Played memory played) {
         Task storage entry = _existing(task);
-        bool submitted = entry.status == Status.Submitted;
-        if (!submitted && (entry.status != Status.Training || entry.size == 0)) {
-            revert Errors.WrongStatus(task, entry.status);
-        }
-        uint64 until = submitted ? entry.challengeUntil : entry.trainUntil;
+        _requireChallengeable(task, entry);
+        uint64 until = entry.challengeUntil;
         if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
         ++entry.openGames;
         Terms storage terms = _terms[task];
         (played.root, played.size) = (entry.root, entry.size);
         (played.segmentSteps, played.stateTensors) = (terms.segmentSteps, terms.stateTensors);
-        played.clock = uint40(terms.clock) + terms.replayAllowance;
+        played.clock = _clock(terms);
     }
 
     /// @inheritdoc ITaskMarket
@@ -255,70 +200,44 @@ contract TaskMarket is ITaskMarket, Pausable {
     /// @inheritdoc ITaskMarket
     function convict(TaskId task, address challenger, uint256 reward) external only(game) {
         Task storage entry = _existing(task);
-        if (entry.status != Status.Training && entry.status != Status.Submitted) {
-            revert Errors.WrongStatus(task, entry.status);
-        }
-        entry.status = Status.Slashed;
-        --entry.openGames;
+        _requireChallengeable(task, entry);
+        address solver = entry.bidder;
+        (entry.status, entry.openGames) = (Status.Slashed, entry.openGames - 1);
         (uint256 stake, uint256 rewarded) = VAULT.slash(
-            entry.stake, challenger, reward, entry.submitter, _terms[task].restitution, entry.escrow
+            entry.stake,
+            challenger,
+            reward,
+            entry.submitter,
+            _terms[task].restitution,
+            entry.escrow,
+            _owed(entry)
         );
-        emit Slashed(task, entry.bidder, challenger, stake, rewarded);
+        emit Slashed(task, solver, challenger, stake, rewarded);
     }
 
     // ------------------------------------------------------------------ hooks of the audit board
 
     /// @inheritdoc ITaskMarket
-    function fixDrawBlock(TaskId task) external only(address(board)) returns (uint64 drawBlock) {
+    function drawAsked(TaskId task, bool owed) external only(address(board)) {
         Task storage entry = _at(task, Status.Submitted);
-        _restartWindow(task, entry);
-        entry.drawBlock = drawBlock = _nextDrawBlock();
-        emit DrawBlockFixed(task, drawBlock);
+        (entry.challengeUntil, entry.owesDraw) = (type(uint64).max, owed);
     }
 
     /// @inheritdoc ITaskMarket
-    function payDrawer(TaskId task, address drawer) external only(address(board)) {
-        Task storage entry = _at(task, Status.Submitted);
-        _restartWindow(task, entry);
-        VAULT.pay(entry.escrow, drawer, _parameters.drawFee);
-    }
-
-    // ------------------------------------------------------------------ views
-
-    /// @inheritdoc ITaskMarket
-    function taskOf(TaskId task) external view returns (Task memory) {
-        return _existing(task);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function termsOf(TaskId task) external view returns (Terms memory) {
-        _existing(task);
-        return _terms[task];
-    }
-
-    /// @inheritdoc ITaskMarket
-    function solverOf(TaskId task) external view returns (address) {
-        return _tasks[task].status == Status.Bidding ? address(0) : _tasks[task].bidder;
-    }
-
-    /// @inheritdoc ITaskMarket
-    function programOf(TaskId task) external view returns (bytes32) {
-        return _terms[task].programId;
-    }
-
-    /// @inheritdoc ITaskMarket
-    function constantsOf(TaskId task) external view returns (bytes32 root, uint32 size) {
-        return (_terms[task].constantsRoot, _terms[task].constants);
-    }
-
-    /// @inheritdoc ITaskMarket
-    function parameters() external view returns (Parameters memory) {
-        return _parameters;
-    }
-
-    /// @inheritdoc ITaskMarket
-    function tasks() external view returns (uint256) {
-        return _newest;
+    function drawn(TaskId task, address drawer)
+        external
+        only(address(board))
+        returns (SeatTerms memory asked)
+    {
+        asked = seatTermsOf(task);
+        Task storage entry = _tasks[task];
+        if (asked.status == Status.Submitted) {
+            entry.challengeUntil = uint64(block.timestamp) + _terms[task].challengePeriod;
+        }
+        if (entry.owesDraw) {
+            entry.owesDraw = false;
+            VAULT.pay(entry.escrow, drawer, DRAW_FEE);
+        }
     }
 
     // ------------------------------------------------------------------ inside
@@ -327,20 +246,9 @@ contract TaskMarket is ITaskMarket, Pausable {
         if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
     }
 
-    /// @dev Every task that was posted has a status.
-    function _existing(TaskId task) private view returns (Task storage entry) {
-        entry = _tasks[task];
-        if (entry.status == Status.None) revert Errors.UnknownTask(task);
-    }
-
     /// @dev Locks free tokens of the caller. Locks are counted one by one, so 48 bits hold their numbers.
     function _lock(uint256 amount) private returns (uint48) {
         return uint48(VAULT.lock(msg.sender, amount));
-    }
-
-    function _at(TaskId task, Status status) private view returns (Task storage entry) {
-        entry = _existing(task);
-        if (entry.status != status) revert Errors.WrongStatus(task, entry.status);
     }
 
     /// @dev The task, if the caller is its solver and in time.
@@ -350,39 +258,16 @@ contract TaskMarket is ITaskMarket, Pausable {
         if (block.timestamp > entry.trainUntil) revert Errors.TooLate(entry.trainUntil, block.timestamp);
     }
 
-    function _requireWindowOver(Task storage entry) private view {
-        uint64 until = entry.challengeUntil;
-        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+    function _requireChallengeable(TaskId task, Task storage entry) private view {
+        if (entry.status != Status.Submitted && entry.status != Status.Unpaid) {
+            revert Errors.WrongStatus(task, entry.status);
+        }
     }
 
-    function _requireNoGames(TaskId task, Task storage entry) private view {
-        if (entry.openGames != 0) revert Errors.GamesOpen(task, entry.openGames);
-    }
-
-    /// @dev The challenge period begins now.
-    function _restartWindow(TaskId task, Task storage entry) private {
-        entry.challengeUntil = uint64(block.timestamp) + _terms[task].challengePeriod;
-    }
-
-    /// @dev The block that seeds a draw if it is fixed now.
-    function _nextDrawBlock() private view returns (uint64) {
-        return uint64(block.number) + _parameters.drawDelay;
-    }
-
-    function _releaseAll(uint256 lock) private returns (uint256) {
-        return VAULT.release(lock, type(uint256).max);
-    }
-
-    /// @dev The board lists the duties of one draw side by side, so a verifier is paid once for each time it was drawn.
-    function _payVerifiers(uint256 escrow, IAuditBoard.Duty[] memory duties, uint256 each) private {
-        uint256 due;
-        for (uint256 i; i < duties.length; ++i) {
-            if (duties[i].attested) due += each;
-            bool last = i + 1 == duties.length || duties[i + 1].verifier != duties[i].verifier;
-            if (last && due != 0) {
-                VAULT.pay(escrow, duties[i].verifier, due);
-                due = 0;
-            }
+    function _requireBeacon() private view {
+        uint64 latest = BEACON.latest();
+        if (latest == 0 || BEACON.timeOf(latest) + BEACON_AGE < block.timestamp) {
+            revert Errors.StaleBeacon(latest, block.timestamp);
         }
     }
 }

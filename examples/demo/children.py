@@ -65,6 +65,10 @@ class Children:
         """How a process ended; None while it runs."""
         return self._processes[name].poll()
 
+    def has_written(self, name: str, words: str) -> bool:
+        """Whether a process has written some words."""
+        return words in self.log(name).read_text(errors="replace")
+
     def last_line(self, name: str) -> str:
         """The last line that a process wrote."""
         lines = self.log(name).read_text(errors="replace").splitlines()

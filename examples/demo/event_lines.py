@@ -12,6 +12,7 @@ from examples.demo.ledger import Act, Ledger
 from examples.demo.names import WORD, Names, number, position
 from examples.demo.report import tokens
 from protocol.chain.receipts import Event
+from protocol.chain.views import NOBODY
 from protocol.dispute.view import TreeKind, Verdict
 
 ENDINGS = {
@@ -40,10 +41,13 @@ class EventLines:
         self._who = {address.lower(): name for address, name in who.items()}
         self._texts: dict[str, Callable[[Act, Event], str]] = {
             "BidPlaced": lambda _a, e: f"{self._name(e, 'bidder')} bids {tokens(e.arguments['price'])}",
-            "Assigned": lambda _a, e: f"assigned to {self._name(e, 'solver')}, whose stake is locked",
+            "Assigned": lambda _a, e: f"assigned to {self._name(e, 'solver')}",
             "Progressed": lambda _a, e: f"{e.arguments['size'] - 1} checkpoints committed",
-            "Submitted": lambda _a, e: f"submitted, result {e.arguments['result'].hex()[:16]}…",
-            "Drawn": self._drawn,
+            "Submitted": lambda _a, e: (
+                f"submitted, its stake is locked; result {e.arguments['result'].hex()[:16]}…"
+            ),
+            "Seated": self._seated,
+            "Silent": self._silent,
             "Attested": self._attested,
             "Challenged": lambda _a, e: f"{self._name(e, 'challenger')} challenges",
             "SegmentSelected": lambda _a, e: f"  the first wrong segment is {e.arguments['segment']}",
@@ -68,9 +72,10 @@ class EventLines:
                 f"REFUNDED: {tokens(e.arguments['refund'])} to the submitter, penalty "
                 f"{tokens(e.arguments['penalty'])}"
             ),
+            "Stalled": lambda _a, _e: "STALLED: it will not be paid as its terms say",
             "Voided": lambda _a, e: (
-                f"VOID: {tokens(e.arguments['refund'])} to the submitter, penalty "
-                f"{tokens(e.arguments['penalty'])}"
+                f"VOID: {tokens(e.arguments['refund'])} to the submitter, the solver is paid "
+                f"{tokens(e.arguments['paid'])}"
             ),
         }
 
@@ -102,15 +107,22 @@ class EventLines:
     def _calls(self, event: Event) -> tuple[int, ...]:
         return self._ledger.calls(event.arguments["game"])
 
-    def _drawn(self, act: Act, _event: Event) -> str:
-        duties = [event for event in act.events if event.name == "DutyDrawn"]
-        segments = sorted(event.arguments["segment"] for event in duties)
-        names = sorted({self._name(event, "verifier") for event in duties})
-        return f"{', '.join(names)} is drawn to replay segments {', '.join(map(str, segments))}"
+    def _seated(self, _act: Act, event: Event) -> str:
+        seat, segments = event.arguments["seat"], self._segments(event)
+        if event.arguments["account"] == NOBODY:
+            return f"nobody is found for seat {seat}"
+        return f"{self._name(event, 'account')} is drawn into seat {seat}, to replay {segments}"
 
     def _attested(self, _act: Act, event: Event) -> str:
-        duty = self._ledger.events("DutyDrawn", task=event.arguments["task"], duty=event.arguments["duty"])[0]
-        return f"segment {duty.arguments['segment']} replayed: equal, attested"
+        return f"seat {event.arguments['seat']} attested: {self._segments(event)} replayed"
+
+    def _silent(self, _act: Act, event: Event) -> str:
+        lost, seat = tokens(event.arguments["penalty"]), event.arguments["seat"]
+        return f"{self._name(event, 'account')} was SILENT in seat {seat}: it loses {lost}, and the seat is drawn again"
+
+    def _segments(self, event: Event) -> str:
+        segments = self._ledger.segments(event.arguments["task"], event.arguments["seat"])
+        return f"segment{'s' * (len(segments) > 1)} {', '.join(map(str, segments))}"
 
     def _called(self, act: Act, event: Event) -> str:
         n, calls = event.arguments["n"], self._calls(event)

@@ -1,6 +1,6 @@
 """What happened on the chain: every transaction that left an event, decoded, with its gas.
 
-Read from events, receipts and call data alone, so that a report made of it holds nothing that the chain does not.
+Read from events, receipts, call data and views alone: a report made of it holds nothing that the chain does not.
 """
 
 from __future__ import annotations
@@ -63,6 +63,10 @@ class Ledger:
             for event in act.events
             if event.name == name and all(event.arguments[k] == v for k, v in arguments.items())
         ]
+
+    def segments(self, task: int, seat: int) -> list[int]:
+        """The segments of a drawn task's seat, in its order: the contract's, which never change."""
+        return self._client.audit.segments(task, seat)
 
     def of_game(self, game: int) -> list[Act]:
         """The transactions of one game: its commitment, its moves, and the claims on its way."""

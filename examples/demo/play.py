@@ -16,11 +16,13 @@ from examples.demo.names import Names
 from examples.demo.report import game_report, task_report, tokens, verdict
 from examples.demo.stage import Stage
 from examples.demo.stories import STORIES, Story
-from protocol.chain.views import TaskStatus
+from protocol.chain.views import NEVER, TaskStatus
 
 LIMIT_SECONDS = 600.0
 """Then what has not ended is reported as it is, and the demo has failed."""
 POLL_SECONDS = 0.5
+NO_MOVE = "ElementAgrees"
+"""The contract's answer to a judgment of an element that is right, as the accuser logs it: it has no other move."""
 
 Say = Callable[[str], None]
 
@@ -48,6 +50,8 @@ def failures(report: dict[str, Any]) -> list[str]:
             wrong.append(f"({story.letter}) expected the metrics of the result, got none")
         if story.refused and "refusal" not in run:
             wrong.append(f"({story.letter}) expected a typed revert, got none")
+        if story.silent and "silent" not in run:
+            wrong.append(f"({story.letter}) expected a silent seat, got none")
         if story.accuser and run.get("accusation", {}).get("game", {}).get("verdict") != "challenger_silent":
             wrong.append(f"({story.letter}) expected the accuser to lose, got {run.get('accusation')}")
     return wrong
@@ -78,6 +82,7 @@ class _Play:
             self._look()
             if all(map(self._is_over, STORIES)) or time.monotonic() - self._started > self._limit:
                 break
+            self._pass_idle_time()
             time.sleep(POLL_SECONDS)
         chain = {"client": self._stage.chain.client, "chain_id": self._stage.chain.chain_id}
         runs = [self._report(story) for story in STORIES]
@@ -90,6 +95,25 @@ class _Play:
         for story in STORIES:
             self._note(story)
         self._stage.children.require_alive(self._stage.mortal)
+
+    def _pass_idle_time(self) -> None:
+        """Where nothing is left but the clock of an accuser that has no move: let it run out now."""
+        left = [story for story in STORIES if not self._is_over(story)]
+        for story in left:
+            if (
+                len(left) > 1
+                or story.accuser is None
+                or not self._stage.children.has_written(story.accuser, NO_MOVE)
+            ):
+                return
+            for event in self._ledger.events("Challenged", task=self._task(story)):
+                deadline = self._stage.client.game.game(event.arguments["game"]).deadline
+                now = self._stage.client.now()
+                if now <= deadline < NEVER:
+                    self._say(
+                        f"({story.letter}) the chain's clock is moved {deadline + 1 - now} s, to the accuser's deadline"
+                    )
+                    self._stage.chain.skip(deadline + 1 - now)
 
     def _note(self, story: Story) -> None:
         """What the chain does not tell: the result's metrics, and why a market refused a run."""

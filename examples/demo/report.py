@@ -38,9 +38,11 @@ def task_report(
     """What is told of every task, and of the game that decided it if one did."""
     found: dict[str, Any] = {"task": name, "solver": solver, "verdict": verdict(ledger, task)}
     found |= {"task_id": task, "segments": segments}
-    duties = ledger.events("DutyDrawn", task=task)
-    attested = {event.arguments["duty"] for event in ledger.events("Attested", task=task)}
-    found["audited"] = sorted({e.arguments["segment"] for e in duties if e.arguments["duty"] in attested})
+    attested = ledger.events("Attested", task=task)
+    found["audited"] = sorted({n for e in attested for n in ledger.segments(task, e.arguments["seat"])})
+    found["draws"] = len(ledger.events("Drawn", task=task))
+    for event in ledger.events("Silent", task=task):
+        found["silent"] = {"seat": event.arguments["seat"], "penalty": tokens(event.arguments["penalty"])}
     for event in ledger.events("Settled", task=task):
         found["paid"] = tokens(event.arguments["paid"])
     for event in ledger.events("Slashed", task=task):

@@ -24,19 +24,25 @@ from examples.demo.children import Children
 from examples.demo.errors import StageError
 from examples.demo.stories import POSTED, STORIES, Story
 from examples.demo.tasks import summary, terms
-from protocol.chain.accounts import development_account
+from protocol.beacon.relays import Relays
+from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, development_account
 from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
 from protocol.chain.devnet import HOST, Devnet
 from protocol.chain.parameters import TOKEN
 from protocol.chain.transactions import Sender
+from protocol.chain.views import Offer
 from protocol.node.home import VARIABLE, Home
 from protocol.node.http import free_port
 
 ROOT = Path(__file__).parents[2]
 """The repository: the adversaries are found there."""
-DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, FIRST_SOLVER = range(5)
-"""Indices of development accounts."""
+DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, FIRST_SOLVER = range(6)
+FIRST_SEATED = FIRST_SOLVER + len(STORIES)
+"""Indices of development accounts. From FIRST_SEATED on they take seats beside VERIFIER's, in the same process."""
+SEATED = range(FIRST_SEATED, DEVELOPMENT_ACCOUNTS)
+SILENT_LEVEL = 6
+"""Of the silent verifier's stake: 64 units, where the others have one each."""
 MARK = ".assay-demo"
 """A folder with this file may be emptied."""
 PURSE = 5_000 * TOKEN
@@ -84,6 +90,8 @@ class Stage:
     def who(self) -> Mapping[str, str]:
         """Names of the accounts."""
         names = {SUBMITTER: "the submitter", VERIFIER: "the verifier", ACCUSER: "the accuser"}
+        names |= {SILENT: "the silent verifier"}
+        names |= {index: f"verifier {k}" for k, index in enumerate(SEATED, start=2)}
         names |= {FIRST_SOLVER + k: f"solver {story.solver}" for k, story in enumerate(STORIES)}
         return {self.address(index): name for index, name in names.items()}
 
@@ -114,7 +122,7 @@ class Stage:
         os.environ[VARIABLE] = str(self.home.root)
         self.chain = self._stack.enter_context(Devnet(log=self.children.log("anvil")))
         beacon = self._stack.enter_context(development_beacon(self.chain.connection, 0))
-        os.environ["ASSAY_RELAYS"] = beacon.url
+        os.environ["ASSAY_RELAYS"] = self._beacon = beacon.url
         self._stack.enter_context(self.children)
         self._say(f"{self.chain.client} on {self.chain.url}, a block each second; its beacon on {beacon.url}")
         with ThreadPoolExecutor(1) as beside:
@@ -131,7 +139,7 @@ class Stage:
         url = self._serve_bundles()
         self._start_parties()
         self.client.fund(PURSE)
-        self._wait("a registered verifier", lambda: self.client.audit.live_slots() > 0)
+        self._wait("registered verifiers", lambda: self.client.audit.registered() > len(SEATED))
         self._wait("all solvers to be ready", self._all_announced)
         self._post(url)
         return self
@@ -141,7 +149,7 @@ class Stage:
         return {name: prepare(read(ROOT / "examples" / f"{name}.toml"), self.home) for name in names}
 
     def _mint(self, client: Client) -> None:
-        indices = range(SUBMITTER, FIRST_SOLVER + len(STORIES))
+        indices = range(SUBMITTER, DEVELOPMENT_ACCOUNTS)
         with ThreadPoolExecutor(len(indices)) as pool:
             list(pool.map(lambda index: client.token.mint(self.address(index), PURSE), indices))
 
@@ -159,6 +167,8 @@ class Stage:
             str(self.home.deployment(self.chain.chain_id)),
         ]
         watch = [*_command("verifier"), "watch", *common, "--dev-account", str(VERIFIER), "--whistleblow"]
+        watch += ["--port", "0", "--stake", "10"]
+        watch += [part for index in SEATED for part in ("--further-account", f"dev:{index}")]
         # The only busy verifier: half a second between two looks at the chain would be a third of its time.
         self.children.start("verifier", watch, self._home("verifier"), {"ASSAY_POLL": "0.2"})
         for number, story in enumerate(POSTED, start=1):
@@ -176,11 +186,22 @@ class Stage:
 
     def _post(self, url: str) -> None:
         """All tasks, one after the other, so that their ids are known beforehand."""
+        signature_of = Relays(self.client.deployment.beacon, (self._beacon,)).signature
         for prepared in self.prepared.values():
             require_served(terms(prepared, url, {}))
         for story in POSTED:
+            if story.silent:
+                self._register_silent(story)
             own = terms(self.prepared[story.example], url, story.terms)
-            self.tasks[story.letter] = post(self.client, own)
+            self.tasks[story.letter] = post(self.client, own, signature_of, own.verifiers)
+
+    def _register_silent(self, story: Story) -> None:
+        """An account that nobody acts for, in the draws of this story alone: the other tasks are posted."""
+        everything = 2**64 - 1
+        offer = Offer(everything, everything, lock=story.terms["seat_lock"], fee=0)
+        with connect(self.chain.url, account=f"dev:{SILENT}") as client:
+            client.fund(client.deployment.parameters.stake_unit << SILENT_LEVEL)
+            client.audit.register(SILENT_LEVEL, offer)
 
     def _all_announced(self) -> bool:
         return all(self.endpoint(self.solver(story)) for story in STORIES)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from protocol.chain.parameters import TOKEN
+
 
 @dataclass(frozen=True)
 class Story:
     """One task of the demo: `example` names its file under examples/. `cheat` names the adversary that solves it, None
     is the production solver.
 
-    `accuser` names an adversary that challenges it. `verdict` and `game` are how task and deciding game must end;
-    `terms` are this task's own periods in seconds.
+    `accuser` names an adversary that challenges it; `silent`: a verifier that never attests is drawn for it. `verdict`
+    and `judged` are how task and deciding game must end; `terms` are this task's own, periods in seconds.
     """
 
     letter: str
@@ -21,6 +23,7 @@ class Story:
     cheat: str | None = None
     example: str = "digits"
     accuser: str | None = None
+    silent: bool = False
     judged: bool = False
     refused: bool = False
     terms: Mapping[str, int] = field(default_factory=dict)
@@ -31,6 +34,16 @@ class Story:
         return self.cheat or "honest"
 
 
+SILENT_TERMS = {
+    # The silent verifier has 64 of about 88 slots and no seat, so it sits in one of these but once in 5,000 demos.
+    "verifiers": 5,
+    "segments_per_verifier": 1,
+    "seat_lock": 3 * TOKEN,
+    "attest_period": 40,
+    "challenge_period": 60,
+}
+"""So little is bound in the seats of no other story: the silent verifier takes no seat that binds more."""
+
 STORIES = (
     Story("a", "an honest solver", "settled"),
     Story("b", "one weight moved by one ulp in one step", "slashed", "one-ulp", judged=True),
@@ -38,23 +51,17 @@ STORIES = (
     Story("d", "an old checkpoint resubmitted as a later one", "slashed", "skipper", judged=True),
     Story("e", "honest training from another initial state", "refunded", "other-start", refused=True),
     Story("f", "a cheat that serves nothing over HTTP", "slashed", "silent", judged=True),
-    # Nobody but the accuser's own clock ends its game, so let it be short: replays of digits take a second.
-    Story(
-        "g",
-        "a challenger who accuses an honest solver",
-        "settled",
-        accuser="false-accuser",
-        terms={"replay_allowance": 45},
-    ),
+    Story("g", "a challenger who accuses an honest solver", "settled", accuser="false-accuser"),
     Story("h", "an honest solver trains a GPT", "settled", example="gpt"),
     Story(
         "i", "one ulp in Adam's second moment, in one step", "slashed", "second-moment", "gpt", judged=True
     ),
     Story("j", "one wrong element of a dropout mask", "slashed", "dropout-mask", "gpt", judged=True),
     Story("k", "twice the denominator of one softmax", "slashed", "softmax", "gpt", judged=True),
+    Story("l", "a silent seat is drawn again", "settled", silent=True, terms=SILENT_TERMS),
 )
 """In the order of the telling."""
 
-POSTED = tuple(sorted(STORIES, key=lambda story: "gfahebcdijk".index(story.letter)))
-"""In the order in which their tasks are posted; task ids count from 1. What waits for a clock first, then the longest
-game, then what waits for the end of a window."""
+POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkl".index(story.letter)))
+"""In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for the
+end of a window; last the one that the silent verifier registers for."""

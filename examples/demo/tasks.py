@@ -14,10 +14,10 @@ PERIODS: Mapping[str, int] = {
     "bidding_period": 15,
     # One solver a story: nobody answers.
     "extension": 3,
-    # Eleven solvers train side by side, 1 to 2 s of one core each (400 digits steps of 2.2 ms, 100 GPT steps of 14 ms);
+    # Twelve solvers train side by side, 1 to 2 s of one core each (400 digits steps of 2.2 ms, 100 GPT steps of 14 ms);
     # they start, hash, prove and send beside it, and the refused one's stake waits for this to end.
     "training_period": 90,
-    # A drawn verifier replays three segments of each task, at most 0.3 s of steps each; eleven tasks come at once.
+    # A seat's two segments are at most 0.3 s of steps each; twelve tasks come at once.
     "attest_period": 90,
     # One verifier replays all segments of all tasks, 12 s of steps, between its moves in eight games.
     "challenge_period": 140,
@@ -29,7 +29,7 @@ PERIODS: Mapping[str, int] = {
 
 
 def terms(prepared: Prepared, base: str, own: Mapping[str, int]) -> Terms:
-    """Terms of one story's task. `base` is the address of the bundle server, `own` are periods of this story."""
+    """Terms of one story's task. `base` is the address of the bundle server, `own` are this story's."""
     periods: dict[str, Any] = {**PERIODS, **own}
     return replace(prepared.terms(base), **periods)
 

@@ -3,6 +3,6 @@ events.
 
 Edge code: everything that talks to a chain is here, and nothing that decides a move (that is
 `protocol.dispute`). Import the modules themselves, for web3 takes most of a second to load: `client.connect`
-is the door, `devnet`, `deploy`, `accounts`, `events`, `game_view` and `header` stand beside it, `errors`
+is the door, `devnet`, `deploy`, `accounts`, `events` and `game_view` stand beside it, `errors`
 holds what any of them raises.
 """

@@ -1,62 +1,78 @@
-"""The audit board: verifiers, draws, attestations (contracts/src/interfaces/IAuditBoard.sol)."""
+"""The audit board: registered verifiers, draws of seats, attestations (contracts/src/interfaces/IAuditBoard.sol)."""
 
 from __future__ import annotations
 
-from eth_utils.address import to_checksum_address
+from dataclasses import astuple
 
+from protocol.beacon.bn254 import Hints
 from protocol.chain.bound_contract import BoundContract
-from protocol.chain.header import encoded_header
+from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
-from protocol.chain.views import Duty
+from protocol.chain.views import NOBODY, AuditView, Offer, PendingDraw, Registration, Seat
 
 
 class Audit(BoundContract):
-    """Slots, draws and duties."""
+    """Every write raises Reverted with the board's own error when it is out of order, early or late."""
 
-    def register(self, slots: int) -> Receipt:
-        """Lock the stake of `slots` units, 255 at most, and take part in the draws of tasks posted from now on."""
-        return self.write("register", slots)
+    def register(self, level: int, offer: Offer) -> Receipt:
+        """Lock the stake of 2^level units, level 15 at most, and be drawn for tasks posted from now on."""
+        return self.write("register", level, astuple(offer))
 
     def resign(self) -> Receipt:
-        """Leave later draws; the stake unbonds."""
+        """Be in no draw that is asked for from now on."""
         return self.write("resign")
 
-    def live_slots(self) -> int:
-        """Slots whose verifiers have not resigned: a task can be posted while there is one."""
-        return int(self.read("liveSlots"))
+    def leave(self) -> Receipt:
+        """After the unbonding period of a resignation, without a seat: free the stake."""
+        return self.write("quit")
 
-    def live_verifiers(self) -> int:
-        """Accounts with live slots: as many attestations as a segment can have."""
-        return int(self.read("liveVerifiers"))
+    def resume(self) -> Receipt:
+        """After a silence: make the stake whole from the free balance, and be drawn again."""
+        return self.write("resume")
 
-    def draw_lost(self, task: int) -> bool:
-        """Whether the task was not drawn and never will be."""
-        return bool(self.read("drawLost", task))
+    def redraw(self, task: int) -> Receipt:
+        """Ask again for a draw of the task's seats that are neither attested nor in time."""
+        return self.write("redraw", task)
 
-    def draw(self, task: int, block: int) -> Receipt:
-        """Prove the header of the task's draw block and draw its verifiers. The block must exist."""
-        return self.write_once("draw", task, encoded_header(self.connection, block))
+    def draw(self, task: int, signature: bytes, hints: Hints) -> Receipt:
+        """Execute the first draw of the queue, the task's, by the signature of its round (64 bytes) and the hints of
+        the round's message. `protocol.node.party.rounds` does it for the queue as it is.
+        """
+        return self.write("draw", task, signature, hints)
 
-    def missed(self, task: int) -> Receipt:
-        """The draw block's hash is out of reach: fix another."""
-        return self.write("missed", task)
+    def attest(self, task: int, seat: int, root: bytes) -> Receipt:
+        """State that the seat's segments were replayed, are as committed or challenged, and that the result is held:
+        the RFC 9162 root over the roots of one's own step trees, in the order of `segments`, and the result.
+        """
+        return self.write("attest", task, seat, root)
 
-    def attest(self, task: int, duty: int, steps_root: bytes) -> Receipt:
-        """State that the duty's segment is as committed, with the root of one's own step tree."""
-        return self.write_once("attest", task, duty, steps_root)
+    def release(self, task: int, seat: int) -> Receipt:
+        """Free the account that sits in a seat of a task that is over."""
+        return self.write_once("release", task, seat)
 
-    def duties(self, task: int) -> list[Duty]:
-        """Duties of a drawn task, in order; empty before the draw."""
-        found = self.read("dutiesOf", task)
-        return [
-            Duty(number, to_checksum_address(verifier), segment, attested)
-            for number, (verifier, segment, attested) in enumerate(found)
-        ]
+    def registered(self) -> int:
+        """Registrations that have not resigned: a task can be posted while there is one."""
+        return int(self.read("registered"))
 
-    def drawn_at(self, task: int) -> int:
-        """Time of the draw in seconds since 1970, 0 before it."""
-        return int(self.read("drawnAt", task))
+    def registration(self, account: str, block: BlockId = "latest") -> Registration | None:
+        """An account's registration, until it has left; None without one."""
+        found = Registration.from_abi(self.read("registrationOf", account, block=block))
+        return None if found.account == NOBODY else found
 
-    def satisfied(self, task: int) -> bool:
-        """Whether each drawn segment has the attestations that the terms ask for."""
-        return bool(self.read("satisfied", task))
+    def audit(self, task: int, block: BlockId = "latest") -> AuditView:
+        """Where a task's draws stand."""
+        return AuditView.from_abi(self.read("auditOf", task, block=block))
+
+    def seats(self, task: int, block: BlockId = "latest") -> list[Seat]:
+        """A task's seats in order; empty before its first draw."""
+        found = self.read("seatsOf", task, block=block)
+        return [Seat.from_abi(number, values) for number, values in enumerate(found)]
+
+    def segments(self, task: int, seat: int) -> list[int]:
+        """The segments of a seat, in its order. Raises Reverted before the task's first draw."""
+        return [int(segment) for segment in self.read("segmentsOf", task, seat)]
+
+    def first_draw(self) -> PendingDraw | None:
+        """The first draw of the queue, which alone can be executed; None without one."""
+        found = PendingDraw(*self.read("firstDraw"))
+        return found if found.task else None

@@ -1,10 +1,25 @@
-"""Which beacon network a chain's deployment takes."""
+"""The beacon's contract (contracts/src/interfaces/IBeacon.sol), and which network a chain's deployment takes."""
 
 from __future__ import annotations
 
+from protocol.beacon.bn254 import Hints
 from protocol.beacon.networks import DEVELOPMENT, EVMNET
 from protocol.beacon.rounds import Network
 from protocol.chain.accounts import DEVELOPMENT_CHAIN
+from protocol.chain.bound_contract import BoundContract
+from protocol.chain.receipts import Receipt
+
+
+class Beacon(BoundContract):
+    """What the contracts know of the beacon's rounds; whose rounds they are is in `Deployment.beacon`."""
+
+    def show(self, number: int, signature: bytes, hints: Hints) -> Receipt:
+        """Prove that the beacon lives by a published round, higher than any that was shown."""
+        return self.write_once("show", number, signature, hints)
+
+    def latest(self) -> int:
+        """The highest round that was shown; 0 if none was."""
+        return int(self.read("latest"))
 
 
 def network_of(chain_id: int) -> Network:

@@ -37,12 +37,12 @@ class BoundContract:
         """All values that a view returns."""
         return self.connection.call(self.contract, self.address, function, *arguments, block=block)
 
-    def write(self, function: str, *arguments: Any, intent: str | None = None) -> Receipt:
-        """Send a call and wait for its receipt. Without an `intent` it is one of its own, but for the same call of a
-        command that was cut short: what that sent is waited for. Raises AccountError without a sender, and what
-        `Sender.send` raises.
+    def write(self, function: str, *arguments: Any, intent: str | None = None, value: int = 0) -> Receipt:
+        """Send a call with `value` wei and wait for its receipt. Without an `intent` it is one of its own, but for the
+        same call of a command that was cut short: what that sent is waited for. Raises AccountError without a
+        sender, and what `Sender.send` raises.
         """
-        sender, call = self._sender(function), self._call(function, arguments)
+        sender, call = self._sender(function), self._call(function, arguments, value)
         if intent is not None:
             return sender.send(call, intent)
         assert self._idempotency is not None, "there is a sender"
@@ -57,11 +57,11 @@ class BoundContract:
             else self._idempotency.unfinished(self._named(function, arguments))
         )
 
-    def write_once(self, function: str, *arguments: Any, about: str = "") -> Receipt:
+    def write_once(self, function: str, *arguments: Any, about: str = "", value: int = 0) -> Receipt:
         """As `write`, but the same call (with the same `about`) is never carried out twice, whatever is
         restarted.
         """
-        return self.write(function, *arguments, intent=self._intent(function, arguments, about))
+        return self.write(function, *arguments, intent=self._intent(function, arguments, about), value=value)
 
     def hand_over(self, calls: Sequence[tuple[str, Sequence[Any]]], about: str = "") -> list[Sent]:
         """Several calls, each a function and its arguments, as `write_once` together, without waiting for a block.
@@ -87,9 +87,9 @@ class BoundContract:
             )
         return self.sender
 
-    def _call(self, function: str, arguments: Sequence[Any]) -> Call:
+    def _call(self, function: str, arguments: Sequence[Any], value: int = 0) -> Call:
         data = self.contract.encode(function, arguments)
-        return Call(self.address, data, f"{self.contract.name}.{function}")
+        return Call(self.address, data, f"{self.contract.name}.{function}", value)
 
     def _named(self, function: str, arguments: Sequence[Any]) -> str:
         return f"own:{self._intent(function, arguments, '')}"

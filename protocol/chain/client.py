@@ -16,6 +16,7 @@ from eth_account.signers.local import LocalAccount
 from protocol.chain.abi import Contract, contract
 from protocol.chain.accounts import open_account
 from protocol.chain.audit import Audit
+from protocol.chain.beacon import Beacon
 from protocol.chain.chains import Finality
 from protocol.chain.connection import Connection
 from protocol.chain.deployment import Deployment, load_deployment, require_alive
@@ -41,6 +42,7 @@ class Client:
         self.market = Market(contract("TaskMarket"), at.market, connection, sender)
         self.audit = Audit(contract("AuditBoard"), at.audit, connection, sender)
         self.game = Game(contract("DisputeGame"), at.game, connection, sender)
+        self.beacon = Beacon(contract("DrandBeacon"), at.beacon, connection, sender)
 
     @property
     def address(self) -> str:

@@ -162,12 +162,21 @@ class Connection:
             ) from error
 
     def call_data(
-        self, to: str | None, data: bytes, *, block: BlockId = "latest", sender: str | None = None, label: str
+        self,
+        to: str | None,
+        data: bytes,
+        *,
+        block: BlockId = "latest",
+        sender: str | None = None,
+        value: int = 0,
+        label: str,
     ) -> bytes:
         """Bytes that a call returns; without `to`, `data` is run as creation code."""
         query: dict[str, Any] = {"data": "0x" + data.hex()}
         if to is not None:
             query["to"] = to
+        if value:
+            query["value"] = hex(value)
         if sender is not None:
             query["from"] = sender
         if block == "latest" and self.is_viewing:

@@ -19,7 +19,7 @@ from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 
-VERSION: Final = 3
+VERSION: Final = 4
 MAX_BYTES: Final = 1 << 16
 MAX_SALT: Final = 64
 """Characters."""
@@ -66,7 +66,7 @@ class Deployment(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     format: Literal["assay-deployment"] = "assay-deployment"
-    version: Literal[3] = VERSION
+    version: Literal[4] = VERSION
     chain_id: Annotated[int, Field(ge=1, lt=1 << 64)]
     genesis: _Hash
     block: Annotated[int, Field(ge=0, lt=1 << 63)]

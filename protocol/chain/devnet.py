@@ -1,7 +1,7 @@
 """A development chain: the native anvil program as a child of this process, on loopback, gone when this
 process closes it.
 
-Prague's rules (EIP-2935 is needed), the well-known development accounts, a block each `block_time` seconds,
+Prague's rules, the well-known development accounts, a block each `block_time` seconds,
 or one per transaction.
 """
 

@@ -134,10 +134,6 @@ class JournalError(ChainError):
     """The journal of sent transactions cannot be used."""
 
 
-class HeaderError(ChainError):
-    """The fields that the node serves do not make the block's header."""
-
-
 class UnstableChain(ChainError):
     """Block hashes keep changing while they are read."""
 

@@ -35,7 +35,9 @@ def gas_of(connection: Connection, sender: str, calls: Sequence[Call]) -> list[i
 
     What a node refuses, which may be behind, is asked again as of the newest block.
     """
-    queries = [Query("eth_estimateGas", (_question(sender, call),), call.label) for call in calls]
+    # Where no price is named some nodes compute with a base fee of 0, and no deposit would be due.
+    price = 2 * connection.block().base_fee if any(call.value for call in calls) else 0
+    queries = [Query("eth_estimateGas", (_question(sender, call, price),), call.label) for call in calls]
     found = connection.request_all(queries)
     return [
         _gas_now(connection, query, gas) if isinstance(gas, Reverted) else _gas(gas)
@@ -89,8 +91,10 @@ class Offers:
         self._left -= needed
 
 
-def _question(sender: str, call: Call) -> dict[str, Any]:
+def _question(sender: str, call: Call, price: int) -> dict[str, Any]:
     query: dict[str, Any] = {"from": sender, "data": "0x" + call.data.hex(), "value": hex(call.value)}
+    if call.value:
+        query["gasPrice"] = hex(price)
     return query if call.to is None else query | {"to": call.to}
 
 

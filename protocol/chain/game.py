@@ -6,19 +6,33 @@ method of its own.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from typing import Any, Final
 
 from protocol.chain.bound_contract import BoundContract
 from protocol.chain.connection import BlockId
 from protocol.chain.receipts import Receipt
 from protocol.chain.transactions import Sent
 from protocol.chain.views import Claim, GameState
+from protocol.commitments import CHUNK
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import Leaf
+
+DEMANDS: Final = 61
+"""Demands of the longest game against a solver that serves nothing (contracts/src/dispute/Demands.sol)."""
+GAS: Final = DEMANDS * 135_000 + 20 * 200_000 + 300_000
+"""Gas of a challenger's moves in it: demands, the way down through eight calls and the splits, a judgment. Figures of
+contracts/README.md, "Gas".
+"""
 
 
 class Game(BoundContract):
     """Every move raises Reverted with the game's own error when it is out of turn, late or proves nothing."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._paying = threading.Lock()
 
     def commit(self, commitment: bytes) -> Receipt:
         """Commit to a challenge (`protocol.dispute.keys.priority_commitment`) and lock the bond."""
@@ -46,9 +60,33 @@ class Game(BoundContract):
 
     def send_move(self, move: Move, head: bytes) -> Receipt:
         """Make a move in a game whose head is `head`. The same move on the same head is made once, whatever
-        is restarted.
+        is restarted. A demand carries its deposits; mined at a base fee beyond them it is refused, and can be repeated.
         """
-        return self.write_once(move.function, *move.arguments, about=head.hex())
+        if not move.answers:
+            return self.write_once(move.function, *move.arguments, about=head.hex())
+        with self._paying:  # what one demand takes from the credit another does not count on
+            value = max(0, self.deposit(move.answers) - self.credit(self._sender(move.function).address))
+            return self.write_once(move.function, *move.arguments, about=head.hex(), value=value)
+
+    def deposit(self, answers: Sequence[int]) -> int:
+        """Wei that the deposits of a demand (`Move.answers`) take at twice the base fee, for which `fees` offers gas
+        too.
+        """
+        fee = 2 * self.connection.block().base_fee
+        # The mean is rounded up: by less than a wei for each.
+        return len(answers) + sum(int(self.read("depositFor", len(answers), leaf, fee)) for leaf in answers)
+
+    def coin_of_longest(self) -> int:
+        """Wei that the longest game takes of its challenger at twice the base fee of now: deposits and gas."""
+        return DEMANDS * self.deposit((CHUNK,)) + GAS * 2 * self.connection.block().base_fee
+
+    def credit(self, account: str) -> int:
+        """Wei of the chain's coin that an account may take out, or pay deposits with."""
+        return int(self.read("creditOf", account))
+
+    def withdraw_credit(self) -> Receipt:
+        """Take the credit out."""
+        return self.write("withdrawCredit")
 
     def send_moves(self, moves: Sequence[Move], head: bytes) -> list[Sent]:
         """As `send_move`, for moves that go together; waits for no block."""

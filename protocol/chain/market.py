@@ -23,7 +23,9 @@ class Market(BoundContract):
         return int(self.event(receipt, "Posted").arguments["task"]), receipt
 
     def bid(self, task: int, price: int) -> Receipt:
-        """Bid a price, lower than the best bid by the least undercut (`protocol.tasks.bidding`), and lock the stake."""
+        """Bid a price, lower than the best bid by the least undercut (`protocol.tasks.bidding`), and lock the
+        delay penalty.
+        """
         return self.write_once("bid", task, price)
 
     def assign(self, task: int) -> Receipt:
@@ -45,7 +47,7 @@ class Market(BoundContract):
         result: bytes,
         result_path: Sequence[bytes],
     ) -> Receipt:
-        """Commit the whole segment tree and open its last leaf as the result."""
+        """Commit the whole segment tree and open its last leaf as the result; lock the stake."""
         return self.write_once(
             "submit", task, root, list(first_path), list(consistency), result, list(result_path)
         )
@@ -55,12 +57,20 @@ class Market(BoundContract):
         return self.write_once("expire", task)
 
     def settle(self, task: int) -> Receipt:
-        """Pay solver and verifiers, once the window is over and every drawn segment is attested."""
+        """Pay solver and verifiers, once the window is over and every seat is attested."""
         return self.write_once("settle", task)
 
     def void(self, task: int) -> Receipt:
-        """Refund a task whose attestations are missing for good, or that was never drawn: then its stake burns."""
+        """End a task whose seats cannot be filled by as many draws as its escrow pays."""
         return self.write_once("voidTask", task)
+
+    def stall(self, task: int) -> Receipt:
+        """After the stall period: a task that is not drawn, or not attested, will not be paid as its terms say."""
+        return self.write_once("stall", task)
+
+    def close_stalled(self, task: int) -> Receipt:
+        """End a stalled task that nobody has convicted in time."""
+        return self.write_once("closeStalled", task)
 
     def announce(self, url: str) -> Receipt:
         """Say where the sender serves its data."""

@@ -1,4 +1,4 @@
-"""Bounds on a deployment's parameters, as TermsCheck.checkParameters and the types of the struct set them.
+"""Bounds on a deployment's parameters, as TermsCheck.checkParameters sets them.
 
 The market's constructor checks the same (contracts/src/libraries/TermsCheck.sol), but only after other contracts were
 paid for, and the proxy that creates it does not pass its error on.
@@ -12,10 +12,12 @@ from typing import Final
 
 from protocol.chain.parameters import Parameters, ParametersError
 
-_UINT8: Final = (1 << 8) - 1
 _UINT32: Final = (1 << 32) - 1
+_UINT64: Final = (1 << 64) - 1
 MAX_LOCK: Final = (1 << 94) - 1
 """Most that one lock of the vault holds."""
+MAX_LEVEL: Final = 15
+"""Highest level of a registration, whose stake is 2^15 units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Bound:
 
 
 def bounds(parameters: Parameters) -> Iterator[Bound]:
-    """The bounds in the contract's order, then those of the types alone."""
+    """The bounds in the contract's order."""
     clock = parameters.min_clock
     yield Bound("min_clock", 1, _UINT32)
     yield Bound("max_clock", clock, _UINT32)
@@ -36,12 +38,14 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
     yield Bound("max_period", parameters.min_period + 2 * clock, _UINT32)
     yield Bound("opening_period", clock, _UINT32)
     yield Bound("draw_delay", 1, _UINT32)
-    yield Bound("draw_fee", 0, MAX_LOCK)
-    yield Bound("stake_unit", 1, MAX_LOCK)
+    yield Bound("stall_period", parameters.min_period, _UINT32)
+    # Who resigned can still be drawn by a round that was fixed before, and is liable until the task can be ended.
+    yield Bound("unbonding_period", parameters.draw_delay + parameters.stall_period, _UINT32)
+    yield Bound("stake_unit", 1, MAX_LOCK >> MAX_LEVEL)
+    yield Bound("draw_fee", 0, parameters.stake_unit)
     yield Bound("challenge_bond", 1, MAX_LOCK)
     yield Bound("reward_cap", 0, 3 * MAX_LOCK // 4)
-    yield Bound("max_misses", 0, _UINT8)
-    yield Bound("unbonding_period", 0, _UINT32)
+    yield Bound("data_fee", 0, _UINT64)
 
 
 def broken_bound(parameters: Parameters) -> Bound | None:
@@ -61,7 +65,7 @@ def require_within_bounds(parameters: Parameters) -> None:
     if (bound := broken_bound(parameters)) is not None:
         raise ParametersError(
             f"parameter {bound.field}",
-            expected=f"{bound.least} to {bound.most} (seconds, blocks or units of the token)",
+            expected=f"{bound.least} to {bound.most} (seconds or units of the token)",
             got=getattr(parameters, bound.field),
             remedy="correct it in the file of parameters",
         )

@@ -1,4 +1,5 @@
-"""What a deployment fixes for all its tasks (contracts/src/types/Parameters.sol). Token units and seconds.
+"""What a deployment fixes for all its tasks (contracts/src/types/Parameters.sol). Token units and seconds;
+`data_fee` in wei of the chain's coin.
 
 The values stand in files: `presets/*.toml`, or one of the operator's own in the same form. `assay deploy` and `sim`
 read the same ones.
@@ -37,13 +38,14 @@ class Parameters:
     min_clock: int
     max_clock: int
     draw_delay: int
-    max_misses: int
+    stall_period: int
     unbonding_period: int
     draw_fee: int
     stake_unit: int
     opening_period: int
     challenge_bond: int
     reward_cap: int
+    data_fee: int
 
     def abi(self) -> tuple[int, ...]:
         """The struct as a tuple in ABI order."""

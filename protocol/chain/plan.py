@@ -65,8 +65,8 @@ def plan(
     vault = create("vault", "StakeVault", token, deployer)
     arbiter = create("arbiter", "Arbiter")
     beacon = create("beacon", "DrandBeacon", *_beacon(network))
-    market = create("market", "TaskMarket", vault, arbiter, deployer, deployer, parameters.abi())
-    audit = create("audit", "AuditBoard", vault, market)
+    market = create("market", "TaskMarket", vault, arbiter, beacon, deployer, deployer, parameters.abi())
+    audit = create("audit", "AuditBoard", vault, market, beacon)
     game = create("game", "DisputeGame", market, vault, arbiter)
     addresses = Addresses(
         token=token, vault=vault, market=market, audit=audit, game=game, arbiter=arbiter, beacon=beacon

@@ -15,7 +15,7 @@ from typing import Any, Final
 from protocol.chain.parameters import PRESETS, RECOMMENDED, TOKEN, ParametersError
 from protocol.errors import AssayError
 from protocol.tasks.economics import ONE, Audit, StakeError, minimum_stake
-from protocol.tasks.task import MAX_DRAWS
+from protocol.tasks.task import MAX_SEAT_SEGMENTS
 
 
 class NoRecommendation(AssayError):
@@ -27,15 +27,11 @@ class Rules:
     """What is assumed, and what is wanted. Shares and multiples are exact; a multiple is of the budget."""
 
     honest_share: Fraction
-    """h: honest share of the verifiers' slots."""
+    """h: honest share of the verifiers' stake."""
     gain: Fraction
     """G: worth of a false result to its maker, a multiple."""
-    rerolls: int
-    """k: a solver that keeps everybody from drawing has 2^k tries (dispute.md section 8)."""
     verifiers: int
     """V."""
-    matches: int
-    """A."""
     stake: Fraction
     """What a conviction must cost beside what a cheater can get back, a multiple."""
     restitution: Fraction
@@ -56,11 +52,12 @@ class Recommended:
     delay_penalty: int
     verifiers: int
     segments_per_verifier: int
-    matches: int
+    seat_lock: int
 
-    def forgone(self, segments: int) -> int:
-        """Fees that a verifier gives up by convicting: a reward below them makes it look away."""
-        return self.audit_fee * min(self.segments_per_verifier + 1, segments)
+    @property
+    def forgone(self) -> int:
+        """Fee that a seat gives up by convicting: a reward below it makes it look away."""
+        return self.audit_fee * self.segments_per_verifier
 
 
 def _rules() -> Rules:
@@ -74,7 +71,7 @@ def _rules() -> Rules:
             remedy="correct the table [rules]",
         )
     values: dict[str, Any] = {name: Fraction(value) for name, value in table.items()}
-    return Rules(**{**values, **{name: table[name] for name in ("rerolls", "verifiers", "matches")}})
+    return Rules(**{**values, "verifiers": table["verifiers"]})
 
 
 RULES: Final = _rules()
@@ -85,14 +82,18 @@ def recommended_terms(
     budget: int,
     *,
     reward_cap: int = RECOMMENDED.reward_cap,
+    draw_fee: int = RECOMMENDED.draw_fee,
     draws: int | None = None,
+    audit_fee: int | None = None,
     rules: Rules = RULES,
 ) -> Recommended:
-    """Terms for K = `segments` and a budget in token units; `draws` is q where the submitter has chosen its own.
+    """Terms for K = `segments` and a budget in token units; `draws` is q, and `audit_fee` the fee of a segment, where
+    the submitter has chosen its own.
 
     The stake is `rules.stake` budgets, and on top the reward and the restitution, which a cheater that is its own
     challenger and submitter gets back. q is the least with which no number of false segments pays at that stake,
-    for every price up to the budget. Raises NoRecommendation where even V q = 64 is too little.
+    for every price up to the budget. A seat locks what its silence costs, and nothing else is taken from it: its fee,
+    and that of the next draw. Raises NoRecommendation where even q = 64 is too little.
     """
     restitution = int(rules.restitution * budget)
     q = _least_draws(segments, budget, rules) if draws is None else draws
@@ -100,37 +101,38 @@ def recommended_terms(
         most = most_segments(rules)
         whole = int(rules.stake * budget) + restitution + reward_cap
         raise NoRecommendation(
-            f"{segments} segments: expected at most {most} in one task, for {rules.verifiers} verifiers may draw "
-            f"{MAX_DRAWS} segments in all and cheating would pay; submit {-(-segments // most)} tasks, each of which "
+            f"{segments} segments: expected at most {most} in one task, for a verifier may draw {MAX_SEAT_SEGMENTS} "
+            f"of them and cheating would pay; submit {-(-segments // most)} tasks, each of which "
             f"begins with the result of the one before, each with the whole stake of {whole / TOKEN:,g} tokens, "
-            f"verifiers {rules.verifiers} and segments_per_verifier {MAX_DRAWS // rules.verifiers}"
+            f"verifiers {rules.verifiers} and segments_per_verifier {MAX_SEAT_SEGMENTS}"
         )
+    fee = -(-int(rules.audit_fee * budget) // segments) if audit_fee is None else audit_fee
     return Recommended(
         stake=int(rules.stake * budget) + restitution + reward_cap,
         restitution=restitution,
-        audit_fee=-(-int(rules.audit_fee * budget) // segments),
+        audit_fee=fee,
         delay_penalty=int(rules.delay_penalty * budget),
         verifiers=rules.verifiers,
         segments_per_verifier=q,
-        matches=rules.matches,
+        seat_lock=fee * q + draw_fee,
     )
 
 
 def most_segments(rules: Rules = RULES) -> int:
-    """K_max: the most segments of a task at V q = 64. The stake needed grows with K, so bisection finds it."""
+    """K_max: the most segments of a task at q = 64. The stake needed grows with K, so bisection finds it."""
     low, high = 0, 1
-    while _deters(high, MAX_DRAWS // rules.verifiers, TOKEN, rules):
+    while _deters(high, MAX_SEAT_SEGMENTS, TOKEN, rules):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        fits = _deters(middle, MAX_DRAWS // rules.verifiers, TOKEN, rules)
+        fits = _deters(middle, MAX_SEAT_SEGMENTS, TOKEN, rules)
         low, high = (middle, high) if fits else (low, middle)
     return low
 
 
 def _least_draws(segments: int, budget: int, rules: Rules) -> int | None:
     """q: the stake needed falls as q grows, so bisection finds it. None when even the most draws are too few."""
-    low, high = 0, min(segments, MAX_DRAWS // rules.verifiers)
+    low, high = 0, min(segments, MAX_SEAT_SEGMENTS)
     if not _deters(segments, high, budget, rules):
         return None
     while high - low > 1:
@@ -143,7 +145,7 @@ def _deters(segments: int, draws: int, budget: int, rules: Rules) -> bool:
     """Tell whether the rules' stake is enough, with nothing counted on but the stake: `margin` gives the price back."""
     audit = Audit(segments, min(draws, segments), rules.verifiers, int(rules.honest_share * ONE))
     try:
-        needed = minimum_stake(audit, budget, int(rules.gain * budget), margin=budget, rerolls=rules.rerolls)
+        needed = minimum_stake(audit, budget, int(rules.gain * budget), margin=budget)
     except StakeError:
         return False
     return needed <= rules.stake * budget

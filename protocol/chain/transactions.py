@@ -185,7 +185,12 @@ class Sender(Unmined):
         """The reason of a transaction that was mined and reverted, found by running it on the block it met."""
         try:
             self.connection.call_data(
-                call.to, call.data, block=receipt.block, sender=self.address, label=call.label
+                call.to,
+                call.data,
+                block=receipt.block,
+                sender=self.address,
+                value=call.value,
+                label=call.label,
             )
         except Reverted as error:
             return Reverted(call.label, error.name, error.arguments, receipt.gas_used)

@@ -19,10 +19,6 @@ class Vault(BoundContract):
         """Take free tokens out."""
         return self.write("withdraw", amount)
 
-    def finish_unbonding(self, lock: int) -> Receipt:
-        """Return what remains in a lock whose unbonding is over."""
-        return self.write_once("finishUnbonding", lock)
-
     def free(self, account: str, block: BlockId = "latest") -> int:
         """Tokens that an account may lock or withdraw."""
         return int(self.read("free", account, block=block))

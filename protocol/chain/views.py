@@ -11,9 +11,14 @@ from typing import Any, Final
 from eth_utils.address import to_checksum_address
 
 from protocol.dispute.view import Phase, Verdict
+from protocol.tasks.task import Terms
 
-NOBODY = "0x" + "00" * 20
-"""The zero address: no solver yet."""
+NOBODY: Final = "0x" + "00" * 20
+"""The zero address: no solver yet, an empty seat."""
+NEVER: Final = (1 << 64) - 1
+"""The deadline of a game that waits, and of challenges while a draw is asked for and not executed."""
+BOUND: Final = (1 << 40) - 1
+"""`free_since` of a registration that has a seat or is suspended."""
 
 
 class TaskStatus(IntEnum):
@@ -27,18 +32,25 @@ class TaskStatus(IntEnum):
     REFUNDED = 5
     VOID = 6
     SLASHED = 7
+    UNPAID = 8
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more can happen to the task."""
-        return self >= TaskStatus.SETTLED
+        return TaskStatus.SETTLED <= self <= TaskStatus.SLASHED
+
+    @property
+    def can_be_challenged(self) -> bool:
+        """Whether games on it may open until its `challenge_until`."""
+        return self in (TaskStatus.SUBMITTED, TaskStatus.UNPAID)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskView:
-    """A task's moving parts (ITaskMarket.Task). Times are seconds since 1970; escrow and stake are lock
-    numbers. `bidder` made the best bid; bids have moved
-    the end of bidding by `overtime` seconds.
+    """A task's moving parts (ITaskMarket.Task). Times are seconds since 1970. `bidder` made the best bid; bids have
+    moved the end of bidding by `overtime` seconds. `escrow` and `stake` are lock numbers: `stake` that of the best
+    bidder's delay penalty, and of the stake itself once submitted. `challenge_until` is NEVER while a draw is asked for
+    and not executed. The escrow `owes_draw` the fee of a draw that is asked for.
     """
 
     task: int
@@ -49,10 +61,10 @@ class TaskView:
     status: TaskStatus
     size: int
     open_games: int
+    owes_draw: bool
     bids_until: int
     train_until: int
     challenge_until: int
-    draw_block: int
     price: int
     overtime: int
     root: bytes
@@ -72,33 +84,134 @@ class TaskView:
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
-    """Duty number `number` of a task: this verifier is to replay this segment (IAuditBoard.Duty)."""
+class Offer:
+    """What a registered account takes (Seats.sol): draws pass it over for a task that asks for more, or pays less."""
+
+    operations: int
+    """Most scalar operations of a seat."""
+    state_bytes: int
+    """Most bytes of a state."""
+    lock: int
+    """Most that a seat may bind of its stake, token units."""
+    fee: int
+    """Least that a seat pays for each 10^9 operations, token units."""
+
+    def takes(self, terms: Terms) -> bool:
+        """Whether a seat of a task with these terms is within it, as the audit board reckons."""
+        operations = terms.seat_operations
+        return (
+            operations <= self.operations
+            and terms.state_bytes <= self.state_bytes
+            and terms.seat_lock <= self.lock
+            and terms.seat_fee * 10**9 >= self.fee * operations
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """An account's registration (Seats.sol): its stake is 2^level units, in the vault's lock `lock`. Times are seconds
+    since 1970; `resigned_at` is 0 before it resigned.
+    """
+
+    account: str
+    lock: int
+    level: int
+    resigned_at: int
+    free_since: int
+    suspended: bool
+    offer: Offer
+
+    @classmethod
+    def from_abi(cls, values: tuple[Any, ...]) -> Registration:
+        """From what `registrationOf` returned."""
+        account, *rest = values
+        rest[-1] = Offer(*rest[-1])
+        return cls(to_checksum_address(account), *rest)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it has a seat or is suspended: then no draw finds it."""
+        return self.free_since == BOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Seat number `number` of a task (Seats.sol), `account` NOBODY while nobody was found. `until` is the last second
+    for its attestation, or before it is drawn again. `registration` is the number of the account's registration.
+    """
 
     number: int
-    verifier: str
-    segment: int
+    account: str
+    registration: int
+    until: int
     attested: bool
+    released: bool
+
+    @classmethod
+    def from_abi(cls, number: int, values: tuple[Any, ...]) -> Seat:
+        """From what `seatsOf` returned at index `number`."""
+        account, *rest = values
+        return cls(number, to_checksum_address(account), *rest)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody was found for it."""
+        return self.account == NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    """What a task's draws have come to (Seats.sol). Times are seconds since 1970. `drawn_at` is 0 before the first
+    draw, whose `seed` the segments of all seats follow from; `until` is the last second for the latest attestation; a
+    draw that is asked for is `pending` until it is executed. `pool` counts the registrations of each level, as of the
+    post.
+    """
+
+    pool: tuple[int, ...]
+    version: int
+    round: int
+    drawn_at: int
+    until: int
+    draws: int
+    attested: int
+    pending: bool
+    escrow_draws: int
+    seed: bytes
+
+    @classmethod
+    def from_abi(cls, values: tuple[Any, ...]) -> AuditView:
+        """From what `auditOf` returned."""
+        pool, *rest = values
+        return cls(tuple(pool), *rest)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingDraw:
+    """A draw that was asked for (Seats.sol), an entry of the board's queue: of the seats whose bits are set, by a
+    `round` of the beacon that was fixed at `fixed_at`. `purse` is the lock that pays for it, 0 where the task's escrow
+    does.
+    """
+
+    task: int
+    seats: int
+    round: int
+    fixed_at: int
+    purse: int
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A lock of the vault; `until` is 0 while it is not unbonding."""
+    """A lock of the vault."""
 
     owner: str
     module: str
     remaining: int
-    until: int
 
     @classmethod
     def from_abi(cls, values: tuple[Any, ...]) -> Lock:
         """From what `lockOf` returned."""
-        owner, module, remaining, until = values
-        return cls(to_checksum_address(owner), to_checksum_address(module), remaining, until)
-
-
-NEVER: Final = (1 << 64) - 1
-"""The deadline of a game that waits."""
+        owner, module, remaining = values
+        return cls(to_checksum_address(owner), to_checksum_address(module), remaining)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +239,7 @@ class GameState:
     demand_hash: bytes
     selection: bytes
     bond: int
+    deposit: int
 
     @classmethod
     def from_abi(cls, game: int, values: tuple[Any, ...]) -> GameState:

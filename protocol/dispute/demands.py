@@ -5,6 +5,7 @@ dispute.md section 6.
 
 from __future__ import annotations
 
+from protocol.commitments import CHUNK
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import NO_INSTRUCTION, NO_LEAF, InstructionOpening, Leaf, Node
 from protocol.dispute.partial_tree import PartialTree
@@ -18,15 +19,19 @@ def demand(
     node: tuple[int, int],
     instruction: InstructionOpening = NO_INSTRUCTION,
     value: Leaf = NO_LEAF,
+    bytes_total: int = 0,
 ) -> Move:
     """Ask for the descendants, or for a leaf's bytes, of one node.
 
-    `instruction` and `value` open a VALUE tree; a TRACE tree needs `instruction.program` alone.
+    `instruction` and `value` open a VALUE tree, of a value of `bytes_total` bytes; a TRACE tree needs
+    `instruction.program` alone.
     """
     lo, size = node
     opening = Node(lo, size, tree.hash(node), tree.path(lo, size))
+    leaf = min(CHUNK, bytes_total - CHUNK * lo) if kind is TreeKind.VALUE else 32
     return Move(
         "demand",
         (game.game, game.head, int(kind), (instruction, value), game.before, game.after, [opening]),
         f"demand {kind.name.lower()} tree, leaves {lo} to {lo + size - 1}",
+        (leaf if size == 1 else 0,),
     )

@@ -88,7 +88,7 @@ def compare_value(
     index = node[0]
     data = tree.data(index) if node[1] == 1 else None
     if data is None:
-        return demand(game, TreeKind.VALUE, tree, node, opened, value)
+        return demand(game, TreeKind.VALUE, tree, node, opened, value, len(own))
     size = instruction.result.dtype.itemsize
     start = index * CHUNK
     element = next(

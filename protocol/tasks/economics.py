@@ -5,7 +5,7 @@ of escape and the stake round up, chances of detection round down. This module d
 and the clients call it, and contracts and Python replay `tests/vectors/economics.json`.
 
 Notation of dispute.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct segments;
-h the honest share of the stake slots; p the price, G what a false result is worth to the cheater, S the stake.
+h the honest share of the registered stake; p the price, G what a false result is worth to the cheater, S the stake.
 """
 
 from typing import NamedTuple
@@ -14,9 +14,6 @@ from protocol.errors import AssayError
 
 ONE = 10**18
 """The chance 1."""
-
-REROLLS = 2
-"""k: how many times a solver may look at another seed (missed draws); it then has 2^k tries."""
 
 
 class StakeError(AssayError, ValueError):
@@ -30,13 +27,6 @@ class SlashSplit(NamedTuple):
     rewarded: int
     restored: int
     rest: int
-
-
-class SettleSplit(NamedTuple):
-    """What one attestation and the solver are paid from the escrow."""
-
-    each: int
-    to_solver: int
 
 
 class Audit(NamedTuple):
@@ -54,18 +44,6 @@ def slash_split(stake: int, reward: int, restitution: int) -> SlashSplit:
     rewarded = min(reward, stake - burned)
     restored = min(restitution, stake - burned - rewarded)
     return SlashSplit(burned, rewarded, restored, stake - burned - rewarded - restored)
-
-
-def settle_split(price: int, reserve: int, fee: int, attestations: int) -> SettleSplit:
-    """Split an escrow that holds `price` and a `reserve` of audit fees between `attestations` and the solver.
-
-    After a missed draw there may be more attestations than the reserve has fees for: the solver, who may draw for
-    itself, pays the excess out of its price, and when that is too little every attestation earns less (rounded down).
-    """
-    if attestations == 0:
-        return SettleSplit(0, price)
-    each = min(fee, (reserve + price) // attestations)
-    return SettleSplit(each, price - max(0, each * attestations - reserve))
 
 
 def missed_chance(segments: int, false: int, drawn: int) -> int:
@@ -86,20 +64,10 @@ def escape_chance(audit: Audit, false: int) -> int:
     return chance
 
 
-def escape_chance_rerolled(escape: int, rerolls: int = REROLLS) -> int:
-    """P' = 1 - (1 - P)^(2^k): the chance that one of the 2^k seeds that the solver can wait for lets it escape."""
-    caught = ONE - escape
-    for _ in range(rerolls):
-        caught = caught * caught // ONE
-    return ONE - caught
-
-
-def minimum_stake(
-    audit: Audit, price: int, gain: int, *, recoverable: int = 0, margin: int = 0, rerolls: int = REROLLS
-) -> int:
+def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, margin: int = 0) -> int:
     """S_min: the smallest stake with which no number of false segments pays.
 
-    S_min = max over m of (m p / K + G) / (1 - P'(m / K)) - p + margin, and on top `recoverable`: reward and
+    S_min = max over m of (m p / K + G) / (1 - P(m / K)) - p + margin, and on top `recoverable`: reward and
     restitution, which a cheater that is also its own challenger and submitter gets back.
 
     Raises `StakeError` when some m is never caught, or when a number is out of bounds.
@@ -107,7 +75,7 @@ def minimum_stake(
     _check(audit)
     needed = 0
     for false in range(1, audit.segments + 1):
-        caught = ONE - escape_chance_rerolled(escape_chance(audit, false), rerolls)
+        caught = ONE - escape_chance(audit, false)
         if caught == 0:
             raise StakeError(
                 f"{false} false segments of {audit.segments} are never caught: raise q or V, got {audit}"
@@ -121,7 +89,7 @@ def _check(audit: Audit) -> None:
     for name, value, most in (
         ("segments", audit.segments, 1 << 20),
         ("segments_per_verifier", audit.segments_per_verifier, 64),
-        ("verifiers", audit.verifiers, 64),
+        ("verifiers", audit.verifiers, 32),
         ("honest", audit.honest, ONE),
     ):
         if not 1 <= value <= most:

@@ -20,7 +20,10 @@ ARITHMETIC: Final = 1
 MAX_SEGMENTS: Final = 1 << 20
 MAX_SEGMENT_STEPS: Final = 1 << 16
 MAX_TENSORS: Final = 65_535
-MAX_DRAWS: Final = 64
+MAX_SEATS: Final = 32
+MAX_SEAT_SEGMENTS: Final = 64
+ESCROW_DRAWS: Final = 8
+"""Draws of a task that its escrow pays at most."""
 MAX_BUNDLE_LENGTH: Final = 1_024
 HASH_RATE: Final = 300_000_000
 """Bytes a second that a party must at least be able to hash: a fifth of one core with SHA instructions."""
@@ -69,8 +72,8 @@ class Terms:
     replay_allowance: int
     verifiers: int
     segments_per_verifier: int
-    matches: int
     arithmetic: int
+    seat_lock: int
     bundle: str
 
     def __post_init__(self) -> None:
@@ -110,10 +113,11 @@ class Terms:
             "challenge_period": (self.attest_period + 2, u32),
             "clock": (1, u32),
             "replay_allowance": (0, u32),
-            "verifiers": (1, MAX_DRAWS),
-            "segments_per_verifier": (1, MAX_DRAWS // max(1, self.verifiers)),
-            "matches": (1, self.verifiers),
+            "verifiers": (1, MAX_SEATS),
+            "segments_per_verifier": (1, min(MAX_SEAT_SEGMENTS, self.segments)),
             "arithmetic": (1, 2**16 - 1),
+            # Who is silent in a seat loses its fee and pays the next draw.
+            "seat_lock": (self.seat_fee, u128),
         }
 
     def abi(self) -> tuple[Any, ...]:
@@ -135,11 +139,19 @@ class Terms:
         """Seconds that each side of a game has: a game ends within twice that."""
         return self.clock + self.replay_allowance
 
+    @property
+    def seat_fee(self) -> int:
+        """What an attested seat is paid: for each of its q segments."""
+        return self.audit_fee * self.segments_per_verifier
+
+    @property
+    def seat_operations(self) -> int:
+        """Scalar operations of a seat's replays."""
+        return self.step_operations * self.segment_steps * self.segments_per_verifier
+
     def escrow(self, draw_fee: int) -> int:
-        """What posting locks: the budget, fees for q drawn segments and the last one of V verifiers, and the
-        drawer's fee.
-        """
-        return self.budget + self.verifiers * (self.segments_per_verifier + 1) * self.audit_fee + draw_fee
+        """What posting locks: the budget, the fees of V seats, and of as many draws as the escrow may pay."""
+        return self.budget + self.verifiers * self.seat_fee + ESCROW_DRAWS * draw_fee
 
 
 GAMES_AT_ONCE: Final = 16

@@ -22,6 +22,8 @@ class Passing(NamedTuple):
     """The solver gives out its checkpoints."""
     hit: Flags
     """A replay of one segment, drawn by the bystander itself, would differ. Only whoever replays may use it."""
+    wrong: Flags
+    """A replay of all segments would differ. Only whoever replays them may use it."""
     uniform: Floats
     """A uniform number of 0 to 1."""
 
@@ -29,7 +31,8 @@ class Passing(NamedTuple):
 class Look(NamedTuple):
     """What each did."""
 
-    replays: Flags
+    replays: Indices
+    """Segments."""
     games: Indices
     """Challenges. They are won where a replay differed or nothing is served, and lost otherwise."""
 
@@ -39,12 +42,16 @@ class Bystander:
     """A whistleblower, and the base of all others: replays one random segment with the chance `chance`."""
 
     name: ClassVar[str] = "whistleblower"
+    late: ClassVar[bool] = False
+    """Looks at tasks that stalled, and at no other."""
     chance: float = 0.1
 
     def look(self, view: Passing) -> Look:
         """Challenges what differs, and what is not served."""
         looks = view.uniform < self.chance
-        return Look(looks & view.served, (looks & (view.hit | ~view.served)).astype(np.int64))
+        return Look(
+            (looks & view.served).astype(np.int64), (looks & (view.hit | ~view.served)).astype(np.int64)
+        )
 
     @property
     def most_games(self) -> int:
@@ -62,9 +69,24 @@ class Griefer(Bystander):
     def look(self, view: Passing) -> Look:
         """Nothing is replayed."""
         acts = view.uniform < self.chance
-        return Look(np.zeros_like(acts), np.where(acts, self.games, 0))
+        return Look(np.zeros(acts.shape, dtype=np.int64), np.where(acts, self.games, 0))
 
     @property
     def most_games(self) -> int:
         """All at once."""
         return self.games
+
+
+@dataclass(frozen=True)
+class Retrainer(Bystander):
+    """Replays all segments of a task that stalled, with the chance `chance`: while its stake is locked."""
+
+    name: ClassVar[str] = "retrainer"
+    late: ClassVar[bool] = True
+    chance: float = 1.0
+
+    def look(self, view: Passing) -> Look:
+        """Challenges what differs, and what is not served."""
+        looks = view.uniform < self.chance
+        replays = np.where(looks & view.served, view.parameters.segments, 0)
+        return Look(replays, (looks & (view.wrong | ~view.served)).astype(np.int64))

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from sim.agents.bystanders import Bystander, Griefer
+from sim.agents.bystanders import Bystander, Griefer, Retrainer
 from sim.agents.solvers import Crashing, Late, Lazy, Noisy, Skipper, Solver, Withholder
 from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Thrifty, Trusting, Verifier
@@ -24,9 +24,11 @@ SOLVERS: Final = {kind.name: kind for kind in (Solver, Lazy, Skipper, Withholder
 VERIFIERS: Final = {
     kind.name: kind for kind in (Verifier, Trusting, Copying, Colluding, Absent, Mixing, Accusing, Thrifty)
 }
-BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer)}
+BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer, Retrainer)}
 SUBMITTERS: Final = {kind.name: kind for kind in (Submitter, Shill, Vanishing, Challenging, Insider)}
 HONEST_SUBMITTER: Final = Submitter()
+MOST_SLOTS: Final = 1 << 15
+"""Of a registration of the highest level."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Group(Generic[Strategy]):
     size: int
     first: int = 0
     slots: int = 1
-    """Slots of each member, of verifiers."""
+    """Stake units of each member, of verifiers: 2^level."""
 
     @property
     def members(self) -> slice:
@@ -76,7 +78,7 @@ class Population:
 
     @property
     def honest(self) -> float:
-        """h: share of the slots whose holders replay and challenge."""
+        """h: share of the stake whose holders replay and challenge."""
         return sum(g.size * g.slots for g in self.verifiers if g.strategy.honest) / int(self.slots.sum())
 
 
@@ -116,9 +118,9 @@ def _groups(kind: str, members: Members[Strategy]) -> tuple[Group[Strategy], ...
     first = 0
     for strategy, size, *more in members:
         slots = more[0] if more else 1
-        if size < 0 or slots < 1:
+        if size < 0 or not 1 <= slots <= MOST_SLOTS or slots & (slots - 1):
             raise ParameterError(
-                f"{kind} {strategy.name!r}: expected 0 members or more with a slot or more each, "
+                f"{kind} {strategy.name!r}: expected 0 members or more with 1, 2, 4 ... {MOST_SLOTS} slots each, "
                 f"got {size} with {slots}; correct it"
             )
         if size:

@@ -22,7 +22,7 @@ class Seats(NamedTuple):
     served: Flags
     """The solver gives out its checkpoints."""
     hit: Flags
-    """A replay of the seat's duties would differ. Only whoever replays may use it."""
+    """A replay of the seat's segments would differ. Only whoever replays may use it."""
     others: Flags
     """Somebody else has attested this task already: plain attestations can be seen. Only for those that watch."""
     uniform: Floats
@@ -156,14 +156,15 @@ class Accusing(Verifier):
 
 @dataclass(frozen=True)
 class Thrifty(Verifier):
-    """Honest while it pays: does nothing in rounds in which gas and replay cost more than the fee."""
+    """Honest while it pays: does nothing in rounds in which gas and replays cost more than fee and silence."""
 
     name: ClassVar[str] = "thrifty"
     honest: ClassVar[bool] = False
 
     def check(self, seats: Seats) -> Check:
-        """All duties are alike, so all are done or none."""
+        """A seat is worth its fee, and what silence in it would cost."""
         parameters = seats.parameters
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments * seats.work
-        pays = parameters.audit_fee > replay + parameters.gas_attest * seats.gas
+        spent = parameters.segments_per_verifier * replay + parameters.gas_attest * seats.gas
+        pays = parameters.seat_fee + parameters.silence_costs > spent
         return super().check(seats).where(pays)

@@ -40,20 +40,14 @@ class Books:
 
         All but solvers with a given capital own what they can lose at most.
         """
-        seats, games = parameters.verifiers, people.submitter.most_games
-        jackpots = parameters.jackpot * seats * (parameters.segments_per_verifier + 1)
-        a_task = (
-            parameters.budget + parameters.fees + parameters.draw_fee + jackpots + parameters.delay_penalty
-        )
-        bond = parameters.challenge_bond
+        games, bond = people.submitter.most_games, parameters.challenge_bond
+        a_task = parameters.escrow + parameters.delay_penalty
         needed = np.zeros(self.bystanders.stop, dtype=object)
         needed[SUBMITTER] = rounds * (a_task + games * bond)
         needed[self.solvers] = (parameters.solver_capital or rounds) * parameters.stake
-        # A verifier may be drawn for every seat.
+        # A verifier has one seat of a task at most, and may be silent in it.
         slots = people.slots.astype(object)
-        needed[self.verifiers] = parameters.stake_unit * slots + rounds * seats * (
-            bond + parameters.stake_unit
-        )
+        needed[self.verifiers] = parameters.stake_unit * slots + rounds * (bond + parameters.silence_costs)
         games_each = spread(people.bystanders, [group.strategy.most_games for group in people.bystanders])
         needed[self.bystanders] = games_each.astype(object) * (rounds * bond)
         return needed
@@ -74,14 +68,13 @@ def most_outside(parameters: MarketParameters, people: Population) -> int:
 
     A winner spends no more than its ask, so at most the budget.
     """
-    seats, gas = parameters.verifiers, parameters.gas_price * TOKEN
-    duties = seats * (parameters.segments_per_verifier + 1)
+    seats, gas = parameters.verifiers * (parameters.redraws + 1), parameters.gas_price * TOKEN
     games = seats + people.submitter.most_games + 1
     games += sum(group.size * group.strategy.most_games for group in people.bystanders)
-    replays = duties + people.bystander_count
+    replays = seats * parameters.segments_per_verifier + people.bystander_count * parameters.segments
     spent = (
         parameters.budget + replays * parameters.replay_cost * parameters.training_cost / parameters.segments
     )
-    spent += gas * (parameters.gas_task + duties * parameters.gas_attest)
+    spent += gas * (parameters.gas_task + seats * parameters.gas_attest)
     spent += gas * games * (parameters.gas_dispute + parameters.gas_defence)
     return ceil(spent) + parameters.gain

@@ -1,16 +1,18 @@
-"""Who looks at a submitted task: drawn verifiers, those drawn in their place, and bystanders."""
+"""Who looks at a submitted task: accounts that are drawn for its seats, again where they are silent, and bystanders."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from protocol.tasks.task import ESCROW_DRAWS
 from sim.agents.bystanders import Passing
 from sim.agents.population import Population, spread
 from sim.agents.verifiers import Check, Seats
 from sim.engine.streams import Stream, Streams
-from sim.engine.task import Checks, Looks, Task
+from sim.engine.task import Checks, Games, Looks, Silence, Sitting, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
-from sim.mechanism.draw import Draw, by_account, complete, distinct, replaced
+from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
+from sim.mechanism.draw import NOBODY, Draw, Pool, distinct
 from sim.parameters import MarketParameters
 
 
@@ -21,82 +23,238 @@ class Checker:
         self.parameters = parameters
         self.population = population
         self.random = random
-        slots = population.slots
-        self._slots = int(slots.sum())
-        self._holders = np.repeat(np.arange(len(slots)), slots) if self._slots > len(slots) else None
+        self.pool = Pool(population.slots)
         self._kinds = spread(population.verifiers, range(len(population.verifiers))).astype(np.int8)
         # Whoever copies comes last, when there is something to copy.
         self._order = sorted(
             enumerate(population.verifiers), key=lambda numbered: numbered[1].strategy.watches
         )
+        self._first_verifier = FIRST_SOLVER + population.solver_count
+        self._first_bystander = self._first_verifier + population.verifier_count
+        self._round = 0
 
     def check(self, task: Task) -> Checks:
         """Draws are made, and used up, in every row, so that the streams of variants stay in step."""
-        parameters, random = self.parameters, self.random
-        drawn = self.draw()
-        who, seats, last = drawn.verifiers, len(drawn.verifiers), parameters.segments
-        hit: Flags = drawn.segments.min(axis=0) <= task.work.false
-        there = self._there(task, who, random.outages)
-        check = self._act(task, who, hit, random.checks.uniform(seats), there, Check.nothing(hit.shape))
-        for _ in range(parameters.redraws):
-            other = self._holding(random.redraws.below(self._slots, seats))
-            silent = ~(check.attests | check.challenges)
-            who = np.where(silent, other, who)
-            drawn = replaced(drawn, who, silent, last)
-            coins = random.redraws.uniform(seats)
-            check = self._act(task, who, hit, coins, silent & self._there(task, who, random.redraws), check)
-        return Checks(drawn, hit, check, self._pass_by(task))
+        self._round += 1
+        checking = _Checking(self, task, self.draw())
+        for _ in range(self.parameters.redraws):
+            rows = checking.due()
+            if not rows.size:
+                break
+            checking.redraw(rows)
+        return checking.ended()
 
     def draw(self) -> Draw:
         """V seats in all rows."""
         parameters, random = self.parameters, self.random
-        who = self._holding(random.draws.below(self._slots, parameters.verifiers))
+        uniform = random.draws.uniform(parameters.verifiers)
         segments = distinct(
             random.draws.uniform(parameters.segments_per_verifier, parameters.verifiers), parameters.segments
         )
-        return complete(who, segments, parameters.segments)
+        return Draw(self.pool.seats(uniform, np.empty((0, uniform.shape[1]), dtype=np.int64)), segments)
 
-    def _holding(self, slots: Indices) -> Indices:
-        """Who holds the drawn slots."""
-        return slots if self._holders is None else self._holders.take(slots)
+    def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
+        """Accounts of the seats that are `asked` for, (V, n), of some rows; `bound` cannot be drawn, (m, n)."""
+        uniform = luck.uniform(len(asked))[:, rows]
+        found = np.full(asked.shape, NOBODY, dtype=np.int64)
+        for seat, wanted in enumerate(asked):
+            at = wanted.nonzero()[0]
+            taken = np.concatenate([bound, found])[:, at]
+            found[seat, at] = self.pool.seats(uniform[seat : seat + 1, at], taken)[0]
+        return found
 
-    def _there(self, task: Task, who: Indices, outages: Stream) -> Flags:
-        """Seats whose holders are online, where a task is: an account is there for all of its seats or for none."""
-        if not self.parameters.downtime:
-            return task.live
-        online: Flags = by_account(who, outages.uniform(len(who))) >= self.parameters.downtime
-        return online & task.live
+    def luck(self) -> Stream:
+        """Numbers for the redraws of this round."""
+        return self.random.redraws.of(self._round)
 
-    def _act(
-        self, task: Task, who: Indices, hit: Flags, uniform: Floats, there: Flags, before: Check
-    ) -> Check:
-        """What was done `before`, and what the holders of the seats do that are `there`, (V, rows)."""
-        parameters = self.parameters
-        served, others = np.empty_like(hit), np.zeros_like(hit)
-        served[:] = task.work.serves
-        check = before
-        kinds = self._kinds.take(who)
+    def online(self, uniform: Floats) -> Flags:
+        """Which accounts are there, from a number of 0 to 1 for each."""
+        return np.asarray(uniform >= self.parameters.downtime)
+
+    def act(self, seats: Seats, accounts: Indices, there: Flags, others: Flags) -> Check:
+        """What the accounts of seats do that are `there`, (V, n); `others`, (n,): somebody has attested before."""
+        check = Check.nothing(accounts.shape)
+        kinds = self._kinds.take(accounts, mode="wrap")
         for number, group in self._order:
             if group.strategy.watches:
-                others[:] = check.attests.any(axis=0)
-            acts = group.strategy.check(
-                Seats(parameters, served, hit, others, uniform, task.prices.gas, task.prices.work)
-            )
+                seen = others | check.attests.any(axis=0)
+                seats = seats._replace(others=np.broadcast_to(seen, accounts.shape))
+            acts = group.strategy.check(seats)
             check = check | acts.where((kinds == number) & there)
         return check
 
-    def _pass_by(self, task: Task) -> Looks | None:
-        """What bystanders do; each that replays replays a segment that it draws itself."""
-        count = self.population.bystander_count
+    def in_ledger(self, accounts: Indices) -> Indices:
+        """Verifiers by their numbers in the ledger; for NOBODY any, who has done nothing."""
+        return np.asarray(self._first_verifier + np.maximum(accounts, 0))
+
+    def bystanders(self, members: slice) -> Indices:
+        """The same for bystanders, (members, 1)."""
+        return self._first_bystander + np.arange(members.start, members.stop)[:, None]
+
+
+class _Checking:
+    """One round's checks, draw by draw."""
+
+    def __init__(self, checker: Checker, task: Task, drawn: Draw) -> None:
+        self._checker = checker
+        self._task = task
+        parameters, random = checker.parameters, checker.random
+        shape = drawn.accounts.shape
+        self._hit: Flags = drawn.segments.min(axis=0) <= task.work.false
+        self._silence = random.silence.uniform() if parameters.silence_rate else None
+        self._luck: Stream | None = None
+        self._accounts = np.where(task.live & task.drawn, drawn.accounts, NOBODY)
+        self._attested: Flags = np.zeros(shape, dtype=np.bool_)
+        self._seen = self._accounts.copy()
+        """All accounts that were drawn so far, by row."""
+        self._sittings: list[Sitting] = []
+        self._silences: list[Silence] = []
+        self._escrow_draws = np.ones(shape[1], dtype=np.int64)
+        self._games: list[Games] = []
+        outages = random.outages.uniform(shape[0]) if parameters.downtime else np.ones(shape)
+        every = np.arange(shape[1])
+        self._sit(every, self._accounts, random.checks.uniform(shape[0]), outages)
+        self._looks = self._pass_by()
+        if task.own_games is not None:
+            own = (task.own_games * task.live)[None]
+            self._games.append(Games(np.full_like(own, SUBMITTER), own, np.zeros(own.shape, dtype=np.bool_)))
+
+    def due(self) -> Indices:
+        """Rows whose seats are drawn again: nobody is convicted, and a silent account or the escrow pays."""
+        waiting = self._waiting()
+        silent = ((self._accounts != NOBODY) & ~self._attested).any(axis=0)
+        due: Indices = (waiting & (silent | (self._escrow_draws < ESCROW_DRAWS))).nonzero()[0]
+        return due
+
+    def redraw(self, rows: Indices) -> None:
+        """AuditBoard.redraw and draw: all seats that are not attested, at once."""
+        if self._luck is None:
+            self._luck = self._checker.luck()
+        asked = ~self._attested[:, rows]
+        accounts = self._accounts[:, rows]
+        silent = asked & (accounts != NOBODY)
+        self._silences.append(Silence(rows, accounts, silent))
+        self._escrow_draws[rows] += ~silent.any(axis=0)
+        found = self._checker.again(rows, asked, self._seen[:, rows], self._luck)
+        self._accounts[:, rows] = np.where(asked, found, accounts)
+        seats = len(found)
+        coins = self._luck.uniform(seats)[:, rows]
+        self._sit(rows, found, coins, self._luck.uniform(seats)[:, rows])
+        seen = np.full((seats, self._seen.shape[1]), NOBODY, dtype=np.int64)
+        seen[:, rows] = found
+        self._seen = np.concatenate([self._seen, seen])
+
+    def ended(self) -> Checks:
+        """What there is when nothing is drawn any more."""
+        task, waiting = self._task, self._waiting()
+        undrawable = (self._escrow_draws >= ESCROW_DRAWS) & (self._accounts == NOBODY).any(axis=0)
+        stalled = waiting & ~undrawable
+        if not task.drawn.all():
+            stalled |= task.live & ~task.drawn & ~self._convicted()
+        self._retrain(stalled)
+        games = Games.joined(self._games)
+        return Checks(
+            self._accounts,
+            self._attested,
+            self._sittings,
+            self._silences,
+            games,
+            self._won(games),
+            self._looks,
+            self._escrow_draws,
+            stalled,
+        )
+
+    # ------------------------------------------------------------------ what is decided
+
+    def _waiting(self) -> Flags:
+        """Drawn tasks with seats that are not attested, in which nobody is convicted."""
+        waiting: Flags = self._task.live & self._task.drawn & ~self._attested.all(axis=0)
+        return waiting & ~self._convicted() if waiting.any() else waiting
+
+    def _convicted(self) -> Flags:
+        convicted: Flags = np.logical_or.reduce(self._won(Games.joined(self._games)), axis=0)
+        return convicted
+
+    def _won(self, games: Games) -> Flags:
+        """Who has seen what is false wins, and everybody does against a solver that serves nothing or is silent.
+
+        It is silent in each game by itself.
+        """
+        lost: Flags = ~self._task.work.serves
+        if self._silence is not None:
+            opened = games.opened.sum(axis=0)
+            lost = lost | (self._silence < 1 - (1 - self._checker.parameters.silence_rate) ** opened)
+        won: Flags = (games.opened > 0) & (games.right | lost)
+        return won
+
+    # ------------------------------------------------------------------ what is done
+
+    def _sit(self, rows: Indices, accounts: Indices, coins: Floats, outages: Floats) -> None:
+        """Those that were drawn act."""
+        checker, task = self._checker, self._task
+        there = (accounts != NOBODY) & checker.online(outages)
+        hit = self._hit[:, rows]
+        served = np.broadcast_to(task.work.serves[rows], hit.shape)
+        seats = Seats(
+            checker.parameters,
+            served,
+            hit,
+            np.zeros_like(hit),
+            coins,
+            task.prices.gas[rows],
+            task.prices.work[rows],
+        )
+        others: Flags = np.logical_or.reduce(self._attested[:, rows], axis=0)
+        check = checker.act(seats, accounts, there, others)
+        self._sittings.append(Sitting(rows, accounts, check))
+        self._attested[:, rows] |= check.attests
+        if check.challenges.any() or not self._games:
+            games = Games.nothing(self._attested.shape)
+            games.accounts[:, rows] = checker.in_ledger(accounts)
+            games.opened[:, rows] = check.challenges
+            games.right[:, rows] = check.challenges & hit & check.replays
+            self._games.append(games)
+
+    def _pass_by(self) -> Looks | None:
+        """What bystanders do; each draws a segment itself."""
+        checker, task = self._checker, self._task
+        count = checker.population.bystander_count
         if not count:
             return None
-        segment = 1 + self.random.bystanders.below(self.parameters.segments, count)
-        hit: Flags = segment <= task.work.false
-        served = np.broadcast_to(task.work.serves, hit.shape)
-        uniform = self.random.bystanders.uniform(count)
-        replays, games = np.zeros_like(hit), np.zeros(hit.shape, dtype=np.int64)
-        for group in self.population.bystanders:
+        random = checker.random.bystanders
+        segment = 1 + random.below(checker.parameters.segments, count)
+        shape = segment.shape
+        view = Passing(
+            checker.parameters,
+            np.broadcast_to(task.work.serves, shape),
+            segment <= task.work.false,
+            np.broadcast_to(task.wrong, shape),
+            random.uniform(count),
+        )
+        looks = Looks(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), view)
+        self._look(looks, task.live, late=False)
+        return looks
+
+    def _retrain(self, stalled: Flags) -> None:
+        """Bystanders that wait for tasks that stall look at those."""
+        if self._looks is not None and stalled.any():
+            self._look(self._looks, stalled, late=True)
+
+    def _look(self, looks: Looks, tasks: Flags, *, late: bool) -> None:
+        for group in self._checker.population.bystanders:
+            if group.strategy.late != late:
+                continue
             mine = group.members
-            view = Passing(self.parameters, served[mine], hit[mine], uniform[mine])
-            replays[mine], games[mine] = group.strategy.look(view)
-        return Looks(replays & task.live, games * task.live, hit)
+            seen = looks.view
+            view = seen._replace(
+                served=seen.served[mine],
+                hit=seen.hit[mine],
+                wrong=seen.wrong[mine],
+                uniform=seen.uniform[mine],
+            )
+            look = group.strategy.look(view)
+            looks.replays[mine], looks.games[mine] = look.replays * tasks, look.games * tasks
+            false = view.wrong if late else view.hit
+            accounts = np.broadcast_to(self._checker.bystanders(mine), false.shape)
+            self._games.append(Games(accounts, looks.games[mine], (looks.replays[mine] > 0) & false))

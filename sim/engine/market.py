@@ -43,9 +43,7 @@ class Market:
         self.books = Books(parameters, population, rows, rounds)
         self.prices = Prices(parameters, random, rows)
         self.checker = Checker(parameters, population, random)
-        self.closer = Closer(
-            parameters, self.books, self.prices, random, preempted=population.submitter.preempts
-        )
+        self.closer = Closer(parameters, self.books, self.prices, preempted=population.submitter.preempts)
         devices = np.exp(parameters.device_spread * random.devices.normal(population.solver_count))
         if parameters.device_range:
             devices *= 1 + parameters.device_range * (random.devices.uniform(population.solver_count) - 0.5)
@@ -57,8 +55,6 @@ class Market:
     def play(self) -> None:
         """One task in every market, where one arrives."""
         task = self.begin()
-        if self.parameters.draw_missed:
-            task = self.await_draw(task)
         self.closer.end(task, self.checker.check(task))
 
     def begin(self) -> Task:
@@ -67,17 +63,6 @@ class Market:
         actions = self._post()
         costs = self.prices.costs(self.costs)
         return self._train(self._assign(costs, actions), costs, actions)
-
-    def await_draw(self, task: Task) -> Task:
-        """Void before anybody is drawn, its stake burned: a task whose draws nobody proves (AuditBoard.drawLost)."""
-        parameters, books = self.parameters, self.books
-        missed = self.random.misses.uniform(parameters.max_misses + 1) < parameters.draw_missed
-        lost = task.live & missed.all(axis=0)
-        rows = lost.nonzero()[0]
-        booking.lose_draw(books.ledger, rows, task.solver[rows], parameters.stake)
-        books.tally.void += lost
-        books.tally.false += lost & task.wrong
-        return task._replace(live=task.live & ~lost)
 
     def _post(self) -> Actions | None:
         """What the submitter does beside paying; None when it does nothing."""
@@ -126,7 +111,10 @@ class Market:
         late = (sold & ~live).nonzero()[0]
         booking.expire(books.ledger, late, solver[late], parameters.delay_penalty)
         books.tally.expired[late] += 1
-        return Task(live, solver, price, work, actions.games if actions else None, self.prices)
+        drawn = np.ones_like(live)
+        if parameters.beacon_stops:
+            drawn = self.random.beacon.uniform() >= parameters.beacon_stops
+        return Task(live, drawn, solver, price, work, actions.games if actions else None, self.prices)
 
     def _work(self, winner: Amounts) -> Work:
         view = Won(self.parameters, self.random.work.uniform())

@@ -25,7 +25,12 @@ class Stream:
     def __init__(self, seeds: Sequence[np.random.SeedSequence], rows: int) -> None:
         # SFC64 passes the known test batteries and is the fastest of NumPy's.
         self._generators = [np.random.Generator(np.random.SFC64(seed)) for seed in seeds]
+        self._seeds = seeds
         self._rows = rows
+
+    def of(self, number: int) -> Stream:
+        """A stream of the same purpose for one round: however many numbers it gives, other rounds keep theirs."""
+        return Stream([_child(seed, number) for seed in self._seeds], self._rows)
 
     def uniform(self, *shape: int) -> Floats:
         """Numbers of 0 to 1, (*shape, rows)."""
@@ -60,12 +65,12 @@ class Streams:
     prices: Stream
     outages: Stream
     silence: Stream
-    flags: Stream
     redraws: Stream
+    """Used by round (`Stream.of`), for only some rounds have redraws."""
     bystanders: Stream
     submitters: Stream
     arrivals: Stream
-    misses: Stream
+    beacon: Stream
 
 
 def streams(seed: np.random.SeedSequence, rows: int, first: int = 0) -> Streams:
@@ -75,6 +80,9 @@ def streams(seed: np.random.SeedSequence, rows: int, first: int = 0) -> Streams:
     """
     names = Streams.__dataclass_fields__
     chunks = range(first // CHUNK, -(-(first + rows) // CHUNK))
-    own = [np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, chunk)) for chunk in chunks]
-    purposes = zip(*(child.spawn(len(names)) for child in own))
+    purposes = zip(*(_child(seed, chunk).spawn(len(names)) for chunk in chunks))
     return Streams(*(Stream(seeds, rows) for seeds in purposes))
+
+
+def _child(seed: np.random.SeedSequence, number: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))

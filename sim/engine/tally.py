@@ -18,6 +18,9 @@ class Tally:
     expired: Amounts
     convicted: Amounts
     void: Amounts
+    """A seat could not be filled."""
+    stalled: Amounts
+    """Never drawn, or not attested when the stall period was over, and nobody was convicted."""
     settled: Amounts
     false: Amounts
     """Submitted with false segments, or withheld."""
@@ -25,6 +28,10 @@ class Tally:
     """False and settled."""
     dismissed: Amounts
     """Challenges that were lost."""
+    redrawn: Amounts
+    """Draws after a task's first one."""
+    silent: Amounts
+    """Accounts that lost a part of their stake by silence."""
     paid: Amounts
     """Prices paid to solvers, in token units."""
     fees: Amounts

@@ -19,9 +19,3 @@ Floats = npt.NDArray[np.float64]
 
 MOST: Final = 1 << 62
 """No sum of a run may reach this: twice it is 2^63."""
-
-
-def count(flags: Flags) -> npt.NDArray[np.uint8]:
-    """How many of at most 255 flags along the first axis are set: a sum in bytes, which fits vectors."""
-    found: npt.NDArray[np.uint8] = np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8)
-    return found

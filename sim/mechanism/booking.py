@@ -1,44 +1,47 @@
-"""The ends of a task, booked: expired, never drawn, convicted, settled; and a challenge that was dismissed.
+"""The ends of a task, booked; and draws, silent seats, and challenges that were dismissed.
 
-Each function moves tokens in the rows that end so, and mirrors the contract's function of that name. A task that is
-void for want of attestations moves nothing: its locks return to their owners. `rows` are (n,) numbers of rows,
-accounts and amounts (n,) each.
+Each function moves tokens in the rows that end so, and mirrors the contract's function of that name. What is not moved
+returns to its owner: stakes of tasks that nobody is convicted in, the rest of an escrow. `rows` are (n,) numbers of
+rows, accounts and amounts (n,) each, or (V, n) where there is one for each seat.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from sim.mechanism import shares
-from sim.mechanism.arrays import Amounts, Indices
+from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.ledger import Ledger
 
 SUBMITTER = 0
 """Account of everybody who posts tasks."""
 DRAWER = 1
-"""Account of whoever proves headers of draw blocks."""
+"""Account of whoever executes draws."""
 FIRST_SOLVER = 2
 
 
 def expire(ledger: Ledger, rows: Indices, solvers: Indices, penalty: int) -> None:
-    """TaskMarket.expire: the penalty, which is at most the stake, burns; escrow and stake return."""
-    amount = ledger.amount(penalty)
-    ledger.take(rows, solvers, amount)
-    ledger.burn(rows, amount)
+    """TaskMarket.expire: half of the penalty, rounded down, goes to the submitter, the rest burns."""
+    ledger.take(rows, solvers, ledger.amount(penalty))
+    ledger.give(rows, SUBMITTER, ledger.amount(penalty // 2))
+    ledger.burn(rows, ledger.amount(penalty - penalty // 2))
 
 
-def lose_draw(ledger: Ledger, rows: Indices, solvers: Indices, stake: int) -> None:
-    """TaskMarket.voidTask of a task that was never drawn: the whole stake burns, the escrow returns."""
-    amount = ledger.amount(stake)
-    ledger.take(rows, solvers, amount)
-    ledger.burn(rows, amount)
+def pay_draws(ledger: Ledger, rows: Indices, fee: int, draws: Amounts) -> None:
+    """TaskMarket.drawn: so many draw fees out of the escrow."""
+    amounts = ledger.amount(fee) * draws
+    ledger.take(rows, SUBMITTER, amounts)
+    ledger.give(rows, DRAWER, amounts)
 
 
-def pay_drawer(ledger: Ledger, rows: Indices, fee: int) -> None:
-    """TaskMarket.payDrawer: out of the escrow."""
-    amount = ledger.amount(fee)
-    ledger.take(rows, SUBMITTER, amount)
-    ledger.give(rows, DRAWER, amount)
+def silence(ledger: Ledger, rows: Indices, seats: Indices, silent: Flags, *, fee: int, draw_fee: int) -> None:
+    """AuditBoard.redraw: each silent account loses the seat's fee and the draw fee, which its stake covers.
+
+    The first of them pays the draw that replaces them all, the rest burns. `seats`: accounts of the ledger, (V, n).
+    """
+    lost = ledger.amount(fee + draw_fee) * silent
+    paid = ledger.amount(draw_fee) * silent.any(axis=0)
+    ledger.take(rows, seats, lost)
+    ledger.give(rows, DRAWER, paid)
+    ledger.burn(rows, lost.sum(axis=0) - paid)
 
 
 def convict(
@@ -68,22 +71,19 @@ def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indice
     ledger.burn(rows, ledger.amount(bond - bond // 2))
 
 
-def settle(
-    ledger: Ledger,
-    rows: Indices,
-    solvers: Indices,
-    verifiers: Indices,
-    attested: Amounts,
-    *,
-    price: Amounts,
-    reserve: int,
-    fee: int,
-) -> shares.Settlement:
-    """TaskMarket.settle. `verifiers` are the seats' accounts, `attested` how many duties each attested, (V, n) both."""
-    counts = attested.astype(np.int64)
-    split = shares.settle(price, ledger.amount(reserve), ledger.amount(fee), counts.sum(axis=0))
-    fees = split.each * counts
-    ledger.take(rows, SUBMITTER, fees.sum(axis=0) + split.to_solver)
-    ledger.give(rows, verifiers, fees)
-    ledger.give(rows, solvers, split.to_solver)
-    return split
+def pay_seats(ledger: Ledger, rows: Indices, seats: Indices, attested: Flags, fee: int) -> None:
+    """TaskMarket.settle, voidTask, closeStalled: attested seats have their fee, whole. (V, n) both."""
+    fees = ledger.amount(fee) * attested
+    ledger.take(rows, SUBMITTER, fees.sum(axis=0))
+    ledger.give(rows, seats, fees)
+
+
+def pay_solver(ledger: Ledger, rows: Indices, solvers: Indices, price: Amounts) -> None:
+    """TaskMarket.settle: the price."""
+    ledger.take(rows, SUBMITTER, price)
+    ledger.give(rows, solvers, price)
+
+
+def close_undrawn(ledger: Ledger, rows: Indices, solvers: Indices, price: Amounts) -> None:
+    """TaskMarket.closeStalled of a task that was never drawn: half of the price, rounded down."""
+    pay_solver(ledger, rows, solvers, price // 2)

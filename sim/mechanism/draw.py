@@ -1,89 +1,63 @@
-"""Draws of verifiers and segments, and who has to attest what (contracts/src/AuditBoard.sol).
+"""Draws of seats, and the segments of a seat (contracts/src/AuditBoard.sol, libraries/DrawWords.sol).
 
-A seat is one of the V draws. Its duties are segment K and q distinct segments; a verifier that is drawn twice, or draws
-segment K among its own, has each (verifier, segment) once.
+A task has V seats. Each is drawn among the accounts that have no seat, weighted by their stake: a slot is a unit of
+it. So the seats' accounts are distinct. Each seat has q distinct segments of 1 ... K of its own.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sim.mechanism.arrays import Flags, Floats, Indices, count
+from sim.mechanism.arrays import Floats, Indices
 
 Segments = npt.NDArray[np.int32]
 
+TRIES: Final = 32
+"""Slots that a draw tries for each seat; a seat whose slots all belong to bound accounts stays empty."""
+NOBODY: Final = -1
+"""The account of an empty seat."""
+
 
 class Draw(NamedTuple):
-    """`verifiers`: (V, rows) numbers of verifiers from 0. `segments`: (q + 1, V, rows) numbers from 1, K first.
-    `due`: (q + 1, V, rows), False where an earlier seat's duty is the same."""
+    """`accounts`: (V, rows) numbers of verifiers from 0, or NOBODY. `segments`: (q, V, rows) numbers from 1."""
 
-    verifiers: Indices
+    accounts: Indices
     segments: Segments
-    due: Flags
-
-    @property
-    def duties(self) -> npt.NDArray[np.uint8]:
-        """How many duties each seat has, (V, rows)."""
-        return count(self.due)
 
 
-def complete(verifiers: Indices, segments: Segments, last: int) -> Draw:
-    """Put segment K, `last`, before the (q, V, rows) drawn segments, and find duties that occur twice."""
-    every = np.empty((len(segments) + 1, *verifiers.shape), dtype=np.int32)
-    every[0], every[1:] = last, segments
-    due = every != last
-    due[0] = True
-    twice = _twice(verifiers)
-    if twice.size:
-        due[:, :, twice] &= _first(verifiers.take(twice, axis=1), every.take(twice, axis=2))
-    return Draw(verifiers, every, due)
+class Pool:
+    """The registered accounts, by their slots."""
 
+    def __init__(self, slots: Indices) -> None:
+        """`slots` of each account, (accounts,)."""
+        self._slots = np.append(slots, 0)  # NOBODY, the last one, has none.
+        self._ends = np.cumsum(self._slots)
+        self._total = int(self._ends[-1])
+        self._holders = np.repeat(np.arange(len(slots)), slots)
 
-def replaced(drawn: Draw, verifiers: Indices, silent: Flags, last: int) -> Draw:
-    """The draw with other holders of its `silent` seats, (V, rows). Who has answered keeps its duties: of two seats
-    with the same duty it is the answered one's, and not only the first one's, or an attestation would be lost.
-    """
-    due = drawn.due.copy()
-    some: Flags = np.logical_or.reduce(silent, axis=0)
-    rows = some.nonzero()[0]
-    if rows.size:
-        order = np.argsort(silent.take(rows, axis=1), axis=0, kind="stable")
-        who = np.take_along_axis(verifiers.take(rows, axis=1), order, axis=0)
-        segments = np.take_along_axis(drawn.segments[1:].take(rows, axis=2), order[None], axis=1)
-        back = np.argsort(order, axis=0)[None]
-        due[:, :, rows] = np.take_along_axis(complete(who, segments, last).due, back, axis=1)
-    return Draw(verifiers, drawn.segments, due)
+    def seats(self, uniform: Floats, bound: Indices) -> Indices:
+        """The accounts of n seats, one after the other, from as many numbers of 0 to 1, (n, rows).
 
-
-def by_account(verifiers: Indices, uniform: Floats) -> Floats:
-    """One number for each account, (V, rows): that of its first seat. `uniform` is written to."""
-    twice = _twice(verifiers)
-    if twice.size:
-        who = verifiers.take(twice, axis=1)
-        first = np.stack([(who[: seat + 1] == who[seat]).argmax(axis=0) for seat in range(len(who))])
-        uniform[:, twice] = np.take_along_axis(uniform.take(twice, axis=1), first, axis=0)
-    return uniform
-
-
-def _twice(verifiers: Indices) -> Indices:
-    """Numbers of the rows in which somebody has two seats."""
-    again = np.zeros(verifiers.shape[1], dtype=np.bool_)
-    for step in range(1, len(verifiers)):
-        again |= np.logical_or.reduce(verifiers[step:] == verifiers[:-step], axis=0)
-    return again.nonzero()[0]
-
-
-def _first(verifiers: Indices, segments: Segments) -> Flags:
-    """Duties that no earlier seat of the same verifier has, (q + 1, V, n)."""
-    first = np.ones(segments.shape, dtype=np.bool_)
-    for seat in range(1, len(verifiers)):
-        same = verifiers[:seat] == verifiers[seat]
-        again = (segments[:, None, seat, None] == segments[None, :, :seat]) & same
-        first[:, seat] = ~np.logical_or.reduce(again, axis=(1, 2))
-    return first
+        `bound`, (m, rows), are accounts that cannot be drawn: they have a seat, or were silent in one.
+        A seat is empty with chance (share of the bound slots)^TRIES, else its slot is a uniform one of the others: the
+        same as trying slots in turn.
+        """
+        found: Indices = np.full(uniform.shape, NOBODY, dtype=np.int64)
+        taken = bound
+        for seat, number in enumerate(uniform):
+            free = self._total - self._slots[taken].sum(axis=0)
+            empty = (1 - free / self._total) ** TRIES
+            drawn = number >= empty
+            place = ((number - empty) / np.where(drawn, 1 - empty, 1) * free).astype(np.int64)
+            # Slots are counted without those of bound accounts, in the order of the accounts.
+            for account in np.sort(taken, axis=0):
+                place += self._slots[account] * (place >= self._ends[account] - self._slots[account])
+            found[seat] = np.where(drawn, self._holders.take(place, mode="clip"), NOBODY)
+            taken = np.concatenate([taken, found[seat : seat + 1]])
+        return found
 
 
 def distinct(uniform: Floats, segments: int) -> Segments:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.chain.parameters import DEVNET, TOKEN, Parameters
+from protocol.tasks.task import ESCROW_DRAWS
 from sim.parameters import MarketParameters
 from sim.units import DECIMALS
 
@@ -28,6 +29,8 @@ _REMAINDERS: Final = {
     "challenge_bond": 299_999_999_989,
     "reward_cap": 199_999_999_949,
 }
+STALL: Final = 1_000_000
+"""Seconds: every redraw of a replay is over before, and time is let pass for it."""
 _PRICE: Final = 99_999_999_977
 _OUTSIDE: Final = 899_999_999_981
 
@@ -67,9 +70,18 @@ class Amounts:
         """What everybody keeps in its pocket."""
         return _OUTSIDE
 
-    def reserve(self, verifiers: int, each: int) -> int:
-        """Audit fees in the escrow: q segments and segment K for each of V verifiers."""
-        return self.audit_fee * verifiers * (each + 1)
+    def escrow(self, terms: MarketParameters) -> int:
+        """What a submitter locks: the budget, the fees of all seats, and of all draws that the escrow may pay."""
+        fees = terms.verifiers * self.seat_fee(terms)
+        return self.budget + fees + ESCROW_DRAWS * self.draw_fee
+
+    def seat_fee(self, terms: MarketParameters) -> int:
+        """What an attested seat is paid."""
+        return self.audit_fee * terms.segments_per_verifier
+
+    def seat_lock(self, terms: MarketParameters) -> int:
+        """What a silent account loses: its fee, and that of the next draw."""
+        return self.seat_fee(terms) + self.draw_fee
 
 
 def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) -> Parameters:
@@ -77,7 +89,8 @@ def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) 
     amounts = Amounts.of(parameters, exact=exact)
     return replace(
         DEVNET,
-        max_misses=parameters.max_misses,
+        stall_period=STALL,
+        unbonding_period=2 * STALL,
         draw_fee=amounts.draw_fee,
         stake_unit=amounts.stake_unit,
         challenge_bond=amounts.challenge_bond,

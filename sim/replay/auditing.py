@@ -1,105 +1,168 @@
-"""The audit of a task: a draw from the chain's own block, found again in seats, and attestations."""
+"""The audit of a task: draws by the beacon's rounds, found again in Python, attestations, redraws of silent seats."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Final
 
-from protocol.chain.header import HISTORY
-from protocol.chain.probe import HISTORY_CONTRACT
-from sim.engine.task import Checks
-from sim.mechanism.arrays import Flags
-from sim.mechanism.attestation import attested
-from sim.mechanism.draw import Draw
-from sim.replay.drawing import redraw
+import numpy as np
+
+from protocol.beacon.bn254 import round_message, sign, word
+from protocol.beacon.keys import secret_of
+from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
+from protocol.commitments import step_tree
+from protocol.node.party.rounds import execute_first_draw
+from protocol.tasks.draws import seed_of, segments_of
+from sim.agents.verifiers import Check
+from sim.mechanism.arrays import Flags, Indices
+from sim.mechanism.draw import NOBODY, Draw
+from sim.replay.drawing import found
 from sim.replay.stage import Stage
 from sim.replay.training import Trained
-from sim.theory import raised_segments
 
 _UNLOOKED: Final = bytes(31) + b"\x01"
-"""The step root of an attestation by somebody who has replayed nothing."""
-_REACH: Final = 256
-"""Blocks whose hash BLOCKHASH knows."""
+"""The root of an attestation by somebody who has replayed nothing."""
+_SECRET: Final = secret_of(bytes(development_account(0, DEVELOPMENT_CHAIN).key))
 
 
-class Submitted(NamedTuple):
-    """A task that was submitted: `solver` is an account, `escrow` what is left of it after the draw."""
-
-    number: int
-    solver: int
-    price: int
-    escrow: int
-    serves: bool
-    trained: Trained
+@lru_cache(maxsize=64)
+def signature(number: int) -> bytes:
+    """Of a round of the development chain's beacon."""
+    return sign(_SECRET, round_message(number))
 
 
-def draw(stage: Stage, task: int) -> Draw:
-    """Prove the header of the draw's block, after the misses that the scenario asks for."""
-    parameters, client = stage.scenario.parameters, stage.referee
-    for _ in range(stage.scenario.missed_draws):
-        _miss(stage, task)
-    block = client.market.task(task).draw_block
-    stage.devnet.mine(max(0, block - client.connection.block().number) + 1)
-    receipt = client.audit.draw(task, block)
-    stage.books.drawn()
-    stage.booked(f"task {task}: drawn")
-    each = raised_segments(
-        parameters.segments_per_verifier, parameters.verifiers, stage.scenario.missed_draws
-    )
-    seed = client.audit.event(receipt, "Drawn").arguments["seed"]
-    drawn = redraw(seed, stage.slots, parameters.verifiers, parameters.segments, each, parameters.matches)
-    duties = [(duty.verifier, duty.segment) for duty in client.audit.duties(task)]
-    expected = [
-        (stage.clients[_verifier(stage, drawn, seat)].address, int(drawn.segments[duty, seat, 0]))
-        for seat, duty in _due(drawn)
-    ]
-    stage.same("duties of the draw", expected, duties)
-    return drawn
+class Auditing:
+    """The audit of one submitted task, on the chain: what the engine's `Checker` asks for is done and booked."""
 
+    def __init__(self, stage: Stage, task: int, trained: Trained) -> None:
+        self.stage = stage
+        self.task = task
+        self._trained = trained
+        self._seats = stage.scenario.parameters.verifiers
+        self._segments: list[list[int]] = []
+        self._seen: list[int] = []
+        """All accounts that were drawn so far."""
+        self._accounts = [NOBODY] * self._seats
+        self._attested = 0
 
-def lose_draw(stage: Stage, task: int) -> None:
-    """Nobody proves a draw in any of its windows."""
-    for _ in range(stage.scenario.parameters.max_misses):
-        _miss(stage, task)
-    _outrun(stage, task)
+    @property
+    def accounts(self) -> list[int]:
+        """Verifiers that were drawn for the task, in the order of the draws; those without a seat too."""
+        return self._seen
 
+    def segments(self, seat: int) -> list[int]:
+        """Those of a seat."""
+        return self._segments[seat]
 
-def _miss(stage: Stage, task: int) -> None:
-    _outrun(stage, task)
-    stage.referee.audit.missed(task)
-    stage.booked(f"task {task}: draw missed")
+    def first(self) -> Draw:
+        """The first draw: of all seats."""
+        parameters, audit = self.stage.scenario.parameters, self.stage.referee.audit
+        accounts = self._draw([True] * self._seats)
+        first = audit.audit(self.task).seed
+        self._segments = [
+            segments_of(first, seat, parameters.segments, parameters.segments_per_verifier)
+            for seat in range(self._seats)
+        ]
+        chain = [audit.segments(self.task, seat) for seat in range(self._seats)]
+        self.stage.same("segments of the seats", self._segments, chain)
+        self.stage.books.drawn()
+        self.stage.booked(f"task {self.task}: drawn")
+        drawn = np.array(self._segments, dtype=np.int32).T[:, :, None]
+        return Draw(np.array(accounts)[:, None], drawn)
 
+    def nobody(self) -> Draw:
+        """What there is without a draw."""
+        parameters = self.stage.scenario.parameters
+        shape = (parameters.segments_per_verifier, self._seats, 1)
+        return Draw(np.full(shape[1:], NOBODY), np.ones(shape, dtype=np.int32))
 
-def _outrun(stage: Stage, task: int) -> None:
-    """The draw's block gets out of reach: BLOCKHASH forgets it, and its place in the history is cleared.
+    def attest(self, accounts: Indices, check: Check) -> None:
+        """Whoever attests does so, (V, 1) both."""
+        for seat, account in enumerate(accounts[:, 0].tolist()):
+            if check.attests[seat, 0]:
+                root = self._root(seat) if check.replays[seat, 0] else _UNLOOKED
+                self.stage.verifiers[account].audit.attest(self.task, seat, root)
+                self._attested += 1
+        self.stage.booked(f"task {self.task}: {self._attested} of {self._seats} seats attested")
 
-    8,191 blocks would clear it too, in minutes.
-    """
-    devnet, client = stage.devnet, stage.referee
-    block = client.market.task(task).draw_block
-    devnet.mine(max(0, block - client.connection.block().number) + _REACH + 1)
-    place = f"0x{block % HISTORY:064x}"
-    devnet.connection.request("anvil_setStorageAt", HISTORY_CONTRACT, place, "0x" + "00" * 32)
+    def redraw(self, asked: Flags) -> Indices:
+        """Seats that are asked for, (V, 1), are drawn again when their time is over; the accounts, (V, 1)."""
+        stage = self.stage
+        silent = [seat for seat in range(self._seats) if asked[seat, 0] and self._accounts[seat] != NOBODY]
+        stage.until(stage.referee.audit.audit(self.task).until)
+        stage.referee.audit.redraw(self.task)
+        accounts = [stage.first_verifier + self._accounts[seat] for seat in silent]
+        stage.books.asked(accounts)
+        names = ", ".join(stage.name(account) for account in accounts) or "nobody"
+        stage.booked(f"task {self.task}: {names} silent, drawn again")
+        found_again = self._draw(asked[:, 0].tolist())
+        stage.books.redrawn()
+        stage.booked(f"task {self.task}: seats drawn again")
+        return np.array(found_again)[:, None]
 
+    def execute_late(self) -> None:
+        """The draw of a task that is over: the beacon's round comes at last. Whoever is found has no seat."""
+        self._execute()
+        empty = [seat for seat in self.stage.referee.audit.seats(self.task) if not seat.is_empty]
+        self.stage.same("seats of a task that was over when it was drawn", [], empty)
+        self.stage.books.drawn()
+        self.stage.booked(f"task {self.task}: drawn after its end")
 
-def attest(stage: Stage, task: Submitted, checks: Checks) -> Flags:
-    """Whoever does attests each of its duties; those that were attested, (q + 1, V, 1)."""
-    drawn = checks.drawn
-    done = attested(drawn, checks.check.attests)
-    for number, (seat, duty) in enumerate(_due(drawn)):
-        if done[duty, seat, 0]:
-            segment = int(drawn.segments[duty, seat, 0])
-            root = task.trained.steps_root(segment) if checks.check.replays[seat, 0] else None
-            client = stage.clients[_verifier(stage, drawn, seat)]
-            client.audit.attest(task.number, number, root or _UNLOOKED)
-    stage.booked(f"task {task.number}: {int(done.sum())} of {int(drawn.due.sum())} duties attested")
-    return done
+    def release(self) -> None:
+        """The task is over: its seats bind nobody, and who was silent makes its stake whole."""
+        for seat in self.stage.referee.audit.seats(self.task):
+            if not seat.is_empty:
+                self.stage.referee.audit.release(self.task, seat.number)
+        for verifier in self._seen:
+            client = self.stage.verifiers[verifier]
+            registration = client.audit.registration(client.address)
+            if registration is not None and registration.suspended:
+                client.audit.resume()
+                self.stage.books.resumed(self.stage.first_verifier + verifier)
+        self.stage.booked(f"task {self.task}: seats released")
 
+    def _draw(self, asked: list[bool]) -> list[int]:
+        """Execute the draw; the accounts of the seats that it asks for, found by the chain and again here."""
+        stage = self.stage
+        seed = self._execute()
+        again = found(seed, stage.slots, sum(asked), self._seen)
+        drawn = [again.pop(0) if wanted else NOBODY for wanted in asked]
+        for seat, wanted in enumerate(asked):
+            if wanted:
+                self._accounts[seat] = drawn[seat]
+        self._seen += [account for account in drawn if account != NOBODY]
+        expected = [
+            None if account == NOBODY else stage.verifiers[account].address for account in self._accounts
+        ]
+        seats = stage.referee.audit.seats(self.task)
+        stage.same(
+            "accounts of the seats", expected, [None if seat.is_empty else seat.account for seat in seats]
+        )
+        return drawn
 
-def _verifier(stage: Stage, drawn: Draw, seat: int) -> int:
-    return stage.first_verifier + int(drawn.verifiers[seat, 0])
+    def _execute(self) -> bytes:
+        """The draw's seed, from the beacon's word; the chain's must be the same."""
+        stage, client = self.stage, self.stage.referee
+        first = client.audit.first_draw()
+        stage.same("the first draw of the queue", self.task, first and first.task)
+        assert first is not None
+        stage.until(client.deployment.beacon.time_of(first.round))
+        done = execute_first_draw(client, signature)
+        assert done is not None  # Nobody else draws here.
+        root = client.market.task(self.task).root
+        number = client.audit.audit(self.task).draws
+        seed = seed_of(
+            client.deployment.chain_id,
+            client.audit.address,
+            self.task,
+            root,
+            number,
+            word(signature(first.round)),
+        )
+        stage.same("seed of a draw", seed, client.audit.event(done[1], "Drawn").arguments["seed"])
+        return seed
 
-
-def _due(drawn: Draw) -> list[tuple[int, int]]:
-    """(seat, duty) in the order of the board's list."""
-    duties, seats, _ = drawn.due.shape
-    return [(seat, duty) for seat in range(seats) for duty in range(duties) if drawn.due[duty, seat, 0]]
+    def _root(self, seat: int) -> bytes:
+        """Of the seat's own step trees, and the result. False segments have none; who attests them has not looked."""
+        roots = [self._trained.steps_root(segment) or _UNLOOKED for segment in self._segments[seat]]
+        return step_tree([*roots, self._trained.roots[-1]]).root

@@ -7,16 +7,16 @@ a round nets it: open locks by cause, pockets, withdrawals.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from sim.errors import SimError
 from sim.mechanism import booking
-from sim.mechanism.arrays import Flags, Indices
-from sim.mechanism.booking import SUBMITTER
+from sim.mechanism.arrays import Indices
+from sim.mechanism.booking import DRAWER, SUBMITTER
 from sim.mechanism.ledger import Ledger
-from sim.mechanism.shares import Settlement
+from sim.parameters import MarketParameters
 from sim.replay.amounts import Amounts
 from sim.replay.comparison import (
     BOND,
@@ -39,13 +39,20 @@ ROW = np.zeros(1, dtype=np.int64)
 class Books:
     """Accounts are the engine's: submitter, drawer, solvers, verifiers; `names` in this order."""
 
-    def __init__(self, names: Sequence[str], deposits: Sequence[int], amounts: Amounts) -> None:
+    def __init__(
+        self, names: Sequence[str], deposits: Sequence[int], amounts: Amounts, terms: MarketParameters
+    ) -> None:
         self.ledger = Ledger(np.array(deposits, dtype=object)[:, None])
         self._names = names
         self._amounts = amounts
         self._pockets = [amounts.outside] * len(names)
         self._withdrawn = [0] * len(names)
+        self._terms = terms
         self._open: Counter[tuple[int, str]] = Counter()
+        self._short: Counter[int] = Counter()
+        """What registrations lack since their accounts were silent."""
+        self._purse: int | None = None
+        """Whose stake pays the draw that is asked for."""
 
     # ------------------------------------------------------------------ locks
 
@@ -66,29 +73,52 @@ class Books:
         """What is left in the lock is booked elsewhere, or returns."""
         self._open[account, cause] -= amount
 
+    def close_escrow(self, *, owed: bool = False) -> None:
+        """A task's escrow is emptied, but for the fee of a draw that it owes."""
+        self._open[SUBMITTER, ESCROW] = self._amounts.draw_fee if owed else 0
+
     def withdraw(self, account: int, amount: int) -> None:
         """Free tokens leave the vault."""
         self._withdrawn[account] += amount
 
     def free(self, account: int) -> int:
         """What an account may lock or withdraw."""
-        locked = sum(self._open[account, cause] for cause in (ESCROW, STAKE, BOND))
+        locked = sum(self._open[account, cause] for cause in (ESCROW, STAKE, BOND)) - self._short[account]
+        if account == DRAWER and self._purse is not None:
+            locked += self._amounts.draw_fee
         return int(self.ledger.free[account, 0]) - locked - self._withdrawn[account]
 
     # ------------------------------------------------------------------ what the engine books
 
     def drawn(self) -> None:
-        """The draw's fee leaves the escrow."""
-        booking.pay_drawer(self.ledger, ROW, self._amounts.draw_fee)
+        """The escrow pays a draw."""
+        booking.pay_draws(self.ledger, ROW, self._amounts.draw_fee, np.ones(1, dtype=object))
         self.release(SUBMITTER, ESCROW, self._amounts.draw_fee)
+
+    def asked(self, silent: Sequence[int]) -> None:
+        """Silent accounts lose a part of their stakes; the first of them pays the draw, when it is executed."""
+        seats = np.array([silent], dtype=np.int64).T
+        fee, draw_fee = self._amounts.seat_fee(self._terms), self._amounts.draw_fee
+        booking.silence(
+            self.ledger, ROW, seats, np.ones(seats.shape, dtype=np.bool_), fee=fee, draw_fee=draw_fee
+        )
+        for account in silent:
+            self._short[account] += fee + draw_fee
+        self._purse = silent[0] if silent else None
+
+    def redrawn(self) -> None:
+        """The draw that was asked for is executed: the purse has paid it, or the escrow does."""
+        if self._purse is None:
+            self.drawn()
+        self._purse = None
+
+    def resumed(self, account: int) -> None:
+        """A silent account makes its stake whole from its free balance."""
+        del self._short[account]
 
     def expired(self, solver: int) -> None:
         """The deadline passed."""
         booking.expire(self.ledger, ROW, _at(solver), self._amounts.delay_penalty)
-
-    def undrawn(self, solver: int) -> None:
-        """The task was never drawn, and is void."""
-        booking.lose_draw(self.ledger, ROW, _at(solver), self._amounts.stake)
 
     def convicted(self, solver: int, challenger: int) -> None:
         """The stake is slashed."""
@@ -108,18 +138,19 @@ class Books:
         booking.dismiss(self.ledger, ROW, _at(solver), _at(challenger), bond)
         self.release(challenger, BOND, bond)
 
-    def settled(self, solver: int, seats: Indices, done: Flags, price: int, reserve: int) -> Settlement:
-        """Fees and price are paid. `seats` are the verifiers' accounts, (V, 1), `done` their duties, (q + 1, V, 1)."""
-        return booking.settle(
-            self.ledger,
-            ROW,
-            _at(solver),
-            seats,
-            done.sum(axis=0),
-            price=np.array([price], dtype=object),
-            reserve=reserve,
-            fee=self._amounts.audit_fee,
-        )
+    def paid_seats(self, accounts: Iterable[int]) -> None:
+        """The seats' fees, of accounts that attested."""
+        seats = np.array([list(accounts)], dtype=np.int64).T
+        attested = np.ones(seats.shape, dtype=np.bool_)
+        booking.pay_seats(self.ledger, ROW, seats, attested, self._amounts.seat_fee(self._terms))
+
+    def paid_solver(self, solver: int, price: int) -> None:
+        """The price."""
+        booking.pay_solver(self.ledger, ROW, _at(solver), np.array([price], dtype=object))
+
+    def closed_undrawn(self, solver: int, price: int) -> None:
+        """Half of it."""
+        booking.close_undrawn(self.ledger, ROW, _at(solver), np.array([price], dtype=object))
 
     # ------------------------------------------------------------------ what follows
 
@@ -132,7 +163,10 @@ class Books:
             held[Place(name, FREE)] = self.free(account)
             for cause in LOCKS:
                 held[Place(name, cause)] = self._open[account, cause]
-            held[Place(name, REGISTRATION)] = int(self.ledger.locked[account, 0])
+            purse = self._amounts.draw_fee if self._purse == account else 0
+            held[Place(name, REGISTRATION)] = (
+                int(self.ledger.locked[account, 0]) - self._short[account] + purse
+            )
             held[Place(name, OUTSIDE)] = self._pockets[account] + self._withdrawn[account]
         held[Place(VAULT, BURNED)] = int(self.ledger.burned[0])
         held[Place(VAULT, HELD)] = int(self.ledger.deposits.sum()) - sum(self._withdrawn)

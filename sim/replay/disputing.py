@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from protocol.dispute.view import Verdict
-from sim.engine.task import Checks
-from sim.mechanism.booking import SUBMITTER
-from sim.replay.auditing import Submitted
-from sim.replay.comparison import BOND, ESCROW, STAKE
+from sim.replay.auditing import Auditing
+from sim.replay.comparison import BOND, STAKE
 from sim.replay.games import Accusation, Sides, commit, open_game, play
 from sim.replay.shadow import Challenge
 from sim.replay.stage import Stage
+from sim.replay.training import Trained
+
+
+class Submitted(NamedTuple):
+    """A task that was submitted: `solver` is an account."""
+
+    number: int
+    solver: int
+    price: int
+    serves: bool
+    trained: Trained
+    auditing: Auditing
 
 
 class _Game(NamedTuple):
@@ -21,9 +32,9 @@ class _Game(NamedTuple):
     challenge: Challenge
 
 
-def dispute(stage: Stage, task: Submitted, checks: Checks, accused: list[Challenge]) -> bool:
+def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge]) -> bool:
     """All commit, then open; who wins plays first. Tell whether the solver was convicted."""
-    named = [_accusation(stage, task, checks, number, each) for number, each in enumerate(accused)]
+    named = [_accusation(stage, task, number, each) for number, each in enumerate(accused)]
     for each in named:
         commit(stage.clients[each.account], task.number, each)
         stage.books.lock(each.account, BOND, stage.amounts.challenge_bond)
@@ -45,7 +56,7 @@ def dispute(stage: Stage, task: Submitted, checks: Checks, accused: list[Challen
     return True
 
 
-def _accusation(stage: Stage, task: Submitted, checks: Checks, number: int, each: Challenge) -> Accusation:
+def _accusation(stage: Stage, task: Submitted, number: int, each: Challenge) -> Accusation:
     """Whoever has looked names the first false segment that it saw; who has not names none that is false.
 
     By chance it could: then the contracts would reward it before whoever looked and committed later.
@@ -53,9 +64,10 @@ def _accusation(stage: Stage, task: Submitted, checks: Checks, number: int, each
     segment, false = None, task.trained.false_segments
     if task.serves and (each.wins or not false):
         if each.seat is not None:
-            false = false.intersection(checks.drawn.segments[:, each.seat, 0].tolist()) or false
+            false = false.intersection(task.auditing.segments(each.seat)) or false
         segment = min(false, default=stage.scenario.parameters.segments)
-    return Accusation(each.account, segment, number.to_bytes(32, "big"))
+    salt = number.to_bytes(16, "big") + each.late.to_bytes(16, "big")
+    return Accusation(each.account, segment, salt)
 
 
 def _win(stage: Stage, task: Submitted, game: _Game, *, rewarded: int) -> None:
@@ -66,7 +78,7 @@ def _win(stage: Stage, task: Submitted, game: _Game, *, rewarded: int) -> None:
     stage.same("a verdict", due, _run(stage, task, game, answers=answers))
     stage.books.release(game.challenge.account, BOND, stage.amounts.challenge_bond)
     stage.books.release(task.solver, STAKE, stage.amounts.stake)
-    stage.books.release(SUBMITTER, ESCROW, task.escrow)
+    stage.books.close_escrow(owed=not task.auditing.accounts)
     stage.books.convicted(task.solver, rewarded)
     how = stage.judged[-1] if answers else "silence"
     stage.booked(f"task {task.number}: {stage.name(task.solver)} convicted: {how}")

@@ -1,71 +1,39 @@
-"""The chain's draw once more, from its seed: which verifier sits in which seat, and with which segments.
+"""The chain's draws once more, from the beacon's words: which accounts sit in which seats, and with which segments.
 
-docs/encoding.md section 7, contracts/src/AuditBoard.sol and libraries/DrawWords.sol. The board keeps a duty once; the
-engine thinks in seats. So seats are drawn again here, and `complete` must find the board's duties in them.
+docs/encoding.md section 7, contracts/src/AuditBoard.sol and libraries/Pool.sol. Seeds and segments are
+`protocol.tasks.draws`; the accounts are found here, among registrations of which nobody resigns while a task runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Collection, Sequence
 
-import numpy as np
+from protocol.tasks.draws import below, words
+from sim.mechanism.draw import NOBODY, TRIES
 
-from protocol.numerics.reference.philox import block
-from sim.mechanism.draw import Draw, complete
-
-_MAX_TRIES = 64
+_LEVELS = 16
 
 
 def holders(slots: Sequence[int]) -> list[int]:
-    """The verifier behind each slot: seats of 128 slots first, then of 64 and so on, each size as they registered.
+    """The verifier behind each slot: those of the highest level first, each level as they registered.
 
-    `slots` are those of each verifier, 1 to 255, of whom nobody resigned.
+    `slots` are those of each verifier, a power of two.
     """
     return [
         verifier
-        for size in reversed(range(8))
+        for level in reversed(range(_LEVELS))
         for verifier, owned in enumerate(slots)
-        if owned >> size & 1
-        for _ in range(1 << size)
+        if owned == 1 << level
+        for _ in range(owned)
     ]
 
 
-def redraw(seed: bytes, slots: Sequence[int], seats: int, segments: int, each: int, matches: int) -> Draw:
-    """V seats of q segments each; and, while fewer than A verifiers were drawn, seats for segment K alone."""
-    words = _words(seed)
-    held = holders(slots)
-    each = min(each, segments)
-    who: list[int] = []
-    what: list[list[int]] = []
+def found(seed: bytes, slots: Sequence[int], seats: int, bound: Collection[int]) -> list[int]:
+    """The accounts of so many seats that a draw asks for, in order; NOBODY where 32 slots belong to bound accounts."""
+    stream, held, taken = words(seed), holders(slots), set(bound)
+    drawn: list[int] = []
     for _ in range(seats):
-        who.append(held[_below(words, len(held))])
-        what.append(_distinct(words, segments, each))
-    for _ in range(_MAX_TRIES):
-        if len(set(who)) >= matches:
-            break
-        verifier = held[_below(words, len(held))]
-        if verifier not in who:
-            who.append(verifier)
-            what.append([segments] * each)
-    return complete(np.array(who)[:, None], np.array(what, dtype=np.int32).T[:, :, None], segments)
-
-
-def _words(seed: bytes) -> Iterator[int]:
-    key = int.from_bytes(seed[-4:], "big"), int.from_bytes(seed[-8:-4], "big")
-    for number in count():
-        yield from block((number, 0, 0, 0), key)
-
-
-def _below(words: Iterator[int], bound: int) -> int:
-    limit = (1 << 32) - (1 << 32) % bound
-    return next(word for word in words if word < limit) % bound
-
-
-def _distinct(words: Iterator[int], segments: int, each: int) -> list[int]:
-    """Floyd's algorithm, as the contract runs it."""
-    chosen: list[int] = []
-    for top in range(segments - each + 1, segments + 1):
-        number = _below(words, top) + 1
-        chosen.append(top if number in chosen else number)
-    return chosen
+        tried = (held[below(stream, len(held))] for _ in range(TRIES))
+        drawn.append(next((verifier for verifier in tried if verifier not in taken), NOBODY))
+        taken.add(drawn[-1])
+    return drawn

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
 
-from sim.agents.bystanders import Bystander, Griefer
+from sim.agents.bystanders import Bystander, Griefer, Retrainer
 from sim.agents.population import Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver, Withholder
 from sim.agents.verifiers import Absent, Accusing, Colluding, Mixing, Trusting, Verifier
@@ -31,8 +31,6 @@ class Scenario:
     outcomes: tuple[str, ...] | None
     tasks: int = 1
     seed: int = 1
-    missed_draws: int = 0
-    """How often the draw block of each task gets out of reach before anybody draws."""
     newest_first: bool = False
     """Of several games on a task, the one that was opened last is played first."""
     late: bool = False
@@ -45,7 +43,6 @@ def parameters(people: Population, **changes: Any) -> MarketParameters:
     """A small market: amounts of the default parameters, few segments, so that training and games take no time."""
     given: dict[str, Any] = {
         "segments": 2,
-        "verifiers": 2,
         "segments_per_verifier": 2,
         "solver_count": people.solver_count,
         "verifier_count": people.verifier_count,
@@ -62,6 +59,7 @@ def _story(
     terms = more.pop("terms", {})
     others = [(each, 1) for each in more.pop("bystanders", ())]
     people = population([(solver, more.pop("solvers", 1))], [(each, 1) for each in verifiers], others)
+    terms = {"verifiers": min(2, len(verifiers))} | terms
     return Scenario(name, text, people, parameters(people, **terms), (end,), **more)
 
 
@@ -80,8 +78,8 @@ def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False)
     """Strategies side by side, many tasks in a row: how each ends is drawn."""
     people = population(
         [(Solver(), 1), (Skipper(), 1), (Bluffing(), 1), (Crashing(rate=0.5), 1), (Noisy(rate=0.4), 1)],
-        [(Verifier(), 2), (Mixing(0.5), 1, 3), (Trusting(), 1), (Accusing(rate=0.3), 1), (Absent(), 1)],
-        [(Bystander(chance=0.3), 1), (Griefer(chance=0.2), 1)],
+        [(Verifier(), 2), (Mixing(0.5), 1, 4), (Trusting(), 1), (Accusing(rate=0.3), 1), (Absent(), 1)],
+        [(Bystander(chance=0.3), 1), (Griefer(chance=0.2), 1), (Retrainer(chance=0.5), 1)],
     )
     # Everybody wins at times, and at times nobody: chance decides about the bids, more than devices do.
     terms = parameters(
@@ -93,14 +91,19 @@ def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False)
         markup=1.0,
         device_spread=0.05,
         downtime=0.1,
-        matches=1 + seed % 2,
+        beacon_stops=0.1,
+        redraws=3,
     )
     return Scenario(name, text, people, terms, None, tasks=tasks, seed=seed, exact=exact)
 
 
 _HONEST = Verifier()
-_RAISED: Final = {"segments": 7, "segments_per_verifier": 3, "verifiers": 1}
-"""The escrow reserves 4 fees; after two missed draws q is 8, so that all 7 segments are due."""
+_SILENT_ONCE: Final = 11
+"""Seed under which two seats of three are silent, and who is drawn for them is there."""
+_SILENT_TWICE: Final = 10
+"""Seed under which one seat of two is attested at once, and the other by neither of two accounts."""
+_ACCUSED: Final = 1
+"""Seed under which the first account of a seat accuses, and the second one attests."""
 
 _ALL = (
     _story(
@@ -126,13 +129,6 @@ _ALL = (
         bystanders=(Griefer(chance=1.0, games=2),),
     ),
     _story(
-        "absent",
-        "no verifier comes: void, everything returns but the draw's fee",
-        "void",
-        Solver(),
-        (Absent(),),
-    ),
-    _story(
         "deadline",
         "the solver misses its deadline: a penalty burns",
         "expired",
@@ -145,7 +141,6 @@ _ALL = (
         "convicted",
         Withholder(),
         (_HONEST,),
-        terms={"verifiers": 1},
     ),
     _story(
         "asleep",
@@ -164,44 +159,87 @@ _ALL = (
         (_HONEST,),
         bystanders=(Bystander(chance=1.0),),
         newest_first=True,
-        terms={"segments": 1, "verifiers": 1, "segments_per_verifier": 1},
+        terms={"segments": 1, "segments_per_verifier": 1},
     ),
     _story(
-        "missed_draw",
-        "the draw is missed twice, q is raised by half each time: the excess of fees comes out of the price",
-        "settled",
-        Solver(),
-        (_HONEST,),
-        missed_draws=2,
-        terms=_RAISED,
-    ),
-    _story(
-        "draw_lost",
-        "nobody ever proves a draw: void, the stake burns, no fee for it",
-        "void",
-        Solver(),
-        (_HONEST,),
-        terms={"draw_missed": 1.0},
-    ),
-    _story(
-        "small_price",
-        "late bids prolong bidding down to a small price; after missed draws the escrow does not cover the fees: each "
-        "attestation earns less, rounded down",
+        "late_bids",
+        "late bids prolong bidding down to a small price, which settles",
         "settled",
         Solver(),
         (_HONEST,),
         solvers=2,
         late=True,
-        missed_draws=2,
-        terms=_RAISED | {"training_cost": 1, "markup": 0.0},
+        terms={"training_cost": 1, "markup": 0.0},
     ),
     _story(
-        "two_matches",
-        "segments need two attestations: where one verifier got every seat, another is drawn for the last segment",
+        "no_bid",
+        "nobody can do the task within its budget: everything returns",
+        "unsold",
+        Solver(),
+        (_HONEST,),
+        terms={"training_cost": 200 * TOKEN},
+    ),
+    _story(
+        "silent_seat",
+        "two seats are silent and drawn again: the first pays the draw, what else both lose burns; then all are paid",
         "settled",
         Solver(),
+        (_HONEST,) * 5,
+        seed=_SILENT_ONCE,
+        terms={"downtime": 0.5, "verifiers": 3},
+    ),
+    _story(
+        "accuser",
+        "a seat accuses what is right: its bond is lost, then its seat; another one attests",
+        "settled",
+        Solver(),
+        (Accusing(rate=0.5),) * 3,
+        seed=_ACCUSED,
+        terms={"verifiers": 1},
+    ),
+    _story(
+        "empty_seat",
+        "there are fewer verifiers than seats: eight draws later the task is void, and the attested seat is paid",
+        "void",
+        Solver(),
+        (_HONEST,),
+        terms={"verifiers": 2},
+    ),
+    _story(
+        "unattested",
+        "a seat stays silent until the task stalls: who attested is paid, the solver is not",
+        "stalled",
+        Solver(),
+        (_HONEST,) * 4,
+        seed=_SILENT_TWICE,
+        terms={"downtime": 0.5, "redraws": 1},
+    ),
+    _story(
+        "beacon_stops",
+        "no round is shown within the stall period: half of the price is paid, and at last the draw",
+        "stalled",
+        Solver(),
         (_HONEST,) * 2,
-        terms={"matches": 2},
+        # Above nine tenths of the budget the ask is the price, and odd.
+        terms={"beacon_stops": 1.0, "training_cost": 95 * TOKEN, "markup": 0.0, "device_spread": 0.0},
+    ),
+    _story(
+        "retrained",
+        "nobody attests a false result; it stalls, and whoever trains it again convicts its solver",
+        "convicted",
+        Lazy(),
+        (Absent(),) * 2,
+        bystanders=(Retrainer(),),
+        terms={"verifiers": 1, "redraws": 1},
+    ),
+    _story(
+        "retrained_undrawn",
+        "the same where the beacon stops: the draw is paid when its round comes at last",
+        "convicted",
+        Lazy(),
+        (_HONEST,),
+        bystanders=(Retrainer(),),
+        terms={"beacon_stops": 1.0},
     ),
     _story(
         "collusion",

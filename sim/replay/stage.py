@@ -16,6 +16,7 @@ from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.transactions import Sender, Sending
+from protocol.chain.views import Offer
 from protocol.node.home import VARIABLE
 from sim.errors import Disagreement, StudyError
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
@@ -29,6 +30,8 @@ from sim.replay.training import Training
 QUICK: Final = Sending(timeout=60.0, poll=0.005)
 """A block for each transaction: a receipt is there at once."""
 _DEPLOYER: Final = DEVELOPMENT_ACCOUNTS - 1
+_OFFER: Final = Offer(operations=2**64 - 1, state_bytes=2**64 - 1, lock=2**128 - 1, fee=0)
+"""Every verifier takes every task."""
 
 
 class Stage:
@@ -66,13 +69,13 @@ class Stage:
             for number in range(len(self.names))
         ]
         deposits = self._fund()
-        self.books = Books(self.names, deposits, self.amounts)
+        self.books = Books(self.names, deposits, self.amounts, scenario.parameters)
         self._reader = Reader(
             self.clients[SUBMITTER], {client.address: name for client, name in zip(self.clients, self.names)}
         )
         self.booked("first deposits")
         for client, count in zip(self.verifiers, self.slots, strict=True):
-            client.audit.register(count)
+            client.audit.register(count.bit_length() - 1, _OFFER)
         self.books.register(self.first_verifier, self.slots)
         self.booked("registrations")
 
@@ -116,9 +119,8 @@ class Stage:
             client.audit.resign()
         self.booked("resignations")
         self.devnet.skip(self._unbonding + 1)
-        # Registrations were the first locks.
-        for number, client in enumerate(self.verifiers, start=1):
-            client.vault.finish_unbonding(number)
+        for client in self.verifiers:
+            client.audit.leave()
         self.books.resign(self.first_verifier, self.slots)
         self.booked("unbonding over")
         for account, client in enumerate(self.clients):
@@ -138,13 +140,11 @@ class Stage:
     def _fund(self) -> list[int]:
         """First deposits, by account: enough for all tasks, and an odd rest."""
         amounts, terms, people = self.amounts, self.scenario.parameters, self.scenario.population
-        escrow = amounts.budget + amounts.draw_fee
-        escrow += amounts.reserve(terms.verifiers, terms.segments_per_verifier)
         bond = amounts.challenge_bond
-        # The submitter may bid itself, and challenge; a verifier may be drawn for every seat.
-        each = [escrow + amounts.stake + people.submitter.most_games * bond, 0]
+        # The submitter may bid itself, and challenge; a verifier may be silent in its seat.
+        each = [amounts.escrow(terms) + amounts.stake + people.submitter.most_games * bond, 0]
         each += people.solver_count * [amounts.stake]
-        each += people.verifier_count * [terms.verifiers * bond]
+        each += people.verifier_count * [bond + amounts.seat_lock(terms)]
         each += [group.strategy.most_games * bond for group in people.bystanders for _ in range(group.size)]
         deposits = [self.scenario.tasks * amount + 2 * account + 1 for account, amount in enumerate(each)]
         for verifier, count in enumerate(self.slots, start=self.first_verifier):

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.commitments import ProgressTree
-from sim.engine.task import Task
-from sim.mechanism.arrays import Flags
-from sim.mechanism.attestation import satisfied
+from protocol.node.party.rounds import show_round
+from sim.engine.task import Checks, Task
 from sim.mechanism.auctions import NO_ASK, Bid, bids
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
-from sim.mechanism.draw import Draw
 from sim.replay.amounts import SCALE
-from sim.replay.auditing import Submitted, attest, draw, lose_draw
+from sim.replay.auditing import Auditing, signature
 from sim.replay.comparison import ESCROW, STAKE
-from sim.replay.disputing import dispute
+from sim.replay.disputing import Submitted, dispute
 from sim.replay.shadow import Shadow
 from sim.replay.stage import Stage
 from sim.replay.terms import terms
@@ -57,47 +53,64 @@ class Life:
         return end
 
     def _play(self, engine: Task) -> str:
-        task, escrow = self._post()
-        sold = self._bid(task)
-        self._stage.until(self._referee.market.task(task).bids_until)
+        task = self._post()
+        won = self._bid(task)
+        self._stage.until(self._submitter.market.task(task).bids_until)
         self._referee.market.assign(task)
-        if sold is None:
-            self._books.release(SUBMITTER, ESCROW, escrow)
+        if won is None:
+            self._books.close_escrow()
             return self._ended(task, "unsold")
-        solver, price = sold
+        solver, price = won
         self._stage.same("the winner of an auction", int(engine.solver[0]), solver)
         if not engine.live[0]:
-            return self._expire(task, solver, escrow)
+            return self._expire(task, solver)
         trained = self._stage.training.by(int(engine.work.false[0]))
         self._submit(task, solver, trained)
-        if self._shadow.loses_draw(engine):
-            lose_draw(self._stage, task)
-            self._void(task, solver, escrow)
-            self._books.undrawn(solver)
-            return self._ended(task, "void")
+        auditing = Auditing(self._stage, task, trained)
         serves = bool(engine.work.serves[0])
-        submitted = Submitted(task, solver, price, escrow - self._amounts.draw_fee, serves, trained)
-        drawn = draw(self._stage, task)
-        checks = self._shadow.end(engine, drawn)
-        found: Flags = np.logical_or.reduce(np.isin(drawn.segments, sorted(trained.false_segments)), axis=0)
-        self._stage.same("seats whose replay differs", checks.hit.tolist(), found.tolist())
-        done = attest(self._stage, submitted, checks)
-        accused = self._shadow.challenges(len(drawn.verifiers))
-        if dispute(self._stage, submitted, checks, accused):
+        submitted = Submitted(task, solver, price, serves, trained, auditing)
+        checks = self._shadow.end(engine, auditing)
+        if engine.drawn[0]:
+            false = [
+                any(segment in trained.false_segments for segment in auditing.segments(seat))
+                for seat in range(self._parameters.verifiers)
+            ]
+            differ = [int(engine.work.false[0]) >= min(auditing.segments(seat)) for seat in range(len(false))]
+            self._stage.same("seats whose replay differs", differ, false)
+        end = self._end(submitted, checks)
+        if not engine.drawn[0]:
+            auditing.execute_late()
+        auditing.release()
+        return end
+
+    def _end(self, task: Submitted, checks: Checks) -> str:
+        """Challenges, then how the task ends without a conviction."""
+        accused = self._shadow.challenges()
+        if dispute(self._stage, task, [each for each in accused if not each.late]):
             return "convicted"
-        return self._close(submitted, drawn, done)
+        attested = [
+            self._stage.first_verifier + int(account)
+            for account, done in zip(checks.accounts[:, 0], checks.attested[:, 0])
+            if done
+        ]
+        if checks.stalled[0]:
+            self._stall(task)
+            if dispute(self._stage, task, [each for each in accused if each.late]):
+                return "convicted"
+            return self._close(task, attested, "stalled")
+        return self._close(task, attested, "settled" if checks.full[0] else "void")
 
     # ------------------------------------------------------------------ posting, bidding, training
 
-    def _post(self) -> tuple[int, int]:
+    def _post(self) -> int:
         number = self._submitter.market.tasks() + 1
+        show_round(self._referee, signature)
         task, _ = self._submitter.market.post(
             terms(self._stage.training, self._parameters, self._amounts, number)
         )
-        escrow = self._amounts.budget + self._amounts.draw_fee + self._reserve
-        self._books.lock(SUBMITTER, ESCROW, escrow)
+        self._books.lock(SUBMITTER, ESCROW, self._amounts.escrow(self._parameters))
         self._stage.booked(f"task {task} posted")
-        return task, escrow
+        return task
 
     def _bid(self, task: int) -> tuple[int, int] | None:
         """All bids in their order, each in time or each in the last second. Account and price of the winner."""
@@ -107,14 +120,14 @@ class Life:
         for number, bid in enumerate(made):
             bidder = self._bidder(bid.solver)
             if number:
-                self._books.release(self._bidder(made[number - 1].solver), STAKE, self._amounts.stake)
+                self._books.release(self._bidder(made[number - 1].solver), STAKE, self._amounts.delay_penalty)
                 if not self._stage.scenario.exact:
                     higher = self._refusal(task, bid.price + 1)
                     self._stage.same("a bid that is one unit higher", "BidTooHigh", higher)
             if self._stage.scenario.late:
                 self._stage.devnet.next_block_at(self._referee.market.task(task).bids_until)
             self._stage.clients[bidder].market.bid(task, bid.price)
-            self._books.lock(bidder, STAKE, self._amounts.stake)
+            self._books.lock(bidder, STAKE, self._amounts.delay_penalty)
             self._stage.booked(f"task {task}: {self._stage.name(bidder)} bids {bid.price}")
         if not made:
             return None
@@ -151,11 +164,11 @@ class Life:
         """The account of an ask: the submitter's own is the last."""
         return FIRST_SOLVER + number if number < self._stage.scenario.population.solver_count else SUBMITTER
 
-    def _expire(self, task: int, solver: int, escrow: int) -> str:
+    def _expire(self, task: int, solver: int) -> str:
         self._stage.until(self._submitter.market.task(task).train_until)
         self._referee.market.expire(task)
-        self._books.release(SUBMITTER, ESCROW, escrow)
-        self._books.release(solver, STAKE, self._amounts.stake)
+        self._books.close_escrow()
+        self._books.release(solver, STAKE, self._amounts.delay_penalty)
         self._books.expired(solver)
         return self._ended(task, "expired")
 
@@ -166,37 +179,35 @@ class Life:
         self._stage.clients[solver].market.submit(
             task, tree.root, tree.inclusion_path(0), [], roots[last], tree.inclusion_path(last)
         )
+        self._books.release(solver, STAKE, self._amounts.delay_penalty)
+        self._books.lock(solver, STAKE, self._amounts.stake)
         self._stage.booked(f"task {task}: submitted, {trained.false} of {last} segments false")
 
     # ------------------------------------------------------------------ ends
 
-    def _close(self, task: Submitted, drawn: Draw, done: Flags) -> str:
-        """Settled or void, when the window is over."""
-        enough = bool(satisfied(drawn, done, self._parameters.matches)[0])
-        self._stage.same("attestations suffice", enough, self._referee.audit.satisfied(task.number))
-        if not enough:
-            self._void(task.number, task.solver, task.escrow)
-            return self._ended(task.number, "void")
-        self._over(task.number, task.solver, task.escrow)
-        self._referee.market.settle(task.number)
-        seats = self._stage.first_verifier + drawn.verifiers
-        self._books.settled(task.solver, seats, done, task.price, self._reserve)
-        return self._ended(task.number, "settled")
+    def _stall(self, task: Submitted) -> None:
+        """The stall period passes: since the first draw, or since its round where it is not drawn."""
+        audit, parameters = self._referee.audit.audit(task.number), self._referee.market.parameters()
+        since = audit.drawn_at or self._referee.deployment.beacon.time_of(audit.round)
+        self._stage.until(since + parameters.stall_period)
+        self._referee.market.stall(task.number)
+        self._stage.booked(f"task {task.number}: stalled")
 
-    def _void(self, task: int, solver: int, escrow: int) -> None:
-        self._over(task, solver, escrow)
-        self._referee.market.void(task)
-
-    def _over(self, task: int, solver: int, escrow: int) -> None:
-        """The window passes; escrow and stake are booked by what follows, or return."""
-        self._stage.until(self._referee.market.task(task).challenge_until)
-        self._books.release(SUBMITTER, ESCROW, escrow)
-        self._books.release(solver, STAKE, self._amounts.stake)
+    def _close(self, task: Submitted, attested: list[int], end: str) -> str:
+        """The window passes; attested seats are paid, and the solver as the end says."""
+        drawn = bool(task.auditing.accounts)
+        market = self._referee.market
+        self._stage.until(market.task(task.number).challenge_until)
+        {"settled": market.settle, "void": market.void, "stalled": market.close_stalled}[end](task.number)
+        self._books.close_escrow(owed=not drawn)
+        self._books.release(task.solver, STAKE, self._amounts.stake)
+        self._books.paid_seats(attested)
+        if end == "settled":
+            self._books.paid_solver(task.solver, task.price)
+        if not drawn:
+            self._books.closed_undrawn(task.solver, task.price)
+        return self._ended(task.number, end)
 
     def _ended(self, task: int, how: str) -> str:
         self._stage.booked(f"task {task}: {how}")
         return how
-
-    @property
-    def _reserve(self) -> int:
-        return self._amounts.reserve(self._parameters.verifiers, self._parameters.segments_per_verifier)

@@ -37,7 +37,7 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         replay_allowance=0,
         verifiers=parameters.verifiers,
         segments_per_verifier=parameters.segments_per_verifier,
-        matches=parameters.matches,
         arithmetic=ARITHMETIC,
+        seat_lock=amounts.seat_lock(parameters),
         bundle="http://127.0.0.1/none",
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _WITH_TERM: Final = frozenset(
     (
         *("budget", "stake", "restitution", "audit_fee", "delay_penalty", "gain", "training_cost", "markup"),
-        *("segments", "verifiers", "segments_per_verifier", "matches", "solver_count", "verifier_count"),
+        *("segments", "verifiers", "segments_per_verifier", "solver_count", "verifier_count"),
         *(
             "draw_fee",
             "stake_unit",
@@ -153,7 +153,7 @@ class Baseline(Study):
             "segments_per_verifier": all_of("segments_per_verifier"),
             "verifiers": all_of("verifiers"),
             "honest": np.array([case.population.honest for case in cases]),
-            "rerolls": 0,
+            "accounts": all_of("verifier_count"),
         }
         escape = escape_probability(**audit)
         gain, stake = all_of("gain"), all_of("stake")

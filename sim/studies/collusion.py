@@ -1,8 +1,9 @@
-"""Collusion and Sybils: from which share of the slots do a cheater and its accomplices win, and does splitting help?
+"""Collusion and Sybils: from which share of the stake do a cheater and its accomplices win, and does splitting help?
 
 Accomplices attest every result of their cheater and challenge none. Its profit, and theirs together, is measured over
-honest work of all of them under the same seed, and compared with the closed forms. A second grid splits their slots
-into more accounts. The gain comes with acceptance, as the engine plays it: conviction takes it beside the stake.
+honest work of all of them under the same seed, and compared with the closed forms. A second grid puts their stake into
+fewer accounts of more units, each of which has one seat of a task at most. The gain comes with acceptance, as the
+engine plays it: conviction takes it beside the stake.
 """
 
 from __future__ import annotations
@@ -21,17 +22,11 @@ from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
-from sim.studies.points import ALIKE, agreement, asked, crossing, require, where
+from sim.studies.points import agreement, asked, crossing, require, where
 from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
-from sim.theory import (
-    advantage_at,
-    caught_probability,
-    collusion_threshold,
-    expected_duties,
-    missed_probability,
-)
+from sim.theory import advantage_at, caught_by_others, collusion_threshold, missed_probability, seats_law
 from sim.units import TOKEN, Unit
 
 if TYPE_CHECKING:
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
 SHARES: Final = (0.0, 0.1, 1.0)
 """False shares of the cheaters that are played; at least one segment each."""
 SEATS: Final = ("colluding", "verifiers")
-SPLITS: Final = ("accounts",)
+SPLITS: Final = ("level",)
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,7 @@ class Collusion(Study):
     """A cheater that bids like an honest solver, its accomplices, and honest verifiers."""
 
     name = "collusion"
-    question = "From which share of the slots do colluders win, and does splitting their stake change it?"
+    question = "From which share of the stake do colluders win, and does splitting it change that?"
     runs = 1000
     rounds = 4
 
@@ -63,32 +58,27 @@ class Collusion(Study):
         return MarketParameters(device_spread=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """Share by seats, and accounts."""
+        """Share by seats, and levels."""
         return {
-            "colluding": (0.2, 0.0, 0.1, 0.35, 0.5, 0.65, 0.8, 0.95),
-            "verifiers": (2, 3, 4, 8, 16),
-            "accounts": (0, 1, 2, 5, 10, 40),
+            "colluding": (0.32, 0.0, 0.1, 0.2, 0.5, 0.65, 0.8, 0.95),
+            "verifiers": (3, 2, 4, 8, 16),
+            "level": (0, 2, 4, 5, 6),
         }
 
     def extra(self) -> Mapping[str, Extra]:
         """What the colluders hold."""
         return {
-            "colluding": Extra("share of the slots whose holders are the cheater's accomplices"),
-            "accounts": Extra(
-                "accounts that hold the colluders' slots, as equal as can be; 0: one for each slot",
-                Unit.COUNT,
-                0,
-                1e5,
-            ),
+            "colluding": Extra("share of the stake whose holders are the cheater's accomplices"),
+            "level": Extra("colluders' accounts have 2^level stake units each", Unit.COUNT, 0, 15),
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Share by seats, and accounts for one share."""
+        """Share by seats, and levels for one share."""
         return asked(self, given, (SEATS, SPLITS))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
         """Honest work of all. Raises ParameterError where theory has no term."""
-        require(self.parameters(), parameters, (*ALIKE, "forced_error_rate"))
+        require(self.parameters(), parameters)
         return _people(parameters, point, Solver(), Accomplice())
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
@@ -132,24 +122,17 @@ class Collusion(Study):
         return Answer([*seats, *splits] or [agreement(claims)], claims)
 
 
-def _accounts(parameters: MarketParameters, point: Point) -> list[tuple[int, int]]:
-    """How many accounts the colluders' slots are in, and slots of each, as equal as can be."""
-    slots = round(point["colluding"] * parameters.verifier_count)
-    accounts = min(int(point["accounts"]) or slots, slots)
-    if not slots:
-        return []
-    each, more = divmod(slots, accounts)
-    return [(count, held) for count, held in ((more, each + 1), (accounts - more, each)) if count]
+def _accounts(parameters: MarketParameters, point: Point) -> tuple[int, int]:
+    """How many accounts the colluders have, and units of each: what does not fill an account is honest."""
+    units = 1 << int(point["level"])
+    return round(point["colluding"] * parameters.verifier_count) // units, units
 
 
 def _people(parameters: MarketParameters, point: Point, solver: Solver, theirs: Verifier) -> Population:
     """Colluders come first, so that a larger share of them holds the same seats and more."""
-    colluders = _accounts(parameters, point)
-    honest = parameters.verifier_count - sum(count * held for count, held in colluders)
-    return population(
-        [(solver, parameters.solver_count)],
-        [*((theirs, count, held) for count, held in colluders), (Verifier(), honest)],
-    )
+    accounts, units = _accounts(parameters, point)
+    honest = parameters.verifier_count - accounts * units
+    return population([(solver, parameters.solver_count)], [(theirs, accounts, units), (Verifier(), honest)])
 
 
 def _column(measure: str, share: float) -> str:
@@ -162,9 +145,15 @@ class Forms:
 
     def __init__(self, case: Case, point: Point) -> None:
         self.parameters = parameters = case.parameters
-        self.share = round(point["colluding"] * parameters.verifier_count) / parameters.verifier_count
-        held = _accounts(parameters, point)
-        self.accounts = sum(count for count, _ in held)
+        self.accounts, self.units = _accounts(parameters, point)
+        self.share = self.accounts * self.units / parameters.verifier_count
+        self.law = seats_law(
+            verifiers=parameters.verifiers,
+            accounts=self.accounts,
+            others=parameters.verifier_count - self.accounts * self.units,
+            slots=self.units,
+        )
+        """Of the colluders' seats."""
         self.false = np.array([Disguised(share).false(parameters) for share in SHARES])
         price = expected_price(parameters)
         self.money: dict[str, Any] = {
@@ -177,17 +166,12 @@ class Forms:
             "segments_per_verifier": parameters.segments_per_verifier,
             "verifiers": parameters.verifiers,
         }
-        self.duties, self.duties_of_one = (
-            sum(
-                count * float(expected_duties(share=slots / parameters.verifier_count, **self.audit))
-                for count, slots in split
-            )
-            for split in (held, [(1, sum(count * slots for count, slots in held))])
-        )
-        """Paid duties of the colluders together, and if they were one account (`theory.split_advantage`)."""
+        self.seats = float(self.law @ np.arange(len(self.law)))
+        """Of the colluders, on average."""
+        self.missed = missed_probability(parameters.segments, self.false, parameters.segments_per_verifier)
         self.lost = parameters.stake + parameters.gas_defence * parameters.gas_price * TOKEN
         """By one conviction, beside price and gain."""
-        self.caught = caught_probability(false=self.false, honest=1 - self.share, rerolls=0, **self.audit)
+        self.caught = caught_by_others(self.law, self.missed)
         self.replay = parameters.replay_cost * parameters.training_cost / parameters.segments
 
     def coin(self, tasks: int) -> Floats:
@@ -208,25 +192,30 @@ class Forms:
     def joint(self) -> Floats:
         """With its accomplices, who save their replays and lose their fees where it is convicted.
 
-        A seat of theirs finds nothing; so its fee is paid where none of the other V - 1 seats finds anything.
+        j seats of theirs are paid where none of the other V - j finds anything.
         """
-        hit = 1 - missed_probability(
-            self.parameters.segments, self.false, self.parameters.segments_per_verifier
-        )
-        paid = (1 - (1 - self.share) * hit) ** (self.parameters.verifiers - 1)
-        return np.asarray(self.alone + self.duties * (self.replay - (1 - paid) * self.parameters.audit_fee))
+        held = np.arange(len(self.law))
+        paid = (self.law * held * self.missed[:, None] ** held[::-1]).sum(axis=1)
+        parameters = self.parameters
+        saved = self.seats * parameters.segments_per_verifier * self.replay
+        return np.asarray(self.alone + saved - (self.seats - paid) * parameters.seat_fee)
 
     def threshold(self) -> float:
-        """The share of the slots from which some m pays, of all."""
+        """The share of the stake from which some m pays, of all, where every account has one unit."""
         return collusion_threshold(
-            rerolls=0, stake=self.lost + self.money["gain"], **self.audit, **self.money
+            stake=self.lost + self.money["gain"],
+            accounts=self.parameters.verifier_count,
+            **self.audit,
+            **self.money,
         )
 
-    def split(self) -> float:
-        """What the accounts earn more than one would, all of them doing honest work."""
+    @property
+    def fees(self) -> float:
+        """What the accounts earn by honest work."""
         parameters = self.parameters
         gas = parameters.gas_attest * parameters.gas_price * TOKEN
-        return (self.duties - self.duties_of_one) * (parameters.audit_fee - self.replay - gas)
+        each = parameters.seat_fee - parameters.segments_per_verifier * self.replay - gas
+        return self.seats * each
 
 
 Part = tuple[list[Finding], list[Claim]]
@@ -268,12 +257,12 @@ def _seats(
     if not found:
         return [], claims
     sentence = (
-        f"Colluders win from {found[0][2]:.0%} of the slots with {found[0][0]:g} seats a task, "
+        f"Colluders win from {found[0][2]:.0%} of the stake with {found[0][0]:g} seats a task, "
         f"from {found[-1][2]:.0%} with {found[-1][0]:g} (theory {found[0][1]:.0%}, {found[-1][1]:.0%})"
     )
     moved = float(np.nanmean([together - alone for _, _, alone, together in found]))
     note = (
-        f"With the accomplices' fees and the replays that they save the threshold moves by {moved:+.1%} of the slots "
+        f"With the accomplices' fees and the replays that they save the threshold moves by {moved:+.1%} of the stake "
         f"on average."
     )
     return [
@@ -291,7 +280,7 @@ def _profit(
         best = float(means["joint"][numbers[-1]].max()) / TOKEN
         said.append(f"{best:,.0f} tokens a task with {seats:g} seats")
     share = points[series[0][1][-1]]["colluding"]
-    return f"With {share:.0%} of the slots a cheater and its accomplices earn {' and '.join(said)} over honest work"
+    return f"With {share:.0%} of the stake a cheater and its accomplices earn {' and '.join(said)} over honest work"
 
 
 def _thresholds(found: Sequence[tuple[float, float, float, float]]) -> Figure:
@@ -301,7 +290,7 @@ def _thresholds(found: Sequence[tuple[float, float, float, float]]) -> Figure:
     return lines(
         [Line("cheater alone", seats, theory, points=alone), Line("with its accomplices", seats, joint)],
         x="seats V of a task (line: theory, dots: engine)",
-        y="share of the slots from which cheating pays",
+        y="share of the stake from which cheating pays",
     )
 
 
@@ -320,54 +309,53 @@ def _joint(
             )
             for seats, numbers in series
         ],
-        x="colluding share of the slots (lines: theory, dots: engine)",
+        x="colluding share of the stake (lines: theory, dots: engine)",
         y="best joint profit over honest work, tokens a task",
         level=0.0,
     )
 
 
 def _splits(study: Study, points: Sequence[Point], forms: Sequence[Forms], table: Table) -> Part:
-    """Conviction and fees by the number of accounts, less those of the fewest."""
-    numbers = [n for n in within(study, points, SPLITS) if points[n]["accounts"] and forms[n].share]
+    """Seats, fees and convictions by the number of accounts."""
+    numbers = [n for n in within(study, points, SPLITS) if forms[n].accounts]
     numbers.sort(key=lambda n: forms[n].accounts)
     if len(numbers) < 2:
         return [], []
-    whole, claims = numbers[0], []
-    fees: list[tuple[float, float, float, float]] = []
-    rows = by_point(table, "accomplices")
-    for n in numbers[1:]:
-        count = forms[n].accounts
-        for share in SHARES:
-            name = _column("convicted", share)
-            convicted = mean(table, name)
-            apart = float(np.hypot(*standard_error(table, name)[[n, whole]]))
-            text = f"convictions ({share:.0%} false) that {count:,} accounts change, not {forms[whole].accounts:,}"
-            claims.append(Claim(text, 0.0, float(convicted[n] - convicted[whole]), apart))
-        more = (rows[n] - rows[whole]) / TOKEN
-        # No task in which two accounts were drawn for one duty is no contradiction to a rare one.
-        error = max(
-            float(more.std() / np.sqrt(len(more))), study.parameters().audit_fee / TOKEN / rows.shape[1]
-        )
-        fees.append((count, (forms[n].split() - forms[whole].split()) / TOKEN, float(more.mean()), error))
-        claims.append(
-            Claim(
-                f"tokens a task that {count:,} accounts earn more than {forms[whole].accounts:,}",
-                *fees[-1][1:],
-            )
-        )
-    changed = max(abs(claim.measured) for claim in claims if claim.text.startswith("convictions"))
+    claims, fees = [], []
+    tasks = int(by_point(table, "run").shape[1] * table["rounds"][0])
+    seen = {
+        name: (mean(table, name), standard_error(table, name))
+        for name in ("accomplices", *map(_convicted, SHARES))
+    }
+    for n in numbers:
+        form, accounts = forms[n], f"{forms[n].accounts:,} accounts of {forms[n].units} units"
+        for caught, share in zip(form.caught, SHARES):
+            means, errors = seen[_convicted(share)]
+            error = max(float(errors[n]), float(np.sqrt(caught * (1 - caught) / tasks)), 1 / tasks)
+            text = f"convictions ({share:.0%} false) where colluders have {accounts}"
+            claims.append(Claim(text, float(caught), float(means[n]), error))
+        means, errors = seen["accomplices"]
+        fees.append((form.accounts, form.fees / TOKEN, means[n] / TOKEN, max(errors[n], 1.0) / TOKEN))
+        claims.append(Claim(f"tokens a task that {accounts} earn", *map(float, fees[-1][1:])))
+    first, last = numbers[0], numbers[-1]
+    convicted = seen[_convicted(SHARES[1])][0]
     sentence = (
-        f"Splitting {forms[whole].share:.0%} of the slots into up to {forms[numbers[-1]].accounts:,} accounts changes "
-        f"{'no conviction' if changed == 0 else f'convictions by {changed:.2%} at most'} and earns "
-        f"{fees[-1][2]:.3f} tokens a task more in fees (theory {fees[-1][1]:.3f})"
+        f"An account has one seat of a task at most: {forms[last].share:.0%} of the stake earns {fees[0][2]:.2f} "
+        f"tokens a task in {forms[first].accounts} account{'s' * (forms[first].accounts > 1)}, {fees[-1][2]:.2f} in "
+        f"{forms[last].accounts} (theory {fees[0][1]:.2f}, {fees[-1][1]:.2f}); a cheater with {SHARES[1]:.0%} false is "
+        f"convicted in {convicted[first]:.1%} and {convicted[last]:.1%} of its tasks"
     )
     from sim.figures import Line, lines
 
-    accounts, expected, measured, spread = (np.array(column) for column in zip(*fees))
+    count, expected, measured, spread = (np.array(column) for column in zip(*fees))
     figure = lines(
-        [Line("", accounts, expected, measured - 4 * spread, measured + 4 * spread, measured)],
+        [Line("", count, expected, measured - 4 * spread, measured + 4 * spread, measured)],
         x="accounts (line: theory, dots: engine with 4 standard errors)",
-        y="fees over those of one account, tokens a task",
+        y="earned by honest work, tokens a task",
         log_x=True,
     )
     return [Finding(sentence, figure)], claims
+
+
+def _convicted(share: float) -> str:
+    return _column("convicted", share)

@@ -1,25 +1,22 @@
-"""The verifier's dilemma: who pays for looking, and what forced errors, fees and unseen roots change.
+"""The verifier's dilemma: who pays for looking, and what fees change.
 
 A share x of the results is invented and a share d of the verifiers replays; the others attest what is served. What a
-seat earns by replaying over rubber-stamping is measured and compared with the inspection game of `sim.theory`, whose
-duty here is a whole seat: all its segments, their fees and replays. Three more grids are the remedies: forced errors at
-rate e with a jackpot, fees, and roots of which skippers know only the share `copied`. Gas is left out.
+seat earns by replaying over rubber-stamping is measured and compared with the inspection game of `sim.theory`. A second
+grid varies the fees. Gas is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from sim.agents.population import Population, population
-from sim.agents.verifiers import Check, Seats, Verifier
+from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Columns, simulate
 from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
-from sim.studies.dilemma_reading import FEES, FORCED, GAME, ROOTS, Rows, fees, forced, game, roots
+from sim.studies.dilemma_reading import FEES, GAME, Rows, fees, game
 from sim.studies.dilemma_seat import Seat
 from sim.studies.points import ALIKE, agreement, asked, of_both, require, where
 from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
@@ -27,27 +24,11 @@ from sim.studies.tables import by_point, mean, points_of, standard_error
 from sim.units import TOKEN
 
 
-@dataclass(frozen=True)
-class Guessing(Verifier):
-    """Never replays; attests what it has learned of the result, which it does with the chance `copied`."""
-
-    name: ClassVar[str] = "guessing"
-    honest: ClassVar[bool] = False
-    copied: float = 1.0
-
-    def check(self, seats: Seats) -> Check:
-        """One coin for each seat."""
-        nothing = np.zeros_like(seats.served)
-        return Check(nothing, seats.served & (seats.uniform < self.copied), nothing)
-
-
 class Dilemma(Study):
     """Solvers that cheat at a rate; verifiers of which a share replays and the others do not."""
 
     name = "dilemma"
-    question = (
-        "When does replaying pay more than rubber-stamping, and which remedy makes it the better answer?"
-    )
+    question = "When does replaying pay more than rubber-stamping, and do fees change it?"
     runs = 1000
     rounds = 8
 
@@ -56,29 +37,25 @@ class Dilemma(Study):
         return MarketParameters(device_spread=0.0, gas_price=0.0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
-        """The game, and what the remedies vary; the first value of a study's own parameter is its centre."""
+        """The game, and fees; the first value of a study's own parameter is its centre."""
         return {
             "false_rate": (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
             "diligence": (0.5, 0.02, 0.05, 0.1, 0.2, 0.35, 0.65, 0.8, 0.98),
-            "forced_error_rate": (0.0, 0.003, 0.006, 0.01, 0.015, 0.02, 0.03, 0.05),
-            "jackpot": (0, 10 * TOKEN),
             "audit_fee": (0, 2 * TOKEN, 4 * TOKEN, 6 * TOKEN),
-            "copied": (1.0, 0.0, 0.25, 0.5, 0.75),
             "false_share": (0.5,),
         }
 
     def extra(self) -> Mapping[str, Extra]:
-        """Who cheats, who looks, and what a skipper knows."""
+        """Who cheats, and who looks."""
         return {
             "false_rate": Extra("x: chance that a result is false"),
             "diligence": Extra("d: share of the verifiers that replay; the others do not"),
-            "copied": Extra("chance that a verifier that does not replay learns the root it must attest"),
             "false_share": Extra("share of the segments of a false result that are invented"),
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
-        """Four grids around the contracts as they are: nothing forced, every root can be copied."""
-        return asked(self, given, (GAME, FORCED, FEES, ROOTS))
+        """Two grids."""
+        return asked(self, given, (GAME, FEES))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
         """Both kinds of verifiers, at least one of each. Raises ParameterError where theory has no term."""
@@ -86,7 +63,7 @@ class Dilemma(Study):
         looking = of_both(point["diligence"], parameters)
         return population(
             [(Disguised(point["false_share"], point["false_rate"]), parameters.solver_count)],
-            [(Verifier(), looking), (Guessing(point["copied"]), parameters.verifier_count - looking)],
+            [(Verifier(), looking), (Trusting(), parameters.verifier_count - looking)],
         )
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
@@ -95,18 +72,17 @@ class Dilemma(Study):
         played = simulate(case, runs=runs, rounds=rounds, seed=seed)
         looking = case.population.honest * case.parameters.verifiers
         replaying = played["profit_verifier_honest"] / looking
-        skipping = played["profit_verifier_guessing"] / (case.parameters.verifiers - looking)
+        skipping = played["profit_verifier_lazy"] / (case.parameters.verifiers - looking)
         return {
             "replaying": replaying,
             "skipping": skipping,
             "surplus": replaying - skipping,
             "profit_solver": played["profit_solver_disguised"],
             "convicted": played["convicted"],
-            "void": played["void"],
         }
 
     def answer(self, table: Table) -> Answer:
-        """The game and its three remedies."""
+        """The game, and what fees change."""
         points = points_of(self, table)
         seats = [Seat(self.case(point), point) for point in points]
         tasks = int(by_point(table, "run").shape[1] * table["rounds"][0])
@@ -128,12 +104,11 @@ class Dilemma(Study):
             Claim(
                 f"gain of replaying a seat in tokens at {where(self, point)}", *(n / TOKEN for n in numbers)
             )
-            for seat, point, *numbers in zip(
-                seats, points, rows.expected.tolist(), rows.gain.tolist(), rows.error.tolist()
+            for point, *numbers in zip(
+                points, rows.expected.tolist(), rows.gain.tolist(), rows.error.tolist()
             )
-            if seat.covered
         ]
-        parts = [part(rows) for part in (game, forced, fees, roots)]
+        parts = [part(rows) for part in (game, fees)]
         findings = [finding for found, _ in parts for finding in found]
         claims = [*(claim for _, own in parts for claim in own), *claims]
         return Answer(findings or [agreement(claims)], claims)

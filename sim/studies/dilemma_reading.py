@@ -1,4 +1,4 @@
-"""Findings of the study `dilemma`: the game and its three remedies, from what a seat earns at each point."""
+"""Findings of the study `dilemma`: the game, and what fees change, from what a seat earns at each point."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GAME: Final = ("false_rate", "diligence")
-FORCED: Final = ("forced_error_rate", "jackpot")
 FEES: Final = ("false_rate", "audit_fee")
-ROOTS: Final = ("copied", "diligence")
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def game(rows: Rows) -> Part:
         f"engine and theory agree on who earns more at {sum(signs):,} of {len(signs):,} points"
     )
     seat = rows.seats[chosen[0]]
-    lone = cheating_rate(seat.duty(0.0), hit=seat.hit)
+    lone = cheating_rate(seat.duty, hit=seat.hit)
     note = f"A verifier that is alone with a cheater is indifferent at {lone:.1%} false results."
     if rest:
         sentence += f"; it rests at {rest[0].measured:.1%} false results and {rest[1].measured:.1%} replaying"
@@ -132,24 +130,6 @@ def _map(across: Floats, up: Floats, laid: Floats, contour: Sequence[tuple[float
     return figure
 
 
-def forced(rows: Rows) -> Part:
-    """The least rate of forced errors, by jackpot."""
-    claims, series, said = [], [], []
-    for jackpot in _values(rows, FORCED, "jackpot"):
-        numbers = _line(rows, FORCED, "forced_error_rate", {"jackpot": jackpot})
-        zero = _zero(rows, numbers, "forced_error_rate")
-        series.append((f"jackpot {jackpot / TOKEN:g} tokens", numbers))
-        if zero is not None:
-            least = rows.seats[numbers[0]].least_forced()
-            claims.append(Claim(f"e_min with a jackpot of {jackpot / TOKEN:g} tokens", least, *zero))
-            said.append(f"{zero[0]:.2%} with a jackpot of {jackpot / TOKEN:g} tokens (theory {least:.2%})")
-    if not said:
-        return [], claims
-    sentence = f"Without any fraud replaying pays from a rate of forced errors of {', '.join(said)}"
-    label = "forced errors e for each duty (lines: theory, dots: engine)"
-    return [Finding(sentence, _lines(rows, series, "forced_error_rate", label))], claims
-
-
 def fees(rows: Rows) -> Part:
     """The fraud that must be about before anybody looks, by fee."""
     found: list[tuple[float, Claim]] = []
@@ -167,11 +147,11 @@ def fees(rows: Rows) -> Part:
     moved = (last.measured - first.measured) / float(np.hypot(first.error, last.error))
     verb = "do not make anybody look" if moved > -4 else "make verifiers look"
     sentence = (
-        f"Fees {verb}: from {low:g} to {high:g} tokens a duty, the false results that it takes go from "
+        f"Fees {verb}: from {low:g} to {high:g} tokens a segment, the false results that it takes go from "
         f"{first.measured:.1%} to {last.measured:.1%}, for a copy is paid the same and a conviction pays no fee"
     )
     note = "".join(
-        f"Whoever replays is paid for it from {claim.measured:.2f} tokens a duty." for claim in paid
+        f"Whoever replays is paid for it from {claim.measured:.2f} tokens a segment." for claim in paid
     )
     from sim.figures import Line, lines
 
@@ -183,7 +163,7 @@ def fees(rows: Rows) -> Part:
     )
     figure = lines(
         [line],
-        x="audit fee, tokens a duty (line: theory, dots: engine)",
+        x="audit fee, tokens a segment (line: theory, dots: engine)",
         y="false results that make replaying pay",
     )
     return [Finding(sentence, figure, note)], [*paid, *claims]
@@ -197,57 +177,5 @@ def _paid(rows: Rows) -> list[Claim]:
     if zero is None:
         return []
     seat = rows.seats[numbers[0]]
-    forced = seat.parameters.forced_error_rate
-    least = least_attestation_fee(
-        cost=seat.replay / seat.duties / TOKEN, forced=forced, jackpot=seat.parameters.jackpot / TOKEN
-    )
-    return [Claim("tokens a duty from which replaying is paid", least, *zero)]
-
-
-def roots(rows: Rows) -> Part:
-    """How secret roots must be, and how many must look."""
-    claims: list[Claim] = []
-    chosen = within(rows.study, rows.points, ROOTS)
-    copied = _values(rows, ROOTS, "copied")
-    secret, most = copied[0], _values(rows, ROOTS, "diligence")[-1]
-    said = []
-    by_looking = _line(rows, ROOTS, "diligence", {"copied": secret})
-    zero = _zero(rows, by_looking, "diligence") if secret == 0 else None
-    if zero is not None:
-        least = rows.seats[by_looking[0]].least_looking()
-        claims.append(Claim("verifiers that must replay before it pays, roots secret", least, *zero))
-        said.append(f"once {zero[0]:.0%} of the verifiers do it where no root can be copied")
-    by_copied = _line(rows, ROOTS, "copied", {"diligence": most})
-    zero = _zero(rows, by_copied, "copied")
-    if zero is not None:
-        known = rows.seats[by_copied[0]].most_known()
-        claims.append(
-            Claim(f"roots that skippers may learn, where {most:g} of the verifiers replay", known, *zero)
-        )
-        said.append(f"while skippers learn fewer than {zero[0]:.0%} of the roots where {most:.0%} replay")
-    if not said:
-        return [], claims
-    series = [(f"copied {share:g}", _line(rows, ROOTS, "diligence", {"copied": share})) for share in copied]
-    voids = f"Where a seat is silent the task is void and nobody is paid: {len(chosen):,} points, no forced errors."
-    label = "share d of verifiers that replay (lines: theory, dots: engine)"
-    figure = _lines(rows, series, "diligence", label)
-    return [Finding(f"Without any fraud replaying pays {', and '.join(said)}", figure, voids)], claims
-
-
-def _lines(rows: Rows, series: Sequence[tuple[str, Sequence[int]]], along: str, x: str) -> Figure:
-    from sim.figures import Line, lines
-
-    return lines(
-        [
-            Line(
-                label,
-                [rows.points[n][along] for n in numbers],
-                rows.expected[numbers] / TOKEN,
-                points=rows.gain[numbers] / TOKEN,
-            )
-            for label, numbers in series
-        ],
-        x=x,
-        y="replaying over not replaying, tokens a seat",
-        level=0.0,
-    )
+    least = least_attestation_fee(cost=seat.replay / seat.parameters.segments_per_verifier / TOKEN)
+    return [Claim("tokens a segment from which replaying is paid", least, *zero)]

@@ -20,7 +20,6 @@ from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.dynamics_reading import BEST_RESPONSE, FEWEST, REPLICATOR, REST, SEGMENTS, Trajectories
-from sim.studies.margins import forced_rate
 from sim.studies.points import of_both
 from sim.studies.prices import expected_price
 from sim.studies.recommended import parameters_for
@@ -62,7 +61,7 @@ class _Game(NamedTuple):
 
 
 class Dynamics(Study):
-    """Trajectories from two corners, by two rules, without and with forced errors."""
+    """Trajectories from two corners, by two rules."""
 
     name = "dynamics"
     question = (
@@ -80,7 +79,6 @@ class Dynamics(Study):
         """What a trajectory starts from, and how it moves."""
         return {
             "rule": (REPLICATOR, BEST_RESPONSE),
-            "forced": (0.0, 1.0),
             "cheating": (0.1, 0.9),
             "checking": (0.2, 0.8),
             "false_share": (0.5,),
@@ -90,7 +88,6 @@ class Dynamics(Study):
         """None of them is the engine's."""
         return {
             "rule": Extra("0: shares stay, 1: replicator, 2: best response", Unit.COUNT, 0, 2),
-            "forced": Extra("1: with forced errors at the recommended rate"),
             "cheating": Extra("x: share of cheating solvers at first"),
             "checking": Extra("y: share of replaying verifiers at first"),
             "false_share": Extra("share of the segments that a cheater invents"),
@@ -103,25 +100,16 @@ class Dynamics(Study):
             corners = {(0.1, 0.8), (0.9, 0.2)}
             points = [point for point in points if (point["cheating"], point["checking"]) in corners]
         if not given:
-            rest = self.equilibrium({**points[0], "forced": 0.0})
+            rest = self.equilibrium(points[0])
             points.append(
                 {
                     **points[0],
                     "rule": REST,
-                    "forced": 0.0,
                     "cheating": rest.cheating,
                     "checking": _counted(rest.checking, self.parameters()),
                 }
             )
         return points
-
-    def case(self, point: Point) -> Case:
-        """The market at the start."""
-        case = super().case(point)
-        parameters = case.parameters
-        if point["forced"]:
-            parameters = parameters.with_values({"forced_error_rate": forced_rate(parameters)})
-        return Case(parameters, case.population)
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
         """All solvers cheat at the rate x."""
@@ -173,8 +161,8 @@ class Dynamics(Study):
             gain=parameters.gain,
             stake=parameters.stake,
             cost=parameters.training_cost,
-            rerolls=0,
             kept=0.0,
+            accounts=parameters.verifier_count,
         )
         # With nothing to hit, what is left of the gain against a cheater is that against honest work.
         against = [
@@ -185,23 +173,12 @@ class Dynamics(Study):
         return Gains(float(solver) / TOKEN, ((1 - x) * against[0] + x * against[1]) / TOKEN)
 
     def _game(self, point: Point) -> _Game:
-        """The engine's market in theory's terms.
-
-        The engine gives a gain only with the payment, so G is lost with the stake; a seat has q + 1 - q / K duties on
-        average, for segment K is among its own with chance q / K.
-        """
+        """The engine's market in theory's terms. It gives a gain only with the payment, so G is lost with the stake."""
         parameters = self.case({**point, "cheating": 0.5, "checking": 0.5}).parameters
         k, q = parameters.segments, parameters.segments_per_verifier
         false = Disguised(share=point["false_share"]).false(parameters)
-        duties = q + 1 - q / k
-        duty = Duty(
-            audit_fee=parameters.audit_fee * duties,
-            cost=parameters.replay_cost * parameters.training_cost / k * duties,
-            reward=float(parameters.reward_cap),
-            # A flagged seat loses one slot's stake, once; the engine pays its fee all the same.
-            lock=max(0.0, parameters.stake_unit - parameters.audit_fee * duties),
-            forced=1 - (1 - parameters.forced_error_rate) ** duties,
-        )
+        replays = parameters.replay_cost * parameters.training_cost / k * q
+        duty = Duty(float(parameters.seat_fee), replays, float(parameters.reward_cap))
         price = expected_price(parameters)
         return _Game(parameters, duty, false, 1 - float(missed_probability(k, false, q)), price)
 
@@ -209,13 +186,8 @@ class Dynamics(Study):
         """Where trajectories go, in time and in the plane; and whether the equilibrium is one."""
         points = points_of(self, table)
         shares = {name: _series(table, name) for name in ("cheating", "checking")}
-        findings = []
-        for forced in (0.0, 1.0):
-            moving = [
-                n for n, point in enumerate(points) if point["forced"] == forced and point["rule"] != REST
-            ]
-            if moving:
-                findings.extend(Trajectories(self, points, shares, moving, self.equilibrium).findings())
+        moving = [n for n, point in enumerate(points) if point["rule"] != REST]
+        findings = Trajectories(self, points, shares, moving, self.equilibrium).findings() if moving else []
         return Answer(findings, self._claims(points, table))
 
     def _claims(self, points: Sequence[Point], table: Table) -> list[Claim]:

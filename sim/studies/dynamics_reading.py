@@ -31,7 +31,7 @@ Shares = Mapping[str, Floats]
 
 
 class Trajectories:
-    """Those of one market: the first that was played, without or with forced errors."""
+    """Those of one market: the first that was played."""
 
     def __init__(
         self,
@@ -49,22 +49,19 @@ class Trajectories:
         self.late = {name: values[:, :, values.shape[2] // 2 :] for name, values in self.shares.items()}
         self.markets = len({tuple(_market(points[n]).values()) for n in moving})
         self.rest = equilibrium(first)
-        self.words = "With forced errors" if first["forced"] else "With attestations as they are"
 
     def findings(self) -> list[Finding]:
         """Over time, and in the plane."""
         middle = {name: values.mean() for name, values in self.late.items()}
         cheating = self.late["cheating"]
         sentence = (
-            f"{self.words} the shares {behaviour(self.late, self.rest)}: in the second half "
+            f"The shares {behaviour(self.late, self.rest)}: in the second half "
             f"{middle['cheating']:.0%} of the solvers cheat ({cheating.min():.0%} to {cheating.max():.0%}) "
             f"and {middle['checking']:.0%} of the verifiers replay; the inspection game's equilibrium is "
             f"{self.rest.cheating:.0%} and {self.rest.checking:.0%}"
         )
         distances = ", ".join(f"{self._off(rule):.2f} by {name}" for rule, name in self._rules().items())
-        plane = (
-            f"{self.words} the late average is off the equilibrium in the plane of both shares: {distances}"
-        )
+        plane = f"The late average is off the equilibrium in the plane of both shares: {distances}"
         return [Finding(sentence, self._in_time(), self._note()), Finding(plane, self._plane())]
 
     def _rules(self) -> dict[int, str]:
@@ -79,7 +76,7 @@ class Trajectories:
         """Where trajectories start, and in which market."""
         first = self.points[0]
         starts = len({(point["cheating"], point["checking"]) for point in self.points})
-        other = [name for name in _market(first) if name not in ("forced", "false_share")]
+        other = [name for name in _market(first) if name != "false_share"]
         but = f", but for {where(self.study, first, *other)}" if other else ""
         more = f" It is the first of {self.markets} markets that were played." if self.markets > 1 else ""
         return (

@@ -2,7 +2,7 @@
 
 Each attack is played beside a calm market with the same seed; harm is what honest parties have less of. The engine has
 no clocks, so what waiting costs is counted here: how often somebody waits is the engine's, for how long the study's.
-A submitter whose task ends void or late posts it anew: what it did not pay is no gain.
+A submitter whose task ends late posts it anew: what it did not pay is no gain.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from sim.agents.solvers import Late, Solver
 from sim.agents.verifiers import Absent, Verifier
 from sim.engine.simulate import Columns, simulate
 from sim.parameters import MarketParameters
-from sim.studies.griefing_reading import ATTACKS, BONDS, FEES, PENALTIES, VICTIMS, Seen
-from sim.studies.points import ALIKE, asked, require
+from sim.studies.griefing_reading import ATTACKS, BONDS, FEES, PENALTIES, Seen
+from sim.studies.points import asked, require
 from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Extra, Finding, Point, Study, Table
-from sim.studies.tables import points_of
+from sim.studies.tables import mean, points_of
 from sim.theory import (
+    expected_redraws,
+    expected_silences,
     false_challenge,
     held_seconds,
     late_solver,
     least_bond,
     least_delay_penalty,
     silent_verifier,
-    void_probability,
     waiting_cost,
 )
 from sim.units import TOKEN, Unit
@@ -40,7 +41,8 @@ from sim.units import TOKEN, Unit
 DAY: Final = 86_400
 HELD: Final = held_seconds(game_time=RECOMMENDED.max_clock, solver=0) / DAY
 """Days that a challenger alone can hold a payout: the solver answers at once, and nothing is allowed for replays."""
-_WITHOUT_TERM: Final = (*ALIKE, "forced_error_rate", "draw_missed", "device_range")
+REDRAW: Final = (RECOMMENDED.draw_delay + DAY) / DAY
+"""Days that a redraw takes: the draw delay, and a day to attest."""
 
 
 class Reformed(Verifier):
@@ -71,6 +73,7 @@ class Griefing(Study):
             "delay_penalty": tuple(amount * TOKEN for amount in (1, 2, 5, 10, 20, 50, 100)),
             "yearly_rate": (0.2, 0.05, 1.0),
             "held_days": (HELD,),
+            "redraw_days": (REDRAW,),
             "deadline_days": (30.0,),
             "worth": (1000 * TOKEN,),
             "silent_share": (0.05,),
@@ -83,6 +86,7 @@ class Griefing(Study):
                 "what it costs to wait for an amount for a year, as a share", Unit.FACTOR, 0, 100
             ),
             "held_days": Extra("days that a false challenge holds price and stake", Unit.FACTOR, 0, 1e4),
+            "redraw_days": Extra("days that a draw and an attestation take", Unit.FACTOR, 0, 1e4),
             "deadline_days": Extra("days after which a task is posted anew", Unit.FACTOR, 0, 1e4),
             "worth": Extra("what a result is worth to its submitter", Unit.TOKENS, 0, 10**9 * TOKEN),
             "silent_share": Extra("share of the verifiers that are silent", Unit.SHARE, 0.0, 0.5),
@@ -94,7 +98,7 @@ class Griefing(Study):
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
         """The calm market: who is silent in the attack is `Reformed`. Raises ParameterError beyond the closed forms."""
-        require(self.parameters(), parameters, _WITHOUT_TERM)
+        require(self.parameters(), parameters)
         silent = _silent(parameters, point)
         return population(
             [(Solver(), parameters.solver_count)],
@@ -115,19 +119,21 @@ class Griefing(Study):
         accused = played(bystanders=(Group(Griefer(chance=1.0), 1),))
         dumb = played(verifiers=(honest, replace(reformed, strategy=Absent())))
         late = played(solvers=(*people.solvers, Group(Late(), 1, parameters.solver_count)))
-        delay = _delay(point)
         redone = parameters.training_cost / parameters.segments
         return {
             "price": calm["price"],
+            "redrawn": dumb["redrawn"],
             "challenge_harm": calm["profit_solver_honest"]
             - accused["profit_solver_honest"]
-            + accused["dismissed"] * (redone + _held(point, 1.0) * (calm["price"] + parameters.stake)),
+            + accused["dismissed"]
+            * (redone + _waited(point, "held_days", 1.0) * (calm["price"] + parameters.stake)),
             "challenge_loss": -accused["profit_bystander_griefer"],
-            "silence_solver": calm["profit_solver_honest"] - dumb["profit_solver_honest"],
-            "silence_verifiers": calm["profit_verifier_honest"] - dumb["profit_verifier_honest"],
-            "silence_submitter": dumb["void"] * (parameters.draw_fee + delay),
+            "silence_harm": dumb["redrawn"]
+            * _waited(point, "redraw_days", 1.0)
+            * (calm["price"] + parameters.stake + point["worth"]),
             "silence_loss": calm["profit_verifier_reformed"] - dumb["profit_verifier_absent"],
-            "late_harm": late["expired"] * delay,
+            # The submitter of a late task has paid nothing but waited, and has half of the penalty.
+            "late_harm": late["expired"] * _delay(point) - late["profit_submitter"],
             "late_loss": -late["profit_solver_late"],
         }
 
@@ -139,11 +145,11 @@ class Griefing(Study):
         seen = Seen(self, points, table, expected)
         claims = [
             *seen.claims(BONDS, ("challenge_harm", "challenge_loss")),
-            *seen.claims(FEES, ("silence_solver", "silence_verifiers", "silence_submitter", "silence_loss")),
+            *seen.claims(FEES, ("silence_harm", "silence_loss")),
             *seen.claims(PENALTIES, ("late_harm", "late_loss")),
         ]
         bond, bonds = seen.least(BONDS, "challenge", "least_bond", slope=1.5)
-        penalty, penalties = seen.least(PENALTIES, "late", "least_penalty", slope=1.0)
+        penalty, penalties = seen.least(PENALTIES, "late", "least_penalty", slope=1.5)
         findings = [
             self._worst(seen),
             self._silence(seen),
@@ -156,113 +162,72 @@ class Griefing(Study):
                 f"A late solver takes more from its submitter than from itself below a delay penalty of {penalty}; at "
                 f"the penalty of {seen.at('delay_penalty')} it takes {seen.factor('late'):.2g} tokens for each lost",
                 seen.figure(PENALTIES, "late", "delay penalty, tokens"),
-                note=_idle(self.case(points[0]).parameters, points[0]),
+                note="Half of the penalty pays the submitter.",
             ),
         ]
         return Answer(findings, [*claims, *bonds, *penalties])
 
     def _worst(self, seen: Seen) -> Finding:
-        """Which attack is the cheapest for whoever harms, and who bears it."""
+        """Which attack is the cheapest for whoever harms."""
         factors = {text: seen.factor(attack) for attack, text in ATTACKS.items()}
         first, *others = sorted(factors, key=lambda text: -factors[text])
-        harms = {victim: seen.centre(f"silence_{victim}") for victim in VICTIMS}
-        bearer = max(harms, key=lambda victim: harms[victim])
-        share = harms[bearer] / (sum(harms.values()) or 1.0)
         return Finding(
             f"{first.capitalize()} are the cheapest way to harm: {_times(factors[first])} tokens for each lost, "
-            f"against {' and '.join(f'{_times(factors[text])} by {text}' for text in others)}; of what silence costs "
-            f"others the {bearer} bears most, {share:.0%}",
-            seen.parties(),
+            f"against {' and '.join(f'{_times(factors[text])} by {text}' for text in others)}"
         )
 
     def _silence(self, seen: Seen) -> Finding:
-        """Whether a fee can hold silence, and the lock that would."""
-        numbers = seen.grid(FEES)
-        factors = seen.factors("silence")[numbers]
-        fees = [seen.points[number]["audit_fee"] / TOKEN for number in numbers]
-        best = int(np.argmin(factors))
-        held = f"brings a silent verifier's factor to {factors[best]:.2g}" + (
-            "" if factors[best] <= 1 else ", still above 1"
-        )
-        parameters = self.case(seen.points[seen.middle]).parameters
-        duties = (
-            parameters.verifiers * _silent(parameters, seen.points[seen.middle]) / parameters.verifier_count
-        )
-        duties *= parameters.segments_per_verifier + 1
-        lock = (seen.harm("silence") - seen.loss("silence"))[seen.middle] / duties / TOKEN
+        """What silence costs whoever is silent, and others."""
+        middle = seen.middle
+        redraws = float(mean(seen.table, "redrawn")[middle])
         return Finding(
-            f"The best audit fee tried, {fees[best]:g} of {min(fees):g} to {max(fees):g} tokens, {held}; at the fee of "
-            f"{seen.at('audit_fee')} a lock of {max(0.0, lock):.3g} tokens for each duty would hold it at 1",
+            f"A silent verifier loses the fee of its seat and the draw's, and what the seat would earn: at the fee of "
+            f"{seen.at('audit_fee')} others lose {seen.factor('silence'):.2g} tokens by waiting for each that it loses",
             seen.figure(FEES, "silence", "audit fee, tokens"),
-            note="Locks for duties are dispute.md section 3, as are redraws: by theory one redraw, in which the silent "
-            f"must be drawn again, brings the factor to {self._redrawn(parameters, seen.points[seen.middle]):.2g}. The "
-            "contracts have neither.",
+            note=f"Where {seen.points[middle]['silent_share']:.0%} are silent, a task is drawn again {redraws:.2g} "
+            f"times on average, each for {REDRAW:.2g} days; nothing ends void, and nobody else is paid less.",
         )
-
-    def _redrawn(self, parameters: MarketParameters, point: Point) -> float:
-        """The factor of one silent seat after one redraw."""
-        replay = parameters.replay_cost * parameters.training_cost / parameters.segments
-        duties = parameters.segments_per_verifier + 1
-        return silent_verifier(
-            price=expected_price(parameters),
-            audit_fee=parameters.audit_fee,
-            duties=duties,
-            other_duties=duties * (parameters.verifiers - 1),
-            replay_cost=replay + parameters.gas_attest * parameters.gas_price * TOKEN,
-            draw_fee=parameters.draw_fee,
-            delay=_delay(point),
-            redraws=1,
-            seated_again=_silent(parameters, point) / parameters.verifier_count,
-        ).factor
 
     def forms(self, point: Point) -> Mapping[str, float]:
-        """What theory expects of the columns of `play`; harm of a challenge before it is cut off at 0.
-
-        A seat has segment K and q others, of
-        which K is one with chance q / K. Seats overlap too seldom to matter where q V is far below K.
-        """
+        """What theory expects of the columns of `play`; harm of a challenge before it is cut off at 0."""
         parameters = self.case(point).parameters
         gas, cost = parameters.gas_price * TOKEN, parameters.training_cost
         price = expected_price(parameters)
-        waiting = _held(point, price + parameters.stake)
+        waiting = _waited(point, "held_days", price + parameters.stake)
         defence = gas * parameters.gas_defence + cost / parameters.segments
-        bond = parameters.challenge_bond
         challenge = false_challenge(
-            bond=bond, defence=defence, delay=waiting, gas=gas * parameters.gas_dispute
+            bond=parameters.challenge_bond,
+            defence=defence,
+            delay=waiting,
+            gas=gas * parameters.gas_dispute,
         )
         share = _silent(parameters, point) / parameters.verifier_count
-        void = void_probability(
-            segments=parameters.segments,
-            segments_per_verifier=parameters.segments_per_verifier,
-            verifiers=parameters.verifiers,
-            matches=parameters.matches,
-            up=1 - share,
-        )
+        replays = parameters.replay_cost * cost / parameters.segments * parameters.segments_per_verifier
+        redraw = _waited(point, "redraw_days", price + parameters.stake + point["worth"])
         one = silent_verifier(
-            price=price,
-            audit_fee=parameters.audit_fee,
-            duties=1,
-            other_duties=0,
-            replay_cost=parameters.replay_cost * cost / parameters.segments + gas * parameters.gas_attest,
+            seat_fee=parameters.seat_fee,
+            seat_cost=replays + gas * parameters.gas_attest,
             draw_fee=parameters.draw_fee,
-            delay=_delay(point),
+            delay=redraw,
         )
-        seats = parameters.verifiers
-        each = 1 + parameters.segments_per_verifier * (1 - 1 / parameters.segments)
-        unpaid = seats * each * ((1 - share) - (1 - void))
+        drawn: dict[str, Any] = {
+            "verifiers": parameters.verifiers,
+            "up": 1 - share,
+            "redraws": parameters.redraws,
+        }
+        forgone = one.loss - parameters.silence_costs
         late = late_solver(
             delay_penalty=parameters.delay_penalty,
             delay=_delay(point),
-            stake=parameters.stake,
             capital_cost=gas * parameters.gas_task,
         )
         return {
             "challenge_harm": challenge.harm,
             "challenge_loss": challenge.loss,
-            "silence_solver": void * price,
-            "silence_verifiers": unpaid * parameters.audit_fee,
-            "silence_submitter": void * (one.harm - price),
-            "silence_loss": seats * share * each * one.loss,
+            "silence_harm": expected_redraws(**drawn) * redraw,
+            # A seat of theirs is forgone once, and taken from them as often as they are drawn.
+            "silence_loss": expected_silences(**drawn) * parameters.silence_costs
+            + parameters.verifiers * share * forgone,
             "late_harm": late.harm,
             "late_loss": late.loss,
             "least_bond": least_bond(
@@ -278,25 +243,15 @@ def _silent(parameters: MarketParameters, point: Point) -> int:
     return max(1, round(point["silent_share"] * parameters.verifier_count))
 
 
-def _held(point: Point, amount: float) -> float:
-    """What it costs to have an amount after a game instead of before it."""
-    return waiting_cost(amount=amount, seconds=point["held_days"] * DAY, yearly_rate=point["yearly_rate"])
+def _waited(point: Point, days: str, amount: float) -> float:
+    """What it costs to have an amount so much later."""
+    return waiting_cost(amount=amount, seconds=point[days] * DAY, yearly_rate=point["yearly_rate"])
 
 
 def _delay(point: Point) -> float:
     """What it costs a submitter to wait for its result once more."""
     return waiting_cost(
         amount=point["worth"], seconds=point["deadline_days"] * DAY, yearly_rate=point["yearly_rate"]
-    )
-
-
-def _idle(parameters: MarketParameters, point: Point) -> str:
-    cost = waiting_cost(
-        amount=parameters.stake, seconds=point["deadline_days"] * DAY, yearly_rate=point["yearly_rate"]
-    )
-    return (
-        f"The stake is taken to lie idle otherwise. At the same rate its lock would cost the late solver another "
-        f"{cost / TOKEN:.3g} tokens."
     )
 
 

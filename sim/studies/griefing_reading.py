@@ -27,7 +27,6 @@ ATTACKS: Final = {
     "silence": "silent verifiers",
     "late": "late solvers",
 }
-VICTIMS: Final = ("solver", "verifiers", "submitter")
 
 
 class Seen:
@@ -49,8 +48,6 @@ class Seen:
 
     def harm(self, attack: str) -> Floats:
         """Mean harm at each point, (points,)."""
-        if attack == "silence":
-            return np.asarray(sum(mean(self.table, f"silence_{victim}") for victim in VICTIMS))
         return mean(self.table, f"{attack}_harm")
 
     def loss(self, attack: str) -> Floats:
@@ -63,18 +60,11 @@ class Seen:
 
     def theory(self, attack: str) -> Floats:
         """Griefing factors as expected, (points,)."""
-        harms = [f"silence_{victim}" for victim in VICTIMS] if attack == "silence" else [f"{attack}_harm"]
-        return _factors(
-            np.asarray(sum(self.expected[name] for name in harms)), self.expected[f"{attack}_loss"]
-        )
+        return _factors(self.expected[f"{attack}_harm"], self.expected[f"{attack}_loss"])
 
     def factor(self, attack: str) -> float:
         """At the centre."""
         return float(self.factors(attack)[self.middle])
-
-    def centre(self, column: str) -> float:
-        """A measure at the centre."""
-        return float(mean(self.table, column)[self.middle])
 
     def at(self, name: str) -> str:
         """A parameter at the centre."""
@@ -157,30 +147,6 @@ class Seen:
         positive = all(self.points[number][name] > 0 for number in every)
         return lines(
             series, x=x, y="harm for each token lost", log_x=positive and some, log_y=some, level=1.0
-        )
-
-    def parties(self) -> Figure:
-        """What silence costs whom, over the audit fee."""
-        from sim.figures import Line, lines
-
-        numbers = sorted(self.grid(FEES), key=lambda number: self.points[number]["audit_fee"])
-        fees = [self.points[number]["audit_fee"] / TOKEN for number in numbers]
-        labels = {f"silence_{victim}": f"harm to the {victim}" for victim in VICTIMS}
-        labels["silence_loss"] = "loss of the silent"
-        series = [
-            Line(
-                label,
-                fees,
-                self.expected[column][numbers] / TOKEN,
-                points=mean(self.table, column)[numbers] / TOKEN,
-            )
-            for column, label in labels.items()
-        ]
-        return lines(
-            series,
-            x="audit fee, tokens (lines: theory, dots: engine)",
-            y="tokens a task",
-            log_x=min(fees) > 0,
         )
 
 

@@ -22,8 +22,7 @@ ALIKE = (
     "gas_volatility",
     "token_volatility",
     "solver_capital",
-    "redraws",
-    "draw_missed",
+    "beacon_stops",
 )
 """Parameters that the closed forms have no term for."""
 

@@ -1,7 +1,7 @@
 """Recommended terms, played: at every edge of their margins cheating must lose and honest work must earn.
 
 The terms are those that `assay submit` asks for, for each number of segments; what is assumed of the world moves around
-them. sim.studies.margins has the closed forms behind the numbers; redraws of the seed are theory's alone.
+them. sim.studies.margins has the closed forms behind the numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sim.engine.simulate import Case
 from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
-from sim.studies.margins import forced_rate, margins
+from sim.studies.margins import margins
 from sim.studies.points import of_both, where
 from sim.studies.sizes import bounded
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
@@ -38,7 +38,6 @@ _CENTRE: Final[Mapping[str, float]] = {
     "gain": BUDGET,
     "training_cost": MarketParameters().training_cost,
     "gas_price": MarketParameters().gas_price,
-    "forced": 0.0,
 }
 EDGES: Final[Mapping[str, Mapping[str, float]]] = {
     "centre": {},
@@ -48,7 +47,6 @@ EDGES: Final[Mapping[str, Mapping[str, float]]] = {
     "work at 1.4 times the price": {"training_cost": 84 * TOKEN},
     "gas at 5 times the price": {"gas_price": 5e-6},
     "all of the cheater's at once": {"honest_share": 0.5, "gain": 2 * BUDGET, "training_cost": 30 * TOKEN},
-    "forced errors, half honest": {"honest_share": 0.5, "forced": 1.0},
 }
 _ASKED: Final = "as asked"
 """Points on no edge."""
@@ -61,7 +59,11 @@ def parameters_for(segments: int) -> MarketParameters:
     """The recommended market for a task of K segments: what `assay submit` would ask for. Raises NoRecommendation."""
     terms = asdict(recommended_terms(segments, BUDGET * CHAIN_TOKEN // TOKEN))
     amounts = ("stake", "restitution", "audit_fee", "delay_penalty")
-    values = {name: v * TOKEN // CHAIN_TOKEN if name in amounts else v for name, v in terms.items()}
+    values = {
+        name: value * TOKEN // CHAIN_TOKEN if name in amounts else value
+        for name, value in terms.items()
+        if name != "seat_lock"
+    }
     # Devices alike, for which theory has its closed form; a markup that covers gas, which bids leave out.
     return MarketParameters(segments=segments, device_spread=0.0, markup=0.5, **values)
 
@@ -91,7 +93,6 @@ class Recommended(Study):
         return {
             "false_share": Extra("share of the segments that solvers invent; 0: they are honest"),
             "honest_share": Extra("share of the verifiers that replay; the others attest what is served"),
-            "forced": Extra("1: with forced errors at the recommended rate"),
         }
 
     def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
@@ -107,8 +108,6 @@ class Recommended(Study):
         base = parameters_for(int(point["segments"]))
         own = self.extra()
         parameters = base.with_values({name: value for name, value in point.items() if name not in own})
-        if point["forced"]:
-            parameters = parameters.with_values({"forced_error_rate": forced_rate(parameters)})
         return Case(parameters, self.population(parameters, point))
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
@@ -130,7 +129,7 @@ class Recommended(Study):
             return Answer([Finding("Neither honest nor false work was left out: nothing can be compared")])
         played = _Played(self, table, points)
         return Answer(
-            [played.cheating(), played.earning(), played.forcing(), *margins()],
+            [played.cheating(), played.earning(), *margins()],
             played.claims(),
         )
 
@@ -199,11 +198,7 @@ class _Played:
             f"Cheating {'loses' if loses else 'does not lose'} {places}: at most {self.advantage[number]:+,.0f} tokens "
             f"a task, at {self._place(worst, number)}"
         )
-        return Finding(
-            sentence,
-            _figure(series, "advantage of the best cheater, tokens a task"),
-            note="Against one draw of the seed: what a solver has that cannot keep others from drawing.",
-        )
+        return Finding(sentence, _figure(series, "advantage of the best cheater, tokens a task"))
 
     def earning(self) -> Finding:
         """Honest solvers and honest verifiers among honest solvers."""
@@ -228,36 +223,8 @@ class _Played:
         case = self.study.case(self.points[number])
         return case.parameters.verifiers * case.population.honest
 
-    def forcing(self) -> Finding:
-        """What forced errors take from verifiers that do not look."""
-        forced = [
-            n for n, point in enumerate(self.points) if point["forced"] and point["false_share"] == _HONEST
-        ]
-        if not forced:
-            return Finding("Forced errors were not played")
-        cases = [self.study.case(self.points[n]) for n in forced]
-        looking = np.array([case.population.honest for case in cases])
-        seats = np.array([case.parameters.verifiers for case in cases])
-        profits = {
-            kind: mean(self.table, f"profit_verifier_{kind}")[forced] / TOKEN / (seats * share)
-            for kind, share in (("honest", looking), ("lazy", 1 - looking))
-        }
-        sizes = [case.parameters.segments for case in cases]
-        gaps = profits["honest"] - profits["lazy"]
-        rates = [case.parameters.forced_error_rate for case in cases]
-        better = "earns more" if gaps.min() > 0 else "does not earn more everywhere"
-        sentence = (
-            f"With forced errors at e = {min(rates):.1%} to {max(rates):.1%} a verifier that replays {better} than one "
-            f"that does not look: {gaps.min():+,.1f} tokens a seat at least, although nobody cheats"
-        )
-        series = [(kind, sizes, values, np.zeros(len(sizes))) for kind, values in profits.items()]
-        look = " to ".join(f"{share:.0%}" for share in sorted({looking.min(), looking.max()}))
-        paid = "" if any(case.parameters.jackpot for case in cases) else "; no jackpot is paid"
-        note = f"Not in the contracts yet: dispute.md section 3. {look} of the verifiers look{paid}."
-        return Finding(sentence, _figure(series, "profit of a seat, tokens a task"), note)
-
     def claims(self) -> list[Claim]:
-        """The advantage beside theory's for one draw."""
+        """The advantage beside theory's."""
         found = []
         for number, point in enumerate(self.points):
             if point["false_share"] == _HONEST:
@@ -276,8 +243,8 @@ class _Played:
                 gain=parameters.gain / TOKEN,
                 stake=parameters.stake / TOKEN + parameters.gas_defence * parameters.gas_price,
                 cost=parameters.training_cost / TOKEN,
-                rerolls=0,
                 kept=0.0,
+                accounts=parameters.verifier_count,
             )
             # A task is a coin: where none of them escaped, one may have.
             coin = (price + parameters.gain / TOKEN + parameters.stake / TOKEN) / self.profit.shape[1]

@@ -85,7 +85,7 @@ class SlashSplit(Study):
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
         """Of the cheater with few false segments. Raises ParameterError where the closed forms do not reach."""
-        require(self.parameters(), parameters, (*ALIKE, "forced_error_rate", "gas_volatility"))
+        require(self.parameters(), parameters, (*ALIKE, "gas_volatility"))
         return self._people(parameters, Disguised(point["false_share"]), Insider(), point["honest_share"])
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:

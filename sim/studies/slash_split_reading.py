@@ -14,7 +14,7 @@ from sim.mechanism.arrays import Floats
 from sim.studies.grids import within
 from sim.studies.points import crossing, grid, where
 from sim.studies.study import Claim, Finding, Point, Study
-from sim.theory import caught_probability, concession_pays, expected_duties, self_challenge
+from sim.theory import caught_probability, concession_pays, self_challenge
 from sim.units import TOKEN
 
 if TYPE_CHECKING:
@@ -48,15 +48,7 @@ class Forms:
         )
         """What the stake costs who has reward and restitution back, and the reward alone."""
         self.reward = self.stake - self.net_challenger
-        self.duties = float(
-            expected_duties(
-                segments=parameters.segments,
-                segments_per_verifier=parameters.segments_per_verifier,
-                verifiers=parameters.verifiers,
-                share=1.0,
-                accounts=parameters.verifier_count,
-            )
-        )
+        self.audits = parameters.verifiers * parameters.segments_per_verifier
         self.honest = case.population.honest
         strategy = case.population.solvers[0].strategy
         self.false = strategy.false(parameters) if isinstance(strategy, Lazy) else 0
@@ -68,15 +60,16 @@ class Forms:
 
     @property
     def late(self) -> float:
-        """Lost by those that let a deadline pass."""
-        return self.parameters.delay_penalty / TOKEN + self.task
+        """Lost by a solver and submitter that let a deadline pass: half of the penalty is the submitter's."""
+        penalty = self.parameters.delay_penalty
+        return (penalty - penalty // 2) / TOKEN + self.task
 
     @property
     def work(self) -> float:
         """What all seats spend on proving a false result."""
         parameters = self.parameters
         replay = parameters.replay_cost * parameters.training_cost / parameters.segments / TOKEN
-        return self.duties * replay + parameters.verifiers * self.dispute
+        return self.audits * replay + parameters.verifiers * self.dispute
 
     @property
     def caught(self) -> float:
@@ -89,14 +82,14 @@ class Forms:
                 parameters.segments_per_verifier,
                 parameters.verifiers,
                 self.honest,
-                rerolls=0,
+                accounts=parameters.verifier_count,
             )
         )
 
     @property
     def at_stake(self) -> float:
         """What a concession takes beside the gain; it saves the fees of its own task."""
-        return self.net + self.defence + self.dispute - self.duties * self.parameters.audit_fee / TOKEN
+        return self.net + self.defence + self.dispute - self.audits * self.parameters.audit_fee / TOKEN
 
     @property
     def insured(self) -> float:
@@ -211,16 +204,16 @@ def concession(rows: Rows) -> Part:
         zero = crossing(penalty, gain[numbers], np.full(len(numbers), UNIT))
         if zero is not None:
             limits.append((reward / TOKEN, rows.forms[numbers[0]].net, *zero))
-    quarter = min(-(-form.parameters.stake // 4) for form in rows.forms) / TOKEN
+    half = 2 * min(-(-form.parameters.stake // 4) for form in rows.forms) / TOKEN
     if not limits:
         return [], claims
     low, high = limits[0], limits[-1]
-    safe = [gain[n] <= 0 for n in chosen if rows.points[n]["delay_penalty"] <= quarter * TOKEN]
+    safe = [gain[n] <= 0 for n in chosen if rows.points[n]["delay_penalty"] <= half * TOKEN]
     verb = "never" if all(safe) else "also"
     sentence = (
         f"Conceding to oneself beats missing a deadline from a penalty of {low[2]:,.0f} tokens at a reward of "
-        f"{low[0]:,.0f}, of {high[2]:,.0f} at {high[0]:,.0f}; {verb} with a penalty of at most the burned quarter, "
-        f"{quarter:,.0f}"
+        f"{low[0]:,.0f}, of {high[2]:,.0f} at {high[0]:,.0f}; {verb} with a penalty of at most half of the stake, "
+        f"{half:,.0f}, for half of the penalty is the submitter's"
     )
     across, up, laid = grid([rows.points[n] for n in chosen], gain[chosen], *PENALTY)
     return [Finding(sentence, _concessions(across, up, laid, limits))], claims

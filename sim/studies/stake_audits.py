@@ -2,7 +2,7 @@
 
 At every point honest work and cheaters with a few false shares are played under the same seed. The zero-profit contour
 of `sim.theory` is drawn over what the engine measured. A second grid lengthens the task, whole and as milestones.
-The gain comes with acceptance and each task has one seed, as the engine plays it (`kept` 0, `rerolls` 0).
+The gain comes with acceptance, as the engine plays it (`kept` 0).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from protocol.tasks.economics import REROLLS
 from sim.agents.population import Population, population
 from sim.agents.solvers import Solver
 from sim.agents.verifiers import Trusting, Verifier
@@ -21,7 +20,7 @@ from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
 from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
-from sim.studies.points import ALIKE, asked, grid, require, where
+from sim.studies.points import asked, grid, require, where
 from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, mean, points_of, standard_error
@@ -88,7 +87,7 @@ class StakeAudits(Study):
 
     def population(self, parameters: MarketParameters, point: Point) -> Population:
         """Honest solvers. Raises ParameterError where the closed forms do not reach."""
-        require(self.parameters(), parameters, (*ALIKE, "forced_error_rate"))
+        require(self.parameters(), parameters)
         return population([(Solver(), parameters.solver_count)], _verifiers(parameters, point))
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
@@ -160,7 +159,7 @@ class _Forms:
             parameters.segments_per_verifier,
             parameters.verifiers,
             self.honest,
-            rerolls=0,
+            accounts=parameters.verifier_count,
         )
 
     def coin(self, tasks: int) -> Floats:
@@ -180,12 +179,10 @@ class _Forms:
         every = np.arange(1, self.parameters.segments + 1)
         return float(self.stakes(self.chance(every), every).max())
 
-    def stakes(self, caught: Floats, false: Any, *, seeds: int = 1) -> Floats:
-        """Zero-profit stakes at chances of conviction; a solver that can wait for several seeds needs all."""
-        return (
-            stake_at(caught**seeds, share=false / self.parameters.segments, kept=0, **self.money)
-            - self.defence
-        )
+    def stakes(self, caught: Floats, false: Any) -> Floats:
+        """Zero-profit stakes at chances of conviction."""
+        share = false / self.parameters.segments
+        return stake_at(caught, share=share, kept=0, **self.money) - self.defence
 
 
 def _map(
@@ -251,8 +248,6 @@ def _lengths(
             continue  # Nobody looks: no stake is enough.
         seen = convicted[i, worst : worst + 1]
         measured = float(form.stakes(seen, form.false[worst])[0])
-        again = [float(form.stakes(chance, form.false[worst], seeds=2**REROLLS)[0])
-                 for chance in (form.caught[worst : worst + 1], seen)]  # fmt: skip
         # dS / dD of (f c + G) / D - ...
         share = form.false[worst] / form.parameters.segments
         error = (
@@ -263,7 +258,7 @@ def _lengths(
         if np.isfinite(measured):
             text = f"zero-profit stake in tokens ({form.false[worst]} false) at {where(study, points[i])}"
             claims.append(Claim(text, *(float(n) / TOKEN for n in (needed[worst], measured, error))))
-        rows.append((points[i]["segments"], points[i]["milestones"], needed[worst], measured, *again))
+        rows.append((points[i]["segments"], points[i]["milestones"], needed[worst], measured))
     if len({row[0] for row in rows}) < 2:
         return [], claims
     lengths = np.array(sorted(rows))
@@ -276,10 +271,7 @@ def _lengths(
     )
     if len(parts) > 1:
         sentence += f"; {parts[-1]:.0f} milestones lower it to {_tokens(split[-1, 3] / TOKEN)}"
-    note = (
-        f"Upper lines: solvers that wait for {2**REROLLS} seeds, {whole[-1, 4] / TOKEN:,.3g} tokens at the longest; "
-        f"each milestone can be worth the whole gain, and the price of a whole task is {price / TOKEN:,.1f} tokens."
-    )
+    note = f"Each milestone can be worth the whole gain, and the price of a whole task is {price / TOKEN:,.1f} tokens."
     return [Finding(sentence, _growth(parts, lengths), note)], claims
 
 
@@ -287,11 +279,10 @@ def _growth(parts: Floats, lengths: Floats) -> Any:
     from sim.figures import Line, lines
 
     series = []
-    for first, seeds in ((2, 1), (4, 2**REROLLS)):
-        for n in parts:
-            mine = lengths[lengths[:, 1] == n]
-            label = f"{'whole' if n == 1 else f'{n:.0f} milestones'}, {seeds} seed{'s' * (seeds > 1)}"
-            stakes, seen = np.maximum(mine[:, first] / TOKEN, 0.1), mine[:, first + 1] / TOKEN
-            series.append(Line(label, mine[:, 0], stakes, points=np.where(np.isfinite(seen), seen, np.nan)))
+    for n in parts:
+        mine = lengths[lengths[:, 1] == n]
+        stakes, seen = np.maximum(mine[:, 2] / TOKEN, 0.1), mine[:, 3] / TOKEN
+        seen = np.where(np.isfinite(seen), seen, np.nan)
+        series.append(Line("whole" if n == 1 else f"{n:.0f} milestones", mine[:, 0], stakes, points=seen))
     return lines(series, x="segments K of the whole task (lines: theory, dots: engine)",
                  y="stake that ends cheating, tokens", log_x=True, log_y=True)  # fmt: skip

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from protocol.tasks import economics
-from protocol.tasks.economics import ONE, REROLLS, Audit
-from sim.theory.bounds import TheoryError, Values, count, number, within
+from protocol.tasks.economics import ONE, Audit
+from sim.theory.bounds import TheoryError, Values, count, counts, number, within
 from sim.theory.escape import caught_probability
 
 
@@ -58,9 +58,7 @@ def stake_at(
 ) -> Values:
     """Return the stake with which `advantage_at` is 0: (f c + G) / D - (1 - kept) G - p, for f above 0.
 
-    Negative: losing the price is enough. Infinite: never convicted (D = 0) with something to gain. With
-    `escape.caught_probability_missed` as `caught` it is the stake for solvers that can let draws pass in the
-    contracts as they stand, which is less than that for the 2^k tries of `minimum_stake`.
+    Negative: losing the price is enough. Infinite: never convicted (D = 0) with something to gain.
     """
     d, f, g = within("caught", caught, 0, 1), within("share", share, 0, 1), within("gain", gain, 0)
     if not bool(np.all(f > 0)):
@@ -81,8 +79,8 @@ def cheating_advantage(
     gain: ArrayLike,
     stake: ArrayLike,
     cost: ArrayLike,
-    rerolls: ArrayLike = REROLLS,
     kept: ArrayLike = 1.0,
+    accounts: ArrayLike | None = None,
 ) -> Values:
     """Return the expected profit of m false segments less that of honest work, in the unit of the amounts.
 
@@ -90,7 +88,7 @@ def cheating_advantage(
     segments it is 0: such a result is the honest one, and gains nothing.
     """
     return advantage_at(
-        caught_probability(segments, false, segments_per_verifier, verifiers, honest, rerolls=rerolls),
+        caught_probability(segments, false, segments_per_verifier, verifiers, honest, accounts=accounts),
         share=np.asarray(false, dtype=np.float64) / np.asarray(segments, dtype=np.float64),
         price=price,
         gain=gain,
@@ -111,8 +109,8 @@ def cheating_profit(
     gain: ArrayLike,
     stake: ArrayLike,
     cost: ArrayLike,
-    rerolls: ArrayLike = REROLLS,
     kept: ArrayLike = 1.0,
+    accounts: ArrayLike | None = None,
 ) -> Values:
     """Return the expected profit itself: `cheating_advantage` plus what honest work earns, p - c."""
     advantage = cheating_advantage(
@@ -125,8 +123,8 @@ def cheating_profit(
         gain=gain,
         stake=stake,
         cost=cost,
-        rerolls=rerolls,
         kept=kept,
+        accounts=accounts,
     )
     return advantage + np.asarray(price, dtype=np.float64) - np.asarray(cost, dtype=np.float64)
 
@@ -141,13 +139,13 @@ def zero_profit_stake(
     price: ArrayLike,
     gain: ArrayLike,
     cost: ArrayLike,
-    rerolls: ArrayLike = REROLLS,
     kept: ArrayLike = 1.0,
+    accounts: ArrayLike | None = None,
 ) -> Values:
     """Return the stake at which m >= 1 false segments earn exactly what honest work earns: `stake_at` f = m / K."""
     within("false", false, 1)
     return stake_at(
-        caught_probability(segments, false, segments_per_verifier, verifiers, honest, rerolls=rerolls),
+        caught_probability(segments, false, segments_per_verifier, verifiers, honest, accounts=accounts),
         share=np.asarray(false, dtype=np.float64) / np.asarray(segments, dtype=np.float64),
         price=price,
         gain=gain,
@@ -164,7 +162,6 @@ def worst_false(
     honest: float,
     price: float,
     gain: float,
-    rerolls: int = REROLLS,
 ) -> tuple[int, float]:
     """Return the m that needs the largest stake, and that stake: the float view of `minimum_stake`, below 0 too.
 
@@ -181,7 +178,6 @@ def worst_false(
         price=price,
         gain=gain,
         cost=price,
-        rerolls=rerolls,
     )
     worst = int(np.argmax(stakes))
     return worst + 1, float(stakes[worst])
@@ -198,7 +194,6 @@ def minimum_stake(
     reward: int = 0,
     restitution: int = 0,
     margin: int = 0,
-    rerolls: int = REROLLS,
 ) -> int:
     """Return S_min in integer token units: `protocol.tasks.economics.minimum_stake`, h rounded down to 10^-18.
 
@@ -209,9 +204,30 @@ def minimum_stake(
     chance = int(Fraction(honest) * ONE)
     audit = Audit(segments, segments_per_verifier, verifiers, chance)
     recoverable = reward + restitution
-    return economics.minimum_stake(
-        audit, price, gain, recoverable=recoverable, margin=margin, rerolls=rerolls
-    )
+    return economics.minimum_stake(audit, price, gain, recoverable=recoverable, margin=margin)
+
+
+def least_audits(
+    *,
+    segments: ArrayLike,
+    honest: ArrayLike,
+    price: ArrayLike,
+    gain: ArrayLike,
+    stake: ArrayLike,
+    reward: ArrayLike = 0.0,
+) -> Values:
+    """Return n = V q, the audits that deter one false segment: K (G + p / K) / (h (S - R + p)).
+
+    One false segment is in n h / K honest audits on average, which is nearly the chance of a conviction as long as it
+    is small; who challenges itself has R back. More of them need no more: m false ones are met about m times as often,
+    and are worth G + m p / K, less than m times as much.
+    """
+    k = counts("segments", segments, 1)
+    h = within("honest", honest, np.finfo(np.float64).tiny, 1)
+    p = within("price", price, 0)
+    lost = within("stake less reward", np.subtract(stake, reward), 0) + p
+    within("stake + price", lost, np.finfo(np.float64).tiny)
+    return np.asarray(k * (within("gain", gain, 0) + p / k) / (h * lost))
 
 
 def break_even_false(
@@ -224,7 +240,6 @@ def break_even_false(
     gain: float,
     stake: float,
     cost: float,
-    rerolls: int = REROLLS,
     kept: float = 1.0,
 ) -> tuple[tuple[int, int], ...]:
     """Return the ranges (first m, last m) of false counts with which cheating pays, in ascending order; () for none.
@@ -245,7 +260,6 @@ def break_even_false(
         gain=gain,
         stake=stake,
         cost=cost,
-        rerolls=rerolls,
         kept=kept,
     )
     pays = np.concatenate([[False], advantage > 0, [False]])

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocol.tasks.economics import REROLLS, slash_split
-from sim.theory.bounds import TheoryError, Values, count, counts, number, within
-from sim.theory.escape import missed_probability
+from protocol.tasks.economics import slash_split
+from sim.theory.bounds import TheoryError, Values, count, within
+from sim.theory.cheating import cheating_advantage
 
 
 class SelfChallenge(NamedTuple):
@@ -19,38 +19,6 @@ class SelfChallenge(NamedTuple):
     net_cost: int
     burned: int
     recovered: int
-
-
-def least_honest_share(
-    *,
-    segments: ArrayLike,
-    false: ArrayLike,
-    segments_per_verifier: ArrayLike,
-    verifiers: ArrayLike,
-    price: ArrayLike,
-    gain: ArrayLike,
-    stake: ArrayLike,
-    cost: ArrayLike,
-    rerolls: ArrayLike = REROLLS,
-) -> Values:
-    """Return h at which m false segments earn just what honest work earns; above 1 cheating pays regardless.
-
-    Needed is a chance of conviction D = (f c + G) / (S + p) (`cheating.cheating_advantage` = 0 with `kept` =
-    1), that is d = D^(1 / 2^k) with each seed, and d = 1 - (1 - h (1 - a))^V; so h = (1 - (1 - d)^(1 / V)) /
-    (1 - a). D > 1 has no such h: infinite.
-    """
-    p, s = within("price", price, 0), within("stake", stake, 0)
-    within("stake + price", s + p, np.finfo(np.float64).tiny)
-    m, k = counts("false", false, 1), counts("segments", segments, 1)
-    won = m / k * within("cost", cost, 0) + within("gain", gain, 0)
-    v = counts("verifiers", verifiers, 1)
-    needed = won / (s + p)
-    once = np.minimum(needed, 1.0) ** (1 / 2.0 ** counts("rerolls", rerolls, 0, 64))
-    hit = 1 - missed_probability(segments, false, segments_per_verifier)
-    hit, once, needed, v = np.broadcast_arrays(hit, once, needed, v)
-    each = 1 - (1 - once) ** (1 / v)
-    share = np.divide(each, hit, out=np.where(each > 0, np.inf, 0.0), where=hit > 0)
-    return np.asarray(np.where(needed > 1, np.inf, share))
 
 
 def collusion_threshold(
@@ -62,96 +30,77 @@ def collusion_threshold(
     gain: float,
     stake: float,
     cost: float,
-    rerolls: int = REROLLS,
+    accounts: int | None = None,
 ) -> float:
-    """Return the share of slots above which some m pays a cheater whose colluders attest and never challenge.
+    """Return the share of the stake above which some m pays a cheater whose colluders attest and never challenge.
 
-    1 - max over m of `least_honest_share`; 0 when cheating pays without colluders. The colluders' own money
-    is left out in the cheater's favour: what they hold in slots is lost to nobody under the contracts
-    (dispute.md section 3 slashes seals equal to a root judged false), and their fees they would earn from an
-    honest solver too, with certainty.
+    0 when cheating pays without colluders, 1 when it never does. The colluders' own money is left out in the cheater's
+    favour: they lose no stake under the contracts, and their fees they would earn from an honest solver too.
+    Conviction grows with the honest share for every m, so bisection finds it, to 2^-40.
     """
     false = np.arange(1, count("segments", segments, 1) + 1)
-    needed = least_honest_share(
-        segments=segments,
-        false=false,
-        segments_per_verifier=segments_per_verifier,
-        verifiers=verifiers,
-        price=price,
-        gain=gain,
-        stake=stake,
-        cost=cost,
-        rerolls=rerolls,
-    )
-    return max(0.0, 1.0 - float(needed.max()))
 
-
-def colluding_seats(*, verifiers: int, share: ArrayLike) -> Values:
-    """Return the distribution of how many of V seats colluders with `share` of the slots hold: shape (..., V + 1).
-
-    Binomial (V, s): each seat is the holder of a uniform slot, drawn with replacement (`AuditBoard._drawVerifier`).
-
-    **Sybil neutrality.** Only the number of slots enters: an account with n_i of N slots holds a seat with
-    chance n_i / N, accounts of one owner are disjoint events for one seat, so any split of n slots has sum
-    n_i / N = n / N, and seats are independent. So the joint law of the owner's seats, not just its mean V s,
-    is the same however the stake is split. What is not neutral is what a seat holds: `expected_duties`.
-    """
-    v = count("verifiers", verifiers, 1)
-    s = within("share", share, 0, 1)[..., None]
-    ways = np.ones(v + 1)
-    for i in range(v):
-        ways[i + 1] = ways[i] * (v - i) / (i + 1)
-    held = np.arange(v + 1)
-    return np.asarray(ways * s**held * (1 - s) ** (v - held))
-
-
-def expected_duties(
-    *, segments: int, segments_per_verifier: int, verifiers: int, share: ArrayLike, accounts: int = 1
-) -> Values:
-    """Return the expected number of paid duties of an owner with `share` of the slots in `accounts` equal accounts.
-
-    An account holds a duty once however often it was drawn for it (`AuditBoard._add`). One seat brings
-    segment K for certain, and each other with chance q / K (q at most K); so an account with share t has K
-    with chance 1 - (1 - t)^V and each of K - 1 others with 1 - (1 - t q / K)^V. With t = s / accounts the sum
-    over accounts rises with their number, to V s (1 + q (K - 1) / K): each summand is concave in t. So
-    splitting a stake leaves seats alone but earns a few more fees, and more so for a segment that several
-    accounts of one owner are drawn for, which it replays once. Further draws for segment K when fewer than A
-    accounts were drawn are not counted: exact for A = 1.
-    """
-    k = count("segments", segments, 1)
-    q = min(count("segments_per_verifier", segments_per_verifier, 1), k)
-    v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 1)
-    each = within("share", share, 0, 1) / n
-    return np.asarray(n * ((k - 1) * (1 - (1 - each * q / k) ** v) + 1 - (1 - each) ** v))
-
-
-def split_advantage(
-    *,
-    segments: int,
-    segments_per_verifier: int,
-    verifiers: int,
-    share: float,
-    accounts: int,
-    audit_fee: float,
-) -> float:
-    """Return what splitting one account into `accounts` earns in fees, in token units for each task: never negative.
-
-    The difference of `expected_duties`, times the fee. Small for small owners: to second order in s it is
-    audit_fee (1 - 1 / accounts) V (V - 1) s^2 / 2 (1 + (K - 1) q^2 / K^2).
-    """
-    split, whole = (
-        float(
-            expected_duties(
-                segments=segments,
-                segments_per_verifier=segments_per_verifier,
-                verifiers=verifiers,
-                share=share,
-                accounts=n,
-            )
+    def pays(share: float) -> bool:
+        advantage = cheating_advantage(
+            segments=segments,
+            false=false,
+            segments_per_verifier=segments_per_verifier,
+            verifiers=verifiers,
+            honest=1 - share,
+            price=price,
+            gain=gain,
+            stake=stake,
+            cost=cost,
+            accounts=accounts,
         )
-        for n in (accounts, 1)
-    )
-    return number("audit_fee", audit_fee, 0) * (split - whole)
+        return bool((advantage > 0).any())
+
+    if pays(0.0):
+        return 0.0
+    if not pays(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if pays(middle) else (middle, high)
+    return high
+
+
+def seats_law(*, verifiers: int, accounts: int, others: int, slots: int = 1) -> Values:
+    """Return the law of how many of V seats an owner's `accounts` of `slots` stake units each hold, (V + 1,), among
+    `others` of one unit each.
+
+    Seats are distinct accounts, weighted by stake among those without a seat (`AuditBoard.draw`): of i seats with j of
+    the owner's, the next is the owner's with chance (n - j) w / ((n - j) w + N - (i - j)).
+
+    **Splitting.** An account has one seat at a time, so a stake in one account holds one seat of a task at most, and
+    split into V or more it may hold all. With single units (w = 1) it is the hypergeometric law. Raises `TheoryError`
+    where there are fewer accounts than seats.
+    """
+    v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 0)
+    m, w = count("others", others, 0), count("slots", slots, 1)
+    if n + m < v:
+        raise TheoryError(f"accounts and others must be at least {v} seats, got {n + m}")
+    law = np.zeros(v + 1)
+    law[0] = 1.0
+    for i in range(v):
+        mine = np.maximum(n - np.arange(v + 1), 0) * w
+        rest = np.maximum(m - i + np.arange(v + 1), 0)
+        chance = np.divide(mine, mine + rest, out=np.zeros(v + 1), where=mine + rest > 0)
+        moved = law * chance
+        law -= moved
+        law[1:] += moved[:-1]
+    return law
+
+
+def caught_by_others(law: ArrayLike, missed: ArrayLike) -> Values:
+    """Return the chance that a seat finds something that is not the owner's: the sum over j of law_j (1 - a^(V - j)).
+
+    `law` as `seats_law`, (V + 1,); `missed` is a, for any number of false segments.
+    """
+    held = within("law", law, 0, 1 + 1e-9)
+    a = within("missed", missed, 0, 1)[..., None]
+    return np.asarray((held * (1 - a ** np.arange(len(held) - 1, -1, -1))).sum(axis=-1))
 
 
 def self_challenge(*, stake: int, reward: int, restitution: int = 0, own_task: bool = False) -> SelfChallenge:
@@ -175,15 +124,14 @@ def concession_pays(
 ) -> bool:
     """Tell whether convicting itself is cheaper for a solver than letting its deadline pass (`TaskMarket.expire`).
 
-    Expiring burns the delay penalty D and returns the rest of the stake. So conceding pays iff
-    `self_challenge` costs less than D, and never does if D <= ceil(S / 4): a bound on terms that `TermsCheck`
-    does not set (it allows D = S).
+    Expiring takes the delay penalty D, of which floor(D / 2) goes to the submitter: who is both loses the other half.
+    So conceding pays iff `self_challenge` costs less than that, and never does if D <= ceil(S / 4).
     """
     penalty = count("delay_penalty", delay_penalty, 0)
     if penalty > stake:
         raise TheoryError(f"delay_penalty must be at most the stake {stake}, got {delay_penalty}")
     cost = self_challenge(stake=stake, reward=reward, restitution=restitution, own_task=own_task).net_cost
-    return cost < penalty
+    return cost < penalty - (penalty // 2 if own_task else 0)
 
 
 def least_effective_stake(*, stake: int, reward: int, restitution: int) -> int:

@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocol.tasks.economics import REROLLS, StakeError
+from protocol.tasks.economics import StakeError
+from protocol.tasks.task import MAX_SEATS
 from sim.theory.bounds import TheoryError, Values, count, counts, number, within
 from sim.theory.cheating import minimum_stake, worst_false
-from sim.theory.escape import MAX_DRAWS
 
 
 class Audits(NamedTuple):
-    """One point of the frontier: `multiple` is S_min / p there, `duties` V (q + 1) with segment K's."""
+    """One point of the frontier: `multiple` is S_min / p there, `audits` V q."""
 
     verifiers: int
     segments_per_verifier: int
-    duties: int
+    audits: int
     multiple: float
 
 
@@ -45,7 +45,6 @@ def stake_multiple(
     verifiers: int,
     honest: float,
     gain_ratio: float,
-    rerolls: int = REROLLS,
 ) -> float:
     """Return max(0, S_min / p) for G = `gain_ratio` p; infinite when some m is never caught."""
     _, stake = worst_false(
@@ -55,7 +54,6 @@ def stake_multiple(
         honest=honest,
         price=1.0,
         gain=gain_ratio,
-        rerolls=rerolls,
     )
     return max(0.0, stake)
 
@@ -67,48 +65,41 @@ def stake_multiple_sparse(
     verifiers: ArrayLike,
     honest: ArrayLike,
     gain_ratio: ArrayLike,
-    rerolls: ArrayLike = REROLLS,
 ) -> Values:
-    """Return the limit of S_min / p for q V << K: (1 / K + g) (K / (h q V))^(2^k) - 1.
+    """Return the limit of S_min / p for q V << K: (1 / K + g) K / (h q V) - 1.
 
     One false segment is the worst: a(1 / K) = 1 - q / K exactly, so P = (1 - h q / K)^V = 1 - h q V / K +
-    O((qV / K)^2), and the chance of conviction is (h q V / K)^n with n = 2^k seeds. With k = 0 the stake
-    grows in proportion to K, with k = 2 as its fourth power: that is the explosion. At fixed q V / K it stays
-    where it is.
+    O((qV / K)^2), and the chance of conviction is h q V / K. At fixed q V the stake grows in proportion to K; at
+    fixed q V / K it stays where it is.
     """
     k = counts("segments", segments, 1)
-    q = counts("segments_per_verifier", segments_per_verifier, 1)
-    v = counts("verifiers", verifiers, 1)
+    n = counts("segments_per_verifier", segments_per_verifier, 1) * counts("verifiers", verifiers, 1)
     h = within("honest", honest, np.finfo(np.float64).tiny, 1)
-    n = 2.0 ** counts("rerolls", rerolls, 0, 64)
-    return np.asarray((1 / k + within("gain_ratio", gain_ratio, 0)) * (k / (h * q * v)) ** n - 1)
+    return np.asarray((1 / k + within("gain_ratio", gain_ratio, 0)) * k / (h * n) - 1)
 
 
-def audits_per_segment(
-    *, honest: float, gain_ratio: float, multiple: float, verifiers: int = 0, rerolls: int = REROLLS
-) -> float:
+def audits_per_segment(*, honest: float, gain_ratio: float, multiple: float, verifiers: int = 0) -> float:
     """Return the limit for large K of the q V / K that keeps S_min at `multiple` p.
 
-    One false segment must be caught with chance D = g / (1 + multiple), each seed with d = D^(1 / 2^k). With
-    V given, 1 - (1 - h q / K)^V = d means q V / K = V (1 - (1 - d)^(1 / V)) / h; for many verifiers (V = 0
-    here) that falls to -ln(1 - d) / h. So q V must grow in proportion to K, whatever the multiple: there is
+    One false segment must be caught with chance D = g / (1 + multiple). With
+    V given, 1 - (1 - h q / K)^V = D means q V / K = V (1 - (1 - D)^(1 / V)) / h; for many verifiers (V = 0
+    here) that falls to -ln(1 - D) / h. So q V must grow in proportion to K, whatever the multiple: there is
     no frontier that is flat in K.
 
-    Raises `TheoryError` when no audit reaches it: multiple + 1 <= g, or with q = K still too few seats (d > 1
+    Raises `TheoryError` when no audit reaches it: multiple + 1 <= g, or with q = K still too few seats (D > 1
     - (1 - h)^V).
     """
     h = number("honest", honest, np.finfo(np.float64).tiny, 1)
     most = number("multiple", multiple, 0)
     v = count("verifiers", verifiers, 0)
     needed = number("gain_ratio", gain_ratio, 0) / (1 + most)
-    once = needed ** (1 / 2 ** count("rerolls", rerolls, 0, 64))
-    if once >= 1 or (v and once > 1 - (1 - h) ** v):
+    if needed >= 1 or (v and needed > 1 - (1 - h) ** v):
         raise TheoryError(
             f"no audit keeps the stake at {most:g} prices for a gain of {gain_ratio:g}: raise the multiple or V"
         )
     if v:
-        return float(v * -np.expm1(np.log1p(-once) / v) / h)
-    return float(-np.log1p(-once) / h)
+        return float(v * -np.expm1(np.log1p(-needed) / v) / h)
+    return float(-np.log1p(-needed) / h)
 
 
 def least_segments_per_verifier(
@@ -118,7 +109,6 @@ def least_segments_per_verifier(
     honest: float,
     gain_ratio: float,
     multiple: float,
-    rerolls: int = REROLLS,
 ) -> int | None:
     """Return the least q that keeps S_min at most `multiple` p with V verifiers, or None when even q = K does not.
 
@@ -134,7 +124,6 @@ def least_segments_per_verifier(
                 verifiers=verifiers,
                 honest=honest,
                 gain_ratio=gain_ratio,
-                rerolls=rerolls,
             )
             <= most
         )
@@ -154,12 +143,11 @@ def frontier(
     honest: float,
     gain_ratio: float,
     multiple: float,
-    most_verifiers: int = MAX_DRAWS,
-    rerolls: int = REROLLS,
+    most_verifiers: int = MAX_SEATS,
 ) -> tuple[Audits, ...]:
     """Return, for each V from 1 to `most_verifiers` that can, the least q with S_min <= `multiple` p: q(K) and V(K).
 
-    Nothing cuts it off at V q <= 64, the bound of terms: points beyond say what such a bound costs.
+    Nothing cuts q off at 64, the bound of terms: points beyond say what such a bound costs.
     """
     points = []
     for v in range(1, count("most_verifiers", most_verifiers, 1) + 1):
@@ -169,7 +157,6 @@ def frontier(
             honest=honest,
             gain_ratio=gain_ratio,
             multiple=multiple,
-            rerolls=rerolls,
         )
         if q is not None:
             reached = stake_multiple(
@@ -178,9 +165,8 @@ def frontier(
                 verifiers=v,
                 honest=honest,
                 gain_ratio=gain_ratio,
-                rerolls=rerolls,
             )
-            points.append(Audits(v, q, v * (q + 1), reached))
+            points.append(Audits(v, q, v * q, reached))
     return tuple(points)
 
 
@@ -191,7 +177,6 @@ def largest_segments(
     honest: float,
     gain_ratio: float,
     multiple: float,
-    rerolls: int = REROLLS,
     most: int = 1 << 14,
 ) -> int:
     """Return the largest K up to `most` below which S_min stays at most `multiple` p; 0 when K = 1 is too many.
@@ -209,7 +194,6 @@ def largest_segments(
                 verifiers=verifiers,
                 honest=honest,
                 gain_ratio=gain_ratio,
-                rerolls=rerolls,
             )
             <= multiple
         )
@@ -234,15 +218,13 @@ def milestones(
     price: int,
     gain: int,
     audit_fee: int,
-    rerolls: int = REROLLS,
 ) -> Milestones:
     """Return a task of K segments split into n tasks, each settled before the next begins from its result.
 
     Each has K / n segments (rounded up) and p / n (rounded up, so the stake errs upwards), the same V and q,
     and **the whole G**: a false segment anywhere makes the last result false. q counts against K / n instead
-    of K, so the sparse stake falls from (K / hqV)^N (1 / K + g) p to (K / n hqV)^N (1 / K + g) p, by n^N with
-    N = 2^k. The price is n times the duties, n draws and n challenge periods one after the other; only one
-    stake is locked at a time.
+    of K, so the sparse stake falls from K / (h q V) (1 / K + g) p to K / (n h q V) (1 / K + g) p. The price is
+    n times the audits, n draws and n challenge periods one after the other; only one stake is locked at a time.
 
     Raises `TheoryError` for more tasks than segments, `StakeError` where a part is still never caught.
     """
@@ -256,9 +238,8 @@ def milestones(
         honest=honest,
         price=paid,
         gain=gain,
-        rerolls=rerolls,
     )
-    fees = parts * fee * verifiers * (min(segments_per_verifier, each) + 1)
+    fees = parts * fee * verifiers * min(segments_per_verifier, each)
     return Milestones(parts, each, paid, stake, fees)
 
 
@@ -272,7 +253,6 @@ def fewest_milestones(
     gain: int,
     audit_fee: int,
     multiple: float,
-    rerolls: int = REROLLS,
 ) -> Milestones | None:
     """Return the split into the fewest tasks whose stake is at most `multiple` whole prices, or None when none is."""
     limit = number("multiple", multiple, 0) * price
@@ -287,7 +267,6 @@ def fewest_milestones(
                 price=price,
                 gain=gain,
                 audit_fee=audit_fee,
-                rerolls=rerolls,
             )
         except StakeError:
             continue  # Still never caught: more parts.

@@ -36,7 +36,8 @@ def accuse(options: Namespace, home: Home, machine: Machine) -> ExitCode:
         "account": f"dev:{options.dev_account}",
         "deployment": options.deployment,
         "tasks": tuple(options.task) or None,
-        "stake_slots": 0,
+        "stake": "0",
+        "port": options.port,
         "whistleblow": True,
     }
     settings = load(VerifierSettings, "verifier", home.config, flags).values

@@ -117,7 +117,7 @@ class FalseGames:
         head = self.client.game.game(game).head
         nodes = [Node(k, 1, tree.node(k, 1), tree.subtree_path(k, 1)) for k in range(NODES)]
         arguments = (game, head, int(kind), (NO_INSTRUCTION, NO_LEAF), bytes(32), bytes(32), nodes)
-        self.client.game.send_move(Move("demand", arguments), head)
+        self.client.game.send_move(Move("demand", arguments, answers=(32,) * NODES), head)
 
     def _commit(self, segment: int) -> bytes:
         self._salts += 1

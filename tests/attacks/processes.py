@@ -35,7 +35,10 @@ STARTING = 180.0
 """Seconds that a party may take to be ready: two of them processor time, and more on a busy machine."""
 
 Kind = Literal["solver", "verifier"]
-COMMANDS: Final[dict[Kind, list[str]]] = {"solver": ["run", "--port", "0"], "verifier": ["watch"]}
+COMMANDS: Final[dict[Kind, list[str]]] = {
+    "solver": ["run", "--port", "0"],
+    "verifier": ["watch", "--port", "0"],
+}
 ACCOUNTS: Final[dict[Kind, int]] = {"solver": 1, "verifier": 2}
 """Indices of development keys."""
 
@@ -123,7 +126,8 @@ class Party(Process):
         self.address = development_account(account, DEVELOPMENT_CHAIN).address
         home = Home(scene.home.root.parent / kind)
         home.root.mkdir()
-        chosen = {"poll": 0.05, "bundles": [scene.bundles.parent.as_uri()], **settings}
+        allowed = [scene.bundles.parent.as_uri()]
+        chosen = {"poll": 0.05, "bundles": allowed, "relays": [scene.relay], **settings}
         lines = [f"{name} = {json.dumps(value)}" for name, value in chosen.items()]  # in TOML as in JSON
         home.config.write_text("\n".join([f"[{kind}]", *lines, ""]))
         command = [kind, *COMMANDS[kind]]

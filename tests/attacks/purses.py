@@ -49,9 +49,10 @@ class Purses:
 
 NOTHING: Final = Purses()
 
-SLASHED: Final = Purses(submitter=20 * TOKEN, solver=-100 * TOKEN, challenger=50 * TOKEN, burned=30 * TOKEN)
+DRAW_FEE: Final = TOKEN // 10
+SLASHED: Final = Purses(20 * TOKEN - DRAW_FEE, -100 * TOKEN, 50 * TOKEN + DRAW_FEE, 30 * TOKEN)
 """The arena's stake of 100: a quarter burned, 50 to the challenger (the cap), 20 restored, the rest burned; the escrow
-returns and so does the bond."""
+returns and so does the bond. The draw that was asked for is paid, and it is the challenger who executes it."""
 
 ACCUSED: Final = Purses(solver=10 * TOKEN, challenger=-20 * TOKEN, burned=10 * TOKEN)
 """The bond of a challenger who was wrong: half pays the solver, half burns."""

@@ -29,6 +29,7 @@ from protocol.program.library import kernels
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, one_ulp, producer_of_output
 from tests.attacks.purses import Purses
 from tests.chain.arena import Arena, Ended, Subject, replay, terms
+from tests.chain.rounds import draw_first
 
 SEGMENTS, STEPS = 3, 2
 WRONG_STEP = 3
@@ -111,16 +112,27 @@ def fights(
     (task,) = arena.submitted(subject(), [run])
     at = first_false(run) if segment is None else segment
     ended = arena.play(task, subject(), run, honest(), provider or Serving(run), at, answer)
+    arena.ready()
     return ended, arena.submitter.market.task(task).status, Purses.of(arena) - before
 
 
 def assigned(arena: Arena, number: int) -> int:
     """A task that the solver has won and not begun; `number` makes its bundle another one."""
+    arena.ready()
     (task, _) = arena.submitter.market.post(terms(subject(), number))
     arena.solver.market.bid(task, 10 * TOKEN)
     arena.devnet.skip(30)
     arena.solver.market.assign(task)
     return task
+
+
+def submitted(arena: Arena, task: int, run: Run) -> None:
+    """The solver hands in a run from whatever it has committed to."""
+    roots = roots_of(run)
+    tree, size = ProgressTree(roots), arena.solver.market.task(task).size
+    head, last = tree.at(len(roots)), len(roots) - 1
+    first, proof = (head.inclusion_path(0), []) if size == 0 else ([], tree.consistency_proof(size))
+    arena.solver.market.submit(task, head.root, first, proof, roots[last], head.inclusion_path(last))
 
 
 def progressed(arena: Arena, task: int, roots: Sequence[bytes]) -> ProgressTree:
@@ -132,15 +144,14 @@ def progressed(arena: Arena, task: int, roots: Sequence[bytes]) -> ProgressTree:
 
 
 def audited(arena: Arena, task: int) -> int:
-    """The challenger, who is the only verifier, draws and attests; the number of its duties."""
-    verifier = arena.challenger
-    block = verifier.market.task(task).draw_block
-    arena.devnet.mine(max(0, block - arena.devnet.connection.block().number) + 1)
-    verifier.audit.draw(task, block)
-    duties = verifier.audit.duties(task)
-    for duty in duties:
-        verifier.audit.attest(task, duty.number, roots_of(honest())[duty.segment])
-    return len(duties)
+    """The challenger, who is the only verifier, draws and attests; the number of its seats, of a segment each."""
+    audit = arena.challenger.audit
+    while audit.audit(task).pending:
+        draw_first(arena.challenger, arena.devnet)
+    seats = audit.seats(task)
+    for seat in seats:
+        audit.attest(task, seat.number, roots_of(honest())[-1])
+    return len(seats)
 
 
 def refused(call: Callable[[], object]) -> str:

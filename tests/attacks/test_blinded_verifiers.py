@@ -9,7 +9,7 @@ and the verifier itself sent `settle`. In each the cheat was paid.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from protocol.node.http import free_port
 from tests.attacks.blinding import Scene, trickling
 from tests.attacks.blinding import scene as staged
 from tests.attacks.processes import Party, metric, until
+from tests.chain.rounds import ANYTHING
 
 pytestmark = pytest.mark.chain
 
@@ -34,10 +35,17 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield made
 
 
+ACCOUNTS = [f"dev:{index}" for index in range(20, 28)]
+"""Eight accounts are found for four or five seats but once in 10^9 times."""
+
+
 @contextmanager
 def drawn_alone(scene: Scene) -> Iterator[Party]:
-    """The only verifier in the draw."""
-    with Party(scene, "verifier") as verifier:
+    """The only verifier in the draw, with an account for each of some seats."""
+    for account in ACCOUNTS:
+        scene.client(account).close()  # gives it tokens
+    further = [part for account in ACCOUNTS for part in ("--further-account", account)]
+    with Party(scene, "verifier", *further, stake=10) as verifier:
         scene.submitter.audit.resign()
         yield verifier
 
@@ -91,12 +99,21 @@ def test_work_that_crashes_is_its_tasks_failure_alone(scene: Scene) -> None:
 
 def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None:
     """Row 4: the fifth task was found different and never accused, for the four others held all games."""
-    with Party(scene, "verifier", "--whistleblow", "--stake-slots", "0") as verifier:
+    with ExitStack() as parties:
+        accomplices = [parties.enter_context(scene.client(account)) for account in ACCOUNTS]
+        for accomplice in accomplices:
+            accomplice.fund(100 * TOKEN)
+            accomplice.audit.register(0, ANYTHING)
+        verifier = parties.enter_context(Party(scene, "verifier", "--whistleblow", "--stake", "0"))
         tasks = [scene.post(segments=1, clock=LONG_CLOCK) for _ in range(4)]
         tasks.append(scene.post(segments=1, stake=600 * TOKEN))
         scene.cheated(tasks)
-        for task in tasks:
-            scene.attest(task)
+        for accomplice in (scene.submitter, *accomplices):
+            for task in tasks:
+                for seat in accomplice.audit.seats(task):
+                    if seat.account == accomplice.address:
+                        accomplice.audit.attest(task, seat.number, bytes(32))
+        assert all(scene.submitter.audit.audit(task).attested for task in tasks)
         for task in tasks:
             verifier.until("different", task=task)
         until(lambda: sorted(scene.games_on()) == tasks, verifier)

@@ -20,7 +20,7 @@ from protocol.chain.views import TaskStatus
 from tests.attacks.false_games import NODES, FalseGames, honest_run
 from tests.attacks.processes import Party
 from tests.chain.rpc_proxy import RpcProxy
-from tests.chain.solver_stage import Stage, mined_at_once, stage, submitted
+from tests.chain.solver_stage import Stage, mined_at_once, stage
 from tests.unit.solver import tiny
 
 pytestmark = pytest.mark.chain
@@ -49,8 +49,6 @@ def accused(
             accuser.fund(5_000 * TOKEN)
             stack.enter_context(Party(scene, "solver", *flags, adversary="honest-solver"))
             task = scene.sold(segments=segments, segment_steps=segment_steps, **terms)
-            view = scene.until(task, submitted)
-            scene.devnet.mine(max(0, view.draw_block - scene.devnet.connection.block().number) + 1)
             scene.until_drawn(task)  # the solver owes nothing any more
         yield lambda: log.stat().st_size, FalseGames(accuser, task, honest_run(segments, segment_steps))
 

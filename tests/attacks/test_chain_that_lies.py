@@ -104,9 +104,9 @@ def test_reads_that_are_two_blocks_old_stop_nobody(scene: Stage, proxy: RpcProxy
         task = scene.post()
         until(lambda: scene.submitter.market.task(task).bidder == solver.address, verifier, solver)
         scene.end_bidding(task)
-        until(lambda: scene.submitter.audit.drawn_at(task) > 0, verifier, solver)
-        duties = scene.submitter.audit.duties
-        until(lambda: all(duty.attested for duty in duties(task)), verifier, solver)
+        until(lambda: scene.submitter.audit.audit(task).drawn_at > 0, verifier, solver)
+        seats = scene.submitter.audit.seats
+        until(lambda: all(seat.attested for seat in seats(task)), verifier, solver)
         scene.end_challenges(task)
         assert verifier.join() == ExitCode.FINE
         assert solver.join() == ExitCode.FINE

@@ -14,7 +14,7 @@ from protocol.chain.views import TaskStatus
 from protocol.dispute.errors import NothingToChallenge
 from protocol.dispute.in_process import Serving
 from protocol.dispute.view import Verdict
-from tests.attacks.purses import ACCUSED, SLASHED, Purses
+from tests.attacks.purses import ACCUSED, DRAW_FEE, SLASHED, Purses
 from tests.attacks.ring import audited, fights, first_false, honest, one_ulp_off, subject
 from tests.chain.arena import Arena
 
@@ -48,11 +48,11 @@ def test_a_false_challenge_loses_its_bond_and_the_solver_is_paid(ring: Arena) ->
     assert late_loses(ring, ring.challenger.game.games()) is Verdict.CHALLENGER_SILENT
     assert Purses.of(ring) - before == ACCUSED
 
-    duties = audited(ring, task)
+    seats = audited(ring, task)
     ring.devnet.skip(80_001)
     ring.challenger.market.settle(task)
     assert ring.solver.market.task(task).status is TaskStatus.SETTLED
-    fees = duties * TOKEN + TOKEN // 10
+    fees = seats * TOKEN + DRAW_FEE
     assert Purses.of(ring) - start == Purses(
         submitter=-10 * TOKEN - fees,
         solver=10 * TOKEN + ACCUSED.solver,
@@ -87,4 +87,5 @@ def test_conceding_to_an_accomplice_first(ring: Arena, second: Client) -> None:
     assert ring.challenger.game.game(honest_game).verdict is Verdict.MOOT
     assert ring.solver.market.task(task).status is TaskStatus.SLASHED
     assert second.vault.free(second.address) == theirs
+    ring.ready()
     assert Purses.of(ring) - before == SLASHED

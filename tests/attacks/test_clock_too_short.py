@@ -33,12 +33,12 @@ def of(clock: int) -> Terms:
 
 def test_a_clock_that_replays_do_not_fit_into_is_refused() -> None:
     for clock in (DEVNET.min_clock, 60, 3_546):
-        decision = decide(of(clock), FIGURES, 1)
+        decision = decide(of(clock), FIGURES)
         assert isinstance(decision, Refusal)
         assert f"it allows {clock} s in a game" in decision.reason
 
 
 def test_three_times_sixteen_replays_and_the_steps_that_are_waited_for_are_enough() -> None:
-    assert isinstance(decide(of(3 * 16 * 60 + 3 * 2 * 111 + 1), FIGURES, 1), Offer)
+    assert isinstance(decide(of(3 * 16 * 60 + 3 * 2 * 111 + 1), FIGURES), Offer)
     allowed = replace(of(1), replay_allowance=3_546)
-    assert isinstance(decide(allowed, FIGURES, 1), Offer)
+    assert isinstance(decide(allowed, FIGURES), Offer)

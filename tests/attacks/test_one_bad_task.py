@@ -32,7 +32,6 @@ def test_it_is_tried_again_and_the_other_is_drawn_and_settled(tmp_path: Path) ->
             url = market.endpoint_of(solver.address)
             failed = {"kind": "task", "error": "ZeroDivisionError"}
             until(lambda: metric(url, "solver_failures_total", **failed) >= 2, solver)
-            scene.devnet.mine(8)
             scene.until_drawn(good)
             scene.attest(good)
             scene.end_challenges(good)

@@ -30,9 +30,8 @@ def test_a_draw_that_no_block_takes_holds_no_other_task(tmp_path: Path) -> None:
             won = scene.post()
             scene.until(won, lambda view: view.bidder == solver.client.address)
             proxy.faults.lose_broadcasts = True
-            draw_block = scene.submitter.market.task(waiting).draw_block
-            scene.devnet.mine(max(0, draw_block - scene.devnet.connection.block().number) + 1)
             sent = proxy.asked["eth_sendRawTransaction"]
+            scene.skip_to(scene.submitter.audit.audit(waiting).round)
             scene.until(waiting, lambda _view: proxy.asked["eth_sendRawTransaction"] > sent)
             scene.end_bidding(won)
             scene.submitter.market.assign(won)
@@ -44,7 +43,7 @@ def test_a_draw_that_no_block_takes_holds_no_other_task(tmp_path: Path) -> None:
 
             view = scene.until(won, lambda _view: trained())
             assert (view.status, view.size) == (TaskStatus.TRAINING, 0), "none of it was mined"
-            assert scene.submitter.audit.drawn_at(waiting) == 0
+            assert scene.submitter.audit.audit(waiting).drawn_at == 0
             proxy.faults.lose_broadcasts = False
             scene.until(won, submitted)
             scene.until_drawn(waiting)

@@ -9,7 +9,6 @@ from hashlib import sha256
 
 import pytest
 
-from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.commitments import ProgressTree
 from protocol.dispute import defender
@@ -17,7 +16,7 @@ from protocol.dispute.in_process import Silent
 from protocol.dispute.moves import Move
 from protocol.dispute.provider import Run
 from protocol.dispute.view import GameView, Verdict
-from tests.attacks.purses import SLASHED, Purses
+from tests.attacks.purses import DRAW_FEE, SLASHED, Purses
 from tests.attacks.ring import (
     assigned,
     claiming,
@@ -30,6 +29,7 @@ from tests.attacks.ring import (
     refused,
     roots_of,
     subject,
+    submitted,
 )
 from tests.chain.arena import Arena, terms
 
@@ -39,6 +39,7 @@ JUNK = sha256(b"junk").digest()
 TRAINING = terms(subject(), 0).training_period
 PENALTY = terms(subject(), 0).delay_penalty
 STAKE = terms(subject(), 0).stake
+LATE = Purses(submitter=PENALTY // 2, solver=-PENALTY, burned=PENALTY // 2)
 
 
 def expired(ring: Arena, task: int) -> None:
@@ -53,7 +54,7 @@ def test_vanishing_mid_task_costs_the_penalty_and_the_escrow_returns(ring: Arena
     task = assigned(ring, 1)
     progressed(ring, task, roots_of(honest())[:2])
     expired(ring, task)
-    assert Purses.of(ring) - before == Purses(solver=-PENALTY, burned=PENALTY)
+    assert Purses.of(ring) - before == LATE
 
 
 def test_checkpoints_once_committed_cannot_be_rewritten(ring: Arena) -> None:
@@ -72,7 +73,7 @@ def test_checkpoints_once_committed_cannot_be_rewritten(ring: Arena) -> None:
     assert name == "InconsistentRoot"
     assert ring.solver.market.task(task).root == tree.at(at + 1).root
     expired(ring, task)
-    assert Purses.of(ring) - before == Purses(solver=-PENALTY, burned=PENALTY)
+    assert Purses.of(ring) - before == LATE
 
 
 def test_unchanged_progress_is_none(ring: Arena) -> None:
@@ -81,14 +82,17 @@ def test_unchanged_progress_is_none(ring: Arena) -> None:
     assert refused(lambda: ring.solver.market.progress(task, tree.root, 2, [], [])) == "TreeSize"
 
 
-def test_junk_as_progress_is_slashed_while_it_trains(ring: Arena) -> None:
-    """A challenger need not wait for the submission. What follows a root of nothing cannot be shown."""
+def test_junk_as_progress_is_slashed_once_it_is_handed_in(ring: Arena) -> None:
+    """Before, no stake is locked. What follows a root of nothing cannot be shown."""
     before = Purses.of(ring)
     task = assigned(ring, 4)
-    run = claiming([roots_of(honest())[0], JUNK])
-    progressed(ring, task, roots_of(run))
+    run = claiming([*roots_of(honest())[:1], JUNK, *roots_of(honest())[2:]])
+    progressed(ring, task, roots_of(run)[:2])
+    assert refused(lambda: ring.opened(task, run, 1, ring.challenger)) == "WrongStatus"
+    submitted(ring, task, run)
     ended = ring.play(task, subject(), run, honest(), Silent(), 1, lambda _view, _run: None)
     assert ended.verdict is Verdict.SOLVER_SILENT
+    ring.ready()
     assert Purses.of(ring) - before == SLASHED
 
 
@@ -102,7 +106,6 @@ def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena)
             had.append(emptied(solver, keep=0))
             stake = solver.market.task(view.task).stake
             assert refused(lambda: solver.vault.withdraw(1)) == "NotEnoughFree"
-            assert refused(lambda: solver.vault.finish_unbonding(stake)) == "StillBonded"
             assert solver.vault.lock_of(stake).remaining == STAKE
         return defender.next_move(view, run)
 
@@ -113,8 +116,13 @@ def test_all_that_is_free_withdrawn_as_soon_as_there_is_a_challenge(ring: Arena)
 
 
 def test_one_stake_does_not_carry_two_tasks(ring: Arena) -> None:
-    first, second = (ring.submitter.market.post(terms(subject(), k))[0] for k in (6, 7))
-    had = emptied(ring.solver, keep=2 * STAKE - 1)
-    ring.solver.market.bid(first, TOKEN)
-    assert refused(lambda: ring.solver.market.bid(second, TOKEN)) == "NotEnoughFree"
+    """Who has won more than it can stake for is late with the rest."""
+    first, second = assigned(ring, 6), assigned(ring, 7)
+    before = Purses.of(ring)
+    had = emptied(ring.solver, keep=2 * (STAKE - PENALTY) - 1)
+    submitted(ring, first, honest())
+    assert refused(lambda: submitted(ring, second, honest())) == "NotEnoughFree"
     ring.solver.fund(had)
+    expired(ring, second)
+    back = terms(subject(), 7).escrow(DRAW_FEE) + PENALTY // 2
+    assert Purses.of(ring) - before == Purses(submitter=back, burned=PENALTY // 2), "both were locked before"

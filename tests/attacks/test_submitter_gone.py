@@ -9,9 +9,11 @@ import pytest
 
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
-from tests.attacks.purses import SLASHED, Purses
+from protocol.tasks.task import ESCROW_DRAWS
+from tests.attacks.purses import DRAW_FEE, SLASHED, Purses
 from tests.attacks.ring import audited, fights, honest, one_ulp_off, refused, subject
 from tests.chain.arena import Arena, terms
+from tests.chain.rounds import draw_first
 
 pytestmark = pytest.mark.chain
 
@@ -19,10 +21,10 @@ pytestmark = pytest.mark.chain
 def test_solver_and_verifier_are_paid_without_the_submitter(ring: Arena) -> None:
     before = Purses.of(ring)
     (task,) = ring.submitted(subject(), [honest()])
-    duties = audited(ring, task)
+    seats = audited(ring, task)
     ring.devnet.skip(80_001)
     ring.solver.market.settle(task)
-    fees = duties * TOKEN + TOKEN // 10  # and the drawer's
+    fees = seats * TOKEN + DRAW_FEE
     assert Purses.of(ring) - before == Purses(-10 * TOKEN - fees, 10 * TOKEN, fees)
 
 
@@ -40,15 +42,26 @@ def test_a_task_without_a_bid_gives_its_escrow_back(ring: Arena) -> None:
     assert Purses.of(ring) == before
 
 
-def test_verifiers_that_do_not_attest_leave_everyone_as_they_were(ring: Arena) -> None:
-    """Nobody is slashed for what could not be audited; only the drawer's fee is gone."""
+def test_a_silent_verifier_pays_the_next_draw_and_seats_that_stay_empty_end_the_task(ring: Arena) -> None:
+    """The only verifier is silent, and nobody else is found. Nobody is slashed for what could not be audited."""
     before = Purses.of(ring)
     (task,) = ring.submitted(subject(), [honest()])
-    block = ring.solver.market.task(task).draw_block
-    ring.devnet.mine(3)
-    ring.solver.audit.draw(task, block)
-    ring.devnet.skip(80_001)
-    assert refused(lambda: ring.solver.market.settle(task)) == "NotSatisfied"
-    ring.solver.market.void(task)
-    fee = TOKEN // 10
-    assert Purses.of(ring) - before == Purses(submitter=-fee, solver=fee)
+    solver, draws = ring.solver, 0
+    while solver.audit.audit(task).pending:
+        draw_first(solver, ring.devnet)
+        draws += 1
+        ring.devnet.skip(70_001)
+        if solver.audit.audit(task).escrow_draws < ESCROW_DRAWS:
+            solver.audit.redraw(task)
+    assert refused(lambda: solver.audit.redraw(task)) == "NoDrawsLeft"
+    ring.devnet.skip(10_000)
+    assert refused(lambda: solver.market.settle(task)) == "NotAttested"
+    solver.market.void(task)
+    ring.challenger.audit.resume()
+    assert draws == ESCROW_DRAWS + 1
+    assert Purses.of(ring) - before == Purses(
+        submitter=-ESCROW_DRAWS * DRAW_FEE,
+        solver=draws * DRAW_FEE,
+        challenger=-TOKEN - DRAW_FEE,
+        burned=TOKEN,
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
@@ -18,7 +18,7 @@ from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
 from protocol.chain.devnet import Devnet
 from protocol.chain.game_view import GameReader
-from protocol.chain.parameters import TOKEN
+from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.transactions import Sender, Sending
 from protocol.commitments import ProgressTree
 from protocol.dispute import challenger, defender
@@ -33,7 +33,10 @@ from protocol.execution.replay import Executor, Replay
 from protocol.program.cost import cost
 from protocol.program.step import State, StepProgram
 from protocol.tasks.task import Terms
+from tests.chain.rounds import ANYTHING, draw_first, show
 
+PARAMETERS = replace(DEVNET, stall_period=80_000, unbonding_period=80_002)
+"""Attestations may take as long as clocks are moved."""
 SALT = bytes(32)
 MAX_TURNS = 400
 
@@ -68,22 +71,37 @@ class Arena:
         quick = Sending(poll=0.01)
         deployer = open_account("dev:9", devnet.chain_id)
         with Sender(devnet.connection, deployer, quick) as sender:
-            deployment = deploy(sender)
+            deployment = deploy(sender, PARAMETERS)
         self.submitter, self.solver, self.challenger = (
             connect(devnet.url, deployment, f"dev:{k}", sending=quick) for k in range(3)
         )
         for client in (self.submitter, self.solver, self.challenger):
             client.token.mint(client.address, 1_000_000 * TOKEN)
             client.fund(900_000 * TOKEN)
-        self.challenger.audit.register(1)  # no task is taken on a chain without verifiers
+        self.challenger.audit.register(0, ANYTHING)  # no task is taken on a chain without verifiers
 
     def close(self) -> None:
         """Give the accounts' locks back."""
         for client in (self.submitter, self.solver, self.challenger):
             client.close()
 
+    def ready(self) -> None:
+        """Leave nothing over of earlier tasks: a round is shown, draws that were asked for are executed by the
+        challenger, who is the only verifier and leaves the seats of tasks that are over.
+        """
+        market, audit = self.challenger.market, self.challenger.audit
+        show(self.challenger)
+        while audit.first_draw() is not None:
+            draw_first(self.challenger, self.devnet)
+        for task in range(1, market.tasks() + 1):
+            if market.task(task).status.is_over:
+                for seat in audit.seats(task):
+                    if not (seat.is_empty or seat.released):
+                        audit.release(task, seat.number)
+
     def submitted(self, subject: Subject, runs: Sequence[Run]) -> list[int]:
         """One submitted task per run, in order."""
+        self.ready()
         tasks = [self.submitter.market.post(terms(subject, number))[0] for number, _ in enumerate(runs)]
         for task in tasks:
             self.solver.market.bid(task, 10 * TOKEN)
@@ -213,7 +231,7 @@ def terms(subject: Subject, number: int) -> Terms:
         replay_allowance=0,
         verifiers=1,
         segments_per_verifier=1,
-        matches=1,
         arithmetic=1,
+        seat_lock=2 * TOKEN,
         bundle="http://127.0.0.1/none",
     )

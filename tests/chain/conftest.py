@@ -19,6 +19,7 @@ from sim.replay.play import replay_on
 from sim.replay.scenarios import SCENARIOS, Scenario
 from sim.replay.stage import deployed as deployed_for
 from sim.replay.stage import own_home
+from tests.chain.rounds import show
 
 QUICK = Sending(timeout=30.0, poll=0.01)
 """A block for each transaction: a receipt is there at once."""
@@ -40,7 +41,10 @@ def deployed(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> Deploy
         patch.setenv("ASSAY_HOME", str(tmp_path_factory.mktemp("deployer")))
         account = development_account(0, devnet.chain_id)
         with Sender(devnet.connection, account, QUICK) as sender:
-            return deploy(sender)
+            deployment = deploy(sender)
+        with connect(devnet.url, deployment, account, sending=QUICK) as client:
+            show(client)
+        return deployment
 
 
 @pytest.fixture

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
+from assay.beacon import development_beacon
 from protocol.chain.accounts import open_account
 from protocol.chain.client import Client, connect
 from protocol.chain.deploy import deploy
 from protocol.chain.devnet import Devnet
-from protocol.chain.parameters import TOKEN
+from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.transactions import Sender, Sending
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.commitments.tensors import Tensor
@@ -29,26 +31,32 @@ from protocol.tasks.task import Terms
 from solver.node import SolverNode
 from solver.settings import SolverSettings
 from solver.strategy import HONEST, Strategy
+from tests.chain.rounds import ANYTHING, show
 from tests.unit.solver import tiny
 
 SOLVER = "dev:1"
 QUICK = Sending(poll=0.02)
+PARAMETERS = replace(DEVNET, stall_period=4_000, unbonding_period=4_100)
+"""No task stalls while a machine stands still."""
 
 
 class Stage:
-    """`submitter` is also the verifier: it posts, and attests what it is drawn for."""
+    """`submitter` is also the verifier: it posts, and attests the seats that it is found for. `relay` is the address of
+    the beacon's.
+    """
 
-    def __init__(self, devnet: Devnet, folder: Path) -> None:
+    def __init__(self, devnet: Devnet, folder: Path, relay: str) -> None:
         self.devnet = devnet
+        self.relay = relay
         self.url = devnet.url
         """Where clients look for the node: a test may put a proxy before it."""
         self.home = Home(folder / "assay-home")
         self.bundles = folder / "submitted"
         with Sender(devnet.connection, open_account("dev:9", devnet.connection.chain_id), QUICK) as sender:
-            self.deployment = deploy(sender)
+            self.deployment = deploy(sender, PARAMETERS)
         self.submitter = self.client("dev:0")
         self.submitter.fund(100_000 * TOKEN)
-        self.submitter.audit.register(1)
+        self.submitter.audit.register(0, ANYTHING)
 
     def client(self, account: str) -> Client:
         """A client with plenty of tokens, behind `url`."""
@@ -92,8 +100,9 @@ class Stage:
             "replay_allowance": 0,
             "verifiers": 1,
             "segments_per_verifier": 1,
-            "matches": 1,
+            "seat_lock": 2 * TOKEN,
         }
+        show(self.submitter)
         return self.submitter.market.post(Terms(**(fields | changes)))[0]
 
     def sold(self, segments: int = tiny.SEGMENTS, **changes: int | str) -> int:
@@ -105,22 +114,26 @@ class Stage:
     def settings(self, **changes: object) -> SolverSettings:
         """Settings of a solver that may read the submitter's folder."""
         allowed = (self.bundles.parent.as_uri(),)
-        return SolverSettings.model_validate({"port": 0, "poll": 0.05, "bundles": allowed, **changes})
+        return SolverSettings.model_validate(
+            {"port": 0, "poll": 0.05, "bundles": allowed, "relays": (self.relay,), **changes}
+        )
 
     def attest(self, task: int) -> None:
-        """Attest every duty of a drawn task. The root is not looked at by anyone unless a game opens."""
-        for duty in self.submitter.audit.duties(task):
-            self.submitter.audit.attest(task, duty.number, bytes(31) + b"\x01")
+        """Attest the submitter's seats of a drawn task. Nobody looks at the root unless a game opens."""
+        for seat in self.submitter.audit.seats(task):
+            if seat.account == self.submitter.address:
+                self.submitter.audit.attest(task, seat.number, bytes(31) + b"\x01")
 
     def end_bidding(self, task: int) -> None:
         """Wait for a bid, then let the bidding period pass."""
-        self._skip_to(self.until(task, lambda view: view.bidder != NOBODY).bids_until)
+        self.skip_to(self.until(task, lambda view: view.bidder != NOBODY).bids_until)
 
     def end_challenges(self, task: int) -> None:
         """Let the challenge period of a submitted task pass."""
-        self._skip_to(self.submitter.market.task(task).challenge_until)
+        self.skip_to(self.submitter.market.task(task).challenge_until)
 
-    def _skip_to(self, time: int) -> None:
+    def skip_to(self, time: int) -> None:
+        """Let the chain's time go past `time`."""
         self.devnet.skip(max(0, time - self.submitter.now()) + 1)
 
     def until(self, task: int, what: Callable[[TaskView], bool], seconds: float = 60) -> TaskView:
@@ -134,8 +147,11 @@ class Stage:
             sleep(0.05)
 
     def until_drawn(self, task: int) -> None:
-        """Wait for the draw."""
-        self.until(task, lambda _view: self.submitter.audit.drawn_at(task) > 0)
+        """Let the time of the draw of a task that is handed in come, and wait for it to be executed."""
+        audit = self.submitter.audit
+        self.until(task, submitted)
+        self.skip_to(self.deployment.beacon.time_of(audit.audit(task).round) - 1)
+        self.until(task, lambda _view: not audit.audit(task).pending)
 
 
 class Solver:
@@ -175,9 +191,9 @@ class Solver:
 
 @contextmanager
 def stage(folder: Path) -> Iterator[Stage]:
-    """A fresh chain with a block a second, once everything is deployed."""
-    with Devnet(block_time=None) as devnet:
-        made = Stage(devnet, folder)
+    """A fresh chain with a block a second, once everything is deployed, and its beacon."""
+    with Devnet(block_time=None) as devnet, development_beacon(devnet.connection, 0) as beacon:
+        made = Stage(devnet, folder, beacon.url)
         made.client(SOLVER).close()
         devnet.connection.request("evm_setAutomine", False)
         devnet.connection.request("evm_setIntervalMining", 1)

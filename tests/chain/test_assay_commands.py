@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from protocol.chain.parameters import TOKEN
@@ -60,7 +62,6 @@ extension = 20
 clock = 300
 verifiers = 1
 segments_per_verifier = 1
-matches = 1
 """
 
 
@@ -79,7 +80,12 @@ class Submitter:
         self.home.mkdir()
         deployment = self.home / "deployment.json"
         deployment.write_text(scene.deployment.model_dump_json())
-        settings = {"rpc": scene.devnet.url, "account": "dev:3", "deployment": str(deployment)}
+        settings = {
+            "rpc": scene.devnet.url,
+            "account": "dev:3",
+            "deployment": str(deployment),
+            "relays": [scene.relay],
+        }
         lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
         (self.home / "config.toml").write_text("\n".join(["[assay]", *lines, ""]))
         (folder / "line.py").write_text(SOURCE)
@@ -138,7 +144,11 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         )
         assert "start `assay serve`" in refusal
         bundles = submitter.serve()
-        unsold, _ = submitter.run("submit", str(submitter.file), "--bundles-url", bundles, "--json")
+        assert scene.submitter.beacon.latest() == 0
+        unsold, said = submitter.run("submit", str(submitter.file), "--bundles-url", bundles, "--json")
+        assert "seat_lock 1.1" in said
+        shown = scene.submitter.beacon.latest()
+        assert shown > 0, "no task is taken before"
         assert unsold["terms"]["program_id"] == planned["terms"]["program_id"]
         # No solver is there yet, so the task stays without a result however long the command takes.
         _, refusal = submitter.run("result", str(unsold["task"]), "--output", str(tmp_path / "out"), code=2)
@@ -147,22 +157,35 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         solver = Solver(scene, once=False)
         posted, _ = submitter.run("submit", str(submitter.file), "--bundles-url", bundles, "--json")
         task = posted["task"]
+        assert scene.submitter.beacon.latest() == shown, "it is not half a day old"
         scene.end_bidding(task)
         scene.until_drawn(task)
+        _, said = submitter.run("status", str(task), "--json")
+        assert re.search(rf"  seat 0: {scene.submitter.address}, segments [12]; \d+ s left", said)
         scene.attest(task)
         scene.end_challenges(task)
         scene.until(task, lambda view: view.status is TaskStatus.SETTLED)
         ((status,), _) = submitter.run("status", str(task), "--json")
         result, _ = submitter.run("result", str(task), "--output", str(tmp_path / "out"), "--json")
+        # What a seat's account serves is as good: the solver's own server, which it lets be asked no more.
+        scene.submitter.market.announce(scene.submitter.market.endpoint_of(solver.client.address))
+        solver.client.market.announce("http://127.0.0.1:1")
+        again, _ = submitter.run("result", str(task), "--output", str(tmp_path / "again"), "--json")
     finally:
         submitter.close()
         if solver is not None:
             solver.close()
     assert (status["status"], status["checkpoints"], status["price"]) == ("settled", 2, str(45 * TOKEN))
     assert status["solver"] == solver.client.address
-    assert all(duty["attested"] for duty in status["duties"])
+    (seat,) = status["seats"]
+    assert (seat["seat"], seat["account"], seat["attested"]) == (0, scene.submitter.address, True)
+    assert seat["segments"] in ([1], [2])
+    assert (seat["seconds_left"], status["awaited_round"]) == (None, None)
     state = load_file(result["file"])
     assert result["final"]
+    served = load_file(again["file"])  # a file's metadata have no order, so its bytes may differ
+    assert served.keys() == state.keys()
+    assert all(torch.equal(served[name], value) for name, value in state.items())
     assert result["metrics"]["norm"] == pytest.approx(float(state["weight"].norm()))
     assert result["metrics"]["loss"] == pytest.approx(float(state["metric.loss"]))
     assert int(state["step"]) == 6

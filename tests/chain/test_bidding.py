@@ -19,6 +19,7 @@ from protocol.chain.views import TaskStatus
 from protocol.tasks.bidding import least_undercut, longest_overtime
 from solver.database import Stage as TaskStage
 from tests.chain.conftest import Connect
+from tests.chain.rounds import ANYTHING
 from tests.chain.solver_stage import Solver, Stage, stage
 from tests.chain.trees import fund, terms
 
@@ -71,7 +72,7 @@ def test_contract_client_and_status_agree_on_every_bid(chain: Devnet, connected:
     submitter, bidders = connected(1), [connected(2), connected(3)]
     for party in (submitter, *bidders):
         fund(party, 2000)
-    bidders[0].audit.register(3)
+    bidders[0].audit.register(0, ANYTHING)
     posted = terms(bidding_period=1_000, extension=100)
     task, _ = submitter.market.post(posted)
     luck = Random(7)

@@ -13,7 +13,9 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
 from protocol.node.database import Identity
+from protocol.node.party.funds import NotEnoughCoin
 from tests.chain.conftest import Connect
+from tests.chain.rounds import ANYTHING, draw_first
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
 from verifier import accusing
 from verifier.challenging import Challenge
@@ -39,8 +41,10 @@ class Accuser:
         self.submitter, self.solver, verifier, self.client = map(connected, (1, 2, 3, 4))
         for party in (self.submitter, self.solver, verifier):
             fund(party, 2000)
-        verifier.audit.register(1)
+        verifier.audit.register(0, ANYTHING)
         self.task = submitted(chain, self.submitter, self.solver, **changes)
+        draw_first(verifier, chain)
+        verifier.audit.attest(self.task, 0, bytes(32))
         self.client.token.mint(self.client.address, BOND)
         self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", "account"))
         self.database.accuse(Accusation(self.task, SEGMENT, bytes(32), b"".join(ROOTS)))
@@ -80,17 +84,14 @@ class Accuser:
         self.chain.mine()
 
     def end_task(self) -> None:
-        """Drawn, attested by nobody, void."""
-        view = self.solver.market.task(self.task)
-        self.chain.mine(max(0, view.draw_block - self.chain.connection.block().number) + 1)
-        self.solver.audit.draw(self.task, view.draw_block)
+        """Settled: nobody has accused it."""
         self.chain.skip(self.terms.challenge_period + 1)
-        self.solver.market.void(self.task)
-        assert self.solver.market.task(self.task).status is TaskStatus.VOID
+        self.solver.market.settle(self.task)
+        assert self.solver.market.task(self.task).status is TaskStatus.SETTLED
 
 
 def submitted(chain: Devnet, submitter: Client, solver: Client, **changes: int) -> int:
-    """A task in its window."""
+    """A task that can be challenged."""
     task, _ = submitter.market.post(terms(**changes))
     solver.market.bid(task, 90 * TOKEN)
     chain.skip(terms().bidding_period + 1)
@@ -105,6 +106,23 @@ def accuser(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Accus
     made = Accuser(chain, connected, tmp_path, challenge_period=LONG)
     yield made
     made.database.close()
+
+
+def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(accuser: Accuser) -> None:
+    client, connection = accuser.client, accuser.chain.connection
+    kept = connection.balance(client.address)
+    due = client.game.coin_of_longest()
+    try:
+        connection.request("anvil_setBalance", client.address, hex(due // 2))
+        with pytest.raises(
+            NotEnoughCoin, match="of the chain's coin for deposits and gas of 1 of the longest games"
+        ):
+            accuser.advance()
+        assert accuser.accusation.reclaimable is None
+    finally:
+        connection.request("anvil_setBalance", client.address, hex(kept))
+    accuser.advance()
+    assert accuser.accusation.reclaimable not in (None, COMMITTING)
 
 
 def test_an_accusation_is_committed_and_then_opened(accuser: Accuser) -> None:

@@ -21,7 +21,7 @@ from protocol.chain.deployed_code import differences
 from protocol.chain.deployment import MAX_SALT, Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import DeploymentError, Reverted
-from protocol.chain.parameter_bounds import MAX_LOCK, broken_bound
+from protocol.chain.parameter_bounds import MAX_LEVEL, MAX_LOCK, broken_bound
 from protocol.chain.parameters import DEVNET, RECOMMENDED, Parameters, ParametersError
 from protocol.chain.plan import plan
 from protocol.chain.transactions import Sender
@@ -36,6 +36,7 @@ DEPLOYER = str(development_account(0, DEVELOPMENT_CHAIN).address)
 STRANGER = "0x" + "11" * 20
 UINT32 = 2**32 - 1
 GREATEST_REWARD = 3 * MAX_LOCK // 4
+GREATEST_UNIT = MAX_LOCK >> MAX_LEVEL
 
 
 def context(tmp_path: Path, url: str, **flags: object) -> Context:
@@ -57,7 +58,11 @@ WRONG: list[tuple[dict[str, object], type[AssayError], str]] = [
     ({"token": DEPLOYER.swapcase().replace("0X", "0x")}, DeploymentError, "checksum"),
     ({"network": DEVELOPMENT.model_copy(update={"public_key": "00" * 128})}, Reverted, r"NotAKey\("),
     ({"parameters": replace(DEVNET, min_period=0)}, ParametersError, "min_period"),
-    ({"parameters": replace(DEVNET, max_misses=256)}, ParametersError, "max_misses: expected 0 to 255"),
+    (
+        {"parameters": replace(DEVNET, unbonding_period=121)},
+        ParametersError,
+        "unbonding_period: expected 122 to",
+    ),
 ]
 
 
@@ -97,9 +102,11 @@ OUTSIDE = [
     replace(DEVNET, max_period=DEVNET.min_period + 2 * DEVNET.min_clock - 1),
     replace(DEVNET, opening_period=DEVNET.min_clock - 1),
     replace(DEVNET, draw_delay=0),
-    replace(DEVNET, draw_fee=MAX_LOCK + 1),
+    replace(DEVNET, stall_period=DEVNET.min_period - 1),
+    replace(DEVNET, unbonding_period=DEVNET.draw_delay + DEVNET.stall_period - 1),
+    replace(DEVNET, draw_fee=DEVNET.stake_unit + 1),
     replace(DEVNET, stake_unit=0),
-    replace(DEVNET, stake_unit=MAX_LOCK + 1),
+    replace(DEVNET, stake_unit=GREATEST_UNIT + 1),
     replace(DEVNET, challenge_bond=0),
     replace(DEVNET, challenge_bond=MAX_LOCK + 1),
     replace(DEVNET, reward_cap=GREATEST_REWARD + 1),
@@ -107,12 +114,13 @@ OUTSIDE = [
 AT_THE_BOUNDS = [
     DEVNET,
     RECOMMENDED,
-    Parameters(1, 3, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0),
+    Parameters(1, 3, 1, 1, 1, 1, 2, 0, 1, 1, 1, 0, 0),
     replace(
-        Parameters(UINT32 - 2, UINT32, 1, UINT32, UINT32, 255, UINT32, 0, 1, UINT32, 1, GREATEST_REWARD),
-        draw_fee=MAX_LOCK,
-        stake_unit=MAX_LOCK,
+        Parameters(UINT32 - 2, UINT32, 1, UINT32, 1, UINT32 - 1, UINT32, 0, 1, UINT32, 1, GREATEST_REWARD, 0),
+        draw_fee=GREATEST_UNIT,
+        stake_unit=GREATEST_UNIT,
         challenge_bond=MAX_LOCK,
+        data_fee=2**64 - 1,
     ),
 ]
 
@@ -140,9 +148,11 @@ def test_the_bounds_are_those_of_the_market_s_constructor(
     }
 
 
-@pytest.mark.parametrize("field", ["max_misses", "unbonding_period"])
-def test_values_that_their_types_cannot_hold_are_out_of_bounds(field: str) -> None:
-    for value in (-1, 2**32):
+@pytest.mark.parametrize(
+    ("field", "bits"), [("draw_delay", 32), ("stall_period", 32), ("unbonding_period", 32), ("data_fee", 64)]
+)
+def test_values_that_their_types_cannot_hold_are_out_of_bounds(field: str, bits: int) -> None:
+    for value in (-1, 2**bits):
         bound = broken_bound(replace(DEVNET, **{field: value}))
         assert bound is not None
         assert bound.field == field

@@ -91,7 +91,7 @@ def test_addresses_are_the_same_on_every_chain_and_change_with_the_arguments() -
     assert plan(DEPLOYER, DEVNET, DEVELOPMENT) == usual
     others = [
         plan(ELSEWHERE, DEVNET, DEVELOPMENT),
-        plan(DEPLOYER, replace(DEVNET, max_misses=DEVNET.max_misses + 1), DEVELOPMENT),
+        plan(DEPLOYER, replace(DEVNET, draw_delay=DEVNET.draw_delay + 1), DEVELOPMENT),
         plan(DEPLOYER, DEVNET, DEVELOPMENT, ELSEWHERE),
         plan(DEPLOYER, DEVNET, DEVELOPMENT, salt="another"),
     ]
@@ -188,7 +188,7 @@ def another_deployer(_chain: Devnet, deployed: Deployment) -> Deployment:
 
 
 def other_parameters(_chain: Devnet, deployed: Deployment) -> Deployment:
-    bent = replace(deployed.parameters, max_misses=deployed.parameters.max_misses + 1)
+    bent = replace(deployed.parameters, draw_delay=deployed.parameters.draw_delay + 1)
     return deployed.model_copy(update={"parameters": bent})
 
 

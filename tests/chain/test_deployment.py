@@ -15,9 +15,8 @@ from protocol.chain.deploy import deploy
 from protocol.chain.deployment import Deployment, deployment_file, load_deployment, save_deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import DeploymentError, RpcRefused, UnsuitableChain, WrongChain
-from protocol.chain.header import encoded_header
 from protocol.chain.parameters import DEVNET
-from protocol.chain.probe import HISTORY_CONTRACT, probe
+from protocol.chain.probe import probe
 from protocol.chain.transactions import Sender
 from tests.chain.conftest import QUICK, Connect
 
@@ -41,13 +40,13 @@ def test_the_file_comes_back_and_the_contracts_know_each_other(
     assert b"".join(part.to_bytes(32, "big") for part in key) == deployed.beacon.key == DEVELOPMENT.key
     assert (genesis, period) == (deployed.beacon.genesis_time, deployed.beacon.period)
     assert client.vault.read("token").lower() == deployed.addresses.token.lower()
-    assert (client.market.tasks(), client.game.games(), client.audit.live_slots()) == (0, 0, 0)
+    assert (client.market.tasks(), client.game.games(), client.audit.registered()) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 4}, "version"),
+        ({"version": 3}, "version"),
         ({"surprise": 1}, "surprise"),
         ({"genesis": "0x00"}, "genesis"),
         ({"addresses": {"token": "0x0"}}, "addresses"),
@@ -89,34 +88,16 @@ def test_every_property_that_the_contracts_need_is_there(chain: Devnet) -> None:
     probe(chain.connection)
 
 
-@pytest.mark.parametrize("hardfork", ["london", "cancun"])
-def test_a_chain_without_the_history_of_block_hashes_is_refused_before_anything_is_sent(
-    hardfork: str,
-) -> None:
-    """Draws behind 256 blocks could not be proved there, and a task that is never drawn burns its stake."""
-    with Devnet(block_time=None, hardfork=hardfork) as old:
+def test_a_chain_without_pairings_is_refused_before_anything_is_sent() -> None:
+    """No draw could be executed there."""
+    with Devnet(block_time=None, hardfork="spuriousdragon") as old:
         account = development_account(0, old.chain_id)
         with (
             Sender(old.connection, account, QUICK) as sender,
-            pytest.raises(UnsuitableChain, match=rf"history contract at {HISTORY_CONTRACT}, got no code"),
+            pytest.raises(UnsuitableChain, match=r"pairing precompile of BN254: .* got nothing"),
         ):
             deploy(sender)
         assert old.connection.transaction_count(sender.address) == 0
-
-
-def test_a_history_of_another_chain_is_refused(chain: Devnet) -> None:
-    """Code that answers any question with 32 bytes of zeros."""
-    chain.connection.request("anvil_setCode", HISTORY_CONTRACT, "0x60205ff3")
-    with pytest.raises(UnsuitableChain, match="Prague"):
-        probe(chain.connection)
-
-
-def test_headers_without_randomness_are_refused(chain: Devnet, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = chain.connection.raw_block
-    monkeypatch.setattr(chain.connection, "raw_block", lambda block: real(block) | {"mixHash": "0x0"})
-    monkeypatch.setattr("protocol.chain.probe.encoded_header", lambda *_: b"")
-    with pytest.raises(UnsuitableChain, match="mixHash"):
-        probe(chain.connection)
 
 
 def test_a_token_must_be_a_contract(chain: Devnet) -> None:
@@ -132,11 +113,3 @@ def test_an_address_without_the_contract_is_one_clear_error(chain: Devnet, deplo
     client = connect(chain.url, deployed.model_copy(update={"addresses": wrong}))
     with pytest.raises(RpcRefused, match="check the deployment file"):
         client.vault.burned()
-
-
-def test_headers_of_many_blocks_encode_to_their_hashes(chain: Devnet) -> None:
-    chain.mine(3)
-    for number in range(chain.connection.block().number + 1):
-        assert encoded_header(
-            chain.connection, number
-        )  # raises HeaderError unless keccak-256 is the block's hash

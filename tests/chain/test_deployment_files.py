@@ -38,7 +38,7 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
     ({"parameters.min_period": 2**33}, "min_period must be 1 to"),
     ({"parameters.min_period": -1}, "min_period must be 1 to"),
     ({"parameters.draw_fee": 2**200}, "draw_fee must be"),
-    ({"parameters.max_misses": 256}, "max_misses must be 0 to 255"),
+    ({"parameters.stall_period": 2**32}, "stall_period must be"),
     ({"parameters.unbonding_period": -1}, "unbonding_period must be"),
     ({"parameters.stake_unit": 1.5}, "parameters.stake_unit"),
     ({"parameters.stake_unit": True}, "parameters.stake_unit"),

@@ -197,7 +197,7 @@ def test_contracts_initialised_with_others_are_refused_before_anything_is_sent(
 ) -> None:
     """Another market of the same deployer, token and salt would have the same vault."""
     sent = chain.connection.transaction_count(DEPLOYER)
-    other = replace(DEVNET, max_misses=DEVNET.max_misses + 1)
+    other = replace(DEVNET, draw_delay=DEVNET.draw_delay + 1)
     with sender(chain) as sending, pytest.raises(DeploymentError, match=r"StakeVault .* --salt"):
         deploy(sending, other)
     assert chain.connection.transaction_count(DEPLOYER) == sent

@@ -14,6 +14,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.errors import ChainError, NotMined
 from protocol.chain.transactions import Sending
 from tests.chain.conftest import QUICK, Connect
+from tests.chain.rounds import ANYTHING, signature
 from tests.chain.trees import fund, terms
 
 pytestmark = pytest.mark.chain
@@ -41,7 +42,7 @@ def test_a_post_repeated_after_it_was_cut_short_is_one_task_and_one_escrow(
 ) -> None:
     verifier = connected(3)
     fund(verifier, 100)
-    verifier.audit.register(1)
+    verifier.audit.register(0, ANYTHING)
     asked = terms()
     escrow = asked.escrow(deployed.parameters.draw_fee)
     with connect(chain.url, deployed, "dev:5", sending=QUICK) as dying:
@@ -50,13 +51,13 @@ def test_a_post_repeated_after_it_was_cut_short_is_one_task_and_one_escrow(
         cut_short(dying, monkeypatch, arrives=arrives)
         assert not is_posted(dying, asked)
         with pytest.raises(CutShort):
-            post(dying, asked)
+            post(dying, asked, signature, 1)
     with connect(chain.url, deployed, "dev:5", sending=QUICK) as again:
         assert is_posted(again, asked)
-        assert post(again, asked) == 1
+        assert post(again, asked, signature, 1) == 1
         assert (again.market.tasks(), again.token.balance_of(again.address)) == (1, 2 * escrow)
         assert not is_posted(again, asked), "its end was seen"
-        assert post(again, asked) == 2
+        assert post(again, asked, signature, 1) == 2
         assert again.token.balance_of(again.address) == escrow
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from sim.agents.bystanders import Bystander, Griefer
+from sim.agents.bystanders import Bystander, Griefer, Retrainer
 from sim.agents.population import Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver
 from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
@@ -20,16 +20,16 @@ pytestmark = pytest.mark.chain
 
 
 def people(luck: random.Random) -> Population:
-    """Two to four solvers, one to four verifiers with one to three slots, and what else there is."""
+    """Two to four solvers, one to four verifiers with one, two or four slots, and what else there is."""
     solvers = [Solver(), Bluffing(), Crashing(rate=0.4), Lazy(share=0.7), Noisy(rate=0.5), Skipper()]
     verifiers = [Verifier(), Absent(), Accusing(rate=0.4), Colluding(), Copying(), Mixing(0.5), Trusting()]
     submitters = [Submitter(), Submitter(), Shill(0.3, 1.0), Vanishing(rate=0.3), Challenging(games=2)]
-    bystanders = [Bystander(chance=0.5), Griefer(chance=0.4, games=2)]
+    bystanders = [Bystander(chance=0.5), Griefer(chance=0.4, games=2), Retrainer(chance=0.7)]
     return population(
         [(each, 1) for each in luck.sample(solvers, luck.randint(2, 4))],
         [(Verifier(), luck.randint(0, 1))]
-        + [(each, 1, luck.randint(1, 3)) for each in luck.sample(verifiers, luck.randint(1, 3))],
-        [(each, 1) for each in luck.sample(bystanders, luck.randint(0, 2))],
+        + [(each, 1, luck.choice([1, 2, 4])) for each in luck.sample(verifiers, luck.randint(1, 3))],
+        [(each, 1) for each in luck.sample(bystanders, luck.randint(0, 3))],
         luck.choice(submitters),
     )
 
@@ -41,6 +41,7 @@ def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
         return luck.choice([0, 1, luck.randint(2, 99), luck.randint(1, 300) * TOKEN, *more])
 
     segments, verifiers = luck.randint(1, 4), luck.randint(1, 3)
+    each, fee, draw_fee = luck.randint(1, segments), some(), some()
     reward, budget = some(), luck.choice([100 * TOKEN, 150 * TOKEN])
     # Rewards end in more digits than stakes: one unit above the contracts' bound.
     stake = luck.choice([-(-4 * reward // 3) + 2, 1000 * TOKEN + reward * 2])
@@ -48,22 +49,24 @@ def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
         budget=budget,
         stake=stake,
         restitution=luck.choice([0, 1, budget]),
-        audit_fee=some(),
+        audit_fee=fee,
         delay_penalty=luck.choice([0, 1, stake]),
-        draw_fee=some(),
-        stake_unit=some(),
+        draw_fee=draw_fee,
+        # Every stake covers what silence in a seat costs: amounts of the chain end in up to six units more.
+        stake_unit=each * fee + draw_fee + 6 + some(),
         challenge_bond=some(),
         reward_cap=reward,
         segments=segments,
         verifiers=verifiers,
-        segments_per_verifier=luck.randint(1, segments),
-        matches=luck.randint(1, min(verifiers, everybody.verifier_count)),
-        training_cost=luck.choice([1, 60 * TOKEN]),
+        segments_per_verifier=each,
+        # Asks of a few units would lie within one undercut, whose rounding decides who bids last.
+        training_cost=luck.choice([TOKEN, 60 * TOKEN]),
         markup=1.0,
         silence_rate=luck.choice([0.0, 0.3]),
         crash_rate=luck.choice([0.0, 0.2]),
-        draw_missed=luck.choice([0.0, 0.0, 0.5]),
-        max_misses=2,
+        downtime=luck.choice([0.0, 0.3]),
+        beacon_stops=luck.choice([0.0, 0.0, 0.5]),
+        redraws=luck.randint(0, 3),
         solver_count=everybody.solver_count,
         verifier_count=everybody.verifier_count,
     )
@@ -81,7 +84,6 @@ def anything(seed: int, tasks: int = 4) -> Scenario:
         None,
         tasks=tasks,
         seed=seed,
-        missed_draws=luck.choice([0, 0, 1, 2]),
     )
 
 

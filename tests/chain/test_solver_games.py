@@ -29,6 +29,7 @@ from solver.errors import StakeSlashed
 from solver.strategy import Strategy
 from tests.adversaries.perturbing import Perturbation, PerturbedExecutor, find, one_ulp
 from tests.chain.arena import Subject, replay
+from tests.chain.rounds import draw_first
 from tests.chain.solver_stage import Solver, Stage, over, stage, submitted
 from tests.unit.solver import tiny
 
@@ -134,6 +135,7 @@ def moot_game(scene: Stage, stranger: Client) -> int:
     scene.devnet.skip(game.game(silent).deadline - stranger.now() + 1)
     game.time_out(silent)
     game.close_moot(moot)
+    draw_first(stranger, scene.devnet)
     return moot
 
 

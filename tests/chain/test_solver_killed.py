@@ -48,9 +48,10 @@ def started(scene: Stage, before: str = "") -> Iterator[subprocess.Popen[str]]:
 
 
 def configured(scene: Stage) -> None:
-    """What has no flag: where bundles may be, and progress after every segment."""
-    allowed = json.dumps([scene.bundles.parent.as_uri()])
-    scene.home.config.write_text(f"[solver]\nbundles = {allowed}\nprogress_every = 1\npoll = 0.05\n")
+    """What has no flag: where bundles may be and the beacon is, and progress after every segment."""
+    allowed, relays = json.dumps([scene.bundles.parent.as_uri()]), json.dumps([scene.relay])
+    chosen = f"bundles = {allowed}\nrelays = {relays}\nprogress_every = 1\npoll = 0.05\n"
+    scene.home.config.write_text(f"[solver]\n{chosen}")
 
 
 def test_killed_at_every_stage_it_finishes_and_sends_nothing_twice(tmp_path: Path) -> None:

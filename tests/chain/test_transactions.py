@@ -26,6 +26,7 @@ from protocol.chain.fees import Call
 from protocol.chain.journal import Journal, Status
 from protocol.chain.transactions import Sender, Sending
 from tests.chain.conftest import QUICK, Connect
+from tests.chain.rounds import ANYTHING
 from tests.chain.sending import NOWHERE, Interrupted, broken, transfer
 from tests.chain.trees import fund, terms
 
@@ -111,7 +112,7 @@ def test_a_call_that_fails_when_it_is_mined_says_why_and_what_it_cost(
     submitter, solver, verifier = connected(1), connected(2), connected(3)
     for party in (submitter, solver, verifier):
         fund(party, 2000)
-    verifier.audit.register(1)
+    verifier.audit.register(0, ANYTHING)
     task, _ = submitter.market.post(terms())
     assert solver.sender is not None
     solver.sender.sending = Sending(timeout=0.1, poll=0.02)

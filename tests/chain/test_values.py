@@ -13,6 +13,7 @@ from protocol.chain.receipts import Receipt
 from protocol.chain.reverts import explain
 from protocol.chain.values import decode_values
 from tests.chain.conftest import Connect
+from tests.chain.rounds import ANYTHING
 from tests.chain.trees import fund, terms
 
 
@@ -45,7 +46,7 @@ def test_a_task_whose_bundle_address_is_no_text_stops_nobody(connected: Connect)
     hostile, verifier = connected(1), connected(3)
     fund(hostile, 2000)
     fund(verifier, 100)
-    verifier.audit.register(1)
+    verifier.audit.register(0, ANYTHING)
     market = hostile.market
     data = market.contract.encode("post", [terms(bundle="x" * 1024).abi()])
     spoiled = data.replace(b"x" * 1024, b"\xff" * 1024)

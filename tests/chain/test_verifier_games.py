@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from protocol.chain.client import Client
+from protocol.chain.events import Follower
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.node.stopping import Stop
 from tests.attacks.blinding import Scene, trickling
@@ -25,14 +26,26 @@ BOND = DEVNET.challenge_bond
 
 
 class Watcher:
-    """A verifier node in a thread, unless it is not `started`."""
+    """A verifier node in a thread, unless it is not `started`, with so many `further` accounts."""
 
-    def __init__(self, scene: Scene, started: bool = True, **settings: object) -> None:
+    def __init__(self, scene: Scene, started: bool = True, further: int = 0, **settings: object) -> None:
         self.client: Client = scene.client("dev:2")
+        self._further = [scene.client(f"dev:{index}") for index in range(20, 20 + further)]
         self._stop = Stop()
-        chosen = {"poll": 0.05, "bundles": (scene.bundles.parent.as_uri(),), **settings}
+        chosen = {
+            "poll": 0.05,
+            "port": 0,
+            "stake": 10,
+            "relays": (scene.relay,),
+            "bundles": (scene.bundles.parent.as_uri(),),
+            **settings,
+        }
         self.node = VerifierNode(
-            self.client, VerifierSettings.model_validate(chosen), scene.home, stop=self._stop
+            self.client,
+            VerifierSettings.model_validate(chosen),
+            scene.home,
+            further=self._further,
+            stop=self._stop,
         )
         self._thread = Thread(target=self.node.run)
         if started:
@@ -43,7 +56,8 @@ class Watcher:
         self._stop.ask()
         if self._thread.ident is not None:
             self._thread.join(60)
-        self.client.close()
+        for client in (self.client, *self._further):
+            client.close()
 
 
 @pytest.fixture
@@ -89,6 +103,8 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
     watcher = Watcher(scene, started=False, games=1)
     games = accusing(watcher, tasks)
     games.begin()
+    game = scene.submitter.game
+    told = Follower(game.connection, {game.address: game.contract}, scene.deployment.block)
     moved: list[int] = []
 
     def played() -> bool:
@@ -100,9 +116,8 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
                 games._offer_turn(task)
         for failure in games.collect():
             raise failure.error
-        game = scene.submitter.game
-        states = [game.game(number) for number in range(1, game.games() + 1)]
-        moved.extend(state.task for state in states if state.demand_open and state.task not in moved)
+        demands = [event for event in told.poll().events if event.name == "Demanded"]
+        moved.extend(game.game(int(event.arguments["game"])).task for event in demands)
         assert sum(game.holds_trees for game in games._challenges.values()) <= 1
         return len(moved) == len(tasks)
 
@@ -117,10 +132,10 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
 def test_a_bundle_that_trickled_comes_after_the_others(scene: Scene) -> None:
     """One thread for everything: the baits have a try each, and the task comes before they have another."""
     with trickling() as address:
-        watcher = Watcher(scene, replays=1, fetches=1)
+        watcher = Watcher(scene, further=7, replays=1, fetches=1)
         try:
-            wait(lambda: scene.submitter.audit.live_slots() > 1)
-            scene.submitter.audit.resign()  # so that it is the only one in the draw
+            wait(lambda: scene.submitter.audit.registered() > 8)
+            scene.submitter.audit.resign()  # so that nobody else is in the draw
             scene.cheat.market.announce(address)
             baits = [
                 scene.post(bundle=address, bundle_hash=k.to_bytes(32), attest_period=2, challenge_period=k)

@@ -43,7 +43,8 @@ class Process:
         deployment = home / "deployment.json"
         deployment.write_text(scene.deployment.model_dump_json())
         bundles = json.dumps([scene.bundles.as_uri()])
-        (home / "config.toml").write_text(f"[verifier]\npoll = 0.05\nbundles = {bundles}\n")
+        settings = f'poll = 0.05\nport = 0\nrelays = ["{scene.relay}"]\nbundles = {bundles}\n'
+        (home / "config.toml").write_text(f"[verifier]\n{settings}")
         self.command = [sys.executable, "-c", "import verifier.cli as cli; cli.main()", "watch", "--once"]
         self.command += ["--whistleblow", "--dev-account", "2", "--rpc", scene.devnet.url]
         self.command += ["--home", str(home), "--deployment", str(deployment)]
@@ -113,7 +114,7 @@ def test_a_commitment_on_its_way_survives_a_kill(tmp_path: Path) -> None:
         held_back = scene.bundles.rename(tmp_path / "held-back")
         verifier = Process(scene, tmp_path / "verifier", tmp_path / "verifier.log")
         try:
-            wait(lambda: scene.submitter.audit.live_slots() > 1)
+            wait(lambda: scene.submitter.audit.registered() > 1)
             scene.cheated([task])
             scene.devnet.connection.request("evm_setAutomine", False)
             held_back.rename(scene.bundles)

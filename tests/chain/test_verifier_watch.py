@@ -29,21 +29,33 @@ WATCHER = "dev:2"
 
 
 class Watcher:
-    """A verifier node in a thread. `ended` holds its exit code, or the error that ended it."""
+    """A verifier node in a thread, with so many `further` accounts. `ended` holds its exit code, or what it raised."""
 
-    def __init__(self, stage: Stage, strategy: Strategy = HONEST, **settings: object) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        strategy: Strategy = HONEST,
+        once: bool = True,
+        further: int = 0,
+        **settings: object,
+    ) -> None:
+        self._once = once
         self.stop = Stop()
         self.client = stage.client(WATCHER)
+        self.clients = [self.client, *(stage.client(f"dev:{index}") for index in range(20, 20 + further))]
         allowed = (stage.bundles.as_uri(),)
-        chosen = VerifierSettings.model_validate({"poll": 0.05, "bundles": allowed, **settings})
-        self.node = VerifierNode(self.client, chosen, stage.home, strategy, stop=self.stop)
+        defaults = {"poll": 0.05, "bundles": allowed, "relays": (stage.relay,), "port": 0, "stake": 10}
+        chosen = VerifierSettings.model_validate({**defaults, **settings})
+        self.node = VerifierNode(
+            self.client, chosen, stage.home, strategy, further=self.clients[1:], stop=self.stop
+        )
         self.ended: ExitCode | BaseException | None = None
         self._thread = Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self.ended = self.node.run(once=True)
+            self.ended = self.node.run(self._once)
         except Exception as error:
             self.ended = error
 
@@ -57,14 +69,21 @@ class Watcher:
         """Stop, and give the account back."""
         self.stop.ask()
         self._thread.join(30)
-        self.client.close()
+        for client in self.clients:
+            client.close()
 
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[Stage]:
     with stage(tmp_path) as made:
-        made.submitter.audit.resign()  # the verifier under test is the only one in the draw
         yield made
+
+
+@pytest.fixture
+def alone(scene: Stage) -> Stage:
+    """A stage on which the verifier under test is the only one in the draw."""
+    scene.submitter.audit.resign()
+    return scene
 
 
 def wait(what: Callable[[], bool], seconds: float = 60) -> None:
@@ -75,37 +94,53 @@ def wait(what: Callable[[], bool], seconds: float = 60) -> None:
         sleep(0.05)
 
 
+def outcome(watcher: Watcher, task: int) -> str | None:
+    """How the watcher's accusation ended, if there is one and it has."""
+    accusation = watcher.node.context.database.accusation(task)
+    return None if accusation is None else accusation.outcome
+
+
+def is_suspended(scene: Stage, watcher: Watcher) -> bool:
+    """Whether the watcher was silent in a seat, and has not resumed."""
+    registration = scene.submitter.audit.registration(watcher.client.address)
+    return registration is not None and registration.suspended
+
+
 def until_registered(scene: Stage) -> None:
     """A task is taken only once somebody is in the draw."""
-    wait(lambda: scene.submitter.audit.live_slots() > 0)
+    wait(lambda: scene.submitter.audit.registered() > 0)
 
 
-def test_an_honest_task_is_attested_and_the_verifier_is_paid(scene: Stage) -> None:
-    watcher = Watcher(scene, stake_slots=3)
+def test_an_honest_task_is_attested_and_the_verifier_is_paid(alone: Stage) -> None:
+    scene = alone
+    watcher = Watcher(scene, stake=30)
     until_registered(scene)
     solver = Solver(scene)
     try:
         task = scene.sold()
         scene.until_drawn(task)
-        wait(lambda: all(duty.attested for duty in scene.submitter.audit.duties(task)))
+        wait(lambda: all(seat.attested for seat in scene.submitter.audit.seats(task)))
         scene.end_challenges(task)
         assert watcher.join() is ExitCode.FINE
         assert solver.join() is ExitCode.FINE
         view = scene.submitter.market.task(task)
-        duties = scene.submitter.audit.duties(task)
+        seats = scene.submitter.audit.seats(task)
     finally:
         watcher.close()
         solver.close()
     assert view.status is TaskStatus.SETTLED
-    assert all(duty.attested and duty.verifier == watcher.client.address for duty in duties)
-    # 30 of 200,000 tokens are staked; audit fees of one token each came out, up to a bond that stays.
+    assert [(seat.account, seat.attested, seat.released) for seat in seats] == [
+        (watcher.client.address, True, True)
+    ]
+    # 20 of 200,000 tokens are staked, two units of 10; the audit fee of one token came out, up to a bond that stays.
     vault, token = scene.submitter.vault, scene.submitter.token
     wealth = vault.free(watcher.client.address) + token.balance_of(watcher.client.address)
-    assert wealth >= (200_000 - 30 + len(duties)) * TOKEN
+    assert wealth >= (200_000 - 20 + 1) * TOKEN
 
 
 @pytest.mark.parametrize("serving", [True, False])
-def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None:
+def test_a_cheat_is_walked_down_and_slashed(alone: Stage, serving: bool) -> None:
+    scene = alone
     watcher = Watcher(scene, whistleblow=True)
     until_registered(scene)
     cheat = SolverStrategy(executor=moves_a_weight_far)
@@ -124,25 +159,28 @@ def test_a_cheat_is_walked_down_and_slashed(scene: Stage, serving: bool) -> None
     assert game.challenger == watcher.client.address
 
 
-def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(scene: Stage) -> None:
-    watcher = Watcher(scene, whistleblow=True, speed=1.0)
+def test_no_bond_is_risked_where_the_clock_is_shorter_than_a_replay(alone: Stage) -> None:
+    """Its solver is not attested either: the seat is drawn again, and loses what a silent one does."""
+    scene = alone
+    watcher = Watcher(scene, whistleblow=True, speed=1.0, seat_hours=1e5, cost_per_hour=0)
     until_registered(scene)
     solver = Solver(scene, SolverStrategy(executor=moves_a_weight_far))
     try:
-        task = scene.sold(attest_period=6, challenge_period=10)
-        assert watcher.join() is ExitCode.FINE
-        view = scene.submitter.market.task(task)
+        task = scene.sold()
+        scene.until_drawn(task)
+        wait(lambda: outcome(watcher, task) == "clock_too_short")
+        (seat,) = scene.submitter.audit.seats(task)
+        scene.skip_to(seat.until + 1)
+        wait(lambda: is_suspended(scene, watcher))
+        assert scene.submitter.audit.audit(task).attested == 0
+        assert scene.submitter.game.games() == 0
     finally:
         watcher.close()
         solver.close()
-    assert scene.submitter.game.games() == 0
-    assert view.status is TaskStatus.VOID
-    assert not any(duty.attested for duty in scene.submitter.audit.duties(task) if duty.segment > 1)
 
 
 def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> None:
-    watcher = Watcher(scene, Strategy(executor=moves_a_weight_far), whistleblow=True)
-    until_registered(scene)
+    watcher = Watcher(scene, Strategy(executor=moves_a_weight_far), whistleblow=True, stake=0)
     solver = Solver(scene)
     try:
         task = scene.sold()
@@ -153,8 +191,10 @@ def test_a_false_accuser_loses_its_bond_and_the_solver_is_paid(scene: Stage) -> 
         scene.devnet.skip(game_of(1).deadline - scene.submitter.now() + 1)
         wait(lambda: scene.submitter.game.game(1).verdict is not Verdict.NONE)
         game = scene.submitter.game.game(1)
+        scene.until_drawn(task)
+        scene.attest(task)
         scene.end_challenges(task)
-        assert scene.until(task, over).status is not TaskStatus.SLASHED
+        assert scene.until(task, over).status is TaskStatus.SETTLED
         assert watcher.join() is ExitCode.FRAUD
     finally:
         watcher.close()

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 from protocol.chain.client import Client
+from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import TOKEN
 from protocol.commitments import segment_tree
 from protocol.tasks.task import Terms
@@ -42,11 +43,23 @@ def terms(**changes: Any) -> Terms:
         "replay_allowance": 0,
         "verifiers": 1,
         "segments_per_verifier": 2,
-        "matches": 1,
         "arithmetic": 1,
+        "seat_lock": 5 * TOKEN,
         "bundle": "http://127.0.0.1:1/bundle",
     }
     return Terms(**(values | changes))
+
+
+def submitted(chain: Devnet, submitter: Client, solver: Client, price: int, **changes: Any) -> int:
+    """Post a task, have the solver win it at a price in token units, and submit the run; the task's id."""
+    posted = terms(**changes)
+    task, _ = submitter.market.post(posted)
+    solver.market.bid(task, price)
+    chain.skip(posted.bidding_period + 1)
+    solver.market.assign(task)
+    last = TREE.inclusion_path(SEGMENTS)
+    solver.market.submit(task, TREE.root, TREE.inclusion_path(0), [], ROOTS[SEGMENTS], last)
+    return task
 
 
 def fund(client: Client, tokens: int) -> None:

@@ -25,15 +25,16 @@ from protocol.node.http import free_port
 pytestmark = [pytest.mark.chain, pytest.mark.timeout(480)]
 
 ROOT = Path(__file__).parents[2]
-SUBMITTER, VERIFIER, HONEST, CHEAT = "1", "2", "3", "4"
+SUBMITTER, VERIFIER, HONEST, CHEAT, FURTHER = "1", "2", "3", "4", "5"
 PATIENCE = 300.0
 
 
 class Operator:
     """Types commands, one after the other or in the background."""
 
-    def __init__(self, folder: Path, children: Children) -> None:
+    def __init__(self, folder: Path, children: Children, beacon: str) -> None:
         self.folder = folder
+        self.beacon = beacon
         self.children = children
         self.home = Home(folder / "submitter")
         self.rpc = f"http://127.0.0.1:{free_port(HOST)}"
@@ -46,7 +47,8 @@ class Operator:
     def assay(self, *arguments: str) -> Any:
         """What a command of `assay` says with --json."""
         command = [console("assay"), *arguments, "--rpc", self.rpc, "--home", str(self.home.root), "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        environment = self.children.environment(self.home.root)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
         assert done.returncode == 0, done.stderr
         envelope = json.loads(done.stdout)
         assert (envelope["version"], envelope["command"]) == (1, arguments[0])
@@ -85,19 +87,22 @@ def console(name: str) -> str:
 
 @pytest.fixture
 def operator(tmp_path: Path) -> Iterator[Operator]:
-    with Children(tmp_path / "logs", {"OMP_NUM_THREADS": "1"}, ROOT) as children:
-        yield Operator(tmp_path, children)
+    beacon = str(free_port(HOST))
+    settings = {"OMP_NUM_THREADS": "1", "ASSAY_RELAYS": f"http://{HOST}:{beacon}"}
+    with Children(tmp_path / "logs", settings, ROOT) as children:
+        yield Operator(tmp_path, children, beacon)
 
 
 def test_a_task_from_its_file_to_its_result_and_a_cheat_to_its_end(operator: Operator) -> None:
     port, bundles = operator.rpc.rsplit(":", 1)[1], str(free_port(HOST))
     operator.background(
-        "devnet", console("assay"), "devnet", "--port", port, "--beacon-port", "0", chained=False
+        "devnet", console("assay"), "devnet", "--port", port, "--beacon-port", operator.beacon, chained=False
     )
     operator.wait_for("devnet", "Ctrl-C ends it")
     operator.assay("deploy", "--dev-account", "0")
     operator.background("bundles", console("assay"), "serve", "--port", bundles, chained=False)
-    watch = (console("verifier"), "watch", "--whistleblow", "--once", "--task", "1", "--task", "2")
+    watch = [console("verifier"), "watch", "--whistleblow", "--further-account", f"dev:{FURTHER}"]
+    watch += ["--port", "0", "--once", "--task", "1", "--task", "2"]
     operator.background("verifier", *watch, "--dev-account", VERIFIER)
     solve = ("--port", "0", "--stake", "1000")
     operator.background("honest", console("solver"), "run", "--task", "1", "--dev-account", HONEST, *solve)
@@ -121,7 +126,7 @@ def test_a_task_from_its_file_to_its_result_and_a_cheat_to_its_end(operator: Ope
     )
     settled = operator.wait_until_over(1)
     assert (settled["status"], settled["checkpoints"], settled["games"]) == ("settled", 8, [])
-    assert all(duty["attested"] for duty in settled["duties"])
+    assert [seat["attested"] for seat in settled["seats"]] == [True]
 
     result = operator.assay("result", "1", "--output", str(operator.folder / "result"))
     assert result["final"] is True

@@ -19,7 +19,7 @@ import pytest
 from examples.demo.children import Children
 from protocol.chain.client import connect
 from protocol.chain.devnet import anvil_program
-from protocol.chain.views import NOBODY, Duty
+from protocol.chain.views import NOBODY, Seat
 from protocol.node.home import Home
 from protocol.node.http import free_port
 from tests.toolchain.wheel import build, environment, sources, with_libraries
@@ -68,15 +68,16 @@ challenge_period = 70
 clock = 300
 verifiers = 1
 segments_per_verifier = 1
-matches = 1
+seat_lock = 3
 """
 
 
 class Operator:
     """Types the installed commands in a folder of its own."""
 
-    def __init__(self, folder: Path, programs: Path, children: Children) -> None:
+    def __init__(self, folder: Path, programs: Path, children: Children, beacon: str) -> None:
         self.folder = folder
+        self.beacon = beacon
         self.home = Home(folder / "submitter")
         self.rpc = f"http://127.0.0.1:{free_port('127.0.0.1')}"
         self._programs = programs
@@ -134,9 +135,11 @@ def operator(wheel: Path, tmp_path: Path) -> Iterator[Operator]:
     programs = environment(tmp_path / "environment", wheel)
     folder = tmp_path / "elsewhere"
     folder.mkdir()
+    beacon = str(free_port("127.0.0.1"))
     settings = {"OMP_NUM_THREADS": "1", "ANVIL": anvil_program(), "PYTHONPATH": ""}
+    settings["ASSAY_RELAYS"] = f"http://127.0.0.1:{beacon}"
     with Children(tmp_path / "logs", settings, folder) as children:
-        yield Operator(folder, programs, children)
+        yield Operator(folder, programs, children, beacon)
 
 
 def test_the_wheel_holds_what_runs_and_nothing_else(wheel: Path) -> None:
@@ -149,8 +152,8 @@ def test_the_wheel_holds_what_runs_and_nothing_else(wheel: Path) -> None:
     assert sum(sizes.values()) < 6_000_000, "unstripped libraries alone have as much"
 
 
-def all_attested(duties: Sequence[Duty]) -> bool:
-    return bool(duties) and all(duty.attested for duty in duties)
+def all_attested(seats: Sequence[Seat]) -> bool:
+    return bool(seats) and all(seat.attested for seat in seats)
 
 
 def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
@@ -167,14 +170,15 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
 
     port, bundles = operator.rpc.rsplit(":", 1)[1], str(free_port("127.0.0.1"))
     operator.background(
-        "devnet", "assay", "devnet", "--port", port, "--beacon-port", "0", ready="Ctrl-C ends it"
+        "devnet", "assay", "devnet", "--port", port, "--beacon-port", operator.beacon, ready="Ctrl-C ends it"
     )
     deployed = operator.assay("deploy", "--dev-account", "0")
     assert operator.assay("deploy", "--check")["addresses"] == deployed["addresses"]
     operator.background("bundles", "assay", "serve", "--port", bundles, ready="/bundles/")
     chain = ("--rpc", operator.rpc, "--deployment", deployed["file"], "--task", "1", "--once")
     operator.background("solver", "solver", "run", "--dev-account", "3", "--port", "0", *chain, ready="ready")
-    operator.background("verifier", "verifier", "watch", "--dev-account", "2", *chain, ready="ready")
+    watch = ("verifier", "watch", "--dev-account", "2", "--port", "0")
+    operator.background("verifier", *watch, *chain, ready="ready")
 
     (operator.folder / "tiny.py").write_text(SOURCE)
     (operator.folder / "tiny.toml").write_text(TASK)
@@ -183,11 +187,9 @@ def test_a_task_from_its_file_to_its_payment(operator: Operator) -> None:
     with connect(operator.rpc, Path(deployed["file"])) as seen:  # the tests' own eyes; it sends nothing
         operator.wait_until(lambda: seen.market.task(1).bidder != NOBODY, "a bid")
         seen.connection.request("evm_increaseTime", hex(30))
-        operator.wait_until(lambda: all_attested(seen.audit.duties(1)), "all duties attested")
+        operator.wait_until(lambda: all_attested(seen.audit.seats(1)), "the seat attested")
         seen.connection.request("evm_increaseTime", hex(70))
     assert (operator.ended("solver"), operator.ended("verifier")) == (0, 0)
     (found,) = operator.assay("status", "1")
     assert (found["status"], found["checkpoints"], found["games"]) == ("settled", 2, [])
-    assert [duty["attested"] for duty in found["duties"]] in ([True], [True, True]), (
-        "one or two segments were drawn"
-    )
+    assert [seat["attested"] for seat in found["seats"]] == [True]

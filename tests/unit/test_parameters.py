@@ -33,9 +33,10 @@ def test_amounts_are_whole_tokens_to_the_unit(tmp_path: Path) -> None:
 
 def test_the_recommended_ones_give_an_l1_its_time() -> None:
     day = 86_400
-    assert RECOMMENDED.draw_delay >= 128
+    assert 3_600 <= RECOMMENDED.draw_delay <= day
+    assert RECOMMENDED.stall_period >= 30 * day
     assert day <= RECOMMENDED.min_clock <= RECOMMENDED.max_clock <= 7 * day
-    assert RECOMMENDED.unbonding_period >= 30 * day
+    assert RECOMMENDED.unbonding_period >= RECOMMENDED.draw_delay + RECOMMENDED.stall_period
 
 
 @pytest.mark.parametrize("name", [known.name for known in fields(Parameters)])
@@ -53,8 +54,8 @@ def test_a_missing_field_is_named(name: str, tmp_path: Path) -> None:
         ('draw_fee = "0.1"', 'draw_fee = "-1"', "draw_fee"),
         ('draw_fee = "0.1"', 'draw_fee = "0.0000000000000000001"', "draw_fee"),
         ('draw_fee = "0.1"', 'draw_fee = "NaN"', "draw_fee"),
-        ("max_misses = 2", "max_misses = true", "max_misses"),
-        ("max_misses = 2", "max_misses = 2\nsurprise = 1", "surprise"),
+        ("stall_period = 120", "stall_period = true", "stall_period"),
+        ("stall_period = 120", "stall_period = 120\nsurprise = 1", "surprise"),
         ("[parameters]", "[others]", r"\[parameters\]"),
         ("[parameters]", "[parameters", "TOML"),
     ],

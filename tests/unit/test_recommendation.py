@@ -18,7 +18,7 @@ from protocol.chain.recommendation import (
     recommended_terms,
 )
 from protocol.tasks.economics import ONE, Audit, minimum_stake
-from protocol.tasks.task import MAX_DRAWS
+from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from sim.parameters import MarketParameters
 from sim.units import TOKEN as SIM_TOKEN
 
@@ -31,7 +31,7 @@ def needed(segments: int, draws: int, price: int) -> int:
     """S_min for one price, whatever a self-challenger gets back included."""
     audit = Audit(segments, draws, RULES.verifiers, int(RULES.honest_share * ONE))
     back = RECOMMENDED.reward_cap + int(RULES.restitution * BUDGET)
-    return minimum_stake(audit, price, int(RULES.gain * BUDGET), recoverable=back, rerolls=RULES.rerolls)
+    return minimum_stake(audit, price, int(RULES.gain * BUDGET), recoverable=back)
 
 
 @pytest.mark.parametrize("segments", [2, 5, 8, 20, 41, 60])
@@ -47,10 +47,9 @@ def test_the_stake_deters_at_every_price_and_one_draw_less_does_not(segments: in
 
 def test_the_most_segments_are_the_most() -> None:
     most = most_segments()
-    assert recommended_terms(most, BUDGET).verifiers * (MAX_DRAWS // RULES.verifiers) <= MAX_DRAWS
+    assert recommended_terms(most, BUDGET).segments_per_verifier == MAX_SEAT_SEGMENTS
     with pytest.raises(NoRecommendation, match=rf"at most {most} .* submit 2 tasks"):
         recommended_terms(most + 1, BUDGET)
-    assert most_segments(replace(RULES, rerolls=0)) > 5 * most
 
 
 def test_amounts_follow_the_budget_and_the_rules() -> None:
@@ -62,6 +61,14 @@ def test_amounts_follow_the_budget_and_the_rules() -> None:
     assert half.restitution == 7 * TOKEN // 2
 
 
+@pytest.mark.parametrize(("fee", "draws"), [(None, None), (None, 3), (5, None), (0, 2)])
+def test_a_seat_locks_what_its_silence_costs(fee: int | None, draws: int | None) -> None:
+    terms = recommended_terms(20, BUDGET, audit_fee=fee, draws=draws, draw_fee=7)
+    assert terms.audit_fee == (BUDGET // 20 if fee is None else fee)
+    assert terms.seat_lock == terms.audit_fee * terms.segments_per_verifier + 7
+    assert terms.forgone == terms.seat_lock - 7
+
+
 def test_deployment_submitter_and_simulation_read_one_file(tmp_path: Path) -> None:
     parameters = MarketParameters()
     terms = recommended_terms(
@@ -69,7 +76,7 @@ def test_deployment_submitter_and_simulation_read_one_file(tmp_path: Path) -> No
     )
     for name in ("stake", "restitution", "delay_penalty"):
         assert getattr(parameters, name) * TOKEN // SIM_TOKEN == getattr(terms, name)
-    assert (parameters.verifiers, parameters.matches) == (RULES.verifiers, RULES.matches)
+    assert parameters.verifiers == RULES.verifiers
     for name in ("draw_fee", "stake_unit", "challenge_bond", "reward_cap"):
         deployed = getattr(load_parameters("recommended"), name)
         assert getattr(parameters, name) * TOKEN // SIM_TOKEN == deployed
@@ -87,10 +94,10 @@ def described(folder: Path, left_out: list[str], segments: int = 8) -> Path:
 
 
 def test_what_a_file_gives_stays(tmp_path: Path) -> None:
-    description = read(described(tmp_path, ["restitution", "matches"]))
-    assert (description.fields()["stake"], description.fields()["matches"]) == (1000 * TOKEN, 1)
+    description = read(described(tmp_path, ["restitution", "seat_lock"]))
+    assert (description.fields()["stake"], description.fields()["audit_fee"]) == (1000 * TOKEN, 2 * TOKEN)
     assert recommendations(description) == [
-        "recommended for 8 segments and this budget: restitution 100, matches 1"
+        "recommended for 8 segments and this budget: restitution 100, seat_lock 4.1"
     ]
     assert recommendations(read(EXAMPLES / "digits.toml")) == []
 
@@ -101,8 +108,8 @@ def test_a_stake_without_its_audit_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_task_of_too_many_segments_is_told_to_split(tmp_path: Path) -> None:
-    with pytest.raises(NoRecommendation, match="submit 9 tasks"):
-        recommendations(read(described(tmp_path, OPTIONAL, segments=500)))
+    with pytest.raises(NoRecommendation, match="submit 4 tasks"):
+        recommendations(read(described(tmp_path, OPTIONAL, segments=5_000)))
 
 
 def test_a_reward_below_the_fees_forgone_is_said(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_who_posts_a_task_writes_no_such_bundle(tmp_path: Path) -> None:
 def test_a_solver_neither_bids_on_it_nor_trains_it(posted: Terms, tmp_path: Path) -> None:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
-    context = Context(NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
+    context = Context(NEVER, NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
     with pytest.raises(BundleMalformed, match="pass `check`"):
         fetch_candidate(context, posted, 60)
     with pytest.raises(BundleMalformed, match="pass `check`"):

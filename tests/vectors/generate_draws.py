@@ -12,17 +12,19 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from eth_utils.crypto import keccak
+
 from protocol.numerics.reference.philox import block
 
 FILE = Path(__file__).with_name("draws.json")
 WORD = 2**32
-# (slots, segments, draws, segments per verifier): few and many of each; 3 * 2^30 refuses a quarter of all words.
+# (slots, segments, seats, segments a seat): few and many of each; 3 * 2^30 refuses a quarter of all words.
 SHAPES = (
     (1, 1, 1, 1),
     (6, 5, 3, 2),
     (7, 8, 4, 8),
     (3 * 2**30, 2**20, 8, 8),
-    (2**32 - 1, 1000, 16, 4),
+    (2**32 - 1, 1000, 32, 4),
     (2**31 + 1, 64, 1, 64),
 )
 
@@ -49,19 +51,20 @@ def distinct(stream: Iterator[int], k: int, q: int) -> list[int]:
 
 
 def document() -> dict[str, Any]:
-    """Columns: the shape, the seed and the drawn numbers: for each draw the slot, then its segments."""
+    """Columns: the shape, the seed, and the numbers of its stream and of its seats."""
     seeds = [sha256(f"draw {i}".encode()).digest() for i in range(4 * len(SHAPES))]
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(seeds))]
-    numbers = []
-    for seed, (slots, segments, draws, q) in zip(seeds, shapes):
+    tried, segments = [], []
+    for seed, (slots, most, seats, q) in zip(seeds, shapes):
         stream = words(seed)
-        numbers.append(
-            [n for _ in range(draws) for n in (below(stream, slots), *distinct(stream, segments, q))]
-        )
+        tried.append([below(stream, slots) for _ in range(seats)])
+        seats_words = (words(keccak(seed + seat.to_bytes(32, "big"))) for seat in range(seats))
+        segments.append([number for stream in seats_words for number in distinct(stream, most, q)])
     columns: dict[str, Any] = {"seed": ["0x" + seed.hex() for seed in seeds]}
-    for position, name in enumerate(("slots", "segments", "draws", "segments_per_verifier")):
+    for position, name in enumerate(("slots", "segments", "seats", "segments_per_verifier")):
         columns[name] = [shape[position] for shape in shapes]
-    columns["numbers"] = ["0x" + "".join(f"{n:08x}" for n in row) for row in numbers]
+    for name, rows in (("slots_tried", tried), ("seat_segments", segments)):
+        columns[name] = ["0x" + "".join(f"{n:08x}" for n in row) for row in rows]
     return columns
 
 

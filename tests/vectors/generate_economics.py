@@ -17,7 +17,6 @@ from protocol.tasks.economics import (
     escape_chance,
     minimum_stake,
     missed_chance,
-    settle_split,
     slash_split,
 )
 
@@ -54,17 +53,6 @@ def slash_rows() -> list[dict[str, int]]:
     ]
 
 
-def settle_rows() -> list[dict[str, int]]:
-    """Edge amounts against each other, then any amounts."""
-    amounts = list(product(EDGES, EDGES, EDGES, (0, 1, 3, 128)))
-    amounts += [(amount(i, "price"), amount(i, "reserve"), amount(i, "fee"), i % 129) for i in range(129)]
-    return [
-        {"price": price, "reserve": reserve, "fee": fee, "attestations": attestations}
-        | settle_split(price, reserve, fee, attestations)._asdict()
-        for price, reserve, fee, attestations in amounts
-    ]
-
-
 def chance_rows() -> list[dict[str, int]]:
     """Chances at the least, a middle and the greatest number of false segments."""
     return [
@@ -86,11 +74,9 @@ def stake_rows() -> list[dict[str, int]]:
         | {
             "price": ONE,
             "gain": ONE,
-            "rerolls": rerolls,
-            "stake": minimum_stake(audit, ONE, ONE, rerolls=rerolls),
+            "stake": minimum_stake(audit, ONE, ONE),
         }
         for audit in AUDITS
-        for rerolls in (0, 2)
     ]
 
 
@@ -98,7 +84,6 @@ def document() -> dict[str, Any]:
     """The whole file."""
     return {
         "slash": table(slash_rows()),
-        "settle": table(settle_rows()),
         "chances": table(chance_rows()),
         "stakes": table(stake_rows()),
     }

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {Evidence} from "../Evidence.sol";
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
+import {Answers} from "../libraries/Answers.sol";
 import {Errors} from "../libraries/Errors.sol";
 import {Instructions} from "../libraries/Instructions.sol";
 import {Proofs} from "../libraries/Proofs.sol";
@@ -10,10 +11,12 @@ import {Rfc9162} from "../libraries/Rfc9162.sol";
 import {GameId} from "../types/Ids.sol";
 import {Node} from "../types/Openings.sol";
 import {GameState} from "./GameState.sol";
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Demand and reveal: a solver that withholds a tree shows its nodes here, or loses: dispute.md section 6.
 /// @notice One demand is open at a time. Demands belong to the phases in which the challenger looks for a difference:
-/// the segment tree in Segment, the step tree in Step, traces, values and the state after the step in Frame.
+/// the segment tree in Segment, the step tree in Step, traces, values and the state after the step in Frame. Each
+/// node carries a deposit in the chain's coin, which pays the solver for its answer.
 abstract contract Demands is GameState {
     uint256 internal constant MAX_NODES = 16;
     /// @notice Four levels a demand: 8 for a segment and a step tree of 2^16 leaves, 5 for each of nine traces of 2^20,
@@ -31,7 +34,7 @@ abstract contract Demands is GameState {
         bytes32 before,
         bytes32 afterwards,
         Node[] calldata nodes
-    ) external override {
+    ) external payable override {
         Phase phase = tree == Tree.Segment ? Phase.Segment : tree == Tree.Step ? Phase.Step : Phase.Frame;
         GameRecord storage record = _challengerMove(game, head, phase);
         (bytes32 root, uint32 size, uint64 bytesTotal) = _treeOf(record, tree, before, afterwards);
@@ -41,7 +44,9 @@ abstract contract Demands is GameState {
         record.demands = demands;
         record.demandOpen = uint16((1 << named.length) - 1);
         record.demandHash = keccak256(abi.encode(bytesTotal, named));
-        emit Demanded(game, tree, root, size, bytesTotal, named);
+        uint256 deposit = _pay(bytesTotal, named);
+        record.deposit = uint128(deposit);
+        emit Demanded(game, tree, root, size, bytesTotal, deposit, named);
     }
 
     /// @inheritdoc IDisputeGame
@@ -69,15 +74,41 @@ abstract contract Demands is GameState {
     ) external override {
         (GameRecord storage record, DemandedNode calldata node) = _demanded(game, index, bytesTotal, nodes);
         if (node.size != 1) revert Errors.WrongKind(node.size);
-        uint256 due = 32;
-        if (bytesTotal != 0) {
-            // The node was proved to be in a tree of ceil(bytesTotal / 1024) leaves, so something is left.
-            due = bytesTotal - Instructions.CHUNK_BYTES * node.lo;
-            if (due > Instructions.CHUNK_BYTES) due = Instructions.CHUNK_BYTES;
-        }
+        uint256 due = _leafBytes(bytesTotal, node.lo);
         if (data.length != due) revert Errors.WrongLength(node.lo, due, data.length);
         _answer(record, index, node.hash, Rfc9162.leafHash(data));
         emit LeafRevealed(game, index, data);
+    }
+
+    /// @inheritdoc IDisputeGame
+    function depositFor(uint256 count, uint256 leafBytes, uint256 baseFee)
+        public
+        view
+        override
+        returns (uint256)
+    {
+        return 2 * Answers.gasOf(count, leafBytes) * baseFee + DATA_FEE * Answers.bytesOf(count, leafBytes);
+    }
+
+    /// @dev Takes the deposits of a demand from the caller's credit, to which the call's value is added; the deposit of each
+    /// node, the mean over all, rounded up. Coin exists for it, so 128 bits hold it.
+    function _pay(uint64 bytesTotal, DemandedNode[] memory named) private returns (uint256 each) {
+        uint256 count = named.length;
+        for (uint256 k; k < count; ++k) {
+            uint256 leafBytes = named[k].size == 1 ? _leafBytes(bytesTotal, named[k].lo) : 0;
+            each += depositFor(count, leafBytes, block.basefee);
+        }
+        each = Math.ceilDiv(each, count);
+        uint256 given = creditOf[msg.sender] + msg.value;
+        if (given < each * count) revert Errors.DepositTooSmall(each * count, given);
+        creditOf[msg.sender] = given - each * count;
+    }
+
+    /// @dev Bytes of leaf `lo` of a value of `bytesTotal` bytes, or of a tree of 32-byte leaves for 0. Leaf `lo` was proved
+    /// to be in the tree of ceil(bytesTotal / 1024) leaves, so something is left.
+    function _leafBytes(uint64 bytesTotal, uint32 lo) private pure returns (uint256) {
+        if (bytesTotal == 0) return 32;
+        return Math.min(bytesTotal - Instructions.CHUNK_BYTES * lo, Instructions.CHUNK_BYTES);
     }
 
     /// @dev The tree that is demanded: its root, its size, and a value's number of bytes.
@@ -126,11 +157,12 @@ abstract contract Demands is GameState {
         node = nodes[index];
     }
 
-    /// @dev Ticks the node off. After the last one it is the challenger's turn.
+    /// @dev Ticks the node off; its deposit is the solver's. After the last one it is the challenger's turn.
     function _answer(GameRecord storage record, uint8 index, bytes32 due, bytes32 given) private {
         if (given != due) revert Errors.WrongRoot(due, given);
         uint16 open = record.demandOpen & ~uint16(1 << index);
         record.demandOpen = open;
+        creditOf[MARKET.solverOf(_taskOf(record))] += record.deposit;
         if (open == 0) _solverMoved(record);
     }
 }

@@ -6,16 +6,16 @@ import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 import {Evidence} from "../Evidence.sol";
 import {IArbiter} from "../interfaces/IArbiter.sol";
-import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
 import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Errors} from "../libraries/Errors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
 import {Parameters} from "../types/Parameters.sol";
+import {Credits} from "./Credits.sol";
 
 /// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
 /// @dev Records are packed: a game opens with two storage slots, the others are written when they are first needed.
-abstract contract GameState is IDisputeGame {
+abstract contract GameState is Credits {
     /// @notice One game.
     struct GameRecord {
         // ---- slot 0
@@ -47,6 +47,9 @@ abstract contract GameState is IDisputeGame {
         bytes32 claim;
         bytes32 demandHash;
         bytes32 selection;
+        // ---- slot 6, 128 bits are free
+        /// Coin that each unanswered node of the demand carries.
+        uint128 deposit;
     }
 
     /// @notice What a claim is the root of.
@@ -102,6 +105,8 @@ abstract contract GameState is IDisputeGame {
     uint128 internal immutable REWARD_CAP;
     /// @notice Seconds in which a commitment may be opened.
     uint32 internal immutable OPENING_PERIOD;
+    /// @notice Wei for each byte of an answer's transaction, on top of its gas.
+    uint64 internal immutable DATA_FEE;
 
     /// @notice Of a lost bond 1 / SOLVER_SHARE pays the solver's gas and re-execution; the rest burns, so that
     /// challenging oneself always costs.
@@ -131,6 +136,7 @@ abstract contract GameState is IDisputeGame {
         BOND = parameters.challengeBond;
         REWARD_CAP = parameters.rewardCap;
         OPENING_PERIOD = parameters.openingPeriod;
+        DATA_FEE = parameters.dataFee;
     }
 
     // ------------------------------------------------------------------ whose turn
@@ -349,11 +355,19 @@ abstract contract GameState is IDisputeGame {
         address solver = MARKET.solverOf(task);
         if (record.segment != NO_SEGMENT) --_claims[_stepsKey(record)].live;
         _close(id, record, Verdict.ChallengerSilent, solver);
-        (,, uint256 remaining,) = VAULT.lockOf(record.lock);
+        (,, uint256 remaining) = VAULT.lockOf(record.lock);
         VAULT.pay(record.lock, solver, remaining / SOLVER_SHARE);
         VAULT.burn(record.lock, type(uint256).max);
         _freePlace(task);
         MARKET.gameClosed(task);
+    }
+
+    /// @dev Before a game ends on the solver's turn: what it has not answered gives its deposit back.
+    function _returnDeposits(GameRecord storage record) internal {
+        // Clears the lowest bit each time.
+        for (uint16 open = record.demandOpen; open != 0; open &= open - 1) {
+            creditOf[record.challenger] += record.deposit;
+        }
     }
 
     function _close(GameId id, GameRecord storage record, Verdict verdict, address winner) internal {

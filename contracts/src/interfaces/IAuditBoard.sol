@@ -1,78 +1,92 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {SegmentIndex, TaskId} from "../types/Ids.sol";
+import {MapHints} from "../types/Hints.sol";
+import {TaskId} from "../types/Ids.sol";
+import {Audit, Offer, PendingDraw, Registration, Seat} from "../types/Seats.sol";
 
-/// @title Registered verifiers, draws and attestations.
+/// @title Registered verifiers, draws of seats, attestations.
+/// @notice A draw is asked for before its round of the beacon is published, and depends on nothing that happens later. All
+/// draws are one queue, in the order in which they were asked for; only the first can be executed, by anyone, at any
+/// later time.
 interface IAuditBoard {
-    /// @notice One drawn duty: this verifier is to replay this segment.
-    struct Duty {
-        // ---- slot 0, 56 bits are free
-        address verifier;
-        SegmentIndex segment;
-        bool attested;
-    }
+    /// @notice The account can be drawn for tasks that are posted from now on.
+    event Registered(address indexed account, uint8 level, Offer offer);
+    /// @notice The account is not in draws that are asked for from now on; its stake is free after `until`.
+    event Resigned(address indexed account, uint64 until);
+    /// @notice The account's stake is back in its free balance.
+    event Left(address indexed account);
+    /// @notice The suspended account can be drawn again.
+    event Resumed(address indexed account);
+    /// @notice Draw number `number` of the task, 1 the first, is asked for: of the seats whose bits are set, by this round.
+    event DrawAsked(TaskId indexed task, uint8 number, uint64 round, uint32 seats);
+    /// @notice The draw was executed with this seed.
+    event Drawn(TaskId indexed task, uint8 number, bytes32 seed, address indexed drawer);
+    /// @notice The account is to replay the seat's segments and to attest by `until`. Zero: nobody was found.
+    event Seated(TaskId indexed task, uint256 indexed seat, address indexed account, uint64 until);
+    /// @notice The seat's account replayed its segments, and challenges what it did not find as committed. `root` is the tree
+    /// of its own step trees' roots, in the order of the segments, and the result.
+    event Attested(TaskId indexed task, uint256 indexed seat, address indexed account, bytes32 root);
+    /// @notice The account was silent: it lost `penalty` and is suspended.
+    event Silent(TaskId indexed task, uint256 indexed seat, address indexed account, uint256 penalty);
+    /// @notice The account's seat binds it no longer.
+    event Released(TaskId indexed task, uint256 indexed seat, address indexed account);
 
-    /// @notice The verifier has that many slots from now on.
-    event Registered(address indexed verifier, uint32 slots);
-    /// @notice The verifier has no slots any more; its stake is free after `until`.
-    event Resigned(address indexed verifier, uint64 until);
-    /// @notice The task's verifiers and segments were drawn; `drawer` proved the header that gives `seed`.
-    event Drawn(TaskId indexed task, bytes32 seed, address indexed drawer);
-    /// @notice Duty number `duty` of the task: this verifier is to replay this segment.
-    event DutyDrawn(
-        TaskId indexed task, uint256 indexed duty, address indexed verifier, SegmentIndex segment
-    );
-    /// @notice The verifier replayed the duty's segment and found it as committed. `stepsRoot` is the root of its own step
-    /// tree.
-    event Attested(TaskId indexed task, uint256 indexed duty, address indexed verifier, bytes32 stepsRoot);
-    /// @notice The hash of `drawBlock` is out of reach. The next draw gives each verifier `segmentsPerVerifier` segments.
-    event DrawMissed(TaskId indexed task, uint64 drawBlock, uint16 segmentsPerVerifier);
+    // ------------------------------------------------------------------ accounts
 
-    /// @notice Locks `count` stake units of the caller and gives it that many slots, 255 at most. One registration per account
-    /// at a time; more stake takes more accounts.
-    function register(uint32 count) external;
+    /// @notice Locks 2^level stake units of the caller, level 15 at most. One registration per account.
+    function register(uint8 level, Offer calldata offer) external;
 
-    /// @notice Takes the caller's slots out of draws whose block is more than 32 blocks ahead, or more than `drawDelay` where that
-    /// is less; the stake unbonds. Duties of other draws stay, even if `draw` is called later.
+    /// @notice Takes the caller out of draws that are asked for from now on.
     function resign() external;
 
-    /// @notice Slots whose verifiers have not resigned.
-    function liveSlots() external view returns (uint32);
+    /// @notice Who resigned: the stake goes back to its free balance, once the unbonding period is over and it has no seat.
+    function quit() external;
 
-    /// @notice Accounts with live slots: as many attestations as a segment can have.
-    function liveVerifiers() external view returns (uint32);
+    /// @notice Who was silent: makes its stake whole from its free balance and can be drawn again.
+    function resume() external;
 
-    /// @notice TaskMarket only: the slots that are live now are those that the task's draws choose from.
+    // ------------------------------------------------------------------ draws
+
+    /// @notice TaskMarket only: the accounts that are registered now are those that the task's draws choose from.
     function snapshot(TaskId task) external;
 
-    /// @notice Anyone: proves the draw block's header, draws verifiers and segments (encoding.md section 7).
-    /// @param header RLP of the block's header; its hash must be the chain's hash of the task's draw block.
-    function draw(TaskId task, bytes calldata header) external;
+    /// @notice TaskMarket only: asks for the task's first draw, of all of its `verifiers` seats.
+    function askFirstDraw(TaskId task, uint256 verifiers) external returns (uint64 round);
 
-    /// @notice Anyone: the draw block's hash is out of reach. Fixes a new block and raises q by half (rounded up; V q stays
-    /// within 64). Possible `Parameters.maxMisses` times, then the task can only be voided,
-    /// and the stake burns.
-    function missed(TaskId task) external;
+    /// @notice Anyone: asks again for a draw of the seats that are neither attested nor in time. A silent account loses the fee of
+    /// its seat and the draw fee, which pays the draw; it is suspended. At most 8 draws of a task are paid by its escrow.
+    function redraw(TaskId task) external;
 
-    /// @notice The duty's verifier: "I replayed this segment and it is as committed".
-    /// @param stepsRoot Root of the verifier's own step tree.
-    function attest(TaskId task, uint256 duty, bytes32 stepsRoot) external;
+    /// @notice Anyone: executes the first draw of the queue, which must be the task's.
+    /// @param signature Of the draw's round. @param hints As in `IBeacon.word`.
+    function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external;
 
-    /// @notice The duties that were drawn, those of one draw side by side; none before the draw.
-    function dutiesOf(TaskId task) external view returns (Duty[] memory);
+    /// @notice The seat's account: "I replayed the seat's segments, I challenge what is not as committed, and I hold the
+    /// result".
+    /// @param root RFC 9162 root over the roots of its own step trees, in the order of `segmentsOf`, and the task's result.
+    function attest(TaskId task, uint256 seat, bytes32 root) external;
 
-    /// @notice Time of the draw, 0 before it.
-    function drawnAt(TaskId task) external view returns (uint64);
+    /// @notice Anyone: the task is over, so the seat binds its account no longer.
+    function release(TaskId task, uint256 seat) external;
 
-    /// @notice Whether each drawn segment has the matches that the terms ask for: segment K, which every drawn verifier
-    /// replays, A attestations; another one A, or all if fewer verifiers have drawn it. False before the draw, and for good
-    /// when a draw found no live slot.
-    function satisfied(TaskId task) external view returns (bool);
+    // ------------------------------------------------------------------ views
 
-    /// @notice Whether the task was not drawn and never will be: all misses are used up and the last block is out of reach.
-    function drawLost(TaskId task) external view returns (bool);
+    /// @notice Registrations that have not resigned.
+    function registered() external view returns (uint32);
 
-    /// @notice Draws of the task that were missed.
-    function missesOf(TaskId task) external view returns (uint8);
+    /// @notice An account's registration; empty if it has none.
+    function registrationOf(address account) external view returns (Registration memory);
+
+    /// @notice Where the task's draws stand.
+    function auditOf(TaskId task) external view returns (Audit memory);
+
+    /// @notice The task's V seats; empty before its first draw.
+    function seatsOf(TaskId task) external view returns (Seat[] memory);
+
+    /// @notice The segments of a seat, which follow from the seed of the first draw (encoding.md section 7). Reverts before it.
+    function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory);
+
+    /// @notice The first draw of the queue; its task is 0 if there is none.
+    function firstDraw() external view returns (PendingDraw memory);
 }

@@ -45,7 +45,8 @@ interface IDisputeGame {
     /// @notice A game. `deadline` is the last second of the side to move, 0 once the game is closed, 2^64 - 1 while it waits
     /// for a place. `solverSpent` and `challengerSpent` are the seconds that each had used up to the last move; a claim
     /// that was posted since counts from the next one on. `claim` is the key of the
-    /// claim that the game waits for or has reached, `demandOpen` has a bit for each demanded node that was not answered.
+    /// claim that the game waits for or has reached, `demandOpen` has a bit for each demanded node that was not answered,
+    /// `deposit` is the coin that each of these carries.
     struct Game {
         TaskId task;
         address challenger;
@@ -67,6 +68,7 @@ interface IDisputeGame {
         bytes32 demandHash;
         bytes32 selection;
         uint256 bond;
+        uint256 deposit;
     }
 
     /// @notice A claim of a task. `postedAt` and `root` are 0 before it is posted. `program` is
@@ -124,9 +126,16 @@ interface IDisputeGame {
     event TracePosted(bytes32 indexed claim, TaskId indexed task, bytes32 root);
     /// @notice The game goes into call instruction `n`, which runs `program`. The trace of that frame is due under the key `claim`.
     event CallSelected(GameId indexed game, uint32 n, bytes32 program, bytes32 claim);
-    /// @notice The solver owes an answer for each of these nodes of a tree. `bytesTotal` is the length of a value, 0 for other trees.
+    /// @notice The solver owes an answer for each of these nodes of a tree. `bytesTotal` is the length of a value, 0 for other
+    /// trees; each node carries `deposit` wei.
     event Demanded(
-        GameId indexed game, Tree tree, bytes32 root, uint32 treeSize, uint64 bytesTotal, DemandedNode[] nodes
+        GameId indexed game,
+        Tree tree,
+        bytes32 root,
+        uint32 treeSize,
+        uint64 bytesTotal,
+        uint256 deposit,
+        DemandedNode[] nodes
     );
     /// @notice Demanded node number `index` was answered with its descendants, four levels down.
     event NodeRevealed(GameId indexed game, uint8 index, bytes32[] descendants);
@@ -144,6 +153,8 @@ interface IDisputeGame {
     event EdgeJudged(GameId indexed game, uint32 n, bytes32 claimed, bytes32 due);
     /// @notice The game is closed. `winner` is zero if it was moot.
     event Ended(GameId indexed game, Verdict verdict, address winner);
+    /// @notice An account took its credit in the chain's coin out.
+    event CreditWithdrawn(address indexed account, uint256 amount);
 
     /// @notice Priority: keccak256(abi.encode(chainid, this, task, segment, challenger, salt)), with segment 2^32 - 1 for "not yet
     /// known". Locks the bond; void (and the bond reclaimable) after the opening period. Opened in a later block. Of the games
@@ -201,6 +212,9 @@ interface IDisputeGame {
     function selectCall(GameId game, bytes32 head, InstructionOpening calldata call) external;
 
     /// @notice Challenger: names up to 16 nodes of one tree of the game, each proved to be in it; the solver must answer each.
+    /// Their deposits (`depositFor` at the block's base fee) are taken from the caller's credit and the call's value; what is left stays
+    /// its credit. The deposit of a node that is answered goes to the solver, that of one that is not, once the game
+    /// ends, back to the challenger.
     /// Tree.Segment belongs to phase Segment, Tree.Step to Step, the others to Frame, Tree.State to a top frame alone.
     /// @param value For Tree.Value and Tree.Trace.
     /// @param before Only for Tree.State: the state before the step.
@@ -213,7 +227,7 @@ interface IDisputeGame {
         bytes32 before,
         bytes32 afterwards,
         Node[] calldata nodes
-    ) external;
+    ) external payable;
 
     /// @notice Solver (or anyone who can): answers demanded node number `index`, over several leaves, with its descendants.
     /// @param bytesTotal The value's length, 0 for other trees, as in the event of the demand.
@@ -328,6 +342,18 @@ interface IDisputeGame {
 
     /// @notice Anyone: the task was slashed in another game; returns the bond.
     function closeMoot(GameId game) external;
+
+    /// @notice Pays the caller its credit in the chain's coin.
+    function withdrawCredit() external returns (uint256 amount);
+
+    /// @notice Coin that an account may take out or pay deposits with: answered nodes' deposits for a solver, returned ones and change
+    /// for a challenger.
+    function creditOf(address account) external view returns (uint256);
+
+    /// @notice Deposit of one node of a demand: twice the gas of its answer at `baseFee`, and its data fee.
+    /// @param count Nodes of the demand.
+    /// @param leafBytes Bytes of a leaf; 0 for an inner node.
+    function depositFor(uint256 count, uint256 leafBytes, uint256 baseFee) external view returns (uint256);
 
     /// @notice Where the game stands; all zero for one that does not exist.
     function gameOf(GameId game) external view returns (Game memory);

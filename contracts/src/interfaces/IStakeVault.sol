@@ -17,8 +17,6 @@ interface IStakeVault {
     event Paid(uint256 indexed lock, address indexed to, uint256 amount);
     /// @notice `amount` of the lock was burned.
     event Burned(uint256 indexed lock, uint256 amount);
-    /// @notice The owner may take what remains in the lock after `until`.
-    event Unbonding(uint256 indexed lock, uint64 until);
 
     /// @notice Moves tokens from the caller, credits what arrived (fee-taking tokens credit less).
     function deposit(uint256 amount) external;
@@ -35,12 +33,8 @@ interface IStakeVault {
     /// @notice Free tokens of an account.
     function free(address account) external view returns (uint256);
 
-    /// @notice Owner, module, remaining amount of a lock and the time its unbonding ends (0: not unbonding). An empty lock has
-    /// neither owner nor module, and gives nothing.
-    function lockOf(uint256 id)
-        external
-        view
-        returns (address owner, address module, uint256 remaining, uint64 until);
+    /// @notice Owner, module and remaining amount of a lock. An empty lock has neither owner nor module, and gives nothing.
+    function lockOf(uint256 id) external view returns (address owner, address module, uint256 remaining);
 
     /// @notice Tokens burned so far. They stay in the vault, out of everybody's reach: sending them away could fail, and a
     /// slash must not. The vault's token balance is free + locked + burned (and gifts that never passed `deposit`).
@@ -59,19 +53,17 @@ interface IStakeVault {
     function burn(uint256 id, uint256 amount) external returns (uint256 taken);
 
     /// @notice The locks' module only: empties the lock of a stake as `Shares.slash` divides it: reward to the challenger,
-    /// restitution to the submitter, as far as they go; what is left is burned. Releases the lock `escrow`.
+    /// restitution to the submitter, as far as they go; what is left is burned. Releases the lock `escrow` but for `kept`.
     function slash(
         uint256 id,
         address challenger,
         uint256 reward,
         address submitter,
         uint256 restitution,
-        uint256 escrow
+        uint256 escrow,
+        uint256 kept
     ) external returns (uint256 stake, uint256 rewarded);
 
-    /// @notice The lock's module only: the owner may take what then remains after `until`; slashable up to then.
-    function unbond(uint256 id, uint64 until) external;
-
-    /// @notice Anyone, once unbonding is over: returns what remains to the owner's free balance.
-    function finishUnbonding(uint256 id) external;
+    /// @notice The lock's module only: takes all but min(kept, remaining) back to the owner's free balance.
+    function releaseBut(uint256 id, uint256 kept) external returns (uint256 taken);
 }

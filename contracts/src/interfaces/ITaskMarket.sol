@@ -8,7 +8,8 @@ import {Terms} from "../types/Terms.sol";
 /// @title Posting, bidding, progress, submission, settlement.
 /// @notice Every state has an exit that anyone may take after a deadline. Tokens stay in the StakeVault.
 interface ITaskMarket {
-    /// @notice Where a task stands. From `Settled` on it is over.
+    /// @notice Where a task stands. Settled, Refunded, Void and Slashed tasks are over. An Unpaid one will not be paid as its terms
+    /// say: anybody may still challenge it, for a time, and then it is Void.
     enum Status {
         None,
         Bidding,
@@ -17,28 +18,31 @@ interface ITaskMarket {
         Settled,
         Refunded,
         Void,
-        Slashed
+        Slashed,
+        Unpaid
     }
 
     /// @notice A task's moving parts.
     struct Task {
         // ---- slot 0
         address submitter;
-        /// Locks of the vault: the submitter's escrow, and the stake of the best bid.
+        /// Locks of the vault: the submitter's escrow; and of the best bidder its delay penalty, once submitted the stake.
         uint48 escrow;
         uint48 stake;
-        // ---- slot 1, 24 bits are free
+        // ---- slot 1, 16 bits are free
         /// Who made the best bid: the solver once the task is assigned.
         address bidder;
         Status status;
         /// Leaves of the latest segment tree, whose root is `root`: K + 1 once submitted.
         uint32 size;
         uint32 openGames;
-        // ---- slot 2: last seconds, and the block that seeds the draw
+        /// The escrow owes the draw fee of a draw that is asked for.
+        bool owesDraw;
+        // ---- slot 2, 64 bits are free: last seconds
         uint64 bidsUntil;
         uint64 trainUntil;
+        /// All ones while a draw of the submitted task is asked for and not executed.
         uint64 challengeUntil;
-        uint64 drawBlock;
         // ---- slot 3, 64 bits are free
         /// What the best bidder asks.
         uint128 price;
@@ -59,26 +63,41 @@ interface ITaskMarket {
         uint40 clock;
     }
 
+    /// @notice What a task asks of a seat.
+    struct SeatTerms {
+        Status status;
+        uint16 verifiers;
+        uint32 attestPeriod;
+        /// Root of the segment tree.
+        bytes32 root;
+        /// stepOperations x segmentSteps x segmentsPerVerifier.
+        uint256 operations;
+        uint64 stateBytes;
+        uint128 lock;
+        /// What the seat is paid, if it is attested.
+        uint256 fee;
+    }
+
     /// @notice A task is open for bids. `bundle` is where its bundle can be fetched.
     event Posted(TaskId indexed task, address indexed submitter, bytes32 indexed programId, string bundle);
-    /// @notice This is the best bid now; `bidder` locked the stake for it. Bidding is open until `bidsUntil`.
+    /// @notice This is the best bid now; `bidder` locked the delay penalty for it. Bidding is open until `bidsUntil`.
     event BidPlaced(TaskId indexed task, address indexed bidder, uint128 price, uint64 bidsUntil);
     /// @notice Bidding is over: `solver` won at `price` and trains.
     event Assigned(TaskId indexed task, address indexed solver, uint128 price);
     /// @notice The solver extended its segment tree to `size` leaves.
     event Progressed(TaskId indexed task, bytes32 root, uint32 size);
-    /// @notice The segment tree is complete; leaf K is `result`. The header of block `drawBlock` seeds the draw.
-    event Submitted(TaskId indexed task, bytes32 root, bytes32 result, uint64 drawBlock);
-    /// @notice A draw was missed: the header of block `drawBlock` seeds the next one.
-    event DrawBlockFixed(TaskId indexed task, uint64 drawBlock);
+    /// @notice The segment tree is complete; leaf K is `result`. This round of the beacon seeds the first draw.
+    event Submitted(TaskId indexed task, bytes32 root, bytes32 result, uint64 round);
     /// @notice The task is over: the solver got `paid`, verifiers their fees, the submitter the rest.
     event Settled(TaskId indexed task, address indexed solver, uint256 paid);
-    /// @notice The task is over without a submission: the submitter got `refund`, `penalty` of the stake was burned (0 if nobody
-    /// bid).
+    /// @notice The task is over without a submission: the submitter got `refund` from its escrow. The solver lost `penalty`: half of it
+    /// went to the submitter, the rest was burned (0 if nobody bid).
     event Refunded(TaskId indexed task, uint256 refund, uint256 penalty);
-    /// @notice The submitted task is over without enough attestations: the submitter got `refund`, `penalty` of the stake was
-    /// burned (all of it if the task was never drawn, else 0).
-    event Voided(TaskId indexed task, uint256 refund, uint256 penalty);
+    /// @notice The submitted task will not be paid as its terms say: it stalled. Anybody may challenge it until `challengeUntil`.
+    event Stalled(TaskId indexed task, uint64 challengeUntil);
+    /// @notice The submitted task is over without having been audited: the submitter got `refund`, the solver `paid`, attested seats
+    /// their fees. The stake was released.
+    event Voided(TaskId indexed task, uint256 refund, uint256 paid);
     /// @notice The solver was convicted and its whole `stake` taken. The challenger got `reward` of it, the submitter its
     /// restitution and its escrow; the rest was burned.
     event Slashed(
@@ -93,13 +112,13 @@ interface ITaskMarket {
     /// @notice What the party announced last; empty if it announced nothing.
     function endpointOf(address party) external view returns (string memory);
 
-    /// @notice Posts a task; locks budget + V (q + 1) auditFee + drawFee from the caller's free balance (every drawn verifier
-    /// also replays segment K). Bounds on every number. Refused while paused, and while no verifier is registered.
+    /// @notice Posts a task; locks budget + V q auditFee + 8 drawFee from the caller's free balance. Bounds on every number. Refused
+    /// while paused, while no verifier is registered, and while the last round that the beacon was shown is older than a day.
     function post(Terms calldata terms) external returns (TaskId task);
 
-    /// @notice Bids a price; locks the stake while the bid stands. The first bid is at most the budget. A later one undercuts the
-    /// best by at least 2 %, and by twice that for each whole extension by which bids have moved the end, up to 64 %; it
-    /// releases the other's stake. Bidding goes on for at least `extension` seconds after every bid.
+    /// @notice Bids a price; locks the delay penalty while the bid stands. The first bid is at most the budget. A later one undercuts
+    /// the best by at least 2 %, and by twice that for each whole extension by which bids have moved the end, up to 64 %; it
+    /// releases the other's lock. Bidding goes on for at least `extension` seconds after every bid.
     function bid(TaskId task, uint128 price) external;
 
     /// @notice Anyone, after bidding: the best bidder becomes the solver; without a bid the submitter is refunded.
@@ -115,7 +134,8 @@ interface ITaskMarket {
         bytes32[] calldata consistency
     ) external;
 
-    /// @notice Solver: as `progress`, with size K + 1 exactly, opening leaf K as the result. Fixes the draw's block.
+    /// @notice Solver: as `progress`, with size K + 1 exactly, opening leaf K as the result. Locks the stake from the solver's free
+    /// balance, releases its delay penalty, asks for the first draw. Challenges are taken from now on.
     function submit(
         TaskId task,
         bytes32 root,
@@ -125,43 +145,52 @@ interface ITaskMarket {
         bytes32[] calldata resultPath
     ) external;
 
-    /// @notice Anyone: the solver missed the deadline, no game is open. Burns the penalty, refunds the submitter.
+    /// @notice Anyone: the solver missed the deadline. Half of the delay penalty, rounded down, goes to the submitter, the rest burns;
+    /// the submitter is refunded.
     function expire(TaskId task) external;
 
-    /// @notice Anyone: window over, no open game, every drawn segment attested. Pays solver and verifiers, the rest goes back
-    /// to the submitter.
+    /// @notice Anyone: window over, no open game, every seat attested. Pays solver and seats, the rest goes back to the submitter.
     function settle(TaskId task) external;
 
-    /// @notice Anyone: window over, no open game, and either attestations are missing or every draw was missed. Refunds the
-    /// submitter. Missing attestations release the stake; without a draw all of it burns, for a solver that kept everybody from
-    /// drawing would else have nothing to lose.
+    /// @notice Anyone: window over, no open game, 8 draws were paid by the escrow, and a seat is empty. Releases the stake; attested
+    /// seats have their fees, the rest goes back to the submitter.
     function voidTask(TaskId task) external;
 
-    /// @notice DisputeGame only: a game on the task opened. Reverts unless the task has progress and is still Training in time,
-    /// or is Submitted within its challenge window. Every opened game is closed once, in any status, by `gameClosed` or
-    /// `convict`.
+    /// @notice Anyone: the draw was not executed within the stall period after its round, or seats are not attested within the stall
+    /// period after the first draw. The stake stays locked for twice the training period and two clocks more.
+    function stall(TaskId task) external;
+
+    /// @notice Anyone: that time is over, and no game is open. Releases the stake; attested seats have their fees. Of a task that was
+    /// never drawn half of the price goes to the solver. The rest goes back to the submitter.
+    function closeStalled(TaskId task) external;
+
+    /// @notice DisputeGame only: a game on the task opened. Reverts unless the task is Submitted or Unpaid, within its challenge
+    /// window. Every opened game is closed once, in any status, by `gameClosed` or `convict`.
     function gameOpened(TaskId task) external returns (Played memory);
 
     /// @notice DisputeGame only: a game on the task ended without a conviction.
     function gameClosed(TaskId task) external;
 
     /// @notice DisputeGame only: the solver was found wrong in a game, which this closes; distributes the stake and refunds the
-    /// escrow. Reverts unless the task is Training or Submitted, so it happens once.
+    /// escrow. Reverts unless the task is Submitted or Unpaid, so it happens once.
     function convict(TaskId task, address challenger, uint256 reward) external;
 
-    /// @notice AuditBoard only: fixes a new draw block after a missed one. Restarts the challenge window, as `payDrawer` does: so
-    /// it is never over before the draw, nor before the attestations are due (challengePeriod is longer than attestPeriod).
-    function fixDrawBlock(TaskId task) external returns (uint64 drawBlock);
+    /// @notice AuditBoard only: a draw of the submitted task is asked for again, so challenges are taken until it is executed and the
+    /// challenge period after it is over. `owed`: the escrow pays it.
+    function drawAsked(TaskId task, bool owed) external;
 
-    /// @notice AuditBoard only: pays the draw fee from the escrow to whoever proved the draw block's header, and restarts the
-    /// challenge window.
-    function payDrawer(TaskId task, address drawer) external;
+    /// @notice AuditBoard only: a draw was executed. Restarts the challenge window of a submitted task: so it is not over before the
+    /// attestations are due (challengePeriod is longer than attestPeriod). Pays the draw fee if the escrow owes it, in any status.
+    function drawn(TaskId task, address drawer) external returns (SeatTerms memory);
 
     /// @notice Where the task stands. Reverts for a task that does not exist, as does `termsOf`.
     function taskOf(TaskId task) external view returns (Task memory);
 
     /// @notice What its submitter asked for.
     function termsOf(TaskId task) external view returns (Terms memory);
+
+    /// @notice What it asks of a seat.
+    function seatTermsOf(TaskId task) external view returns (SeatTerms memory);
 
     /// @notice The winner of the bidding; zero while it goes on, without a bid, and for a task that does not exist.
     function solverOf(TaskId task) external view returns (address);

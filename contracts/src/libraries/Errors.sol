@@ -28,8 +28,9 @@ library Errors {
     error NothingArrived(uint256 asked);
     /// @notice No such lock.
     error UnknownLock(uint256 lock);
-    /// @notice The lock is free at `until`, 0 when its module has not begun to unbond it.
-    error StillBonded(uint256 lock, uint64 until);
+
+    /// @notice The deposits of the demanded nodes are `due` wei; credit and value of the call together are `given`.
+    error DepositTooSmall(uint256 due, uint256 given);
 
     // ------------------------------------------------------------------ terms
 
@@ -79,26 +80,42 @@ library Errors {
 
     // ------------------------------------------------------------------ audit
 
-    /// @notice The account has live slots: resign first.
-    error AlreadyRegistered(address verifier);
-    /// @notice The account has no live slots.
-    error NotRegistered(address verifier);
-    /// @notice The header's hash is not the chain's hash of this block; 0 when the chain does not know it (any more).
-    error WrongHeader(uint64 number, bytes32 due, bytes32 given);
-    /// @notice The draw block's hash can still be had, or is still to come: draw.
-    error DrawStillPossible(TaskId task, uint64 drawBlock);
-    /// @notice All draws of the task were missed: void it.
-    error DrawLost(TaskId task);
-    /// @notice The task was drawn before.
-    error AlreadyDrawn(TaskId task);
-    /// @notice The task has `duties` duties, numbered from 0.
-    error UnknownDuty(TaskId task, uint256 duty, uint256 duties);
-    /// @notice The duty was attested before.
-    error AlreadyAttested(TaskId task, uint256 duty);
-    /// @notice Attestations that the terms ask for are missing.
-    error NotSatisfied(TaskId task);
-    /// @notice The task has what it needs to be settled, or can still get it.
+    /// @notice The account is registered: one registration for each, until it leaves.
+    error AlreadyRegistered(address account);
+    /// @notice The account is not registered, or has resigned.
+    error NotRegistered(address account);
+    /// @notice The account has not resigned.
+    error NotResigned(address account);
+    /// @notice The account has a seat: its stake is bound until the task is over and the seat is released.
+    error HasSeat(address account);
+    /// @notice The account is not suspended.
+    error NotSuspended(address account);
+    /// @notice Level `level` has `most` registrations, and no place for another one.
+    error LevelFull(uint256 level, uint256 most);
+    /// @notice No round of the last day was shown to the beacon, `latest` is the last one: show it a new one.
+    error StaleBeacon(uint64 latest, uint256 time);
+    /// @notice The first draw of the queue is the one of task `first`, 0 if there is none: draws are executed in their order.
+    error NotFirst(TaskId first, TaskId task);
+    /// @notice A draw of the task is asked for: execute it first.
+    error DrawPending(TaskId task);
+    /// @notice Every seat of the task is attested, or in time.
+    error NothingToRedraw(TaskId task);
+    /// @notice The escrow has paid all draws that it may, and no account was silent.
+    error NoDrawsLeft(TaskId task, uint8 most);
+    /// @notice The task was not drawn yet.
+    error NotDrawn(TaskId task);
+    /// @notice The task has `seats` seats, numbered from 0.
+    error UnknownSeat(TaskId task, uint256 seat, uint256 seats);
+    /// @notice The seat was attested before.
+    error AlreadyAttested(TaskId task, uint256 seat);
+    /// @notice The seat is empty, or was released before.
+    error NothingToRelease(TaskId task, uint256 seat);
+    /// @notice Seat `seat` is not attested.
+    error NotAttested(TaskId task, uint256 seat);
+    /// @notice The escrow can pay another draw, or no seat is empty.
     error NotVoidable(TaskId task);
+    /// @notice Every seat of the task is attested: settle.
+    error NotStalled(TaskId task);
 
     // ------------------------------------------------------------------ whose turn
 

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
-
-/// @title Audit fees of a task: what the escrow holds for them, and how many are earned (dispute.md sections 2, 3 and 8).
+/// @title What a task's seats and draws cost: dispute.md sections 2 and 8. The same numbers as protocol/tasks/economics.py.
 library Fees {
-    /// @notice Audit fees in the escrow: q segments and segment K for each of V verifiers.
-    function reserve(uint256 auditFee, uint256 verifiers, uint256 segmentsPerVerifier)
-        internal
-        pure
-        returns (uint256)
-    {
-        return auditFee * verifiers * (segmentsPerVerifier + 1);
+    /// @notice Most draws of a task that its escrow pays, the first one included.
+    uint8 internal constant ESCROW_DRAWS = 8;
+
+    /// @notice What an attested seat is paid.
+    function ofSeat(uint256 auditFee, uint256 segmentsPerVerifier) internal pure returns (uint256) {
+        return auditFee * segmentsPerVerifier;
     }
 
-    /// @notice Duties that were attested, each of which earns one fee.
-    function attested(IAuditBoard.Duty[] memory duties) internal pure returns (uint256 count) {
-        for (uint256 i; i < duties.length; ++i) {
-            if (duties[i].attested) ++count;
-        }
+    /// @notice What a post locks: the budget, the fees of all seats, and of the draws that the escrow may have to pay.
+    function escrow(
+        uint256 budget,
+        uint256 verifiers,
+        uint256 segmentsPerVerifier,
+        uint256 auditFee,
+        uint256 drawFee
+    ) internal pure returns (uint256) {
+        return budget + verifiers * ofSeat(auditFee, segmentsPerVerifier) + ESCROW_DRAWS * drawFee;
     }
 }

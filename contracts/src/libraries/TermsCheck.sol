@@ -4,6 +4,9 @@ pragma solidity 0.8.37;
 import {Parameters} from "../types/Parameters.sol";
 import {Terms} from "../types/Terms.sol";
 import {Errors} from "./Errors.sol";
+import {Fees} from "./Fees.sol";
+import {Pool} from "./Pool.sol";
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title Bounds on every number of a task's terms: dispute.md section 2, "post".
 /// @notice What a client can recompute from the bundle (operations, bytes) is not judged here; bidders do that.
@@ -14,11 +17,14 @@ library TermsCheck {
     uint256 internal constant MAX_SEGMENT_STEPS = 1 << 16;
     /// @notice Tensors of a state, leaves of the constants tree.
     uint256 internal constant MAX_TENSORS = 65_535;
-    /// @notice V q. With segment K added for each verifier a task has at most 128 duties, which bounds every loop over
-    /// them.
-    uint256 internal constant MAX_DRAWS = 64;
+    /// @notice V: bounds every loop over seats.
+    uint256 internal constant MAX_SEATS = 32;
+    /// @notice q: segments of a seat.
+    uint256 internal constant MAX_SEAT_SEGMENTS = 64;
     /// @notice Most that one lock of the vault holds.
     uint256 internal constant MAX_LOCK = (1 << 94) - 1;
+    /// @notice The highest level of a registration.
+    uint256 internal constant MAX_LEVEL = Pool.LEVELS - 1;
     /// @notice Longest address of a bundle.
     uint256 internal constant MAX_BUNDLE_LENGTH = 1_024;
 
@@ -28,14 +34,13 @@ library TermsCheck {
         _checkProgram(terms, arithmetic);
         _checkAmounts(terms, parameters);
         _checkTimes(terms, parameters);
-        _within("verifiers", terms.verifiers, 1, MAX_DRAWS);
-        _within("segmentsPerVerifier", terms.segmentsPerVerifier, 1, MAX_DRAWS / terms.verifiers);
-        _within("matches", terms.matches, 1, terms.verifiers);
+        _checkSeats(terms, parameters);
         _within("bundle length", bytes(terms.bundle).length, 1, MAX_BUNDLE_LENGTH);
     }
 
-    /// @notice Reverts where a deployment's parameters would leave no terms to post, a draw without a block to wait for,
-    /// commitments that nobody has the time to open, challenges that cost nothing, or amounts that no lock holds.
+    /// @notice Reverts where a deployment's parameters would leave no terms to post, draws whose round may be known, stakes that can
+    /// leave before a stalled task ends, commitments that nobody has the time to open, challenges that cost nothing, or
+    /// amounts that no lock holds.
     function checkParameters(Parameters memory parameters) internal pure {
         uint256 clock = parameters.minClock;
         _within("minClock", clock, 1, type(uint32).max);
@@ -44,8 +49,12 @@ library TermsCheck {
         _within("maxPeriod", parameters.maxPeriod, parameters.minPeriod + 2 * clock, type(uint32).max);
         _within("openingPeriod", parameters.openingPeriod, clock, type(uint32).max);
         _within("drawDelay", parameters.drawDelay, 1, type(uint32).max);
-        _within("drawFee", parameters.drawFee, 0, MAX_LOCK);
-        _within("stakeUnit", parameters.stakeUnit, 1, MAX_LOCK);
+        _within("stallPeriod", parameters.stallPeriod, parameters.minPeriod, type(uint32).max);
+        uint256 least = uint256(parameters.drawDelay) + parameters.stallPeriod;
+        _within("unbondingPeriod", parameters.unbondingPeriod, least, type(uint32).max);
+        _within("stakeUnit", parameters.stakeUnit, 1, MAX_LOCK >> MAX_LEVEL);
+        // Any registration covers it.
+        _within("drawFee", parameters.drawFee, 0, parameters.stakeUnit);
         _within("challengeBond", parameters.challengeBond, 1, MAX_LOCK);
         // The greatest stake covers it: see _checkAmounts.
         _within("rewardCap", parameters.rewardCap, 0, 3 * MAX_LOCK / 4);
@@ -74,13 +83,24 @@ library TermsCheck {
         _within("restitution", terms.restitution, 0, terms.budget);
     }
 
+    function _checkSeats(Terms calldata terms, Parameters memory parameters) private pure {
+        _within("verifiers", terms.verifiers, 1, MAX_SEATS);
+        _within(
+            "segmentsPerVerifier", terms.segmentsPerVerifier, 1, Math.min(MAX_SEAT_SEGMENTS, terms.segments)
+        );
+        // What a silent account loses; and what the highest level has.
+        uint256 least = Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier) + parameters.drawFee;
+        _within("seatLock", terms.seatLock, least, uint256(parameters.stakeUnit) << MAX_LEVEL);
+    }
+
     function _checkTimes(Terms calldata terms, Parameters memory parameters) private pure {
         (uint256 least, uint256 most) = (parameters.minPeriod, parameters.maxPeriod);
         _within("biddingPeriod", terms.biddingPeriod, least, most);
         // Others must be able to see a late bid and to answer it, as they must be able to see a task.
         _within("extension", terms.extension, least, terms.biddingPeriod);
         _within("trainingPeriod", terms.trainingPeriod, least, most);
-        _within("attestPeriod", terms.attestPeriod, least, most);
+        // Else a task could be stalled before its attestations are due.
+        _within("attestPeriod", terms.attestPeriod, least, Math.min(most, parameters.stallPeriod));
         // A verifier that finds a difference at the end of the attestation period can still challenge: commit, and open the
         // commitment in a later block. Each has the time that a clock must have.
         least = terms.attestPeriod + 2 * uint256(parameters.minClock);

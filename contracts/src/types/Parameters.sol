@@ -6,7 +6,7 @@ pragma solidity 0.8.37;
 /// posted under; the audit board and the game read `ITaskMarket.parameters()` when they are constructed.
 struct Parameters {
     // -------- bounds on terms
-    // ---- slot 0, 56 bits are free
+    // ---- slot 0, 32 bits are free
     /// Shortest and longest bidding, training, challenge and attestation period.
     uint32 minPeriod;
     uint32 maxPeriod;
@@ -14,16 +14,17 @@ struct Parameters {
     uint32 minClock;
     uint32 maxClock;
     // -------- audit
-    /// Blocks from a submission (or a missed draw) to the block that seeds the draw: at least 128 on an L1.
+    /// A draw's round of the beacon is the first that is published this long after the draw was asked for: longer than the chain can
+    /// back-date, re-order or undo a transaction.
     uint32 drawDelay;
-    /// Draws that may be missed before a task is void.
-    uint8 maxMisses;
-    /// How long a resigned verifier's stake stays in its lock.
+    /// A task whose seats are not all attested this long after its draw (or, undrawn, after its round) can be ended unpaid.
+    uint32 stallPeriod;
+    /// How long a resigned account's stake stays in its lock: at least drawDelay + stallPeriod.
     uint32 unbondingPeriod;
     // ---- slot 1
-    /// Paid from the escrow to whoever proves the draw block's header.
+    /// Paid to whoever executes a draw.
     uint128 drawFee;
-    /// Stake behind one slot of a verifier.
+    /// Stake of a registration of level 0; that of level k is 2^k times as much.
     uint128 stakeUnit;
     // -------- game
     // ---- slot 2, 96 bits are free
@@ -31,7 +32,10 @@ struct Parameters {
     uint32 openingPeriod;
     /// Locked by a challenger; lost when the challenger is wrong or silent.
     uint128 challengeBond;
-    // ---- slot 3, 128 bits are free
+    // ---- slot 3, 64 bits are free
     /// Most that a challenger earns on top of its bond: at most twice the published cost of a challenge.
     uint128 rewardCap;
+    /// Wei of the chain's coin for each byte of the transaction that answers a demanded node, beside its gas: what a rollup charges for
+    /// data. 0 where gas pays for all.
+    uint64 dataFee;
 }

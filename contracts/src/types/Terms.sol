@@ -29,15 +29,15 @@ struct Terms {
     // ---- slot 5
     /// Most that the solver may ask, held in escrow together with the audit fees.
     uint128 budget;
-    /// Stake a bidder locks.
+    /// S: locked by the solver when it submits.
     uint128 stake;
     // ---- slot 6
     /// Most that a slash returns to the submitter on top of the escrow; at most the budget.
     uint128 restitution;
-    /// Paid for each attested (verifier, segment) pair.
+    /// Paid for each segment of an attested seat.
     uint128 auditFee;
     // ---- slot 7
-    /// Burned from the stake when the deadline is missed.
+    /// Locked by a bidder; lost when the solver misses the deadline, half of it to the submitter.
     uint128 delayPenalty;
     /// Bidding ends this long after posting, or later: see `extension`.
     uint32 biddingPeriod;
@@ -47,22 +47,23 @@ struct Terms {
     uint32 challengePeriod;
     /// Attestations are due this long after the draw.
     uint32 attestPeriod;
-    // ---- slot 8, 96 bits are free
+    // ---- slot 8, 112 bits are free
     /// Bidding goes on for at least so long after every bid (libraries/Bids.sol).
     uint32 extension;
     /// Each side's time in a whole game, of which censorship may eat most.
     uint32 clock;
     /// Added to the clock of each side: what replaying a segment takes, in each of the games that are played at once.
     uint32 replayAllowance;
-    /// V, verifiers drawn.
+    /// V, replay seats.
     uint16 verifiers;
-    /// q, segments for each drawn verifier.
+    /// q, segments of a seat.
     uint16 segmentsPerVerifier;
-    /// A, attestations that each drawn segment needs.
-    uint16 matches;
     /// Version of the arithmetic; the Arbiter serves one.
     uint16 arithmetic;
-    // ---- slot 9
+    // ---- slot 9, 128 bits are free
+    /// What a seat binds of its account's stake until the task is over.
+    uint128 seatLock;
+    // ---- slot 10
     /// Where the bundle can be fetched.
     string bundle;
 }

@@ -41,7 +41,7 @@ contract TwentyChallengersTest is Play {
         ITaskMarket.Task memory t = market.taskOf(task);
         assertEq(uint256(t.status), uint256(ITaskMarket.Status.Submitted));
         assertEq(t.openGames, 0);
-        (,, uint256 stake,) = vault.lockOf(t.stake);
+        (,, uint256 stake) = vault.lockOf(t.stake);
         assertEq(stake, STAKE);
     }
 

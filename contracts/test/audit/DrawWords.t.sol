@@ -13,12 +13,14 @@ contract DrawWordsTest is Test {
         bytes32[] memory seeds = vm.parseJsonBytes32Array(json, ".seed");
         uint256[] memory slots = vm.parseJsonUintArray(json, ".slots");
         uint256[] memory segments = vm.parseJsonUintArray(json, ".segments");
-        uint256[] memory draws = vm.parseJsonUintArray(json, ".draws");
+        uint256[] memory seats = vm.parseJsonUintArray(json, ".seats");
         uint256[] memory q = vm.parseJsonUintArray(json, ".segments_per_verifier");
-        bytes[] memory numbers = vm.parseJsonBytesArray(json, ".numbers");
+        bytes[] memory tried = vm.parseJsonBytesArray(json, ".slots_tried");
+        bytes[] memory chosen = vm.parseJsonBytesArray(json, ".seat_segments");
         assertEq(seeds.length, 24);
         for (uint256 i; i < seeds.length; ++i) {
-            assertEq(_numbers(seeds[i], uint32(slots[i]), uint32(segments[i]), draws[i], q[i]), numbers[i]);
+            assertEq(_slots(seeds[i], uint32(slots[i]), seats[i]), tried[i]);
+            assertEq(_segments(seeds[i], uint32(segments[i]), seats[i], q[i]), chosen[i]);
         }
     }
 
@@ -43,15 +45,20 @@ contract DrawWordsTest is Test {
         }
     }
 
-    function _numbers(bytes32 seed, uint32 slots, uint32 segments, uint256 draws, uint256 q)
+    function _slots(bytes32 seed, uint32 slots, uint256 count) private pure returns (bytes memory numbers) {
+        DrawWords.Stream memory stream = DrawWords.start(seed);
+        for (uint256 i; i < count; ++i) {
+            numbers = bytes.concat(numbers, bytes4(stream.below(slots)));
+        }
+    }
+
+    function _segments(bytes32 seed, uint32 segments, uint256 seats, uint256 q)
         private
         pure
         returns (bytes memory numbers)
     {
-        DrawWords.Stream memory stream = DrawWords.start(seed);
-        for (uint256 i; i < draws; ++i) {
-            numbers = bytes.concat(numbers, bytes4(stream.below(slots)));
-            uint32[] memory chosen = stream.distinct(segments, q);
+        for (uint256 seat; seat < seats; ++seat) {
+            uint32[] memory chosen = DrawWords.start(keccak256(abi.encode(seed, seat))).distinct(segments, q);
             for (uint256 j; j < chosen.length; ++j) {
                 numbers = bytes.concat(numbers, bytes4(chosen[j]));
             }

@@ -26,7 +26,7 @@ contract DemandsTest is Play {
         (nodes[0], nodes[1]) = (_node(hashes, 4, 3)[0], _node(hashes, 3, 1)[0]);
         bytes32 root = LeafTree.root(hashes);
         vm.expectEmit(address(game));
-        emit IDisputeGame.Demanded(id, IDisputeGame.Tree.Trace, root, 7, 0, _named(nodes));
+        emit IDisputeGame.Demanded(id, IDisputeGame.Tree.Trace, root, 7, 0, 0, _named(nodes));
         _demandWith(id, IDisputeGame.Tree.Trace, _ofProgram(), nodes);
         IDisputeGame.Game memory g = game.gameOf(id);
         assertEq(g.demandOpen, 3);

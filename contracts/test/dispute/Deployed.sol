@@ -3,16 +3,20 @@ pragma solidity 0.8.37;
 
 import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {MapHints} from "../../src/types/Hints.sol";
 import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
+import {Offer} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
-import {IMarket, IToken, IVault, Production} from "../harness/Production.sol";
+import {IMarket, IToken, IVault} from "../harness/Production.sol";
+import {Rounds} from "../harness/Rounds.sol";
 import {LeafTree} from "./LeafTree.sol";
 
 /// @title The whole deployment with its people, and a task that is submitted with given checkpoints.
-abstract contract Deployed is Production {
+abstract contract Deployed is Rounds {
     uint128 internal constant UNIT = 1e18;
     uint128 internal constant BOND = 20 * UNIT;
     uint128 internal constant REWARD = 30 * UNIT;
@@ -29,6 +33,8 @@ abstract contract Deployed is Production {
     IVault internal vault;
     IMarket internal market;
     IDisputeGame internal game;
+    IAuditBoard internal board;
+    IBeacon internal beacon;
     address internal submitter = makeAddr("submitter");
     address internal solver = makeAddr("solver");
     address internal challenger = makeAddr("challenger");
@@ -42,8 +48,10 @@ abstract contract Deployed is Production {
         IToken token = _newToken();
         vault = _newVault(token);
         IArbiter arbiter = _newArbiter();
-        market = _newMarket(vault, arbiter, address(this), _parameters());
-        IAuditBoard board = _newBoard(vault, market);
+        beacon = _newBeacon(_key(), 1_000_000, 3);
+        beacon.show(1, _sign(1), _hints(1));
+        market = _newMarket(vault, arbiter, beacon, address(this), _parameters());
+        board = _newBoard(vault, market, beacon);
         game = _newGame(market, vault, arbiter);
         vault.initialise(address(market), address(board), address(game));
         market.initialise(board, address(game));
@@ -56,7 +64,12 @@ abstract contract Deployed is Production {
             vm.stopPrank();
         }
         vm.prank(people[4]);
-        board.register(4);
+        board.register(2, Offer(type(uint64).max, type(uint64).max, type(uint128).max, 0));
+    }
+
+    /// @dev Wei for each byte of an answer.
+    function _dataFee() internal pure virtual returns (uint64) {
+        return 0;
     }
 
     function _parameters() private pure returns (Parameters memory) {
@@ -66,13 +79,14 @@ abstract contract Deployed is Production {
             minClock: 5,
             maxClock: 7 days,
             drawDelay: 4,
-            maxMisses: 2,
+            stallPeriod: 2000,
             unbondingPeriod: 1 days,
             drawFee: UNIT,
             stakeUnit: 50 * UNIT,
             openingPeriod: OPENING_PERIOD,
             challengeBond: BOND,
-            rewardCap: REWARD
+            rewardCap: REWARD,
+            dataFee: _dataFee()
         });
     }
 
@@ -106,15 +120,15 @@ abstract contract Deployed is Production {
             replayAllowance: ALLOWANCE,
             verifiers: 1,
             segmentsPerVerifier: 1,
-            matches: 1,
             arithmetic: 1,
+            seatLock: 10 * UNIT,
             bundle: "http://127.0.0.1:9000/bundle"
         });
     }
 
     // ------------------------------------------------------------------ a task
 
-    /// @dev Posted, won by the solver, submitted with these checkpoints r_0 ... r_K.
+    /// @dev Posted, won by the solver, submitted with these checkpoints r_0 ... r_K, and drawn.
     function _submitted(bytes32 program, bytes32 constantsRoot, bytes32[] memory checkpoints)
         internal
         returns (TaskId task)
@@ -133,6 +147,15 @@ abstract contract Deployed is Production {
         bytes32[] memory lastPath = LeafTree.path(hashes, last);
         vm.prank(solver);
         market.submit(task, root, firstPath, new bytes32[](0), checkpoints[last], lastPath);
+        _draw(task);
+    }
+
+    function _draw(TaskId task) private {
+        uint64 round = board.firstDraw().round;
+        vm.warp(beacon.timeOf(round));
+        (bytes memory signature, MapHints[2] memory hints) = _round(round);
+        vm.prank(makeAddr("drawer"));
+        board.draw(task, signature, hints);
     }
 
     // ------------------------------------------------------------------ people

@@ -171,8 +171,11 @@ abstract contract Play is Deployed {
         Node[] memory nodes
     ) internal {
         bytes32 head = _head(id);
+        // At least what is due; the rest stays the challenger's credit.
+        uint256 value = nodes.length * game.depositFor(nodes.length, 1024, block.basefee);
+        vm.deal(challenger, value);
         vm.prank(challenger);
-        game.demand(id, head, tree, opening, steps[STEP - 1], steps[STEP], nodes);
+        game.demand{value: value}(id, head, tree, opening, steps[STEP - 1], steps[STEP], nodes);
     }
 
     function _named(Node[] memory nodes) internal pure returns (IDisputeGame.DemandedNode[] memory named) {

@@ -144,7 +144,7 @@ contract TimeoutsTest is Play {
 
     function _solverLoses(GameId id) private {
         uint256 free = _free(challenger);
-        (,, uint256 stake,) = vault.lockOf(market.taskOf(task).stake);
+        (,, uint256 stake) = vault.lockOf(market.taskOf(task).stake);
         assertEq(stake, STAKE);
         vm.warp(game.gameOf(id).deadline + 1);
         vm.expectEmit(address(game));
@@ -155,7 +155,7 @@ contract TimeoutsTest is Play {
         assertEq(_free(challenger), free + BOND + REWARD);
         assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Slashed));
         assertEq(market.taskOf(task).openGames, 0);
-        (,, stake,) = vault.lockOf(market.taskOf(task).stake);
+        (,, stake) = vault.lockOf(market.taskOf(task).stake);
         assertEq(stake, 0, "fraud takes all that remains");
     }
 

@@ -64,16 +64,19 @@ abstract contract Production is Test {
         return IVault(deployCode("StakeVault.sol:StakeVault", abi.encode(token, address(this))));
     }
 
-    function _newMarket(IStakeVault vault, IArbiter arbiter, address pauser, Parameters memory parameters)
-        internal
-        returns (IMarket)
-    {
-        bytes memory arguments = abi.encode(vault, arbiter, address(this), pauser, parameters);
+    function _newMarket(
+        IStakeVault vault,
+        IArbiter arbiter,
+        IBeacon beacon,
+        address pauser,
+        Parameters memory parameters
+    ) internal returns (IMarket) {
+        bytes memory arguments = abi.encode(vault, arbiter, beacon, address(this), pauser, parameters);
         return IMarket(deployCode("TaskMarket.sol:TaskMarket", arguments));
     }
 
-    function _newBoard(IStakeVault vault, ITaskMarket market) internal returns (IAuditBoard) {
-        return IAuditBoard(deployCode("AuditBoard.sol:AuditBoard", abi.encode(vault, market)));
+    function _newBoard(IStakeVault vault, ITaskMarket market, IBeacon beacon) internal returns (IAuditBoard) {
+        return IAuditBoard(deployCode("AuditBoard.sol:AuditBoard", abi.encode(vault, market, beacon)));
     }
 
     function _newGame(ITaskMarket market, IStakeVault vault, IArbiter arbiter)

@@ -18,7 +18,7 @@ contract ClocksInvariants is Test {
         handler = new ClocksHandler();
         handler.setUp();
         (game, time) = (handler.played(), handler.time());
-        bytes4[] memory actions = new bytes4[](12);
+        bytes4[] memory actions = new bytes4[](14);
         actions[0] = handler.open.selector;
         actions[1] = handler.ask.selector;
         actions[2] = handler.answer.selector;
@@ -29,6 +29,7 @@ contract ClocksInvariants is Test {
         actions[7] = handler.descend.selector;
         actions[8] = handler.claim.selector;
         actions[9] = actions[10] = actions[11] = handler.pass.selector;
+        (actions[12], actions[13]) = (handler.fetch.selector, handler.close.selector);
         targetContract(address(handler));
         targetSelector(FuzzSelector(address(handler), actions));
     }
@@ -76,10 +77,16 @@ contract ClocksInvariants is Test {
         }
     }
 
-    /// @dev The handler is worth something: at random it brings games to both ends on time, and lets games wait.
+    /// forge-config: default.invariant.runs = 32
+    function invariant_theBalanceIsCreditsAndOpenDeposits() public view {
+        assertEq(address(game).balance, handler.owed());
+    }
+
+    /// @dev The handler is worth something: at random it brings games to both ends on time, lets games wait, and ends some
+    /// that owe deposits.
     function test_handler_reachesBothEnds_succeeds() public {
         uint256 start = vm.snapshotState();
-        bool[3] memory reached;
+        bool[4] memory reached;
         for (uint256 run; run < 20; ++run) {
             for (uint256 i; i < 80; ++i) {
                 _act(uint256(keccak256(abi.encode(run, i))));
@@ -87,12 +94,13 @@ contract ClocksInvariants is Test {
             reached[0] = reached[0] || handler.convicted();
             reached[1] = reached[1] || handler.dismissed() != 0;
             reached[2] = reached[2] || handler.waited();
-            bool[3] memory kept = reached;
+            reached[3] = reached[3] || handler.returned();
+            bool[4] memory kept = reached;
             vm.revertToState(start);
             start = vm.snapshotState();
             reached = kept;
         }
-        assertTrue(reached[0] && reached[1] && reached[2]);
+        assertTrue(reached[0] && reached[1] && reached[2] && reached[3]);
     }
 
     function _act(uint256 seed) private {

@@ -16,6 +16,8 @@ contract ClocksHandler is Play {
     mapping(GameId => uint256) public began;
     bool public convicted;
     bool public waited;
+    /// @dev A game ended that owed a deposit.
+    bool public returned;
     uint256 public dismissed;
 
     modifier action() {
@@ -39,14 +41,16 @@ contract ClocksHandler is Play {
         else _challenge();
     }
 
-    /// @notice The challenger demands the root of its tree.
+    /// @notice The challenger demands the root and a leaf of its tree, at any base fee.
     function ask(uint256 seed) external action {
         (GameId id, IDisputeGame.Game memory g) = _challengersTurn(seed);
         if (GameId.unwrap(id) == 0 || g.demands == 96) return;
         if (g.phase == IDisputeGame.Phase.Segment) {
-            _demand(id, IDisputeGame.Tree.Segment, _node(LeafTree.leaves(checkpoints), 0, 4));
+            vm.fee(seed % 1e12);
+            _demand(id, IDisputeGame.Tree.Segment, _rootAndLeaf(checkpoints));
         } else if (g.phase == IDisputeGame.Phase.Step) {
-            _demand(id, IDisputeGame.Tree.Step, _node(LeafTree.leaves(steps), 0, 5));
+            vm.fee(seed % 1e12);
+            _demand(id, IDisputeGame.Tree.Step, _rootAndLeaf(steps));
         }
     }
 
@@ -56,10 +60,24 @@ contract ClocksHandler is Play {
         if (GameId.unwrap(id) == 0) return;
         if (g.phase == IDisputeGame.Phase.Split) return _split(id);
         if (g.demandOpen == 0) return;
-        bool segment = g.phase == IDisputeGame.Phase.Segment;
-        bytes32[] memory hashes = LeafTree.leaves(segment ? checkpoints : steps);
-        Node[] memory nodes = _node(hashes, 0, hashes.length);
-        game.revealNode(id, 0, 0, _named(nodes), hashes);
+        bytes32[] memory roots = g.phase == IDisputeGame.Phase.Segment ? checkpoints : steps;
+        IDisputeGame.DemandedNode[] memory nodes = _named(_rootAndLeaf(roots));
+        bool leaf = g.demandOpen == 2 || (g.demandOpen == 3 && seed % 3 == 0);
+        if (leaf) game.revealLeaf(id, 1, 0, nodes, abi.encodePacked(roots[1]));
+        else game.revealNode(id, 0, 0, nodes, LeafTree.leaves(roots));
+    }
+
+    /// @notice Somebody takes its coin out, also when all is over.
+    function fetch(uint256 seed) external {
+        vm.prank(seed % 2 == 0 ? solver : challenger);
+        game.withdrawCredit();
+    }
+
+    /// @notice After a conviction the other games are closed.
+    function close(uint256 seed) external {
+        uint256 count = game.games();
+        GameId id = GameId.wrap(seed % count + 1);
+        if (convicted && game.gameOf(id).phase != IDisputeGame.Phase.Closed) game.closeMoot(id);
     }
 
     /// @notice The challenger goes on.
@@ -79,8 +97,10 @@ contract ClocksHandler is Play {
 
     /// @notice Anyone ends a game whose time is over.
     function lapse(uint256 seed) external action {
-        (GameId id,) = _find(seed, false);
-        if (GameId.unwrap(id) != 0) game.timeOut(id);
+        (GameId id, IDisputeGame.Game memory g) = _find(seed, false);
+        if (GameId.unwrap(id) == 0) return;
+        game.timeOut(id);
+        if (g.demandOpen != 0) returned = true;
     }
 
     function pass(uint256 seed) external action {
@@ -97,7 +117,24 @@ contract ClocksHandler is Play {
         return TIME;
     }
 
+    /// @notice Coin that the game owes: credits, and deposits of what is not answered.
+    function owed() external view returns (uint256 sum) {
+        sum = game.creditOf(solver) + game.creditOf(challenger);
+        for (uint256 k = 1; k <= game.games(); ++k) {
+            IDisputeGame.Game memory g = game.gameOf(GameId.wrap(k));
+            for (uint16 bits = g.demandOpen; bits != 0; bits &= bits - 1) {
+                sum += g.deposit;
+            }
+        }
+    }
+
     // ------------------------------------------------------------------ inside
+
+    function _rootAndLeaf(bytes32[] memory roots) private pure returns (Node[] memory nodes) {
+        bytes32[] memory hashes = LeafTree.leaves(roots);
+        nodes = new Node[](2);
+        (nodes[0], nodes[1]) = (_node(hashes, 0, hashes.length)[0], _node(hashes, 1, 1)[0]);
+    }
 
     function _due(bytes32 key) private view returns (bool) {
         IDisputeGame.Claim memory c = game.claimOf(key);

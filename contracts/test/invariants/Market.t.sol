@@ -5,6 +5,7 @@ import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Bids} from "../../src/libraries/Bids.sol";
 import {TaskId} from "../../src/types/Ids.sol";
+import {Audit, Registration, Seat} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IVault} from "../harness/Production.sol";
 import {MarketHandler} from "./MarketHandler.sol";
@@ -13,6 +14,8 @@ import {Test} from "forge-std/Test.sol";
 
 /// @title What always holds (dispute.md section 10), as far as vault, market and audit board can break it.
 contract MarketInvariants is Test {
+    uint256 private constant ACTIONS = 23;
+
     MarketHandler private handler;
     IVault private vault;
     ITaskMarket private market;
@@ -22,7 +25,7 @@ contract MarketInvariants is Test {
         handler = new MarketHandler();
         handler.setUp();
         (vault, market, board) = handler.contracts();
-        bytes4[] memory actions = new bytes4[](19);
+        bytes4[] memory actions = new bytes4[](ACTIONS);
         actions[0] = handler.post.selector;
         actions[1] = handler.bid.selector;
         actions[2] = handler.assign.selector;
@@ -30,7 +33,7 @@ contract MarketInvariants is Test {
         actions[4] = handler.submit.selector;
         actions[5] = handler.expire.selector;
         actions[6] = handler.draw.selector;
-        actions[7] = handler.miss.selector;
+        actions[7] = handler.exhaust.selector;
         actions[8] = handler.attest.selector;
         actions[9] = handler.finish.selector;
         actions[10] = handler.openGame.selector;
@@ -39,25 +42,63 @@ contract MarketInvariants is Test {
         actions[13] = handler.withdraw.selector;
         actions[14] = handler.turnOver.selector;
         actions[15] = handler.bidLate.selector;
-        // Three chances in nineteen.
-        actions[16] = actions[17] = actions[18] = handler.advance.selector;
+        actions[16] = handler.stall.selector;
+        actions[17] = handler.closeStalled.selector;
+        actions[18] = handler.release.selector;
+        actions[19] = handler.resume.selector;
+        // Three chances in twenty-three.
+        actions[20] = actions[21] = actions[22] = handler.advance.selector;
         targetContract(address(handler));
         targetSelector(FuzzSelector(address(handler), actions));
     }
 
-    /// @dev Before it is over a task's escrow holds the price (at most the budget), all fees and the drawer's fee.
+    /// @dev Before it is over a task's escrow holds the price (at most the budget), the fees of all seats and of the draws that it
+    /// has not paid; and the best bidder's lock the penalty, then the stake.
     function invariant_escrowCoversEveryClaim() public view {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
             if (handler.ended(task) != ITaskMarket.Status.None) continue;
             ITaskMarket.Task memory entry = market.taskOf(task);
             Terms memory terms = market.termsOf(task);
-            uint256 fees =
-                uint256(terms.auditFee) * terms.verifiers * (uint256(terms.segmentsPerVerifier) + 1);
-            uint256 drawFee = board.drawnAt(task) == 0 ? market.parameters().drawFee : 0;
-            assertEq(_remaining(entry.escrow), terms.budget + fees + drawFee);
+            uint256 fees = uint256(terms.auditFee) * terms.verifiers * terms.segmentsPerVerifier;
+            uint256 paid = board.auditOf(task).escrowDraws - (entry.owesDraw ? 1 : 0);
+            uint256 drawFees = (8 - paid) * market.parameters().drawFee;
+            assertEq(_remaining(entry.escrow), terms.budget + fees + drawFees);
             assertLe(entry.price, terms.budget);
-            if (entry.bidder != address(0)) assertEq(_remaining(entry.stake), terms.stake);
+            if (entry.bidder == address(0)) continue;
+            bool submitted = entry.status >= ITaskMarket.Status.Submitted;
+            assertEq(_remaining(entry.stake), submitted ? terms.stake : terms.delayPenalty);
+        }
+    }
+
+    /// @dev Nobody has two seats, and who has one, or is suspended, cannot be drawn.
+    function invariant_oneSeatAtATime() public view {
+        for (uint256 i; i < handler.peopleCount(); ++i) {
+            address account = handler.people(i);
+            uint256 seats = _seatsOf(account);
+            assertLe(seats, 1);
+            Registration memory entry = board.registrationOf(account);
+            if (entry.account == address(0)) {
+                assertEq(seats, 0);
+                continue;
+            }
+            bool bound = entry.freeSince == type(uint40).max;
+            assertEq(bound, seats == 1 || entry.suspended);
+            uint256 stake = market.parameters().stakeUnit << entry.level;
+            if (entry.suspended) assertLt(_remaining(entry.lock), stake);
+            else assertEq(_remaining(entry.lock), stake);
+        }
+    }
+
+    /// @dev A task's window does not end while a draw of it is asked for, nor before its attestations are due.
+    function invariant_windowOutlastsAttestations() public view {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            ITaskMarket.Task memory entry = market.taskOf(task);
+            if (entry.status != ITaskMarket.Status.Submitted) continue;
+            Audit memory audit = board.auditOf(task);
+            if (audit.pending) assertEq(entry.challengeUntil, type(uint64).max);
+            else assertGt(entry.challengeUntil, audit.until);
         }
     }
 
@@ -87,7 +128,7 @@ contract MarketInvariants is Test {
             if (ended == ITaskMarket.Status.None) continue;
             ITaskMarket.Task memory entry = market.taskOf(task);
             assertEq(uint8(entry.status), uint8(ended));
-            assertEq(_remaining(entry.escrow), 0);
+            assertEq(_remaining(entry.escrow), entry.owesDraw ? market.parameters().drawFee : 0);
             if (entry.stake != 0) assertEq(_remaining(entry.stake), 0);
         }
     }
@@ -107,27 +148,20 @@ contract MarketInvariants is Test {
         assertEq(IERC20(vault.token()).balanceOf(address(vault)), held);
     }
 
-    /// @dev Only a conviction, a missed deadline or a draw that was lost burns, and a lost draw burns the whole stake.
-    function invariant_onlySlashesDelaysAndLostDrawsBurn() public view {
-        uint256 causes =
-            handler.endings(ITaskMarket.Status.Slashed) + handler.endings(ITaskMarket.Status.Refunded);
-        uint256 lost;
-        for (uint256 k = 1; k <= market.tasks(); ++k) {
-            TaskId task = TaskId.wrap(k);
-            if (handler.ended(task) != ITaskMarket.Status.Void || board.drawnAt(task) != 0) continue;
-            lost += market.termsOf(task).stake;
-        }
-        if (causes == 0) assertEq(vault.burned(), lost);
-        else assertGe(vault.burned(), lost);
+    /// @dev Only a conviction, a missed deadline or a silent seat burns.
+    function invariant_onlySlashesDelaysAndSilencesBurn() public view {
+        uint256 causes = handler.endings(ITaskMarket.Status.Slashed)
+            + handler.endings(ITaskMarket.Status.Refunded) + handler.silences();
+        if (causes == 0) assertEq(vault.burned(), 0);
     }
 
     /// @dev The handler is worth something: at random it brings tasks to every end there is.
     function test_handler_reachesEveryEnd_succeeds() public {
         uint256[4] memory reached;
-        uint256 lost;
+        uint256[4] memory voids;
         for (uint256 run; run < 40; ++run) {
             uint256 start = vm.snapshotState();
-            for (uint256 i; i < 60; ++i) {
+            for (uint256 i; i < 70; ++i) {
                 _act(uint256(keccak256(abi.encode(run, i))));
             }
             for (uint8 s = 4; s <= 7; ++s) {
@@ -135,19 +169,27 @@ contract MarketInvariants is Test {
             }
             for (uint256 k = 1; k <= market.tasks(); ++k) {
                 TaskId task = TaskId.wrap(k);
-                if (handler.ended(task) == ITaskMarket.Status.Void && board.drawnAt(task) == 0) ++lost;
+                Audit memory audit = board.auditOf(task);
+                if (handler.stalled(task) && market.taskOf(task).status == ITaskMarket.Status.Slashed) {
+                    ++voids[0];
+                }
+                if (handler.ended(task) != ITaskMarket.Status.Void) continue;
+                if (!handler.stalled(task)) ++voids[1];
+                else if (audit.drawnAt == 0) ++voids[2];
+                else ++voids[3];
             }
             vm.revertToState(start);
         }
         for (uint256 i; i < 4; ++i) {
             emit log_named_uint("reached", reached[i]);
+            emit log_named_uint("voids", voids[i]);
             assertGt(reached[i], 0);
+            assertGt(voids[i], 0);
         }
-        assertGt(lost, 0);
     }
 
     function _act(uint256 seed) private {
-        uint256 choice = seed % 19;
+        uint256 choice = seed % ACTIONS;
         seed >>= 8;
         if (choice == 0) handler.post(uint128(seed), uint128(seed >> 8), uint128(seed >> 16), uint16(seed));
         else if (choice == 1) handler.bid(seed, uint128(seed), seed & 1 == 0);
@@ -155,8 +197,8 @@ contract MarketInvariants is Test {
         else if (choice == 3) handler.progress(seed, uint32(seed));
         else if (choice == 4) handler.submit(seed);
         else if (choice == 5) handler.expire(seed);
-        else if (choice == 6) handler.draw(seed, bytes32(seed));
-        else if (choice == 7) handler.miss(seed);
+        else if (choice == 6) handler.draw();
+        else if (choice == 7) handler.exhaust(seed);
         else if (choice == 8) handler.attest(seed, seed & 4 == 0);
         else if (choice == 9) handler.finish(seed);
         else if (choice == 10) handler.openGame(seed);
@@ -165,6 +207,10 @@ contract MarketInvariants is Test {
         else if (choice == 13) handler.withdraw(seed, seed >> 8);
         else if (choice == 14) handler.turnOver(seed);
         else if (choice == 15) handler.bidLate(seed);
+        else if (choice == 16) handler.stall(seed);
+        else if (choice == 17) handler.closeStalled(seed);
+        else if (choice == 18) handler.release();
+        else if (choice == 19) handler.resume(seed);
         else handler.advance(seed);
     }
 
@@ -174,7 +220,17 @@ contract MarketInvariants is Test {
         }
     }
 
+    /// @dev The account's seats that are not released.
+    function _seatsOf(address account) private view returns (uint256 count) {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            Seat[] memory seats = board.seatsOf(TaskId.wrap(k));
+            for (uint256 i; i < seats.length; ++i) {
+                if (seats[i].account == account && !seats[i].released) ++count;
+            }
+        }
+    }
+
     function _remaining(uint256 lock) private view returns (uint256 remaining) {
-        (,, remaining,) = vault.lockOf(lock);
+        (,, remaining) = vault.lockOf(lock);
     }
 }

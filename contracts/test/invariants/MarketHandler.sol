@@ -6,6 +6,7 @@ import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Bids} from "../../src/libraries/Bids.sol";
 import {TaskId} from "../../src/types/Ids.sol";
+import {Audit, Registration, Seat} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {IVault} from "../harness/Production.sol";
 import {Deployment} from "../market/Deployment.sol";
@@ -23,6 +24,8 @@ contract MarketHandler is Deployment {
     /// @dev The first final status that was seen of a task.
     mapping(TaskId task => ITaskMarket.Status) public ended;
     mapping(ITaskMarket.Status => uint256) public endings;
+    mapping(TaskId task => bool) public stalled;
+    uint256 public silences;
     uint256 public deposited;
     uint256 public withdrawn;
     uint256 private _time;
@@ -42,11 +45,14 @@ contract MarketHandler is Deployment {
         super.setUp();
         _book();
         (_time, _block) = (vm.getBlockTimestamp(), vm.getBlockNumber());
-        people = [submitter, solver, rival, challenger, drawer, verifiers[0], verifiers[1], verifiers[2]];
+        people = [submitter, solver, rival, challenger, drawer];
+        for (uint256 i; i < VERIFIERS; ++i) {
+            people.push(verifiers[i]);
+        }
         for (uint256 i; i < people.length; ++i) {
             deposited += vault.free(people[i]);
         }
-        deposited += 3 * 100 * uint256(UNIT); // three registrations of two slots
+        deposited += VERIFIERS * SEAT_STAKE;
     }
 
     // ------------------------------------------------------------------ actions
@@ -64,29 +70,24 @@ contract MarketHandler is Deployment {
         } else if (entry.status == ITaskMarket.Status.Training) {
             submit(seed);
         } else if (entry.status == ITaskMarket.Status.Submitted) {
-            if (entry.openGames != 0) {
-                closeGame(seed);
-            } else if (board.drawLost(task)) {
-                finish(seed);
-            } else if (board.drawnAt(task) == 0) {
-                draw(seed, bytes32(seed));
-            } else if (board.satisfied(task) || _time > board.drawnAt(task) + _terms().attestPeriod) {
-                finish(seed);
-            } else {
-                attest(seed, true);
-            }
+            if (entry.openGames != 0) closeGame(seed);
+            else if (board.auditOf(task).pending) draw();
+            else if (_time <= board.auditOf(task).until) attest(seed, true);
+            else finish(seed);
         }
     }
 
     function post(uint128 budget, uint128 restitution, uint128 fee, uint16 shape) public action {
-        if (market.tasks() == MOST_TASKS || board.liveSlots() == 0) return;
+        if (market.tasks() == MOST_TASKS || board.registered() == 0) return;
         Terms memory terms = _terms();
         terms.budget = uint128(bound(budget, 1, BUDGET));
         terms.restitution = uint128(bound(restitution, 0, terms.budget));
-        terms.auditFee = uint128(bound(fee, 0, BUDGET));
+        // No offer takes a fee below half a token.
+        terms.auditFee = uint128(bound(fee, UNIT / 2, 9 * UNIT));
         terms.verifiers = 1 + shape % 4;
-        terms.segmentsPerVerifier = 1 + (shape / 4) % 6;
-        terms.matches = 1 + (shape / 24) % terms.verifiers;
+        terms.segmentsPerVerifier = 1 + (shape / 4) % 5;
+        terms.seatLock = 60 * UNIT;
+        if (shape % 5 == 0) terms.auditFee = 0;
         _post(terms);
     }
 
@@ -116,7 +117,7 @@ contract MarketHandler is Deployment {
     function assign(uint256 seed) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Bidding);
         if (TaskId.unwrap(task) == 0) return;
-        _reach(entry.bidsUntil);
+        _reach(entry.bidsUntil + 1);
         market.assign(task);
     }
 
@@ -136,43 +137,88 @@ contract MarketHandler is Deployment {
 
     function expire(uint256 seed) external action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Training);
-        if (TaskId.unwrap(task) == 0 || entry.openGames != 0 || seed % 4 != 0) return;
-        _reach(entry.trainUntil);
+        if (TaskId.unwrap(task) == 0 || seed % 4 != 0) return;
+        _reach(entry.trainUntil + 1);
         market.expire(task);
     }
 
-    function draw(uint256 seed, bytes32 mixHash) public action {
-        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (TaskId.unwrap(task) == 0 || board.drawnAt(task) != 0 || board.drawLost(task)) return;
-        _draw(task, mixHash);
-    }
-
-    /// @notice One draw, or in one case of three the task's every draw.
-    function miss(uint256 seed) external action {
-        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (TaskId.unwrap(task) == 0 || board.drawnAt(task) != 0) return;
-        uint256 draws = (seed >> 8) % 3 == 0 ? 3 : 1;
-        for (uint256 i; i < draws; ++i) {
-            vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
-            if (board.missesOf(task) < 2) board.missed(task);
-        }
+    /// @notice Executes the first draw of the queue, whatever has become of its task.
+    function draw() public action {
+        uint40 task = board.firstDraw().task;
+        if (task != 0) _draw(TaskId.wrap(task));
     }
 
     function attest(uint256 seed, bool all) public action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (TaskId.unwrap(task) == 0 || _time > board.drawnAt(task) + _terms().attestPeriod) return;
-        IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
-        for (uint256 i; i < duties.length; ++i) {
-            if (!duties[i].attested && (all || i % 2 == seed % 2)) _attest(task, i);
+        if (TaskId.unwrap(task) == 0 || _time > board.auditOf(task).until) return;
+        Seat[] memory seats = board.seatsOf(task);
+        for (uint256 i; i < seats.length; ++i) {
+            if (seats[i].account == address(0) || seats[i].attested) continue;
+            if (all || i % 2 == seed % 2) _attest(task, i);
         }
     }
 
+    /// @notice Settles a task, or has its seats drawn again, or voids it.
     function finish(uint256 seed) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
+        if (TaskId.unwrap(task) == 0 || board.auditOf(task).pending) return;
+        Audit memory audit = board.auditOf(task);
+        (bool silent, bool empty) = _missing(task);
+        _reach(audit.until + 1);
+        if (silent || (empty && audit.escrowDraws < 8)) {
+            board.redraw(task);
+        } else if (entry.openGames == 0) {
+            _reach(entry.challengeUntil + 1);
+            if (empty) market.voidTask(task);
+            else market.settle(task);
+        }
+    }
+
+    /// @notice Lets a task's empty seats be drawn again until its escrow pays no more.
+    function exhaust(uint256 seed) external {
+        if (seed % 2 == 0) return;
+        for (uint256 i; i < 24; ++i) {
+            if (i % 3 == 0) finish(seed);
+            else if (i % 3 == 1) draw();
+            else attest(seed, true);
+        }
+    }
+
+    /// @notice Nobody asks for another draw, or the beacon stops.
+    function stall(uint256 seed) external action {
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
+        if (TaskId.unwrap(task) == 0 || seed % 3 != 0) return;
+        Audit memory audit = board.auditOf(task);
+        if (audit.attested == market.termsOf(task).verifiers) return;
+        uint256 since = audit.drawnAt == 0 ? beacon.timeOf(audit.round) : audit.drawnAt;
+        _reach(uint64(since) + STALL_PERIOD + 1);
+        market.stall(task);
+    }
+
+    function closeStalled(uint256 seed) external action {
+        (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Unpaid);
         if (TaskId.unwrap(task) == 0 || entry.openGames != 0) return;
-        _reach(entry.challengeUntil);
-        if (board.satisfied(task)) market.settle(task);
-        else if (board.drawnAt(task) != 0 || board.drawLost(task)) market.voidTask(task);
+        _reach(entry.challengeUntil + 1);
+        market.closeStalled(task);
+    }
+
+    /// @notice Frees who sits in tasks that are over.
+    function release() public action {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            if (market.taskOf(task).status == ITaskMarket.Status.Submitted) continue;
+            Seat[] memory seats = board.seatsOf(task);
+            for (uint256 i; i < seats.length; ++i) {
+                if (seats[i].account != address(0) && !seats[i].released) board.release(task, i);
+            }
+        }
+    }
+
+    function resume(uint256 who) public action {
+        address account = verifiers[who % VERIFIERS];
+        if (!board.registrationOf(account).suspended) return;
+        vm.prank(account);
+        board.resume();
     }
 
     function openGame(uint256 seed) external action {
@@ -210,12 +256,18 @@ contract MarketHandler is Deployment {
         withdrawn += amount;
     }
 
+    /// @notice Resigns, and once the unbonding period is over leaves and registers again.
     function turnOver(uint256 who) external action {
-        address verifier = verifiers[who % 3];
-        if (board.liveSlots() < 4) return;
-        vm.startPrank(verifier);
-        board.resign();
-        board.register(2);
+        address account = verifiers[who % VERIFIERS];
+        Registration memory entry = board.registrationOf(account);
+        vm.startPrank(account);
+        if (entry.resignedAt == 0) {
+            if (board.registered() > 4) board.resign();
+        } else if (entry.freeSince != type(uint40).max || entry.suspended) {
+            _reach(uint64(entry.resignedAt) + UNBONDING_PERIOD + 1);
+            board.quit();
+            board.register(1, _offer());
+        }
         vm.stopPrank();
     }
 
@@ -258,17 +310,21 @@ contract MarketHandler is Deployment {
         return undercut > entry.price ? (false, 0) : (true, entry.price - undercut);
     }
 
+    /// @dev A submitted task, or one that stalled, within its window.
     function _challengeable(uint256 seed) private view returns (TaskId task) {
+        ITaskMarket.Status status = seed % 2 == 0 ? ITaskMarket.Status.Submitted : ITaskMarket.Status.Unpaid;
         ITaskMarket.Task memory entry;
-        (task, entry) = _find(seed, ITaskMarket.Status.Submitted);
-        if (TaskId.unwrap(task) != 0) return _time <= entry.challengeUntil ? task : TaskId.wrap(0);
-        (task, entry) = _find(seed, ITaskMarket.Status.Training);
-        if (entry.size == 0 || _time > entry.trainUntil) return TaskId.wrap(0);
+        (task, entry) = _find(seed >> 1, status);
+        if (TaskId.unwrap(task) != 0 && _time > entry.challengeUntil) return TaskId.wrap(0);
     }
 
-    /// @dev Waits until just after `until`.
-    function _reach(uint64 until) private {
-        if (vm.getBlockTimestamp() <= until) vm.warp(uint256(until) + 1);
+    /// @dev Whether a seat of the drawn task has a silent account, and whether one has none.
+    function _missing(TaskId task) private view returns (bool silent, bool empty) {
+        Seat[] memory seats = board.seatsOf(task);
+        for (uint256 i; i < seats.length; ++i) {
+            if (seats[i].account == address(0)) empty = true;
+            else if (!seats[i].attested) silent = true;
+        }
     }
 
     /// @dev Books the vault's events and the ends of tasks.
@@ -276,6 +332,10 @@ contract MarketHandler is Deployment {
         Vm.Log[] memory logs = vm.getRecordedLogs();
         for (uint256 i; i < logs.length; ++i) {
             bytes32 topic = logs[i].topics[0];
+            if (topic == IAuditBoard.Silent.selector) ++silences;
+            if (topic == ITaskMarket.Stalled.selector) {
+                stalled[TaskId.wrap(uint256(logs[i].topics[1]))] = true;
+            }
             if (logs[i].emitter != address(vault)) continue;
             if (topic == IStakeVault.Locked.selector) {
                 lockedIn[uint256(logs[i].topics[1])] += abi.decode(logs[i].data, (uint256));
@@ -289,7 +349,8 @@ contract MarketHandler is Deployment {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
             ITaskMarket.Status status = market.taskOf(task).status;
-            if (status > ITaskMarket.Status.Submitted && ended[task] == ITaskMarket.Status.None) {
+            bool over = status > ITaskMarket.Status.Submitted && status != ITaskMarket.Status.Unpaid;
+            if (over && ended[task] == ITaskMarket.Status.None) {
                 ended[task] = status;
                 ++endings[status];
             }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Bids} from "../../src/libraries/Bids.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
+import {IMarket} from "../harness/Production.sol";
 import {Deployment} from "./Deployment.sol";
 import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
 
@@ -72,7 +74,7 @@ contract BiddingTest is Deployment {
             vm.prank(verifiers[i]);
             board.resign();
         }
-        _expectBounds("live slots", 0, 1, type(uint32).max);
+        _expectBounds("registered", 0, 1, type(uint32).max);
         _post();
     }
 
@@ -159,7 +161,10 @@ contract BiddingTest is Deployment {
         _expectRefused("trainingPeriod", 30 days + 1, 10, 30 days, terms);
         terms = _terms();
         terms.attestPeriod = 9;
-        _expectRefused("attestPeriod", 9, 10, 30 days, terms);
+        _expectRefused("attestPeriod", 9, 10, STALL_PERIOD, terms);
+        terms = _terms();
+        terms.attestPeriod = STALL_PERIOD + 1;
+        _expectRefused("attestPeriod", STALL_PERIOD + 1, 10, STALL_PERIOD, terms);
         terms = _terms();
         // After the attestations two moves: to commit, and to open the commitment.
         terms.challengePeriod = terms.attestPeriod + 9;
@@ -177,20 +182,59 @@ contract BiddingTest is Deployment {
 
     function test_post_auditOutOfBounds_reverts() public {
         Terms memory terms = _terms();
-        terms.verifiers = 65;
-        _expectRefused("verifiers", 65, 1, 64, terms);
-        terms = _terms();
+        terms.verifiers = 33;
+        _expectRefused("verifiers", 33, 1, 32, terms);
         terms.verifiers = 0;
-        _expectRefused("verifiers", 0, 1, 64, terms);
+        _expectRefused("verifiers", 0, 1, 32, terms);
         terms = _terms();
-        terms.segmentsPerVerifier = 22;
-        _expectRefused("segmentsPerVerifier", 22, 1, 21, terms);
-        terms = _terms();
-        terms.matches = 4;
-        _expectRefused("matches", 4, 1, 3, terms);
-        terms = _terms();
-        terms.matches = 0;
-        _expectRefused("matches", 0, 1, 3, terms);
+        // No more segments than there are, and 64 at most.
+        terms.segmentsPerVerifier = uint16(SEGMENTS) + 1;
+        _expectRefused("segmentsPerVerifier", SEGMENTS + 1, 1, SEGMENTS, terms);
+        terms.segmentsPerVerifier = 0;
+        _expectRefused("segmentsPerVerifier", 0, 1, SEGMENTS, terms);
+        (terms.segments, terms.segmentsPerVerifier) = (100, 65);
+        _expectRefused("segmentsPerVerifier", 65, 1, 64, terms);
+    }
+
+    /// @dev What a silent account loses must be there, and some registration must have it.
+    function test_post_seatLockOutOfBounds_reverts() public {
+        Terms memory terms = _terms();
+        uint128 least = uint128(SEAT_FEE) + DRAW_FEE;
+        uint128 most = uint128(STAKE_UNIT) << 15;
+        terms.seatLock = least - 1;
+        _expectRefused("seatLock", least - 1, least, most, terms);
+        terms.seatLock = most + 1;
+        _expectRefused("seatLock", most + 1, least, most, terms);
+        terms.seatLock = most;
+        _post(terms);
+        terms.seatLock = least;
+        _post(terms);
+    }
+
+    // ------------------------------------------------------------------ the beacon is alive
+
+    function test_post_beaconShownADayAgo_succeeds() public {
+        vm.warp(beacon.timeOf(beacon.latest()) + 1 days);
+        vm.prank(submitter);
+        market.post(_terms());
+    }
+
+    function test_post_staleBeacon_reverts() public {
+        uint64 latest = beacon.latest();
+        vm.warp(beacon.timeOf(latest) + 1 days + 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.StaleBeacon.selector, latest, block.timestamp));
+        vm.prank(submitter);
+        market.post(_terms());
+        _show();
+        _post();
+    }
+
+    function test_post_beaconNeverShown_reverts() public {
+        IBeacon silent = _newBeacon(_key(), START, PERIOD);
+        IMarket other = _newMarket(vault, _newArbiter(), silent, pauser, _parameters());
+        other.initialise(board, game);
+        vm.expectRevert(abi.encodeWithSelector(Errors.StaleBeacon.selector, 0, block.timestamp));
+        other.post(_terms());
     }
 
     // ------------------------------------------------------------------ bid, assign
@@ -201,16 +245,16 @@ contract BiddingTest is Deployment {
         TaskId task = _post();
         vm.prank(rival);
         market.bid(task, first);
-        assertEq(vault.free(rival), FUNDS - STAKE);
+        assertEq(vault.free(rival), FUNDS - 40 * UNIT);
         vm.expectEmit();
         emit ITaskMarket.BidPlaced(task, solver, second, market.taskOf(task).bidsUntil);
         vm.prank(solver);
         market.bid(task, second);
         assertEq(vault.free(rival), FUNDS);
-        assertEq(vault.free(solver), FUNDS - STAKE);
+        assertEq(vault.free(solver), FUNDS - 40 * UNIT);
         assertEq(market.taskOf(task).bidder, solver);
         assertEq(market.taskOf(task).price, second);
-        assertEq(_remaining(market.taskOf(task).stake), STAKE);
+        assertEq(_remaining(market.taskOf(task).stake), 40 * UNIT);
     }
 
     function test_bid_aboveBudget_reverts() public {
@@ -229,18 +273,18 @@ contract BiddingTest is Deployment {
         market.bid(task, 1);
     }
 
-    function test_bid_withoutStake_reverts() public {
+    function test_bid_withoutPenalty_reverts() public {
         TaskId task = _post();
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, STAKE, 0));
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, challenger, 40 * UNIT, 0));
         vm.prank(challenger);
         market.bid(task, 1);
     }
 
-    /// @dev Who underbids itself needs its stake only once.
+    /// @dev Who underbids itself needs the penalty only once.
     function test_bid_ownAgain_succeeds() public {
         TaskId task = _post();
         vm.startPrank(solver);
-        vault.withdraw(FUNDS - STAKE);
+        vault.withdraw(FUNDS - 40 * UNIT);
         market.bid(task, 2);
         market.bid(task, 1);
         assertEq(vault.free(solver), 0);

@@ -26,19 +26,19 @@ contract DeployingTest is Deployment {
     }
 
     function test_initialise_withoutCode_reverts() public {
-        IMarket other = _newMarket(vault, _newArbiter(), pauser, _parameters());
+        IMarket other = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
         other.initialise(board, solver);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
         other.initialise(IAuditBoard(solver), game);
     }
 
-    function test_constructor_drawBlockInThePast_reverts() public {
+    function test_constructor_roundOfNow_reverts() public {
         Parameters memory parameters = _parameters();
         parameters.drawDelay = 0;
         IArbiter arbiter = _newArbiter();
         _expectBounds("drawDelay", 0, 1, type(uint32).max);
-        _newMarket(vault, arbiter, pauser, parameters);
+        _newMarket(vault, arbiter, beacon, pauser, parameters);
     }
 
     function test_constructor_timesOutOfBounds_reverts() public {
@@ -60,20 +60,37 @@ contract DeployingTest is Deployment {
         _expectNoMarket("openingPeriod", 4, 5, type(uint32).max, parameters);
     }
 
+    /// @dev A stake must not leave before the tasks that it is drawn for can be ended.
+    function test_constructor_auditTimesOutOfBounds_reverts() public {
+        Parameters memory parameters = _parameters();
+        parameters.stallPeriod = 9;
+        _expectNoMarket("stallPeriod", 9, 10, type(uint32).max, parameters);
+        parameters = _parameters();
+        uint32 least = DRAW_DELAY + STALL_PERIOD;
+        parameters.unbondingPeriod = least - 1;
+        _expectNoMarket("unbondingPeriod", least - 1, least, type(uint32).max, parameters);
+        parameters.unbondingPeriod = least;
+        _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
+    }
+
     function test_constructor_amountsOutOfBounds_reverts() public {
         Parameters memory parameters = _parameters();
-        parameters.drawFee = MAX_LOCK + 1;
-        _expectNoMarket("drawFee", MAX_LOCK + 1, 0, MAX_LOCK, parameters);
+        parameters.drawFee = parameters.stakeUnit + 1;
+        _expectNoMarket("drawFee", parameters.drawFee, 0, parameters.stakeUnit, parameters);
         parameters = _parameters();
-        parameters.stakeUnit = MAX_LOCK + 1;
-        _expectNoMarket("stakeUnit", MAX_LOCK + 1, 1, MAX_LOCK, parameters);
+        // The highest level has 2^15 units.
+        uint128 most = MAX_LOCK >> 15;
+        parameters.stakeUnit = most + 1;
+        _expectNoMarket("stakeUnit", most + 1, 1, most, parameters);
+        parameters.stakeUnit = 0;
+        _expectNoMarket("stakeUnit", 0, 1, most, parameters);
         parameters = _parameters();
         parameters.challengeBond = 0;
         _expectNoMarket("challengeBond", 0, 1, MAX_LOCK, parameters);
         parameters.challengeBond = MAX_LOCK + 1;
         _expectNoMarket("challengeBond", MAX_LOCK + 1, 1, MAX_LOCK, parameters);
         parameters = _parameters();
-        uint128 most = 3 * MAX_LOCK / 4;
+        most = 3 * MAX_LOCK / 4;
         parameters.rewardCap = most + 1;
         _expectNoMarket("rewardCap", most + 1, 0, most, parameters);
     }
@@ -82,7 +99,7 @@ contract DeployingTest is Deployment {
     function test_post_greatestRewardCap_succeeds() public {
         Parameters memory parameters = _parameters();
         parameters.rewardCap = 3 * MAX_LOCK / 4;
-        market = _newMarket(vault, _newArbiter(), pauser, parameters);
+        market = _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
         Terms memory terms = _terms();
         _expectBounds("stake", STAKE, MAX_LOCK, type(uint128).max);
         market.post(terms);
@@ -97,6 +114,6 @@ contract DeployingTest is Deployment {
     ) private {
         IArbiter arbiter = _newArbiter();
         _expectBounds(field, value, least, most);
-        _newMarket(vault, arbiter, pauser, parameters);
+        _newMarket(vault, arbiter, beacon, pauser, parameters);
     }
 }

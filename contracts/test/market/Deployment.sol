@@ -2,16 +2,20 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
+import {MapHints} from "../../src/types/Hints.sol";
 import {TaskId} from "../../src/types/Ids.sol";
 import {Parameters} from "../../src/types/Parameters.sol";
+import {Offer, Seat} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
-import {IMarket, IToken, IVault, Production} from "../harness/Production.sol";
+import {IMarket, IToken, IVault} from "../harness/Production.sol";
+import {Rounds} from "../harness/Rounds.sol";
 import {Trees} from "./Trees.sol";
 
 /// @title The market's deployment with its people, and a task's way up to each status.
 /// @notice The game is an account of the test: what the market does for a game is called by hand here.
-abstract contract Deployment is Production {
+abstract contract Deployment is Rounds {
     uint128 internal constant UNIT = 1e18;
     uint128 internal constant BUDGET = 100 * UNIT;
     uint128 internal constant STAKE = 1000 * UNIT;
@@ -20,20 +24,22 @@ abstract contract Deployment is Production {
     uint32 internal constant SEGMENTS = 5;
     uint32 internal constant DRAW_DELAY = 40;
     uint256 internal constant FUNDS = 1_000_000 * uint256(UNIT);
-
-    /// @dev RLP of block 2 of an anvil 1.7.1 chain (Prague) and its hash; its mixHash begins at byte 463.
-    bytes internal constant HEADER =
-        hex"f9025fa0278ef21516963986664bc0adf7ea4621b7079789dceb505347a8c9f1b39a3d8ba01dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347940000000000000000000000000000000000000000a0b7fa0c28101dda5ae6ec343c5a03d3d52bc8cf95f40e89f3dbe360a6fdeddc6fa056e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421a056e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421b901000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000080028401c9c38080846b00271580a0be802454cb4ca56449db1624a1d79f9f1297ae9f4802340eae3fd431a604981288000000000000000084342770c0a056e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b4218080a00000000000000000000000000000000000000000000000000000000000000000a0e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    bytes32 internal constant HEADER_HASH =
-        0x6209da3c573d384d0c68df2e85dbd6c1f0d69a7880ebabc265c75ebdb96c920e;
-    bytes32 internal constant HEADER_MIX_HASH =
-        0xbe802454cb4ca56449db1624a1d79f9f1297ae9f4802340eae3fd431a6049812;
-    uint256 private constant MIX_HASH_OFFSET = 463;
+    uint32 internal constant STALL_PERIOD = 2000;
+    uint32 internal constant UNBONDING_PERIOD = 1 days;
+    /// @dev A seat's two segments.
+    uint256 internal constant SEAT_FEE = 2 * uint256(FEE);
+    uint256 internal constant STAKE_UNIT = 50 * uint256(UNIT);
+    /// @dev What a registration of the set-up locks: it has level 1.
+    uint256 internal constant SEAT_STAKE = 2 * STAKE_UNIT;
+    uint256 internal constant VERIFIERS = 6;
+    uint64 internal constant START = 1_000_000;
+    uint64 internal constant PERIOD = 3;
 
     IToken internal token;
     IVault internal vault;
     IMarket internal market;
     IAuditBoard internal board;
+    IBeacon internal beacon;
     address internal game = makeAddr("game");
     address internal pauser = makeAddr("pauser");
     address internal submitter = makeAddr("submitter");
@@ -41,27 +47,29 @@ abstract contract Deployment is Production {
     address internal rival = makeAddr("rival");
     address internal challenger = makeAddr("challenger");
     address internal drawer = makeAddr("drawer");
-    address[3] internal verifiers = [makeAddr("verifier 0"), makeAddr("verifier 1"), makeAddr("verifier 2")];
+    address[] internal verifiers;
     /// @dev r_0 ... r_K.
     bytes32[] internal states;
+    /// @dev Not after the round that the beacon was shown.
+    uint256 private _shownAt;
 
     function setUp() public virtual {
         vm.roll(100);
-        vm.warp(1_000_000);
+        vm.warp(START);
         token = _newToken();
         vault = _newVault(token);
-        market = _newMarket(vault, _newArbiter(), pauser, _parameters());
-        board = _newBoard(vault, market);
+        beacon = _newBeacon(_key(), START, PERIOD);
+        _show();
+        market = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
+        board = _newBoard(vault, market, beacon);
         vm.etch(game, hex"00");
         vault.initialise(address(market), address(board), game);
         market.initialise(board, game);
         _fund(submitter);
         _fund(solver);
         _fund(rival);
-        for (uint256 i; i < verifiers.length; ++i) {
-            _fund(verifiers[i]);
-            vm.prank(verifiers[i]);
-            board.register(2);
+        for (uint256 i; i < VERIFIERS; ++i) {
+            verifiers.push(_registered(string.concat("verifier ", vm.toString(i)), 1));
         }
         for (uint256 i; i <= SEGMENTS; ++i) {
             states.push(keccak256(abi.encode("state", i)));
@@ -75,13 +83,14 @@ abstract contract Deployment is Production {
             minClock: 5,
             maxClock: 7 days,
             drawDelay: DRAW_DELAY,
-            maxMisses: 2,
-            unbondingPeriod: 1 days,
+            stallPeriod: STALL_PERIOD,
+            unbondingPeriod: UNBONDING_PERIOD,
             drawFee: DRAW_FEE,
-            stakeUnit: 50 * UNIT,
+            stakeUnit: uint128(STAKE_UNIT),
             openingPeriod: 60,
             challengeBond: 20 * UNIT,
-            rewardCap: 30 * UNIT
+            rewardCap: 30 * UNIT,
+            dataFee: 0
         });
     }
 
@@ -111,8 +120,8 @@ abstract contract Deployment is Production {
             replayAllowance: 30,
             verifiers: 3,
             segmentsPerVerifier: 2,
-            matches: 2,
             arithmetic: 1,
+            seatLock: 40 * UNIT,
             bundle: "http://127.0.0.1:9000/bundle"
         });
     }
@@ -125,6 +134,18 @@ abstract contract Deployment is Production {
         vm.stopPrank();
     }
 
+    /// @dev A new account with this level and an offer that takes the terms.
+    function _registered(string memory name, uint8 level) internal returns (address account) {
+        account = makeAddr(name);
+        _fund(account);
+        vm.prank(account);
+        board.register(level, _offer());
+    }
+
+    function _offer() internal pure returns (Offer memory) {
+        return Offer({operations: 1e9, stateBytes: 1e6, lock: 100 * UNIT, fee: 50 * UNIT});
+    }
+
     // ------------------------------------------------------------------ a task's way
 
     function _post() internal returns (TaskId task) {
@@ -132,6 +153,7 @@ abstract contract Deployment is Production {
     }
 
     function _post(Terms memory terms) internal returns (TaskId task) {
+        if (_shownAt + 1 days < vm.getBlockTimestamp()) _show();
         vm.prank(submitter);
         return market.post(terms);
     }
@@ -175,41 +197,71 @@ abstract contract Deployment is Production {
     }
 
     function _submitted(uint128 price) internal returns (TaskId task) {
-        task = _assigned(price);
+        return _submitted(_terms(), price);
+    }
+
+    function _submitted(Terms memory terms, uint128 price) internal returns (TaskId task) {
+        task = _assigned(terms, price);
         _submit(task);
     }
 
     function _drawn(uint128 price) internal returns (TaskId task) {
-        task = _submitted(price);
-        _draw(task, HEADER_MIX_HASH);
+        return _drawn(_terms(), price);
+    }
+
+    function _drawn(Terms memory terms, uint128 price) internal returns (TaskId task) {
+        task = _submitted(terms, price);
+        _draw(task);
     }
 
     function _audited(uint128 price) internal returns (TaskId task) {
         task = _drawn(price);
         _attestAll(task);
-        vm.warp(market.taskOf(task).challengeUntil + 1);
+        _endWindow(task);
     }
 
-    function _draw(TaskId task, bytes32 mixHash) internal {
-        bytes memory header = _header(mixHash);
-        uint64 number = market.taskOf(task).drawBlock;
-        vm.roll(uint256(number) + 1);
-        vm.setBlockhash(number, keccak256(header));
+    /// @dev Executes the first draw of the queue, which is the task's, as soon as its round is published. Signatures and hints are
+    /// computed before the caller is set.
+    function _draw(TaskId task) internal {
+        uint64 round = board.firstDraw().round;
+        _reach(uint64(beacon.timeOf(round)));
+        (bytes memory signature, MapHints[2] memory hints) = _round(round);
         vm.prank(drawer);
-        board.draw(task, header);
+        board.draw(task, signature, hints);
     }
 
     function _attestAll(TaskId task) internal {
-        uint256 count = board.dutiesOf(task).length;
+        uint256 count = board.seatsOf(task).length;
         for (uint256 i; i < count; ++i) {
             _attest(task, i);
         }
     }
 
-    function _attest(TaskId task, uint256 duty) internal {
-        address verifier = board.dutiesOf(task)[duty].verifier;
-        vm.prank(verifier);
-        board.attest(task, duty, keccak256("steps"));
+    function _attest(TaskId task, uint256 seat) internal {
+        address account = board.seatsOf(task)[seat].account;
+        vm.prank(account);
+        board.attest(task, seat, keccak256("root"));
+    }
+
+    /// @dev Lets the time of the last draw's attestations pass.
+    function _silence(TaskId task) internal {
+        _reach(uint64(board.auditOf(task).until) + 1);
+    }
+
+    function _endWindow(TaskId task) internal {
+        _reach(market.taskOf(task).challengeUntil + 1);
+    }
+
+    function _reach(uint64 time) internal {
+        if (vm.getBlockTimestamp() < time) vm.warp(time);
+    }
+
+    /// @dev Shows the beacon the latest round.
+    function _show() internal {
+        _shownAt = vm.getBlockTimestamp() - PERIOD;
+        uint64 round = beacon.roundAt(uint64(vm.getBlockTimestamp()));
+        (bytes memory signature, MapHints[2] memory hints) = _round(round);
+        beacon.show(round, signature, hints);
     }
 
     // ------------------------------------------------------------------ values
@@ -218,21 +270,26 @@ abstract contract Deployment is Production {
         return Trees.root(states, size);
     }
 
-    /// @dev The real header with another mixHash.
-    function _header(bytes32 mixHash) internal pure returns (bytes memory header) {
-        header = HEADER;
-        assembly ("memory-safe") {
-            mstore(add(add(header, 0x20), MIX_HASH_OFFSET), mixHash)
+    /// @dev The word of a round.
+    function _word(uint64 round) internal view returns (bytes32) {
+        return sha256(_sign(round));
+    }
+
+    function _accounts(TaskId task) internal view returns (address[] memory accounts) {
+        Seat[] memory seats = board.seatsOf(task);
+        accounts = new address[](seats.length);
+        for (uint256 i; i < seats.length; ++i) {
+            accounts[i] = seats[i].account;
         }
     }
 
     function _escrowOf(Terms memory terms) internal pure returns (uint256) {
-        uint256 duties = uint256(terms.verifiers) * (uint256(terms.segmentsPerVerifier) + 1);
-        return terms.budget + duties * terms.auditFee + DRAW_FEE;
+        uint256 segments = uint256(terms.verifiers) * terms.segmentsPerVerifier;
+        return terms.budget + segments * terms.auditFee + 8 * uint256(DRAW_FEE);
     }
 
     function _remaining(uint256 lock) internal view returns (uint256 remaining) {
-        (,, remaining,) = vault.lockOf(lock);
+        (,, remaining) = vault.lockOf(lock);
     }
 
     function _expectBounds(string memory field, uint256 value, uint256 least, uint256 most) internal {

@@ -2,17 +2,22 @@
 pragma solidity 0.8.37;
 
 import {TaskId} from "../../src/types/Ids.sol";
-import {Parameters} from "../../src/types/Parameters.sol";
+import {Terms} from "../../src/types/Terms.sol";
 import {Snapshot} from "../harness/Snapshot.sol";
 import {Deployment} from "./Deployment.sol";
 
-/// @title What each transaction of a task's honest way costs: V = 3 verifiers, q = 2 segments and segment K each, K = 5.
+/// @title What each transaction of a task's honest way costs: q = 2 segments a seat, K = 5; 66 registrations, of which few are
+/// taken. The draw is executed by the solver, who has free tokens.
 /// @notice Isolated: every call is a transaction of its own, with cold storage, calldata and the 21,000 included.
-contract GasTest is Deployment, Snapshot {
-    /// @dev The number of the draw block is in the seed: with this one seven duties are drawn.
-    function _parameters() internal pure override returns (Parameters memory parameters) {
-        parameters = super._parameters();
-        parameters.drawDelay = 4;
+contract MarketGasTest is Deployment, Snapshot {
+    uint256 private constant MORE = 60;
+
+    function setUp() public override {
+        super.setUp();
+        for (uint256 i; i < MORE; ++i) {
+            _registered(string.concat("one of many ", vm.toString(i)), 1);
+        }
+        drawer = solver;
     }
 
     /// forge-config: default.isolate = true
@@ -22,7 +27,7 @@ contract GasTest is Deployment, Snapshot {
         vm.prank(rival);
         market.bid(task, BUDGET);
         _matches("bid", 200_000);
-        // The dearest: it releases the other's stake, and moves the end.
+        // The dearest: it releases the other's penalty, and moves the end.
         vm.warp(market.taskOf(task).bidsUntil);
         vm.prank(solver);
         market.bid(task, BUDGET / 2);
@@ -35,17 +40,66 @@ contract GasTest is Deployment, Snapshot {
         _progress(task, 4);
         _matches("progress", 100_000);
         _submit(task);
-        _matches("submit", 150_000);
-        _draw(task, HEADER_MIX_HASH);
-        _matches("draw", 700_000);
-        uint256 count = board.dutiesOf(task).length;
-        for (uint256 i; i < count; ++i) {
+        _matches("submit", 300_000);
+        _draw(task);
+        _matches("draw", 330_000);
+        for (uint256 i; i < 3; ++i) {
             _attest(task, i);
-            _matches("attest", 80_000);
+            _matches("attest", 60_000);
         }
-        vm.warp(market.taskOf(task).challengeUntil + 1);
+        _endWindow(task);
         market.settle(task);
         // dispute.md section 11.
         _matches("settle", 250_000);
+        board.release(task, 0);
+        _matches("release", 60_000);
+    }
+
+    /// forge-config: default.isolate = true
+    function test_gas_oneSeatMore_belowTargets_succeeds() public {
+        TaskId task = _drawnWith(4);
+        _matches("draw of 4 seats", 390_000);
+        _settle(task);
+        _matches("settle 4 seats", 280_000);
+    }
+
+    /// forge-config: default.isolate = true
+    function test_gas_mostSeats_belowTargets_succeeds() public {
+        TaskId task = _drawnWith(32);
+        // 60,000 for each seat beyond three.
+        _matches("draw of 32 seats", 330_000 + 29 * 60_000);
+        _settle(task);
+        _matches("settle 32 seats", 250_000 + 29 * 30_000);
+    }
+
+    /// @dev A silent seat: its account pays the draw.
+    /// forge-config: default.isolate = true
+    function test_gas_redraw_belowTargets_succeeds() public {
+        TaskId task = _drawn(1);
+        _attest(task, 0);
+        _attest(task, 1);
+        _silence(task);
+        board.redraw(task);
+        _matches("redraw", 300_000);
+        _draw(task);
+        _matches("draw again", 330_000);
+        address account = board.seatsOf(task)[2].account;
+        assertNotEq(account, address(0));
+        vm.prank(account);
+        board.attest(task, 2, keccak256("root"));
+        _endWindow(task);
+        market.settle(task);
+    }
+
+    function _drawnWith(uint16 seats) private returns (TaskId) {
+        Terms memory terms = _terms();
+        terms.verifiers = seats;
+        return _drawn(terms, 1);
+    }
+
+    function _settle(TaskId task) private {
+        _attestAll(task);
+        _endWindow(task);
+        market.settle(task);
     }
 }

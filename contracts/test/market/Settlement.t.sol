@@ -1,75 +1,72 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
-import {SegmentIndex, TaskId} from "../../src/types/Ids.sol";
+import {TaskId} from "../../src/types/Ids.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
 
-/// @title The ends of a submitted task, and the hooks of the game.
+/// @title Settling a task, and the hooks of the game and of the audit board.
 contract SettlementTest is Deployment {
     // ------------------------------------------------------------------ settle
 
     function testFuzz_settle_paysEverybody_succeeds(uint128 price) public {
         price = uint128(bound(price, 0, BUDGET));
         TaskId task = _audited(price);
-        IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
         vm.expectEmit();
         emit ITaskMarket.Settled(task, solver, price);
         market.settle(task);
         assertEq(vault.free(solver), FUNDS + price);
-        uint256 fees = duties.length * FEE;
-        assertEq(vault.free(submitter), FUNDS - price - fees - DRAW_FEE);
+        assertEq(vault.free(submitter), FUNDS - price - 3 * SEAT_FEE - DRAW_FEE);
         assertEq(vault.free(drawer), DRAW_FEE);
-        uint256 earned;
-        for (uint256 i; i < verifiers.length; ++i) {
-            earned += vault.free(verifiers[i]) - (FUNDS - 100 * UNIT);
+        address[] memory accounts = _accounts(task);
+        for (uint256 i; i < 3; ++i) {
+            assertEq(vault.free(accounts[i]), FUNDS - SEAT_STAKE + SEAT_FEE);
         }
-        assertEq(earned, fees);
+        assertEq(vault.burned(), 0);
         assertEq(_remaining(market.taskOf(task).escrow), 0);
         assertEq(_remaining(market.taskOf(task).stake), 0);
     }
 
-    /// @dev Only attested duties are paid, each to its own verifier.
-    function test_settle_onlyAttestedDuties_succeeds() public {
+    /// @dev A seat is paid for as many segments as it has, and no other amount hides in the escrow.
+    function testFuzz_settle_anyFees_succeeds(uint128 fee, uint16 verifiers_, uint16 segments) public {
         Terms memory terms = _terms();
-        (terms.verifiers, terms.segmentsPerVerifier, terms.matches) = (6, 3, 1);
-        TaskId task = _assigned(terms, 1);
-        _submit(task);
-        _draw(task, HEADER_MIX_HASH);
-        IAuditBoard.Duty[] memory duties = board.dutiesOf(task);
-        bool[] memory seen = new bool[](SEGMENTS + 1);
-        uint256[3] memory due;
-        for (uint256 i; i < duties.length; ++i) {
-            if (seen[SegmentIndex.unwrap(duties[i].segment)]) continue;
-            seen[SegmentIndex.unwrap(duties[i].segment)] = true;
-            _attest(task, i);
-            for (uint256 v; v < 3; ++v) {
-                if (duties[i].verifier == verifiers[v]) due[v] += FEE;
-            }
-        }
-        vm.warp(market.taskOf(task).challengeUntil + 1);
-        market.settle(task);
-        for (uint256 v; v < 3; ++v) {
-            assertEq(vault.free(verifiers[v]), FUNDS - 100 * UNIT + due[v]);
-        }
-    }
-
-    function test_settle_early_reverts() public {
-        TaskId task = _drawn(1);
+        terms.verifiers = uint16(bound(verifiers_, 1, 4));
+        terms.segmentsPerVerifier = uint16(bound(segments, 1, SEGMENTS));
+        terms.auditFee = uint128(bound(fee, UNIT, 7 * UNIT));
+        terms.seatLock = 90 * UNIT;
+        TaskId task = _drawn(terms, 5);
         _attestAll(task);
-        uint64 until = market.taskOf(task).challengeUntil;
+        _endWindow(task);
+        market.settle(task);
+        uint256 due = uint256(terms.auditFee) * terms.segmentsPerVerifier;
+        address[] memory accounts = _accounts(task);
+        for (uint256 i; i < accounts.length; ++i) {
+            assertEq(vault.free(accounts[i]), FUNDS - SEAT_STAKE + due);
+        }
+        assertEq(vault.free(submitter), FUNDS - 5 - DRAW_FEE - accounts.length * due);
+    }
+
+    /// @dev The window begins with the draw.
+    function test_settle_early_reverts() public {
+        TaskId task = _submitted(1);
+        _expectSettleTooEarly(task, type(uint64).max);
+        _draw(task);
+        uint64 until = uint64(block.timestamp) + _terms().challengePeriod;
+        _attestAll(task);
         vm.warp(until);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        _expectSettleTooEarly(task, until);
+        vm.warp(until + 1);
         market.settle(task);
     }
 
-    function test_settle_undrawn_reverts() public {
-        TaskId task = _submitted(1);
-        vm.warp(market.taskOf(task).challengeUntil + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotSatisfied.selector, task));
+    function test_settle_missingAttestation_reverts() public {
+        TaskId task = _drawn(1);
+        _attest(task, 0);
+        _attest(task, 2);
+        _endWindow(task);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 1));
         market.settle(task);
     }
 
@@ -78,7 +75,7 @@ contract SettlementTest is Deployment {
         _attestAll(task);
         vm.prank(game);
         market.gameOpened(task);
-        vm.warp(market.taskOf(task).challengeUntil + 1);
+        _endWindow(task);
         vm.expectRevert(abi.encodeWithSelector(Errors.GamesOpen.selector, task, 1));
         market.settle(task);
         vm.prank(game);
@@ -89,138 +86,32 @@ contract SettlementTest is Deployment {
     function test_settle_twice_reverts() public {
         TaskId task = _audited(1);
         market.settle(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Settled));
+        _expectWrongStatus(task, ITaskMarket.Status.Settled);
         market.settle(task);
-    }
-
-    // ------------------------------------------------------------------ void
-
-    function test_voidTask_missingAttestation_succeeds() public {
-        TaskId task = _drawn(5);
-        uint256 count = board.dutiesOf(task).length;
-        for (uint256 i = 1; i < count; ++i) {
-            if (SegmentIndex.unwrap(board.dutiesOf(task)[i].segment) != SEGMENTS) _attest(task, i);
-        }
-        vm.warp(market.taskOf(task).challengeUntil + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotSatisfied.selector, task));
-        market.settle(task);
-        vm.expectEmit();
-        emit ITaskMarket.Voided(task, _escrowOf(_terms()) - DRAW_FEE, 0);
-        market.voidTask(task);
-        assertEq(vault.free(solver), FUNDS);
-        assertEq(vault.free(submitter), FUNDS - DRAW_FEE);
-        assertEq(vault.burned(), 0);
-    }
-
-    function test_voidTask_satisfied_reverts() public {
-        TaskId task = _audited(5);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
-        market.voidTask(task);
-    }
-
-    /// @dev As long as the draw can happen, the solver is not deprived of its pay.
-    function test_voidTask_drawPossible_reverts() public {
-        TaskId task = _submitted(5);
-        vm.warp(market.taskOf(task).challengeUntil + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
-        market.voidTask(task);
-    }
-
-    function test_voidTask_early_reverts() public {
-        TaskId task = _drawn(5);
-        uint64 until = market.taskOf(task).challengeUntil;
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, block.timestamp));
-        market.voidTask(task);
-    }
-
-    function test_voidTask_openGame_reverts() public {
-        TaskId task = _drawn(5);
-        vm.prank(game);
-        market.gameOpened(task);
-        vm.warp(market.taskOf(task).challengeUntil + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GamesOpen.selector, task, 1));
-        market.voidTask(task);
-    }
-
-    /// @dev Whoever has kept everybody from drawing was never audited: its stake is lost. The escrow returns whole.
-    function test_voidTask_everyDrawMissed_burnsStake_succeeds() public {
-        TaskId task = _submittedAndMissed();
-        vm.warp(market.taskOf(task).challengeUntil + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
-        market.voidTask(task);
-        vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
-        vm.expectRevert(abi.encodeWithSelector(Errors.DrawLost.selector, task));
-        board.missed(task);
-        vm.expectEmit();
-        emit ITaskMarket.Voided(task, _escrowOf(_terms()), STAKE);
-        market.voidTask(task);
-        assertEq(vault.free(solver), FUNDS - STAKE);
-        assertEq(vault.free(submitter), FUNDS);
-        assertEq(vault.burned(), STAKE);
-        assertEq(_remaining(market.taskOf(task).stake), 0);
-    }
-
-    /// @dev Until the last block is out of reach the solver itself can draw, and then nothing burns.
-    function test_voidTask_drawnAtTheLastTry_succeeds() public {
-        TaskId task = _submittedAndMissed();
-        _draw(task, HEADER_MIX_HASH);
-        vm.warp(market.taskOf(task).challengeUntil + 1);
-        market.voidTask(task);
-        assertEq(vault.free(solver), FUNDS);
-        assertEq(vault.burned(), 0);
-    }
-
-    /// @dev A game decides about the stake first: it cannot be burned under a challenger that may win it.
-    function test_voidTask_everyDrawMissedOpenGame_reverts() public {
-        TaskId task = _submittedAndMissed();
-        vm.prank(game);
-        market.gameOpened(task);
-        vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
-        vm.warp(market.taskOf(task).challengeUntil + 1);
-        assertTrue(board.drawLost(task));
-        vm.expectRevert(abi.encodeWithSelector(Errors.GamesOpen.selector, task, 1));
-        market.voidTask(task);
-        vm.prank(game);
-        market.convict(task, challenger, 30 * uint256(UNIT));
-        assertEq(vault.free(challenger), 30 * uint256(UNIT));
-        assertEq(vault.burned(), STAKE - 30 * uint256(UNIT) - _terms().restitution);
     }
 
     // ------------------------------------------------------------------ hooks of the game
 
-    function test_gameOpened_training_succeeds() public {
-        TaskId task = _assigned(1);
-        _progress(task, 2);
+    /// @dev Challenges begin at the submission, before the draw.
+    function test_gameOpened_undrawn_succeeds() public {
+        TaskId task = _submitted(1);
+        vm.warp(block.timestamp + 1000);
         vm.prank(game);
-        market.gameOpened(task);
+        ITaskMarket.Played memory played = market.gameOpened(task);
         assertEq(market.taskOf(task).openGames, 1);
-    }
-
-    function test_gameOpened_withoutProgress_reverts() public {
-        TaskId task = _assigned(1);
-        vm.expectRevert(
-            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Training)
-        );
-        vm.prank(game);
-        market.gameOpened(task);
-    }
-
-    function test_gameOpened_deadlineMissed_reverts() public {
-        TaskId task = _assigned(1);
-        _progress(task, 2);
-        uint64 until = market.taskOf(task).trainUntil;
-        vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
-        vm.prank(game);
-        market.gameOpened(task);
+        assertEq(played.root, _root(SEGMENTS + 1));
+        assertEq(played.size, SEGMENTS + 1);
+        assertEq(played.clock, _terms().clock + _terms().replayAllowance);
     }
 
     function test_gameOpened_windowOver_reverts() public {
         TaskId task = _drawn(1);
         uint64 until = market.taskOf(task).challengeUntil;
+        vm.warp(until);
+        vm.startPrank(game);
+        market.gameOpened(task);
         vm.warp(until + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
-        vm.prank(game);
         market.gameOpened(task);
     }
 
@@ -236,14 +127,20 @@ contract SettlementTest is Deployment {
         bytes memory notBoard =
             abi.encodeWithSelector(Errors.NotAllowed.selector, address(board), address(this));
         vm.expectRevert(notBoard);
-        market.fixDrawBlock(task);
+        market.drawAsked(task, true);
         vm.expectRevert(notBoard);
-        market.payDrawer(task, address(this));
+        market.drawn(task, address(this));
+        bytes memory notMarket =
+            abi.encodeWithSelector(Errors.NotAllowed.selector, address(market), address(this));
+        vm.expectRevert(notMarket);
+        board.snapshot(task);
+        vm.expectRevert(notMarket);
+        board.askFirstDraw(task, 3);
     }
 
-    /// @dev 1000 staked: 250 burn first, 30 reward, 60 restitution, 660 burn; the whole escrow goes back.
+    /// @dev 1000 staked: 250 burn first, 30 reward, 60 restitution, 660 burn; the escrow goes back.
     function test_convict_distributesStake_succeeds() public {
-        TaskId task = _submitted(5);
+        TaskId task = _drawn(5);
         vm.startPrank(game);
         market.gameOpened(task);
         vm.expectEmit();
@@ -251,9 +148,10 @@ contract SettlementTest is Deployment {
         market.convict(task, challenger, 30 * UNIT);
         assertEq(vault.burned(), 910 * UNIT);
         assertEq(vault.free(challenger), 30 * UNIT);
-        assertEq(vault.free(submitter), FUNDS + 60 * UNIT);
+        assertEq(vault.free(submitter), FUNDS + 60 * UNIT - DRAW_FEE);
         assertEq(vault.free(solver), FUNDS - STAKE);
         assertEq(market.taskOf(task).openGames, 0);
+        assertEq(_remaining(market.taskOf(task).escrow), 0);
     }
 
     function testFuzz_convict_anyReward_succeeds(uint256 reward, uint128 stake, uint128 restitution) public {
@@ -261,10 +159,10 @@ contract SettlementTest is Deployment {
         terms.stake = uint128(bound(stake, 40 * UNIT, FUNDS));
         terms.delayPenalty = 0;
         terms.restitution = uint128(bound(restitution, 0, BUDGET));
-        TaskId task = _assigned(terms, 5);
-        _progress(task, 2);
+        TaskId task = _submitted(terms, 5);
         _convict(task, reward);
-        uint256 restored = vault.free(submitter) - FUNDS;
+        // The escrow keeps the fee of the draw that is asked for.
+        uint256 restored = vault.free(submitter) + DRAW_FEE - FUNDS;
         assertEq(vault.burned() + vault.free(challenger) + restored, terms.stake);
         assertGe(vault.burned(), (terms.stake + 3) / 4);
         assertLe(restored, terms.restitution);
@@ -274,39 +172,39 @@ contract SettlementTest is Deployment {
     function test_convict_twice_reverts() public {
         TaskId task = _submitted(5);
         _convict(task, 1);
+        _expectWrongStatus(task, ITaskMarket.Status.Slashed);
         vm.prank(game);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
         market.convict(task, challenger, 1);
     }
 
     function test_convict_settled_reverts() public {
         TaskId task = _audited(5);
         market.settle(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Settled));
+        _expectWrongStatus(task, ITaskMarket.Status.Settled);
         vm.prank(game);
         market.convict(task, challenger, 1);
     }
 
-    function test_settle_slashed_reverts() public {
-        TaskId task = _audited(5);
+    function test_ends_slashed_reverts() public {
+        TaskId task = _drawn(5);
+        _attestAll(task);
         uint64 until = market.taskOf(task).challengeUntil;
         vm.warp(until);
         _convict(task, 1);
-        vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        vm.warp(until + STALL_PERIOD);
+        _expectWrongStatus(task, ITaskMarket.Status.Slashed);
         market.settle(task);
-        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
+        _expectWrongStatus(task, ITaskMarket.Status.Slashed);
         market.voidTask(task);
+        _expectWrongStatus(task, ITaskMarket.Status.Slashed);
+        market.stall(task);
+        _expectWrongStatus(task, ITaskMarket.Status.Slashed);
+        market.closeStalled(task);
+        _expectWrongStatus(task, ITaskMarket.Status.Slashed);
+        board.redraw(task);
     }
 
-    /// @dev A submitted task on its last draw block: every draw before it was missed.
-    function _submittedAndMissed() private returns (TaskId task) {
-        task = _submitted(5);
-        for (uint256 i; i < _parameters().maxMisses; ++i) {
-            vm.roll(uint256(market.taskOf(task).drawBlock) + 8192);
-            board.missed(task);
-        }
-    }
+    // ------------------------------------------------------------------ inside
 
     /// @dev A game on the task, won.
     function _convict(TaskId task, uint256 reward) private {
@@ -315,5 +213,14 @@ contract SettlementTest is Deployment {
         market.convict(task, challenger, reward);
         vm.stopPrank();
         assertEq(market.taskOf(task).openGames, 0);
+    }
+
+    function _expectSettleTooEarly(TaskId task, uint64 until) private {
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, block.timestamp));
+        market.settle(task);
+    }
+
+    function _expectWrongStatus(TaskId task, ITaskMarket.Status status) private {
+        vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, status));
     }
 }

@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {Shares} from "../../src/libraries/Shares.sol";
 import {Test} from "forge-std/Test.sol";
 
-/// @title How stakes and escrows are divided; replays tests/vectors/economics.json.
+/// @title How stakes are divided; replays tests/vectors/economics.json.
 contract SharesTest is Test {
     string private constant FILE = "tests/vectors/economics.json";
 
@@ -27,22 +27,6 @@ contract SharesTest is Test {
         }
     }
 
-    function test_settle_vectors_succeeds() public view {
-        string memory json = vm.readFile(FILE);
-        uint256[] memory prices = _column(json, ".settle.price");
-        uint256[] memory reserves = _column(json, ".settle.reserve");
-        uint256[] memory fees = _column(json, ".settle.fee");
-        uint256[] memory attestations = _column(json, ".settle.attestations");
-        uint256[] memory each = _column(json, ".settle.each");
-        uint256[] memory toSolver = _column(json, ".settle.to_solver");
-        assertEq(prices.length, 2177);
-        for (uint256 i; i < prices.length; ++i) {
-            (uint256 e, uint256 s) = Shares.settle(prices[i], reserves[i], fees[i], attestations[i]);
-            assertEq(e, each[i]);
-            assertEq(s, toSolver[i]);
-        }
-    }
-
     function testFuzz_slash_addsUp_succeeds(uint256 stake, uint256 reward, uint256 restitution) public pure {
         (uint256 burned, uint256 rewarded, uint256 restored, uint256 rest) =
             Shares.slash(stake, reward, restitution);
@@ -50,20 +34,6 @@ contract SharesTest is Test {
         assertGe(burned, stake / 4);
         assertLe(rewarded, reward);
         assertLe(restored, restitution);
-    }
-
-    /// @dev The escrow covers every claim: fees and price together never exceed what is held for them.
-    function testFuzz_settle_staysInEscrow_succeeds(
-        uint128 price,
-        uint128 reserve,
-        uint128 fee,
-        uint8 attestations
-    ) public pure {
-        (uint256 each, uint256 toSolver) = Shares.settle(price, reserve, fee, attestations);
-        assertLe(each * attestations + toSolver, uint256(price) + reserve);
-        assertLe(toSolver, price);
-        assertLe(each, fee);
-        if (uint256(fee) * attestations <= reserve) assertEq(toSolver, price);
     }
 
     function _column(string memory json, string memory path) private pure returns (uint256[] memory) {

@@ -5,6 +5,7 @@ import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {Rfc9162} from "../../src/libraries/Rfc9162.sol";
 import {TaskId} from "../../src/types/Ids.sol";
+import {PendingDraw} from "../../src/types/Seats.sol";
 import {Terms} from "../../src/types/Terms.sol";
 import {Deployment} from "./Deployment.sol";
 import {Trees} from "./Trees.sol";
@@ -27,7 +28,6 @@ contract TrainingTest is Deployment {
         _submit(task);
     }
 
-    /// @dev A run that is honest from another initial state cannot even begin.
     /// @dev A run that is honest from another initial state cannot even begin.
     function test_progress_otherInitialState_reverts() public {
         TaskId task = _assigned(1);
@@ -112,8 +112,31 @@ contract TrainingTest is Deployment {
         assertEq(entry.root, _root(SEGMENTS + 1));
         assertEq(entry.size, SEGMENTS + 1);
         assertEq(entry.result, states[SEGMENTS]);
-        assertEq(entry.drawBlock, block.number + DRAW_DELAY);
-        assertEq(entry.challengeUntil, block.timestamp + _terms().challengePeriod);
+        assertEq(entry.challengeUntil, type(uint64).max);
+        assertTrue(entry.owesDraw);
+        PendingDraw memory first = board.firstDraw();
+        assertEq(first.task, TaskId.unwrap(task));
+        assertEq(first.round, beacon.roundFrom(uint64(block.timestamp) + DRAW_DELAY));
+        assertEq(first.seats, 7);
+    }
+
+    /// @dev The stake comes from the free balance, where the penalty has gone back before.
+    function test_submit_locksStake_succeeds() public {
+        TaskId task = _withFree(STAKE - 40 * UNIT);
+        _submit(task);
+        assertEq(vault.free(solver), 0);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE);
+    }
+
+    function test_submit_withoutStake_reverts() public {
+        TaskId task = _withFree(STAKE - 40 * UNIT - 1);
+        bytes32 root = _root(SEGMENTS + 1);
+        bytes32[] memory first = Trees.path(states, 0, SEGMENTS + 1);
+        bytes32[] memory last = Trees.path(states, SEGMENTS, SEGMENTS + 1);
+        bytes32 result = states[SEGMENTS];
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, solver, STAKE, STAKE - 1));
+        vm.prank(solver);
+        market.submit(task, root, first, _none, result, last);
     }
 
     /// @dev An honest run from another initial state is refused when it is submitted.
@@ -151,9 +174,22 @@ contract TrainingTest is Deployment {
         vm.expectEmit();
         emit ITaskMarket.Refunded(task, _escrowOf(_terms()), 40 * UNIT);
         market.expire(task);
-        assertEq(vault.free(submitter), FUNDS);
+        assertEq(vault.free(submitter), FUNDS + 20 * UNIT);
         assertEq(vault.free(solver), FUNDS - 40 * UNIT);
-        assertEq(vault.burned(), 40 * UNIT);
+        assertEq(vault.burned(), 20 * UNIT);
+    }
+
+    /// @dev Half to the submitter, rounded down.
+    function testFuzz_expire_anyPenalty_succeeds(uint128 penalty) public {
+        Terms memory terms = _terms();
+        terms.delayPenalty = penalty = uint128(bound(penalty, 0, STAKE));
+        TaskId task = _assigned(terms, 1);
+        vm.warp(market.taskOf(task).trainUntil + 1);
+        market.expire(task);
+        assertEq(vault.free(submitter), FUNDS + penalty / 2);
+        assertEq(vault.burned(), penalty - penalty / 2);
+        assertEq(vault.free(solver), FUNDS - penalty);
+        assertEq(_remaining(market.taskOf(task).stake), 0);
     }
 
     function test_expire_early_reverts() public {
@@ -164,17 +200,15 @@ contract TrainingTest is Deployment {
         market.expire(task);
     }
 
-    function test_expire_openGame_reverts() public {
+    /// @dev Progress is a commitment; nobody challenges it before the submission.
+    function test_gameOpened_training_reverts() public {
         TaskId task = _assigned(1);
         _progress(task, 2);
+        vm.expectRevert(
+            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Training)
+        );
         vm.prank(game);
         market.gameOpened(task);
-        vm.warp(market.taskOf(task).trainUntil + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.GamesOpen.selector, task, 1));
-        market.expire(task);
-        vm.prank(game);
-        market.gameClosed(task);
-        market.expire(task);
     }
 
     function test_expire_submitted_reverts() public {
@@ -187,6 +221,14 @@ contract TrainingTest is Deployment {
     }
 
     // ------------------------------------------------------------------ inside
+
+    /// @dev An assigned task whose solver has so many free tokens.
+    function _withFree(uint256 amount) private returns (TaskId task) {
+        task = _assigned(1);
+        vm.prank(solver);
+        vault.withdraw(FUNDS - 40 * UNIT - amount);
+        assertEq(vault.free(solver), amount);
+    }
 
     /// @dev Terms with r_0 = `initial`; the solver's tree has `size` leaves and opens the last one for state `result`.
     function _expectSubmitRefused(bytes32 initial, uint32 result, uint32 size, bytes4 why) private {

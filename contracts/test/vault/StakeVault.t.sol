@@ -7,7 +7,7 @@ import {FalseToken, FeeToken, HollowToken, ReenteringToken} from "./EvilTokens.s
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 
-/// @title Deposits, locks, slashes, unbonding; hostile tokens.
+/// @title Deposits, locks, slashes; hostile tokens.
 contract StakeVaultTest is Production {
     IToken private token;
     IVault private vault;
@@ -105,11 +105,22 @@ contract StakeVaultTest is Production {
         assertEq(vault.burned(), second);
         assertEq(vault.free(owner), third + 1);
         assertEq(token.balanceOf(address(vault)), vault.free(owner) + vault.free(other) + vault.burned());
-        (address lockOwner, address module, uint256 remaining, uint64 until) = vault.lockOf(id);
+        (address lockOwner, address module, uint256 remaining) = vault.lockOf(id);
         assertEq(lockOwner, address(0));
         assertEq(module, address(0));
         assertEq(remaining, 0);
-        assertEq(until, 0);
+    }
+
+    function testFuzz_releaseBut_keeps_succeeds(uint96 amount, uint256 kept) public {
+        amount = uint96(bound(amount, 0, MAX_LOCK));
+        _deposit(uint256(amount) + 1);
+        vm.startPrank(market);
+        uint256 id = vault.lock(owner, amount);
+        uint256 left = kept < amount ? kept : amount;
+        assertEq(vault.releaseBut(id, kept), amount - left);
+        (,, uint256 remaining) = vault.lockOf(id);
+        assertEq(remaining, left);
+        assertEq(vault.free(owner), amount - left + 1);
     }
 
     /// @dev Each cause takes what is left, once; none reverts.
@@ -132,7 +143,7 @@ contract StakeVaultTest is Production {
         vm.startPrank(game);
         uint256 id = vault.lock(owner, 10);
         vault.burn(id, 4);
-        (address lockOwner, address module, uint256 remaining,) = vault.lockOf(id);
+        (address lockOwner, address module, uint256 remaining) = vault.lockOf(id);
         assertEq(lockOwner, owner);
         assertEq(module, game);
         assertEq(remaining, 6);
@@ -157,10 +168,13 @@ contract StakeVaultTest is Production {
     }
 
     /// @dev A stake goes as `Shares.slash` says: a quarter burns first, what is left after reward and restitution burns too. The
-    /// escrow, here of the same owner, is free again.
-    function testFuzz_slash_emptiesTheLock_succeeds(uint96 stake, uint256 reward, uint256 restitution)
-        public
-    {
+    /// escrow, here of the same owner, is free again but for what is kept.
+    function testFuzz_slash_emptiesTheLock_succeeds(
+        uint96 stake,
+        uint256 reward,
+        uint256 restitution,
+        uint256 kept
+    ) public {
         stake = uint96(bound(stake, 0, MAX_LOCK));
         reward = bound(reward, 0, 2 * uint256(stake));
         restitution = bound(restitution, 0, 2 * uint256(stake));
@@ -168,15 +182,17 @@ contract StakeVaultTest is Production {
         vm.startPrank(market);
         uint256 id = vault.lock(owner, stake);
         uint256 escrow = vault.lock(owner, 5);
-        (uint256 slashed, uint256 rewarded) = vault.slash(id, other, reward, submitter, restitution, escrow);
+        (uint256 slashed, uint256 rewarded) =
+            vault.slash(id, other, reward, submitter, restitution, escrow, kept);
         uint256 left = stake - (uint256(stake) + 3) / 4;
         assertEq(slashed, stake);
         assertEq(rewarded, reward < left ? reward : left);
         assertEq(vault.free(other), rewarded);
         assertEq(vault.free(submitter), restitution < left - rewarded ? restitution : left - rewarded);
         assertEq(vault.burned(), stake - vault.free(other) - vault.free(submitter));
-        assertEq(vault.free(owner), 5);
-        (slashed, rewarded) = vault.slash(id, other, reward, submitter, restitution, escrow);
+        kept = kept < 5 ? kept : 5;
+        assertEq(vault.free(owner), 5 - kept);
+        (slashed, rewarded) = vault.slash(id, other, reward, submitter, restitution, escrow, 0);
         assertEq(slashed + rewarded + vault.free(owner), 5);
     }
 
@@ -194,7 +210,7 @@ contract StakeVaultTest is Production {
         uint256 escrow = vault.lock(owner, 6);
         vm.prank(market);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, game, market));
-        vault.slash(id, other, 1, submitter, 1, escrow);
+        vault.slash(id, other, 1, submitter, 1, escrow, 0);
     }
 
     function test_lock_otherModules_reverts() public {
@@ -212,9 +228,9 @@ contract StakeVaultTest is Production {
             vm.expectRevert(refusal);
             vault.burn(id, 1);
             vm.expectRevert(refusal);
-            vault.slash(id, callers[i], 1, callers[i], 1, id);
+            vault.slash(id, callers[i], 1, callers[i], 1, id, 0);
             vm.expectRevert(refusal);
-            vault.unbond(id, 1);
+            vault.releaseBut(id, 1);
             vm.stopPrank();
         }
     }
@@ -225,34 +241,6 @@ contract StakeVaultTest is Production {
         vm.expectRevert(abi.encodeWithSelector(Errors.UnknownLock.selector, 1));
         vault.lockOf(1);
         assertEq(vault.locks(), 0);
-    }
-
-    // ------------------------------------------------------------------ unbonding
-
-    /// @dev Slashable up to the end, then the owner's.
-    function test_finishUnbonding_afterSlash_succeeds() public {
-        _deposit(10);
-        vm.startPrank(board);
-        uint256 id = vault.lock(owner, 10);
-        vault.unbond(id, 1500);
-        vm.warp(1500);
-        vm.expectRevert(abi.encodeWithSelector(Errors.StillBonded.selector, id, 1500));
-        vault.finishUnbonding(id);
-        vault.burn(id, 3);
-        vm.stopPrank();
-        vm.warp(1501);
-        vault.finishUnbonding(id);
-        assertEq(vault.free(owner), 7);
-        vault.finishUnbonding(id);
-        assertEq(vault.free(owner), 7);
-    }
-
-    function test_finishUnbonding_bonded_reverts() public {
-        _deposit(10);
-        vm.prank(board);
-        uint256 id = vault.lock(owner, 10);
-        vm.expectRevert(abi.encodeWithSelector(Errors.StillBonded.selector, id, 0));
-        vault.finishUnbonding(id);
     }
 
     // ------------------------------------------------------------------ hostile tokens

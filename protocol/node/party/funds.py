@@ -1,11 +1,16 @@
-"""A party's tokens: what has to be free in the vault before something is locked, and taking out what is free."""
+"""A party's tokens and coin: what has to be there before something is locked, and taking out what is free."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from protocol.chain.client import Client
 from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Receipt
 from protocol.errors import AssayError
+
+COIN: Final = 10**18
+"""Wei of one of the chain's coin."""
 
 
 class NotEnoughTokens(AssayError):
@@ -26,6 +31,31 @@ def require_free(client: Client, amount: int, purpose: str = "") -> None:
             remedy="send tokens to it, on a development chain by `assay mint`",
         )
     client.fund(amount)
+
+
+class NotEnoughCoin(AssayError):
+    """The account holds less of the chain's coin than what it is about to begin may take."""
+
+
+def require_coin(client: Client, games: int) -> None:
+    """Whether the account's coin and its credit with the game last for so many games at their longest. Raises
+    NotEnoughCoin, ChainError.
+    """
+    due = games * client.game.coin_of_longest()
+    have = client.connection.balance(client.address) + client.game.credit(client.address)
+    if have < due:
+        raise NotEnoughCoin(
+            f"account {client.address}",
+            expected=f"{due / COIN:g} of the chain's coin for deposits and gas of {games} of the longest games",
+            got=f"{have / COIN:g}",
+            remedy="send coin to it: deposits of nodes that the solver does not answer come back",
+        )
+
+
+def withdraw_credit(client: Client) -> tuple[int, Receipt | None]:
+    """Take the account's credit with the game; how many wei it was, and the transaction if any."""
+    amount = client.game.credit(client.address)
+    return amount, client.game.withdraw_credit() if amount else None
 
 
 def withdraw_above(client: Client, kept: int) -> tuple[int, Receipt | None]:

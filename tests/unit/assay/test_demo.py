@@ -32,6 +32,8 @@ def good() -> dict[str, Any]:
             run |= {"game": JUDGED, "transactions": 8, "gas": {"judge": 300_000, "total": 1_300_000}}
         if story.refused:
             run["refusal"] = "error: LeafNotInTree"
+        if story.silent:
+            run["silent"] = {"seat": 0, "penalty": "2.1"}
         if story.accuser:
             game = {"verdict": "challenger_silent"}
             run["accusation"] = {"game": game, "transactions": 8, "gas": {"total": 1_000_000}}
@@ -54,6 +56,8 @@ def test_a_demo_in_which_all_ends_as_it_must_has_no_failures() -> None:
         ("f", "verdict", "settled"),
         ("g", "accusation", None),
         ("g", "accusation", {"game": {"verdict": "solver_false"}}),
+        ("l", "silent", None),
+        ("l", "verdict", "void"),
     ],
 )
 def test_every_other_end_is_a_failure_of_its_story(story: str, field: str, value: object) -> None:
@@ -75,7 +79,7 @@ def test_costs_are_told_for_every_game() -> None:
 
 
 def test_every_story_is_posted_once() -> None:
-    assert sorted(story.letter for story in POSTED) == list("abcdefghijk")
+    assert sorted(story.letter for story in POSTED) == list("abcdefghijkl")
 
 
 def test_numbers_are_shown_as_their_type_reads_them() -> None:
@@ -92,13 +96,13 @@ def test_tokens_are_exact() -> None:
     assert tokens(90 * 10**18) == "90"
 
 
-def test_what_a_void_task_burns_is_told() -> None:
-    arguments = {"task": 7, "refund": 30 * 10**18, "penalty": 10**18}
+def test_what_a_void_task_pays_is_told() -> None:
+    arguments = {"task": 7, "refund": 30 * 10**18, "paid": 10**18}
     event = Event("TaskMarket", "Voided", arguments, cast("Log", None))
     act = Act("0x", "0x", "voidTask", {}, 0, 1, 5, (event,))
     (line,) = EventLines(cast("Ledger", None), {}, {}).lines(act)
     assert (line.time, line.task) == (5, 7)
-    assert line.text == "VOID: 30 to the submitter, penalty 1"
+    assert line.text == "VOID: 30 to the submitter, the solver is paid 1"
 
 
 def test_only_a_folder_of_an_earlier_demo_is_emptied(tmp_path: Path) -> None:

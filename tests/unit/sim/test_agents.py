@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from sim.agents.bystanders import Bystander, Griefer, Passing
+from sim.agents.bystanders import Bystander, Griefer, Passing, Retrainer
 from sim.agents.population import BYSTANDERS, SOLVERS, SUBMITTERS, VERIFIERS, population
 from sim.agents.solvers import Bidding, Crashing, Late, Lazy, Noisy, Skipper, Solver, Withholder, Won, Work
 from sim.agents.submitters import Challenging, Posting, Shill, Submitter, Vanishing
@@ -84,10 +84,9 @@ def test_who_does_not_look_does_not_know(kind: type[Verifier]) -> None:
         ).all()
 
 
-def test_the_thrifty_stop_where_gas_and_replay_cost_the_fee() -> None:
-    most = (
-        PARAMETERS.audit_fee - PARAMETERS.replay_cost * PARAMETERS.training_cost / 40
-    ) / PARAMETERS.gas_attest
+def test_the_thrifty_stop_where_gas_and_replays_cost_more_than_fee_and_silence() -> None:
+    replays = PARAMETERS.segments_per_verifier * PARAMETERS.replay_cost * PARAMETERS.training_cost / 40
+    most = (PARAMETERS.seat_fee + PARAMETERS.silence_costs - replays) / PARAMETERS.gas_attest
     pays, not_quite = (Thrifty().check(seats(gas=most + more)) for more in (-1e-6, 1e-6))
     assert tuple("".join("01"[done] for done in part.astype(int)) for part in pays) == HONEST
     assert not np.any(not_quite)
@@ -147,15 +146,22 @@ def test_bystanders() -> None:
         PARAMETERS,
         flags(True, True, False, True),
         flags(True, False, True, True),
+        flags(True, True, True, True),
         np.array([0.1, 0.1, 0.1, 0.9]),
     )
     look = Bystander(0.5).look(view)
-    assert look.replays.tolist() == [True, True, False, False]
+    assert look.replays.tolist() == [1, 1, 0, 0]
     assert look.games.tolist() == [1, 0, 1, 0]
     grief = Griefer(0.5, games=3).look(view)
     assert grief.games.tolist() == [3, 3, 3, 0]
     assert not grief.replays.any()
     assert (Bystander().most_games, Griefer(1.0, 3).most_games) == (1, 3)
+    retrainer = Retrainer(0.5)
+    assert retrainer.late
+    assert retrainer.look(view).replays.tolist() == [40, 40, 0, 0]
+    assert retrainer.look(view).games.tolist() == [1, 1, 1, 0]
+    right = view._replace(wrong=flags(False, False, False, False))
+    assert retrainer.look(right).games.tolist() == [0, 0, 1, 0]
 
 
 def test_submitters() -> None:
@@ -200,6 +206,8 @@ def test_members_lie_side_by_side() -> None:
         ([(Solver(), 1)], [(Verifier(), 0)], "verifiers: expected at least one member"),
         ([(Solver(), -1)], [(Verifier(), 1)], "solvers 'honest': expected 0 members or more"),
         ([(Solver(), 1)], [(Verifier(), 1, 0)], "verifiers 'honest': expected .* got 1 with 0"),
+        ([(Solver(), 1)], [(Verifier(), 1, 3)], "verifiers 'honest': expected .* got 1 with 3"),
+        ([(Solver(), 1)], [(Verifier(), 1, 1 << 16)], "verifiers 'honest': expected .* got 1 with 65536"),
     ],
 )
 def test_impossible_populations(

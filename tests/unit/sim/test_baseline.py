@@ -37,7 +37,15 @@ def test_the_engine_meets_the_closed_forms_at_every_point(results: sim.Results) 
     s = Baseline().parameters()
     false, drawn = round(0.1 * s.segments), s.segments_per_verifier
     missed = math.comb(s.segments - false, drawn) / math.comb(s.segments, drawn)
-    assert middle.expected == pytest.approx((0.5 + 0.5 * missed) ** s.verifiers, rel=1e-12)
+    draws = math.comb(s.verifier_count, s.verifiers)
+    escape = sum(
+        math.comb(s.verifier_count // 2, seats)
+        * math.comb(s.verifier_count // 2, s.verifiers - seats)
+        / draws
+        * missed**seats
+        for seats in range(s.verifiers + 1)
+    )
+    assert middle.expected == pytest.approx(escape, rel=1e-12)
 
 
 def test_other_parameters_meet_them_too() -> None:
@@ -97,7 +105,7 @@ REFUSED = [
     ({"device_spread": (0.1,)}, "device_spread: expected 0"),
     ({"downtime": (0.1,)}, "downtime: expected 0"),
     ({"arrival_rate": (0.5,)}, "arrival_rate: expected 1"),
-    ({"draw_missed": (0.5,)}, "draw_missed: expected 0"),
+    ({"beacon_stops": (0.5,)}, "beacon_stops: expected 0"),
     ({"training_cost": (100 * TOKEN,)}, "budget: expected at least"),
     ({"honest_share": (1.5,)}, "honest_share: expected 0 to 1"),
     ({"false_share": (-0.5,)}, "false_share: expected 0 to 1"),

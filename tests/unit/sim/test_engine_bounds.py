@@ -19,7 +19,7 @@ from sim.units import TOKEN
 MOST = 10**9 * TOKEN
 PEOPLE = population([(Solver(), 20)], [(Verifier(), 200)])
 MANY_GAMES = population([(Solver(), 1)], [(Verifier(), 1)], [(Griefer(1.0, games=1_000_000), 1)])
-MANY_SLOTS = population([(Solver(), 1)], [(Verifier(), 1, 10**9)])
+MANY_SLOTS = population([(Solver(), 1)], [(Verifier(), 1000, 1 << 15)])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,9 @@ def test_costs_and_gains_beyond_62_bits_are_refused(rounds: int, changed: dict[s
 
 
 def test_costs_and_gains_by_hand() -> None:
-    """2 seats of 3 duties, and a bystander: 7 replays of 5 tokens; 2 + 3 + 4 games and one in another's place."""
+    """2 seats of 2 segments, drawn twice, and a bystander that may replay all 10: 18 replays of 5 tokens, 4
+    attestations; 4 + 3 + 4 games and one in another's place.
+    """
     parameters = MarketParameters(
         budget=100 * TOKEN,
         gain=7 * TOKEN,
@@ -62,7 +64,7 @@ def test_costs_and_gains_by_hand() -> None:
         segments=10,
         verifiers=2,
         segments_per_verifier=2,
-        matches=1,
+        redraws=1,
         gas_price=0.5,
         gas_task=10,
         gas_attest=2,
@@ -70,8 +72,8 @@ def test_costs_and_gains_by_hand() -> None:
         gas_defence=1,
     )
     people = population([(Solver(), 1)], [(Verifier(), 5)], [(Griefer(1.0, games=3), 1)], Challenging(4))
-    gas = 0.5 * (10 + 6 * 2 + 10 * 4)
-    assert most_outside(parameters, people) == (100 + 7 + 35 + gas) * TOKEN
+    gas = 0.5 * (10 + 4 * 2 + 12 * 4)
+    assert most_outside(parameters, people) == (100 + 7 + 90 + gas) * TOKEN
 
 
 def test_what_fits_is_played_on() -> None:

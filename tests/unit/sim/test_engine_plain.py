@@ -15,7 +15,7 @@ from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
 RUNS, ROUNDS = 40, 100
-ENDS = ("settled", "convicted", "escaped", "void", "unsold")
+ENDS = ("settled", "convicted", "escaped", "unsold")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ ENDS = ("settled", "convicted", "escaped", "void", "unsold")
         ({}, 200, 0.0),
         ({"segments": 5, "verifiers": 8, "segments_per_verifier": 3, "verifier_count": 9}, 3, 0.2),
         ({"stake": 150 * TOKEN, "budget": 62 * TOKEN, "restitution": 62 * TOKEN, "segments": 8}, 60, 0.01),
-        ({"audit_fee": 9 * TOKEN, "verifiers": 2, "matches": 2, "solver_count": 1, "segments": 4}, 100, 1.0),
+        ({"audit_fee": 9 * TOKEN, "verifiers": 2, "solver_count": 1, "segments": 4}, 100, 1.0),
     ],
 )
 def test_engine_and_plain_model_agree(changed: dict[str, Any], honest: int, share: float) -> None:

@@ -27,9 +27,8 @@ EVERYTHING = MarketParameters(
     arrival_rate=0.9,
     gas_volatility=0.1,
     token_volatility=0.1,
-    forced_error_rate=0.1,
-    redraws=1,
-    draw_missed=0.5,
+    redraws=2,
+    beacon_stops=0.5,
 )
 """Parameters that use every stream."""
 PEOPLE = population(
@@ -125,14 +124,12 @@ def test_a_block_takes_no_more_memory_with_more_accounts(verifiers: int, rows: i
         {"verifiers": 6},
         {"segments_per_verifier": 1},
         {"segments": 50},
-        {"matches": 2},
         {"stake": 7 * TOKEN, "delay_penalty": 0},
         {"downtime": 0.5},
         {"crash_rate": 0.9},
         {"silence_rate": 1.0},
-        {"draw_missed": 1.0},
-        {"forced_error_rate": 0.0},
-        {"redraws": 3},
+        {"beacon_stops": 1.0},
+        {"redraws": 5},
         {"arrival_rate": 1.0},
         {"verifier_count": 9},
     ],

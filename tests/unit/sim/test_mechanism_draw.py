@@ -1,17 +1,14 @@
-"""Draws and attestations: uniform subsets, each duty once, and `satisfied` against the contract's own loop."""
+"""Draws: uniform subsets of segments, and seats of distinct accounts as the board finds them slot by slot."""
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.mechanism.attestation import attested, satisfied
-from sim.mechanism.draw import Draw, by_account, complete, distinct, replaced
-
-Duty = tuple[int, int, bool]
-"""Verifier, segment, attested."""
+from sim.mechanism.arrays import Indices
+from sim.mechanism.draw import NOBODY, TRIES, Pool, distinct
 
 
 @pytest.mark.parametrize(("segments", "each"), [(1, 1), (4, 1), (5, 2), (6, 3), (6, 5), (7, 7)])
@@ -34,115 +31,69 @@ def test_numbers_at_the_edges_give_distinct_segments(segments: int, each: int, l
     assert max(found) <= segments
 
 
-@st.composite
-def seats(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
-    """Verifiers (V, rows), segments (q, V, rows) and K, small enough that much happens twice."""
-    last, count, rows = draw(st.integers(1, 6)), draw(st.integers(1, 5)), draw(st.integers(1, 4))
-    each = draw(st.integers(1, last))
-    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
-    who = generator.integers(0, draw(st.integers(1, 6)), size=(count, rows))
-    return who, distinct(generator.random((each, count, rows)), last), last
+def nobody(rows: int) -> Indices:
+    """No account is bound."""
+    return np.empty((0, rows), dtype=np.int64)
 
 
-def duties(drawn: Draw, row: int) -> list[tuple[int, int]]:
-    """What is due, in the board's order."""
-    each, count, _ = drawn.due.shape
-    return [
-        (int(drawn.verifiers[seat, row]), int(drawn.segments[duty, seat, row]))
-        for seat in range(count)
-        for duty in range(each)
-        if drawn.due[duty, seat, row]
+def test_seats_are_drawn_by_stake_among_those_without_one() -> None:
+    """Three seats of four accounts with 1, 2, 4 and 1 slots: every order has the chance of drawing without
+    replacement.
+    """
+    slots = (1, 2, 4, 1)
+    found = Pool(np.array(slots)).seats(np.random.default_rng(3).random((3, 80_000)), nobody(80_000))
+    surprise, orders = 0.0, list(permutations(range(4), 3))
+    for order in orders:
+        chance, left = 1.0, sum(slots)
+        for account in order:
+            chance, left = chance * slots[account] / left, left - slots[account]
+        seen = int((found == np.array(order)[:, None]).all(axis=0).sum())
+        surprise += (seen - 80_000 * chance) ** 2 / (80_000 * chance)
+    freedom = len(orders) - 1
+    assert surprise <= freedom + 4 * (2 * freedom) ** 0.5
+
+
+@given(
+    st.lists(st.sampled_from([1, 2, 4, 32]), min_size=1, max_size=8),
+    st.integers(1, 6),
+    st.integers(0, 2**32),
+    st.data(),
+)
+def test_seats_are_distinct_and_nobody_bound_has_one(
+    slots: list[int], count: int, seed: int, data: st.DataObject
+) -> None:
+    bound = data.draw(st.lists(st.integers(0, len(slots) - 1), unique=True, max_size=len(slots)))
+    table = np.array([*bound, NOBODY])[:, None].repeat(5, axis=1)
+    found = Pool(np.array(slots)).seats(np.random.default_rng(seed).random((count, 5)), table)
+    for row in found.T.tolist():
+        seated = [account for account in row if account != NOBODY]
+        assert len(set(seated)) == len(seated)
+        assert not set(seated) & set(bound)
+        assert len(seated) <= len(slots) - len(bound)
+
+
+def test_a_seat_is_empty_where_all_tries_meet_bound_accounts() -> None:
+    """63 of 64 slots are bound: 32 tries find the last one with chance 1 - (63 / 64)^32."""
+    rows = 40_000
+    pool, bound = Pool(np.array([1, 1, 2, 60])), np.array([[0], [2], [3]]).repeat(rows, axis=1)
+    found = pool.seats(np.random.default_rng(5).random((1, rows)), bound)[0]
+    assert set(found.tolist()) == {NOBODY, 1}
+    chance = (63 / 64) ** TRIES
+    assert (found == NOBODY).mean() == pytest.approx(chance, abs=4 * (chance * (1 - chance) / rows) ** 0.5)
+
+
+def test_numbers_at_the_edges_find_the_first_and_the_last_slot() -> None:
+    pool = Pool(np.array([2, 1, 4]))
+    uniform = np.array([[0.0, 2 / 7 - 1e-9, 2 / 7, 3 / 7 - 1e-9, 3 / 7, 1 - 2**-53]])
+    assert pool.seats(uniform, nobody(6))[0].tolist() == [0, 0, 1, 1, 2, 2]
+    taken = np.full((1, 6), 1)
+    assert pool.seats(np.array([[0.1, 1 / 3 - 1e-9, 1 / 3 + 1e-9, 0.5, 0.9, 1 - 2**-53]]), taken)[
+        0
+    ].tolist() == [
+        0,
+        0,
+        2,
+        2,
+        2,
+        2,
     ]
-
-
-@given(seats())
-def test_duties_are_those_that_the_board_adds(given_seats: tuple[np.ndarray, np.ndarray, int]) -> None:
-    """AuditBoard._drawDuties and _add, in plain Python."""
-    who, what, last = given_seats
-    drawn = complete(who, what, last)
-    for row in range(who.shape[1]):
-        expected: list[tuple[int, int]] = []
-        for seat, verifier in enumerate(who[:, row].tolist()):
-            for segment in [last, *what[:, seat, row].tolist()]:
-                if (verifier, segment) not in expected:
-                    expected.append((verifier, segment))
-        assert duties(drawn, row) == expected
-        assert drawn.duties[:, row].sum() == len(expected)
-
-
-@given(seats())
-def test_an_account_has_the_number_of_its_first_seat(given_seats: tuple[np.ndarray, np.ndarray, int]) -> None:
-    who, _, _ = given_seats
-    luck = np.random.default_rng(1).random(who.shape)
-    found = by_account(who, luck.copy())
-    for row in range(who.shape[1]):
-        seats = who[:, row].tolist()
-        assert found[:, row].tolist() == [luck[seats.index(verifier), row] for verifier in seats]
-
-
-@given(seats(), st.integers(0, 2**32))
-def test_new_holders_take_no_duty_from_whoever_has_answered(
-    given_seats: tuple[np.ndarray, np.ndarray, int], seed: int
-) -> None:
-    """The answered seats come first, in plain Python; each duty is still there once."""
-    who, what, last = given_seats
-    generator = np.random.default_rng(seed)
-    silent = generator.random(who.shape) < 0.5
-    others = np.where(silent, generator.integers(0, 6, size=who.shape), who)
-    before = complete(who, what, last)
-    drawn = replaced(before, others, silent, last)
-    assert (drawn.verifiers == others).all()
-    assert (drawn.segments == before.segments).all()
-    assert (drawn.due >= before.due & ~silent).all()
-    for row in range(who.shape[1]):
-        expected: dict[tuple[int, int], int] = {}
-        for seat in np.argsort(silent[:, row], kind="stable").tolist():
-            for segment in [last, *what[:, seat, row].tolist()]:
-                expected.setdefault((int(others[seat, row]), segment), seat)
-        found = {
-            (int(others[seat, row]), int(drawn.segments[duty, seat, row])): int(seat)
-            for duty, seat in np.argwhere(drawn.due[:, :, row])
-        }
-        assert found == expected
-        assert drawn.due[:, :, row].sum() == len(expected)
-
-
-def board_satisfied(found: list[Duty], matches: int) -> bool:
-    """AuditBoard.satisfied and _count, in plain Python, but for segment K: it needs at most what was drawn of it."""
-    for _, segment, _ in found:
-        of_segment = [duty for duty in found if duty[1] == segment]
-        drawn, done = len(of_segment), sum(duty[2] for duty in of_segment)
-        every = drawn < matches
-        if done < (drawn if every else matches):
-            return False
-    return True
-
-
-@given(seats(), st.integers(1, 5), st.integers(0, 2**32), st.floats(0, 1))
-def test_satisfied_is_the_boards(
-    given_seats: tuple[np.ndarray, np.ndarray, int], matches: int, seed: int, rate: float
-) -> None:
-    who, what, last = given_seats
-    drawn = complete(who, what, last)
-    done = drawn.due & (np.random.default_rng(seed).random(drawn.due.shape) < rate)
-    enough = satisfied(drawn, done, matches)
-    for row in range(who.shape[1]):
-        found = [
-            (int(who[seat, row]), int(drawn.segments[duty, seat, row]), bool(done[duty, seat, row]))
-            for duty, seat in np.argwhere(drawn.due[:, :, row])
-        ]
-        assert bool(enough[row]) == board_satisfied(found, matches)
-
-
-def test_satisfied_at_the_most_duties_that_a_task_has() -> None:
-    """V = 64, q = 1: 128 duties on one segment do not overflow the count."""
-    drawn = complete(np.arange(64)[:, None], np.full((1, 64, 1), 2, dtype=np.int32), 3)
-    for attesting, enough in ((64, True), (63, False)):
-        attests = (np.arange(64) < attesting)[:, None]
-        assert satisfied(drawn, attested(drawn, attests), 64).tolist() == [enough]
-
-
-def test_a_seat_attests_all_of_its_duties_or_none() -> None:
-    drawn = complete(np.array([[0], [1]]), np.array([[[1], [2]]], dtype=np.int32), 2)
-    assert drawn.due[:, :, 0].tolist() == [[True, True], [True, False]]
-    assert attested(drawn, np.array([[True], [False]]))[:, :, 0].tolist() == [[True, False], [True, False]]

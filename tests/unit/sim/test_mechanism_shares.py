@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.tasks.economics import settle_split, slash_split
+from protocol.tasks.economics import slash_split
 from sim.errors import ParameterError
 from sim.mechanism import booking, shares
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
@@ -33,30 +33,20 @@ def test_slashes_meet_the_vectors_that_the_contracts_replay() -> None:
     assert (split.burned == column("slash", "burned") + column("slash", "rest")).all()
 
 
-def test_settlements_meet_the_vectors_that_the_contracts_replay() -> None:
-    split = shares.settle(*(column("settle", name) for name in ("price", "reserve", "fee", "attestations")))
-    assert (split.each == column("settle", "each")).all()
-    assert (split.to_solver == column("settle", "to_solver")).all()
-
-
 @pytest.mark.parametrize(("dtype", "amounts"), [(np.int64, ENGINE), (object, CHAIN)])
 @given(data=st.data())
 def test_splits_are_those_of_the_protocol(
     dtype: type[Any], amounts: st.SearchStrategy[int], data: st.DataObject
 ) -> None:
-    rows = data.draw(
-        st.lists(st.tuples(amounts, amounts, amounts, st.integers(0, 128)), min_size=1, max_size=8)
-    )
-    one, two, three, counts = (np.array(part, dtype=dtype) for part in zip(*rows))
+    rows = data.draw(st.lists(st.tuples(amounts, amounts, amounts), min_size=1, max_size=8))
+    one, two, three = (np.array(part, dtype=dtype) for part in zip(*rows))
     slash = shares.slash(one, two, three)
-    settle = shares.settle(one, two, three, counts.astype(np.int64))
-    assert slash.burned.dtype == settle.to_solver.dtype == dtype
-    for row, (a, b, c, count) in enumerate(rows):
+    assert slash.burned.dtype == dtype
+    for row, (a, b, c) in enumerate(rows):
         expected = slash_split(a, b, c)
         assert slash.rewarded[row] == expected.rewarded
         assert slash.restored[row] == expected.restored
         assert slash.burned[row] == expected.burned + expected.rest
-        assert (settle.each[row], settle.to_solver[row]) == settle_split(a, b, c, count)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, object])
@@ -86,55 +76,47 @@ def test_one_booking_serves_one_account_or_one_amount_for_all_rows() -> None:
     assert places.tolist() == [[7, 0, 0, 0], [0, 12, 0, 6]]
 
 
-@given(
-    amounts=st.tuples(CHAIN, CHAIN, CHAIN, CHAIN, CHAIN),
-    counts=st.tuples(st.integers(0, 64), st.integers(0, 64)),
-    same=st.booleans(),
-)
-def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], counts: tuple[int, int], same: bool) -> None:
+@given(amounts=st.tuples(CHAIN, CHAIN, CHAIN, CHAIN, CHAIN, CHAIN), silent=st.integers(0, 2))
+def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> None:
     """Amounts of 18 decimals go through every booking without a rounding, and what nobody holds is burned."""
-    stake, reward, restitution, price, fee = amounts
-    reserve = fee * 100
-    ledger = Ledger(np.full((5, 1), stake + reserve + price + fee + restitution, dtype=object))
-    solver, seats = np.array([SOLVER]), np.array([[VERIFIER], [VERIFIER if same else VERIFIER + 1]])
-    booking.pay_drawer(ledger, ROW, fee)
+    stake, reward, restitution, price, fee, draw_fee = amounts
+    ledger = Ledger(np.full((5, 1), 2 * (sum(amounts) + draw_fee), dtype=object))
+    solver, seats = np.array([SOLVER]), np.array([[VERIFIER], [VERIFIER + 1]])
+    dumb = np.array([[silent > 0], [silent > 1]])
+    booking.pay_draws(ledger, ROW, draw_fee, np.array([2]))
+    booking.silence(ledger, ROW, seats, dumb, fee=fee, draw_fee=draw_fee)
     booking.dismiss(ledger, ROW, solver, seats[0], stake)
-    split = booking.settle(
-        ledger,
-        ROW,
-        solver,
-        seats,
-        np.array(counts)[:, None],
-        price=np.array([price], dtype=object),
-        reserve=reserve,
-        fee=fee,
-    )
+    booking.pay_seats(ledger, ROW, seats, np.array([[True], [False]]), fee)
+    booking.pay_solver(ledger, ROW, solver, np.array([price], dtype=object))
+    booking.close_undrawn(ledger, ROW, solver, np.array([price], dtype=object))
     booking.convict(ledger, ROW, solver, seats[1], stake=stake, reward=reward, restitution=restitution)
-    each, to_solver = settle_split(price, reserve, fee, sum(counts))
     slash = slash_split(stake, reward, restitution)
     gains = [int(gain) for gain in ledger.gains()[:, 0]]
-    assert (int(split.each[0]), int(split.to_solver[0])) == (each, to_solver)
-    assert gains[SUBMITTER] == -fee - each * sum(counts) - to_solver + slash.restored
-    assert gains[DRAWER] == fee
-    assert gains[SOLVER] == stake // 2 + to_solver - stake
-    assert gains[VERIFIER] + gains[VERIFIER + 1] == each * sum(counts) - stake + slash.rewarded
-    assert int(ledger.burned[0]) == stake - stake // 2 + slash.burned + slash.rest == -sum(gains)
+    lost = silent * (fee + draw_fee)
+    assert gains[SUBMITTER] == -2 * draw_fee - fee - price - price // 2 + slash.restored
+    assert gains[DRAWER] == 2 * draw_fee + min(silent, 1) * draw_fee
+    assert gains[SOLVER] == stake // 2 + price + price // 2 - stake
+    assert gains[VERIFIER] + gains[VERIFIER + 1] == fee - lost - stake + slash.rewarded
+    burned = stake - stake // 2 + slash.burned + slash.rest + lost - min(silent, 1) * draw_fee
+    assert int(ledger.burned[0]) == burned == -sum(gains)
 
 
-def test_a_missed_deadline_burns_the_penalty() -> None:
+def test_a_missed_deadline_pays_the_submitter_half_rounded_down() -> None:
     ledger = Ledger(np.full((3, 2), 100))
-    booking.expire(ledger, np.array([1]), np.array([SOLVER]), 30)
-    assert ledger.gains().tolist() == [[0, 0], [0, 0], [0, -30]]
-    assert ledger.burned.tolist() == [0, 30]
+    booking.expire(ledger, np.array([1]), np.array([SOLVER]), 31)
+    assert ledger.gains().tolist() == [[0, 15], [0, 0], [0, -31]]
+    assert ledger.burned.tolist() == [0, 16]
     assert ledger.balanced()
 
 
-def test_a_lost_draw_burns_the_stake() -> None:
-    ledger = Ledger(np.full((3, 2), 100))
-    booking.lose_draw(ledger, np.array([0]), np.array([SOLVER]), 70)
-    assert ledger.gains().tolist() == [[0, 0], [0, 0], [-70, 0]]
-    assert ledger.burned.tolist() == [70, 0]
-    assert ledger.balanced()
+def test_the_first_silent_account_of_each_row_pays_the_draw() -> None:
+    ledger = Ledger(np.full((5, 3), 100))
+    silent = np.array([[True, False, False], [True, True, False]])
+    seats = np.array([[3, 3, 3], [4, 4, 4]])
+    booking.silence(ledger, np.arange(3), seats, silent, fee=10, draw_fee=3)
+    assert ledger.gains()[3:].tolist() == [[-13, 0, 0], [-13, -13, 0]]
+    assert ledger.gains()[DRAWER].tolist() == [3, 3, 0]
+    assert ledger.burned.tolist() == [23, 10, 0]
 
 
 def test_a_ledger_that_lost_a_unit_is_not_balanced() -> None:

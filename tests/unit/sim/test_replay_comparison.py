@@ -13,7 +13,7 @@ from sim.errors import Disagreement, StudyError
 from sim.parameters import MarketParameters
 from sim.replay.amounts import Amounts
 from sim.replay.books import Books
-from sim.replay.comparison import BOND, FREE, STAKE, Comparison, Place, compare
+from sim.replay.comparison import BOND, FREE, REGISTRATION, STAKE, Comparison, Place, compare
 from sim.replay.scenarios import SCENARIOS, scenario
 from sim.replay.shadow import Shadow
 
@@ -47,7 +47,9 @@ def test_differences_are_named(chain: dict[Place, int], differing: list[tuple[st
 
 
 def test_books_keep_open_locks_apart() -> None:
-    books = Books(["submitter", "drawer", "solver"], [100, 0, 50], Amounts.of(MarketParameters(), exact=True))
+    terms = MarketParameters()
+    names = ["submitter", "drawer", "solver"]
+    books = Books(names, [100, 0, 50], Amounts.of(terms, exact=True), terms)
     books.lock(2, STAKE, 30)
     books.lock(2, BOND, 5)
     held = books.balances()
@@ -69,10 +71,31 @@ def test_scenarios_have_their_names_and_unknown_ones_are_refused() -> None:
         scenario("nothing")
 
 
-@pytest.mark.parametrize(
-    "more", [{"forced_error_rate": 0.1}, {"redraws": 1}, {"arrival_rate": 0.5}, {"solver_capital": 3}]
-)
-def test_what_the_contracts_do_not_have_is_not_replayed(more: dict[str, Any]) -> None:
+def test_a_silent_account_lacks_a_part_of_its_registration_until_it_resumes() -> None:
+    terms = MarketParameters(draw_fee=3, audit_fee=5, segments_per_verifier=2)
+    amounts = Amounts.of(terms, exact=True)
+    fee, draw_fee, unit = amounts.seat_fee(terms), amounts.draw_fee, amounts.stake_unit
+    names = ["submitter", "drawer", "a", "b"]
+    books = Books(names, [0, 0, 2 * unit, 2 * unit], amounts, terms)
+    books.register(2, [1, 1])
+    books.asked([2, 3])
+    held = books.balances()
+    # The purse is a lock of the first one until the draw is executed.
+    assert held[Place("a", REGISTRATION)] == unit - fee
+    assert held[Place("b", REGISTRATION)] == unit - fee - draw_fee
+    assert held[Place("drawer", FREE)] == 0
+    books.redrawn()
+    held = books.balances()
+    assert held[Place("a", REGISTRATION)] == unit - fee - draw_fee
+    assert held[Place("drawer", FREE)] == draw_fee
+    books.resumed(2)
+    held = books.balances()
+    assert (held[Place("a", REGISTRATION)], held[Place("a", FREE)]) == (unit, unit - fee - draw_fee)
+    assert held[Place("b", FREE)] == unit
+
+
+@pytest.mark.parametrize("more", [{"arrival_rate": 0.5}, {"solver_capital": 3}])
+def test_what_leaves_the_chain_without_a_task_is_not_replayed(more: dict[str, Any]) -> None:
     story = scenario("honest")
     (name,) = more
     with pytest.raises(StudyError, match=name):

@@ -1,58 +1,41 @@
-"""Draws computed again from their seed: as the contract's vectors, and the slots' order as encoding.md has it."""
+"""Accounts of seats found again from a draw's seed: the slots' order, tries, and accounts that are bound."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections import Counter
 
 import pytest
 
-from sim.replay.drawing import holders, redraw
-
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "draws.json").read_text())
-CASES = [
-    case
-    for case in zip(
-        *(
-            VECTORS[name]
-            for name in ("seed", "slots", "segments", "draws", "segments_per_verifier", "numbers")
-        )
-    )
-    if case[1] < 5_000
-]
+from protocol.tasks.draws import below, words
+from sim.mechanism.draw import NOBODY
+from sim.replay.drawing import found, holders
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0][:10])
-def test_draws_are_those_of_the_vectors(case: tuple[str, int, int, int, int, str]) -> None:
-    seed, slots, segments, draws, each, numbers = case
-    drawn = redraw(bytes.fromhex(seed[2:]), [1] * slots, draws, segments, each, matches=1)
-    found = []
-    for seat in range(draws):
-        found += [int(drawn.verifiers[seat, 0]), *drawn.segments[1:, seat, 0].tolist()]
-    words = bytes.fromhex(numbers[2:])
-    assert found == [int.from_bytes(words[i : i + 4], "big") for i in range(0, len(words), 4)]
+def seeds(count: int) -> list[bytes]:
+    return [number.to_bytes(32, "big") for number in range(count)]
 
 
-def test_there_are_vectors_to_compare() -> None:
-    assert len(CASES) >= 10
+def test_slots_are_those_of_the_highest_level_first() -> None:
+    assert holders([4, 1, 2, 4]) == [0] * 4 + [3] * 4 + [2] * 2 + [1]
+    assert holders([1 << 15]) == [0] * (1 << 15)
 
 
-def test_slots_are_those_of_large_seats_first() -> None:
-    # 5 = 4 + 1, 6 = 4 + 2: two seats of 4, one of 2, two of 1.
-    assert holders([5, 1, 6]) == [0] * 4 + [2] * 4 + [2] * 2 + [0, 1]
-    assert holders([255]) == [0] * 255
+def test_the_first_seat_is_the_holder_of_the_first_word() -> None:
+    for seed in seeds(20):
+        assert found(seed, [1, 2, 8], 1, ()) == [holders([1, 2, 8])[below(words(seed), 11)]]
 
 
-def test_fewer_verifiers_than_matches_draw_more_for_the_last_segment() -> None:
-    seen = set()
-    for number in range(40):
-        drawn = redraw(number.to_bytes(32, "big"), [1, 1, 1], 1, 4, 2, matches=2)
-        assert len(set(drawn.verifiers[:, 0].tolist())) == len(drawn.verifiers) == 2
-        assert drawn.due[:, 1, 0].tolist() == [True, False, False]
-        assert drawn.segments[0].tolist() == [[4], [4]]
-        seen.add(tuple(drawn.verifiers[:, 0].tolist()))
+def test_seats_are_distinct_and_nobody_bound_has_one() -> None:
+    seen: Counter[tuple[int, ...]] = Counter()
+    for seed in seeds(60):
+        drawn = found(seed, [1, 1, 1, 1], 2, [3])
+        assert len(set(drawn)) == 2
+        assert 3 not in drawn
+        seen[tuple(drawn)] += 1
     assert len(seen) == 6
 
 
-def test_too_few_verifiers_are_not_drawn_for_ever() -> None:
-    assert len(redraw(bytes(32), [1], 1, 4, 2, matches=2).verifiers) == 1
+@pytest.mark.parametrize("bound", [[0], [0, 1]])
+def test_seats_stay_empty_where_everybody_is_bound(bound: list[int]) -> None:
+    drawn = found(bytes(32), [1, 1], 3, bound)
+    assert drawn == ([1] if len(bound) == 1 else [NOBODY]) + [NOBODY] * 2

@@ -1,16 +1,17 @@
-"""Collusion and Sybils: the study played small, its closed forms, and slots that are split."""
+"""Collusion and Sybils: the study played small, its closed forms, and a stake that is split."""
 
 import numpy as np
 import pytest
 
 from sim.engine.simulate import Columns
 from sim.errors import ParameterError
+from sim.parameters import MarketParameters
 from sim.results.results import run
-from sim.studies.collusion import SHARES, Collusion, Forms
+from sim.studies.collusion import Collusion, Forms
 from sim.studies.study import Answer
 from sim.units import TOKEN
 
-POINT = {"colluding": 0.2, "verifiers": 3, "accounts": 0}
+POINT = {"colluding": 0.32, "verifiers": 3, "level": 0}
 
 
 def played(**values: float) -> Columns:
@@ -19,39 +20,42 @@ def played(**values: float) -> Columns:
 
 @pytest.fixture(scope="module")
 def answer() -> Answer:
-    params = {"colluding": "0.2,0.8", "verifiers": "4", "accounts": "0,1,10"}
+    params = {"colluding": "0.32,0.8", "verifiers": "4", "level": "0,3,6"}
     return run("collusion", runs=1200, rounds=1, params=params).answer
 
 
 def test_engine_and_theory_agree(answer: Answer) -> None:
     assert [claim.text for claim in answer.claims if not claim.holds] == []
-    for words in ("let a cheater win", "convictions", "earn more than", "joint advantage"):
+    for words in ("let a cheater win", "convictions", "units earn", "joint advantage"):
         assert any(words in claim.text for claim in answer.claims), words
 
 
 def test_sentence_gives_the_measured_threshold(answer: Answer) -> None:
     (claim,) = (claim for claim in answer.claims if "from which 4 seats" in claim.text)
-    assert f"from {claim.measured:.0%} of the slots with 4 seats" in answer.findings[0].sentence
-    assert "changes no conviction" in answer.findings[2].sentence
+    assert f"from {claim.measured:.0%} of the stake with 4 seats" in answer.findings[0].sentence
+    assert answer.findings[2].sentence.startswith(
+        "An account has one seat of a task at most: 32% of the stake"
+    )
 
 
 def test_sentence_follows_the_rows() -> None:
-    params = {"colluding": "0.2,0.5", "verifiers": "3", "accounts": "1,20"}
+    params = {"colluding": "0.32,0.5", "verifiers": "3", "level": "0,6"}
     results = run("collusion", runs=100, rounds=1, params=params)
     table = {name: np.array(results.rows[name]) for name in results.rows}
-    table["convicted_0"] = np.where(table["accounts"] == 20, 1.0, 0.0)
+    table["convicted_10"] = np.where(table["level"] == 6, 1.0, 0.0)
     answer = Collusion().answer(table)
-    assert "convictions by 100.00% at most" in answer.findings[-1].sentence
+    assert "is convicted in 100.0% and 0.0% of its tasks" in answer.findings[-1].sentence
     assert any(not claim.holds for claim in answer.claims)
 
 
-def test_splitting_moves_no_seat() -> None:
-    whole, split = played(accounts=1), played(accounts=40)
-    for share in SHARES:
-        np.testing.assert_array_equal(
-            whole[f"convicted_{100 * share:g}"], split[f"convicted_{100 * share:g}"]
-        )
-    # One account of many slots holds a duty once however often it is drawn.
+def test_one_account_has_one_seat() -> None:
+    whole, split = played(level=6), played(level=0)
+    assert whole["convicted_100"].tolist() == [1.0] * 300
+    assert split["convicted_100"].min() < 1
+    # Honest work in a seat: 4 segments, each for 2 tokens less a replay of 0.66, and the gas of an attestation.
+    gas = MarketParameters().gas_attest / 10**6
+    most = (4 * (2 - 0.66) - gas) * TOKEN
+    assert whole["accomplices"].max() == pytest.approx(most)
     assert whole["accomplices"].mean() < split["accomplices"].mean()
 
 
@@ -61,9 +65,7 @@ def test_nobody_is_left_to_convict_where_all_collude() -> None:
     # The whole cost saved, 60 tokens, and the gain of 100.
     assert columns["alone_100"] == pytest.approx(160 * TOKEN)
     # And every replay of theirs, fees being the same.
-    duties = 3 * (1 + 4 * 99 / 100)
-    saved = float((columns["joint_100"] - columns["alone_100"]).mean())
-    assert saved == pytest.approx(duties * 0.66 * TOKEN, rel=0.02)
+    assert columns["joint_100"] - columns["alone_100"] == pytest.approx(12 * 0.66 * TOKEN)
 
 
 def test_alone_the_cheater_has_nobody_to_share_with() -> None:
@@ -84,10 +86,10 @@ def test_threshold_is_where_the_closed_form_changes_its_sign() -> None:
     )
 
 
-def test_slots_are_split_as_equally_as_can_be() -> None:
-    for accounts, slots in ((7, [6] * 5 + [5] * 2), (80, [1] * 40), (1, [40])):
-        case = Collusion().case({**POINT, "accounts": accounts})
-        assert case.population.slots.tolist() == slots + [1] * 160
+def test_what_does_not_fill_an_account_is_honest() -> None:
+    for level, accounts in ((0, 64), (4, 4), (5, 2), (6, 1), (7, 0)):
+        case = Collusion().case({**POINT, "level": level})
+        assert case.population.slots.tolist() == [1 << level] * accounts + [1] * (200 - (accounts << level))
     assert len(Collusion().case({**POINT, "colluding": 0.0}).population.slots) == 200
 
 

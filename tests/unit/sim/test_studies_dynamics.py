@@ -12,7 +12,7 @@ from sim.studies.study import Point, Table
 from sim.units import TOKEN
 
 STUDY = Dynamics()
-POINT: Point = {"rule": REST, "forced": 0.0, "cheating": 0.6, "checking": 0.1, "false_share": 0.5}
+POINT: Point = {"rule": REST, "cheating": 0.6, "checking": 0.1, "false_share": 0.5}
 
 
 def table(points: list[Point], runs: int, rounds: int) -> Table:
@@ -50,27 +50,22 @@ def test_the_engine_pays_what_theory_says(cheating: float, checking: float) -> N
 
 def test_rest_is_a_point_of_the_grid_where_nobody_gains() -> None:
     points = STUDY.points({})
-    assert len(points) == 9
+    assert len(points) == 5
     assert points[-1]["rule"] == REST
     gains = STUDY.expected(points[-1])
     # A verifier's worth of checking is 3 * 0.5 % of what a conviction takes, some 20 tokens.
     assert abs(gains.solver) < 20
     assert abs(gains.verifier) < 1
-    assert len(STUDY.points({"cheating": (0.3,)})) == 8
+    assert len(STUDY.points({"cheating": (0.3,)})) == 4
 
 
 def test_sentences_follow_trajectories(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dynamics, "EPOCHS", 16)
-    points = [
-        {**POINT, "rule": BEST_RESPONSE, "forced": forced, "cheating": 0.1, "checking": 0.8}
-        for forced in (0.0, 1.0)
-    ]
-    answer = STUDY.answer(table([*points, STUDY.points({})[-1]], runs=2, rounds=100))
-    assert len(answer.findings) == 4
-    plain, forced = answer.findings[0].sentence, answer.findings[2].sentence
-    assert "attestations as they are" in plain
-    assert "equilibrium is 69% and 3%" in plain
-    assert "equilibrium is 0% and 100%" in forced
+    point = {**POINT, "rule": BEST_RESPONSE, "cheating": 0.1, "checking": 0.8}
+    answer = STUDY.answer(table([point, STUDY.points({})[-1]], runs=2, rounds=100))
+    assert len(answer.findings) == 2
+    rest = STUDY.equilibrium(POINT)
+    assert f"equilibrium is {rest.cheating:.0%} and {rest.checking:.0%}" in answer.findings[0].sentence
     assert len(answer.claims) == 2
     assert all(claim.holds for claim in answer.claims)
 
@@ -89,28 +84,29 @@ def made_up(late: dict[float, float], swing: float = 0.0) -> Table:
 
 def test_trajectories_of_several_markets_are_not_taken_for_one() -> None:
     low, high = 1175 * TOKEN, 2000 * TOKEN
-    first, _ = STUDY.answer(made_up({low: 0.69, high: 0.1})).findings
-    assert "the shares go to the equilibrium: in the second half 69% of the solvers cheat (69% to 69%)" in (
+    rest = STUDY.equilibrium(POINT).cheating
+    first, _ = STUDY.answer(made_up({low: rest, high: 0.9})).findings
+    assert f"The shares go to the equilibrium: in the second half {rest:.0%} of the solvers cheat" in (
         first.sentence
     )
     assert "but for stake 1,175. It is the first of 2 markets that were played" in first.note
     assert "A cheater invents 50% of the segments" in first.note
-    other = STUDY.answer(made_up({high: 0.1})).findings[0]
-    assert "the shares settle elsewhere" in other.sentence
+    other = STUDY.answer(made_up({high: 0.9})).findings[0]
+    assert "The shares settle elsewhere" in other.sentence
     assert "markets" not in other.note
 
 
 def test_each_trajectory_is_looked_at_in_time() -> None:
     assert "keep circling" in STUDY.answer(made_up({1175 * TOKEN: 0.5}, swing=0.4)).findings[0].sentence
-    still, moving = np.full((1, 2, 8), 0.69), np.full((1, 2, 8), 0.69)
-    moving[0, 1, ::2] = 0.1
     rest = STUDY.equilibrium(POINT)
+    still, moving = np.full((1, 2, 8), rest.cheating), np.full((1, 2, 8), rest.cheating)
+    moving[0, 1, ::2] = 0.9
     late = {"cheating": moving, "checking": np.full((1, 2, 8), rest.checking)}
     assert (
         behaviour(late, rest)
         == "keep circling in 1 of 2 trajectories, go to the equilibrium in 1 of 2 trajectories"
     )
-    apart = np.stack([still[:, 0], np.full((1, 8), 0.1)], axis=1)
+    apart = np.stack([still[:, 0], np.full((1, 8), 0.9)], axis=1)
     assert behaviour({**late, "cheating": apart}, rest) == (
         "go to the equilibrium in 1 of 2 trajectories, settle elsewhere in 1 of 2 trajectories"
     )

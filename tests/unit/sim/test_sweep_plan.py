@@ -92,7 +92,7 @@ REFUSED = [
     ("none.py", {}, {}, StudyError, "expected a readable file"),
     ("echo", {"gain": ()}, {}, SweepError, "at least one value"),
     ("echo", {"stake": (-1,)}, {}, ParameterError, "stake: expected"),
-    ("echo", {"matches": (4,)}, {}, ParameterError, "matches: expected at most 3"),
+    ("echo", {"verifiers": (33,)}, {}, ParameterError, "verifiers: expected 1 to 32"),
     ("echo", {"stake": range(1000), "gain": range(1001)}, {}, SweepError, "at most 1,000,000 points"),
     ("echo", {}, {"runs": 0}, SweepError, "runs: expected 1"),
     ("echo", {}, {"rounds": 10**9}, SweepError, "rounds: expected 1"),

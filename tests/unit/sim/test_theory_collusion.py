@@ -1,6 +1,6 @@
 """Colluders, Sybils and self-challenges: against chances, enumerated draws and the integer split of a slash."""
 
-from itertools import product
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -9,113 +9,70 @@ import pytest
 from protocol.tasks.economics import slash_split
 from sim.theory import (
     TheoryError,
+    caught_by_others,
+    caught_probability,
     cheating_advantage,
-    colluding_seats,
     collusion_threshold,
     concession_pays,
-    expected_duties,
     least_effective_stake,
-    least_honest_share,
+    missed_probability,
+    seats_law,
     self_challenge,
-    split_advantage,
 )
 
 AUDIT: dict[str, Any] = {"segments": 20, "segments_per_verifier": 4, "verifiers": 4}
 MONEY: dict[str, Any] = {"price": 10.0, "gain": 10.0, "stake": 300.0, "cost": 8.0}
 
 
-@pytest.mark.parametrize("rerolls", [0, 2])
-def test_threshold_is_where_cheating_starts_to_pay(rerolls: int) -> None:
-    share = collusion_threshold(**AUDIT, **MONEY, rerolls=rerolls)
+@pytest.mark.parametrize("accounts", [None, 40])
+def test_threshold_is_where_cheating_starts_to_pay(accounts: int | None) -> None:
+    share = collusion_threshold(**AUDIT, **MONEY, accounts=accounts)
     assert 0 < share < 1
     for colluding, pays in ((share - 1e-9, False), (share + 1e-9, True)):
         advantage = cheating_advantage(
-            **AUDIT, **MONEY, false=np.arange(1, 21), honest=1 - colluding, rerolls=rerolls
+            **AUDIT, **MONEY, false=np.arange(1, 21), honest=1 - colluding, accounts=accounts
         )
         assert bool(np.any(advantage > 0)) == pays
 
 
-def test_honest_share_needed_at_its_limits() -> None:
-    case = {**AUDIT, **MONEY, "false": 20, "rerolls": 0}
-    # All false, one seat: h = D.
-    assert float(least_honest_share(**{**case, "verifiers": 1})) == pytest.approx(18 / 310)
-    assert float(least_honest_share(**{**case, "gain": 0.0, "cost": 0.0})) == 0
-    assert float(least_honest_share(**{**case, "gain": 10**6})) == np.inf
+def test_threshold_at_its_limits() -> None:
     assert collusion_threshold(**AUDIT, **{**MONEY, "gain": 10.0**6}) == 0
     # Nobody is needed where nothing is won.
     assert collusion_threshold(**AUDIT, **{**MONEY, "gain": 0.0, "cost": 0.0}) == 1
 
 
-def enumerate_owner(accounts: tuple[int, ...], slots: int, verifiers: int) -> np.ndarray[Any, Any]:
-    """Count seats of an owner of the first slots, cut into accounts, over all equally likely draws."""
-    owner = np.repeat(np.arange(len(accounts)), accounts)
-    seats = np.zeros(verifiers + 1)
-    for draw in product(range(slots), repeat=verifiers):
-        seats[sum(slot < len(owner) and owner[slot] >= 0 for slot in draw)] += 1
-    return np.asarray(seats / slots**verifiers)
+def enumerate_owner(accounts: int, slots: int, others: int, seats: int) -> np.ndarray[Any, Any]:
+    """The law of an owner's seats, over all orders of drawing distinct accounts by their slots."""
+    held = [slots] * accounts + [1] * others
+    law = np.zeros(seats + 1)
+    for order in permutations(range(len(held)), seats):
+        chance, left = 1.0, sum(held)
+        for account in order:
+            chance, left = chance * held[account] / left, left - held[account]
+        law[sum(account < accounts for account in order)] += chance
+    return law
 
 
-@pytest.mark.parametrize("accounts", [(4,), (2, 2), (1, 1, 1, 1), (3, 1)])
-def test_splitting_a_stake_leaves_the_law_of_its_seats(accounts: tuple[int, ...]) -> None:
-    enumerated = enumerate_owner(accounts, 6, 3)
-    assert np.allclose(colluding_seats(verifiers=3, share=4 / 6), enumerated, atol=1e-15)
+@pytest.mark.parametrize(("accounts", "slots"), [(1, 4), (2, 2), (4, 1), (0, 1), (3, 8)])
+def test_the_law_of_seats_is_that_of_all_draws(accounts: int, slots: int) -> None:
+    law = seats_law(verifiers=3, accounts=accounts, others=4, slots=slots)
+    assert np.allclose(law, enumerate_owner(accounts, slots, 4, 3), atol=1e-15)
+    assert law.sum() == pytest.approx(1)
 
 
-def test_seats_are_a_law_for_every_share() -> None:
-    law = colluding_seats(verifiers=5, share=np.array([0.0, 0.3, 1.0]))
-    assert law.shape == (3, 6)
-    assert np.allclose(law.sum(axis=1), 1)
-    assert law[0, 0] == law[2, 5] == 1
-    assert law[1] @ np.arange(6) == pytest.approx(1.5)
+def test_an_account_has_one_seat_however_much_it_staked() -> None:
+    whole, split = (seats_law(verifiers=3, accounts=n, others=16, slots=16 // n) for n in (1, 16))
+    assert whole[2:].tolist() == [0, 0]
+    assert whole @ np.arange(4) < split @ np.arange(4) == pytest.approx(1.5)
+    with pytest.raises(TheoryError, match="at least 3 seats, got 2"):
+        seats_law(verifiers=3, accounts=1, others=1)
 
 
-@pytest.mark.parametrize("accounts", [1, 2, 4])
-def test_duties_count_once_for_each_account(accounts: int) -> None:
-    """Monte Carlo of the board's draw: 4 of 8 slots in equal accounts, three draws, two of five segments and
-    segment 5."""
-    rng = np.random.default_rng(7)
-    runs, verifiers, segments, q = 40_000, 3, 5, 2
-    slots = rng.integers(0, 8, (runs, verifiers))
-    account = np.where(slots < 4, slots * accounts // 4, -1)
-    drawn = rng.permuted(np.tile(np.arange(segments), (runs, verifiers, 1)), axis=2)[:, :, :q]
-    holds = np.zeros((runs, accounts, segments), dtype=bool)
-    run = np.arange(runs)
-    for seat in range(verifiers):
-        own = account[:, seat] >= 0
-        holds[run[own], account[own, seat], segments - 1] = True
-        for i in range(q):
-            holds[run[own], account[own, seat], drawn[own, seat, i]] = True
-    totals = holds.sum(axis=(1, 2))
-    error = totals.std() / np.sqrt(runs)
-    exact = expected_duties(
-        segments=segments, segments_per_verifier=q, verifiers=verifiers, share=0.5, accounts=accounts
-    )
-    assert abs(totals.mean() - float(exact)) < 4 * error
-
-
-def test_splitting_earns_a_little_more_and_never_less() -> None:
-    case = {"segments": 50, "segments_per_verifier": 4, "verifiers": 3}
-    gains = [split_advantage(**case, share=0.2, accounts=n, audit_fee=1.0) for n in (1, 2, 4, 1000)]
-    assert gains[0] == 0
-    assert gains == sorted(gains)
-    whole = float(expected_duties(**case, share=0.2))
-    limit = 3 * 0.2 * (1 + 4 * 49 / 50)
-    assert gains[-1] == pytest.approx(limit - whole, rel=2e-3)
-
-
-@pytest.mark.parametrize(("segments", "q"), [(50, 4), (8, 8), (1, 1)])
-def test_what_splitting_earns_small_owners_to_second_order(segments: int, q: int) -> None:
-    share, accounts, verifiers = 1e-5, 4, 3
-    got = split_advantage(
-        segments=segments,
-        segments_per_verifier=q,
-        verifiers=verifiers,
-        share=share,
-        accounts=accounts,
-        audit_fee=1.0,
-    )
-    pairs = (1 - 1 / accounts) * verifiers * (verifiers - 1) / 2 * share**2
-    assert got == pytest.approx(pairs * (1 + (segments - 1) * q**2 / segments**2), rel=1e-4)
+def test_others_find_what_all_of_equal_stake_would() -> None:
+    missed = missed_probability(20, np.arange(1, 21), 4)
+    law = seats_law(verifiers=4, accounts=6, others=14)
+    expected = caught_probability(20, np.arange(1, 21), 4, 4, 0.7, accounts=20)
+    assert np.allclose(caught_by_others(law, missed), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("stake", [0, 1, 7, 100, 10**18 + 1])
@@ -143,6 +100,9 @@ def test_conceding_beats_expiring_only_with_a_large_penalty() -> None:
     assert not concession_pays(stake=100, reward=75, delay_penalty=25)
     assert concession_pays(stake=100, reward=75, delay_penalty=26)
     assert not concession_pays(stake=100, reward=30, delay_penalty=70)
-    assert concession_pays(stake=100, reward=30, delay_penalty=70, restitution=10, own_task=True)
+    # Half of the penalty is the submitter's own: 35 are lost, and a conviction costs 60.
+    assert not concession_pays(stake=100, reward=30, delay_penalty=70, restitution=10, own_task=True)
+    assert not concession_pays(stake=100, reward=50, delay_penalty=50, restitution=50, own_task=True)
+    assert concession_pays(stake=100, reward=50, delay_penalty=52, restitution=50, own_task=True)
     with pytest.raises(TheoryError, match="at most the stake"):
         concession_pays(stake=100, reward=1, delay_penalty=101)

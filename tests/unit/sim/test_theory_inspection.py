@@ -13,19 +13,15 @@ from sim.theory import (
     cheating_rate,
     checking_rate,
     committee_equilibrium,
-    forced_cost,
     gain_against_cheater,
     inspection_equilibrium,
     least_attestation_fee,
-    least_forced_rate,
-    most_copied,
     needed_chance,
     reward_for_rate,
     verifier_payoffs,
 )
 
 PLAIN = Duty(audit_fee=4, cost=3, reward=20)
-FLAGGED = Duty(audit_fee=4, cost=3, reward=20, lock=6, silent_lock=2, jackpot=10, forced=0.05, copied=0.75)
 SOLVER: dict[str, float] = {"share": 0.5, "price": 100, "gain": 40, "stake": 300, "cost": 80}
 
 
@@ -47,11 +43,10 @@ def stable(found: Equilibrium, verifier: float, solver: float) -> bool:
     "duty",
     [
         PLAIN,
-        FLAGGED,
         Duty(4, 3, 5),
         Duty(4, 9, 8),
-        Duty(2, 1, 9, silent_lock=3, copied=0.0),
-        Duty(5, 4, 0, copied=0.0),
+        Duty(4, 0, 8),
+        Duty(0, 1, 30),
     ],
 )
 @pytest.mark.parametrize("hit", [0.05, 0.5, 1.0])
@@ -67,23 +62,15 @@ def test_no_deviation_from_an_equilibrium_pays(duty: Duty, hit: float, stake: fl
 
 
 def test_payoffs_sum_over_events() -> None:
-    """Every event of a duty: flagged or not, the root leaked or not, a false segment drawn or not."""
     hit = 0.25
-    d = FLAGGED
     sums = dict.fromkeys(("verify_honest", "verify_cheat", "skip_honest", "skip_cheat"), 0.0)
-    for flagged, leaked, drawn in product((False, True), repeat=3):
-        chance = (d.forced if flagged else 1 - d.forced) * (d.copied if leaked else 1 - d.copied)
-        chance *= hit if drawn else 1 - hit
-        if flagged:
-            seal, differ = -d.lock, d.audit_fee + d.jackpot
-        else:
-            seal, differ = d.audit_fee, d.audit_fee
-        skip = seal if leaked else -d.silent_lock
-        sums["verify_honest"] += chance * (differ - d.cost)
-        sums["verify_cheat"] += chance * ((d.reward if drawn else differ) - d.cost)
-        sums["skip_honest"] += chance * skip
-        sums["skip_cheat"] += chance * skip
-    for name, value in verifier_payoffs(d, hit=hit)._asdict().items():
+    for drawn in (False, True):
+        chance = hit if drawn else 1 - hit
+        sums["verify_honest"] += chance * (PLAIN.audit_fee - PLAIN.cost)
+        sums["verify_cheat"] += chance * ((PLAIN.reward if drawn else PLAIN.audit_fee) - PLAIN.cost)
+        sums["skip_honest"] += chance * PLAIN.audit_fee
+        sums["skip_cheat"] += chance * PLAIN.audit_fee
+    for name, value in verifier_payoffs(PLAIN, hit=hit)._asdict().items():
         assert value == pytest.approx(sums[name], rel=1e-12)
 
 
@@ -101,36 +88,24 @@ def test_plain_attestations_leave_the_classic_rates() -> None:
         reward_for_rate(cost=3, audit_fee=4, cheating=0)
 
 
-@pytest.mark.parametrize("duty", [PLAIN, FLAGGED])
-def test_committee_gain_sums_over_flags_and_the_other_finders(duty: Duty) -> None:
-    """Every event: which other seats find the fraud, a false segment drawn or not, flagged or not, the root learned or
-    not. A conviction pays its finders and nobody else; without one, attestations are paid and fined.
+def test_committee_gain_sums_over_the_other_finders() -> None:
+    """Every event: which other seats find the fraud, a false segment drawn or not. A conviction pays its finders and
+    nobody else.
     """
-    hit, z, verifiers = 0.25, 0.2, 4
+    hit, z, verifiers, duty = 0.25, 0.2, 4, PLAIN
     total = 0.0
-    for *others, drawn, flagged, learned in product((False, True), repeat=verifiers + 2):
+    for *others, drawn in product((False, True), repeat=verifiers):
         chance = hit if drawn else 1 - hit
-        chance *= duty.forced if flagged else 1 - duty.forced
-        chance *= duty.copied if learned else 1 - duty.copied
         for finds in others:
             chance *= z if finds else 1 - z
-        replaying = skipping = 0.0
-        if drawn:
-            replaying = duty.reward / (1 + sum(others))
-        elif not any(others):
-            replaying = duty.audit_fee + (duty.jackpot if flagged else 0)
-        if not learned:
-            skipping = -duty.silent_lock
-        elif not any(others):
-            skipping = -duty.lock if flagged else duty.audit_fee
-        total += chance * (replaying - duty.cost - skipping)
+        fee = 0.0 if any(others) else duty.audit_fee
+        replaying = duty.reward / (1 + sum(others)) if drawn else fee
+        total += chance * (replaying - duty.cost - fee)
     got = gain_against_cheater(duty, hit=hit, verifiers=verifiers, found=z)
     assert got == pytest.approx(total, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "duty", [PLAIN, FLAGGED, Duty(4, 3, 100), Duty(1, 3, 9), Duty(5, 1, 0), Duty(5, 4, 0, copied=0.0)]
-)
+@pytest.mark.parametrize("duty", [PLAIN, Duty(4, 3, 100), Duty(1, 3, 9), Duty(5, 1, 0), Duty(4, 0, 8)])
 @pytest.mark.parametrize("verifiers", [1, 3, 8])
 @pytest.mark.parametrize("stake", [0.0, 100.0, 3000.0])
 def test_committee_equilibrium_is_stable(duty: Duty, verifiers: int, stake: float) -> None:
@@ -159,52 +134,18 @@ def test_checking_rate_makes_the_solver_indifferent() -> None:
     assert needed_chance(share=0, price=0, gain=1, stake=0, cost=0) == float("inf")
 
 
-@pytest.mark.parametrize("copied", [1.0, 0.8])
-def test_forced_errors_turn_the_choice_at_the_least_rate(copied: float) -> None:
-    e = least_forced_rate(cost=3, jackpot=30, lock=26, audit_fee=4, copied=copied, silent_lock=0.25)
-    assert 0 < e < 1
-    for factor, better in ((0.999, False), (1.001, True)):
-        duty = Duty(4, 3, 0, 26, 0.25, 30, e * factor, copied)
-        pay = verifier_payoffs(duty)
-        assert (pay.verify_honest > pay.skip_honest) == better
-        # No fraud is needed for it, and then there is none.
-        assert (inspection_equilibrium(duty._replace(reward=40), **SOLVER).cheating == 0) == better
-    if copied == 1:
-        assert e == pytest.approx(3 / 60)
-        assert forced_cost(forced=e, jackpot=30, duties=10) == pytest.approx(10 * 3 * 30 / 60)
+def test_taking_part_is_worth_it_from_the_cost_on() -> None:
+    assert least_attestation_fee(cost=3) == 3
 
 
-def test_forced_errors_have_limits() -> None:
-    assert least_forced_rate(cost=0, jackpot=0, lock=0) == 0
-    assert least_forced_rate(cost=3, jackpot=1, lock=1) == float("inf")
-    assert least_forced_rate(cost=3, jackpot=1, lock=1, audit_fee=4, copied=0) == 0
-    assert least_attestation_fee(cost=3, forced=0.05, jackpot=20) == 2
-    assert least_attestation_fee(cost=3, forced=0.5, jackpot=20) == 0
-
-
-@pytest.mark.parametrize("forced", [0.0, 0.02])
-def test_interior_roots_hold_up_to_a_rate_of_leaks(forced: float) -> None:
-    duty = Duty(audit_fee=4, cost=3, reward=0, lock=6, silent_lock=2, jackpot=10, forced=forced)
-    y = most_copied(duty)
-    assert 0 < y < 1
-    if not forced:
-        assert y == pytest.approx(1 - 3 / 6)
-    for leaks, better in ((y - 0.001, True), (y + 0.001, False)):
-        pay = verifier_payoffs(duty._replace(copied=leaks))
-        assert (pay.verify_honest > pay.skip_honest) == better
-    assert most_copied(duty._replace(cost=20)) == 0
-    assert most_copied(duty._replace(forced=0.5)) == 1
-
-
-@pytest.mark.parametrize("duty", [Duty(-1, 0, 0), Duty(1, 1, 1, forced=1.5), Duty(1, 1, 1, copied=-0.1)])
+@pytest.mark.parametrize("duty", [Duty(-1, 0, 0), Duty(1, -1, 1), Duty(1, 1, -0.1)])
 def test_impossible_duties_are_refused(duty: Duty) -> None:
     with pytest.raises(TheoryError, match="must be"):
         verifier_payoffs(duty)
 
 
-@pytest.mark.parametrize("duty", [PLAIN, FLAGGED])
 @pytest.mark.parametrize("verifiers", [1, 5])
-def test_a_committee_whose_others_find_nothing_is_a_lone_verifier(duty: Duty, verifiers: int) -> None:
-    pay = verifier_payoffs(duty, hit=0.5)
-    gain = gain_against_cheater(duty, hit=0.5, verifiers=verifiers, found=0.0)
+def test_a_committee_whose_others_find_nothing_is_a_lone_verifier(verifiers: int) -> None:
+    pay = verifier_payoffs(PLAIN, hit=0.5)
+    gain = gain_against_cheater(PLAIN, hit=0.5, verifiers=verifiers, found=0.0)
     assert gain == pytest.approx(pay.verify_cheat - pay.skip_cheat, rel=1e-12)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from protocol.chain.parameters import TOKEN
+from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import NOBODY, TaskStatus, TaskView
 from protocol.node.home import Home
 from protocol.node.logs import get
@@ -45,7 +45,12 @@ class Market:
 
     def post(self, task: int) -> None:
         """A task that is open for bids until 100."""
-        fields: dict[str, Any] = {"bids_until": 100, "train_until": 0, "challenge_until": 0, "draw_block": 0}
+        fields: dict[str, Any] = {
+            "bids_until": 100,
+            "train_until": 0,
+            "challenge_until": 0,
+            "owes_draw": False,
+        }
         self.views[task] = TaskView(
             task,
             RIVAL,
@@ -89,6 +94,7 @@ class Stand:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.market, self.block, self.now = Market(), 1_000, 0
+        self.free = 10**24
         self.database = Database(folder / "solver.sqlite", tiny.IDENTITY)
         self.candidates_folder = folder / "candidates"
         self.candidates_folder.mkdir()
@@ -100,11 +106,12 @@ class Stand:
             market=self.market,
             address=ME,
             now=lambda: self.now,
-            vault=SimpleNamespace(free=lambda _who: 10**24),
-            audit=SimpleNamespace(live_verifiers=lambda: 9),
+            vault=SimpleNamespace(free=lambda _who: self.free),
+            deployment=SimpleNamespace(parameters=DEVNET),
             connection=SimpleNamespace(
                 block=lambda: SimpleNamespace(number=self.block),
                 block_time=1.0,
+                chain_id=1,
                 gas_price=10**9,
                 chain=SimpleNamespace(reorg_depth=REORG_DEPTH),
             ),
@@ -125,6 +132,8 @@ class Stand:
             ),
         )
         monkeypatch.setattr(auction, "fetch_candidate", self.fetch)
+        self.eligible = 3
+        monkeypatch.setattr(auction, "eligible_accounts", lambda _client, _terms: [RIVAL] * self.eligible)
         self.failures = Failures("task", Metrics(), get("test"))
         self.auction = Auction(self.context, self.failures)
 
@@ -348,3 +357,37 @@ def test_a_beaten_bid_keeps_nobody_from_the_next_task(beaten: Stand) -> None:
     found = beaten.stage(2)
     assert found is not None
     assert found[0] is Stage.BID
+
+
+@pytest.mark.parametrize(("spare", "bids"), [(0, 1), (-1, 0)])
+def test_the_stake_of_a_task_that_is_being_trained_is_kept_free_for_it(
+    stand: Stand, spare: int, bids: int
+) -> None:
+    """Its penalty is locked, and is released by the submission that locks the stake."""
+    stand.market.post(1)
+    stand.market.change(1, status=TaskStatus.TRAINING, bidder=ME)
+    stand.database.put(1, Stage.TRAINING)
+    stand.market.post(2)
+    offer = stand.market.offer
+    stand.free = offer.stake - offer.delay_penalty + offer.stake + spare
+    stand.tick(2)
+    assert len(stand.market.bids) == bids
+
+
+def test_a_stake_that_is_locked_is_not_kept_free_again(stand: Stand) -> None:
+    """The row is written after the task was looked at; the chain knows before."""
+    stand.market.post(1)
+    stand.market.change(1, status=TaskStatus.SUBMITTED, bidder=ME)
+    stand.database.put(1, Stage.TRAINING)
+    stand.market.post(2)
+    stand.free = stand.market.offer.stake
+    stand.tick(2)
+    assert len(stand.market.bids) == 1
+
+
+def test_a_task_whose_seats_would_stay_empty_is_not_bid_on(stand: Stand) -> None:
+    stand.eligible = 2
+    stand.market.post(1)
+    stand.tick(2)
+    assert stand.stage(1) == (Stage.REFUSED, "2 verifiers take its 1 seats, 3 are asked for")
+    assert not stand.market.bids

@@ -45,27 +45,33 @@ TERMS = Terms(
     replay_allowance=50,
     verifiers=1,
     segments_per_verifier=1,
-    matches=1,
     arithmetic=1,
+    seat_lock=0,
     bundle="http://127.0.0.1/",
 )
 
 
 def test_the_floor_is_twenty_seconds_of_machine_and_power_and_gas_with_half_as_margin() -> None:
-    assert floor(TERMS, 20.0, COSTS) == FLOOR
+    assert floor(TERMS, 20.0, COSTS, 0) == FLOOR
     assert FLOOR.price == 75
 
 
-def test_capital_is_the_stake_from_the_bid_to_the_end_of_the_challenge_period() -> None:
-    """500 units for 10 s of bidding, 20 of training and 20 of challenges, at 10 in a year of 50 seconds' length."""
-    found = floor(TERMS, 20.0, replace(COSTS, capital=0.1 * YEAR / 50, gas=0.0))
-    assert found == Floor(machine=30, power=10, capital=50, delay=0, gas=0, margin=45)
+def test_capital_is_the_penalty_until_the_submission_and_the_stake_until_the_end_of_the_challenges() -> None:
+    """At a tenth in 50 s: of 100 units for 10 s of bidding and 20 of training, then of 500 for 5 s and 20 s."""
+    terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, capital=0.1 * YEAR / 50, gas=0.0)
+    found = floor(terms, 20.0, costs, 5)
+    assert found == Floor(machine=30, power=10, capital=6 + 25, delay=0, gas=0, margin=36)
+
+
+def test_a_long_training_costs_no_more_capital_for_the_stake_than_a_short_one() -> None:
+    costs = replace(COSTS, capital=1.0)
+    assert floor(TERMS, 20.0, costs, 5).capital == floor(TERMS, 2e6, costs, 5).capital
 
 
 def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
     """A quarter of all tasks is late, and there is no margin: three prices pay for four tasks and a penalty."""
     terms, costs = replace(TERMS, delay_penalty=100), replace(COSTS, late=0.25, margin=0.0)
-    found = floor(terms, 20.0, costs)
+    found = floor(terms, 20.0, costs, 0)
     assert found.delay == 50
     assert 3 * found.price == 4 * 50 + 100
 
@@ -82,18 +88,18 @@ def test_gas_of_a_task_is_what_its_transactions_were_measured_at() -> None:
 
 
 def test_the_first_bid_asks_for_a_share_and_an_answer_is_the_least_undercut() -> None:
-    assert decide(TERMS, FIGURES, 1) == Offer(900, FLOOR)
-    assert decide(TERMS, FIGURES, 1, Best(800, 0)) == Offer(784, FLOOR)
-    assert decide(TERMS, FIGURES, 1, Best(800, 2)) == Offer(736, FLOOR)
-    assert decide(TERMS, FIGURES, 1, Best(800, 9)) == Offer(288, FLOOR)
-    assert decide(TERMS, FIGURES, 1, Best(77, 0)) == Offer(75, FLOOR)
-    assert isinstance(decide(TERMS, FIGURES, 1, Best(76, 0)), Refusal)  # of 2 units, and so below the floor
-    assert isinstance(decide(TERMS, FIGURES, 1, Best(0, 0)), Refusal)
-    assert decide(replace(TERMS, budget=75), FIGURES, 1) == Offer(75, FLOOR)
+    assert decide(TERMS, FIGURES) == Offer(900, FLOOR)
+    assert decide(TERMS, FIGURES, Best(800, 0)) == Offer(784, FLOOR)
+    assert decide(TERMS, FIGURES, Best(800, 2)) == Offer(736, FLOOR)
+    assert decide(TERMS, FIGURES, Best(800, 9)) == Offer(288, FLOOR)
+    assert decide(TERMS, FIGURES, Best(77, 0)) == Offer(75, FLOOR)
+    assert isinstance(decide(TERMS, FIGURES, Best(76, 0)), Refusal)  # of 2 units, and so below the floor
+    assert isinstance(decide(TERMS, FIGURES, Best(0, 0)), Refusal)
+    assert decide(replace(TERMS, budget=75), FIGURES) == Offer(75, FLOOR)
 
 
 def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
-    assert isinstance(decide(replace(TERMS, training_period=25), FIGURES, 1), Offer)
+    assert isinstance(decide(replace(TERMS, training_period=25), FIGURES), Offer)
 
 
 @pytest.mark.parametrize(
@@ -108,38 +114,37 @@ def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
         (replace(TERMS, training_period=24), "20 s of training do not fit into 24 s with a quarter to spare"),
         (replace(TERMS, state_bytes=101), "checkpoints take up to 505 bytes, 500 are free for them"),
         (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
-        (replace(TERMS, verifiers=2, matches=2), "2 attestations, 1 verifiers are in the draw"),
         (replace(TERMS, clock=856), "it allows 906 s in a game, 907 s are safe"),
     ],
 )
 def test_what_does_not_pay_or_cannot_be_done_is_refused_with_the_reason(terms: Terms, words: str) -> None:
-    decision = decide(terms, FIGURES, 1)
+    decision = decide(terms, FIGURES)
     assert isinstance(decision, Refusal)
     assert words in decision.reason
 
 
 def test_each_move_needs_two_blocks_too() -> None:
     """Replays and steps take 907 s of 1,050 s, 111 moves two blocks each."""
-    assert isinstance(decide(TERMS, replace(FIGURES, block_seconds=0.64), 1), Offer)
-    decision = decide(TERMS, replace(FIGURES, block_seconds=0.65), 1)
+    assert isinstance(decide(TERMS, replace(FIGURES, block_seconds=0.64)), Offer)
+    decision = decide(TERMS, replace(FIGURES, block_seconds=0.65))
     assert decision == Refusal("it allows 1050 s in a game, 1051 s are safe")
 
 
 def test_a_long_step_of_another_task_counts_and_its_long_segment_does_not() -> None:
     """Sixteen replays take 80 s here, safely 240 s; of 1,050 s 810 s are left, 666 times a step of 1.21 s."""
     for_hours = replace(TERMS, segment_steps=3_600, clock=10**6)
-    assert isinstance(decide(TERMS, replace(FIGURES, taken=(for_hours,)), 1), Offer)
+    assert isinstance(decide(TERMS, replace(FIGURES, taken=(for_hours,))), Offer)
     long_step = replace(for_hours, step_operations=1_300_000)
-    decision = decide(TERMS, replace(FIGURES, taken=(TERMS, long_step)), 1)
+    decision = decide(TERMS, replace(FIGURES, taken=(TERMS, long_step)))
     assert decision == Refusal("it allows 1050 s in a game, 1106 s are safe")
     fits = replace(long_step, step_operations=1_200_000)
-    assert isinstance(decide(TERMS, replace(FIGURES, taken=(TERMS, fits)), 1), Offer)
+    assert isinstance(decide(TERMS, replace(FIGURES, taken=(TERMS, fits))), Offer)
 
 
 def test_no_step_of_its_own_may_hold_the_defence_of_another_task() -> None:
     mine = replace(TERMS, step_operations=1_300_000, clock=10**6, training_period=10**6)
     figures = replace(FIGURES, taken=(TERMS,))
-    decision = decide(mine, figures, 1)
+    decision = decide(mine, figures)
     assert decision == Refusal(
         "beside its steps a task that was taken allows 1050 s in a game, 1106 s are safe"
     )
@@ -152,9 +157,9 @@ def test_an_offer_is_what_the_market_takes_and_never_below_the_floor(
     terms = replace(TERMS, budget=budget)
     figures = replace(FIGURES, costs=replace(COSTS, machine=machine))
     beaten = None if best is None else Best(min(best, budget), extensions)
-    decision = decide(terms, figures, 1, beaten)
+    decision = decide(terms, figures, beaten)
     if isinstance(decision, Offer):
-        assert decision.floor == floor(terms, 20.0, figures.costs)
+        assert decision.floor == floor(terms, 20.0, figures.costs, 0)
         assert decision.floor.price <= decision.price <= budget
         if beaten:
             assert decision.price == beaten.price - least_undercut(*beaten)
@@ -164,11 +169,11 @@ def test_of_two_bidders_the_dearer_stops_at_its_floor_and_is_beaten_by_one_step_
     cheap, dear = (replace(FIGURES, costs=replace(COSTS, machine=machine)) for machine in (1.5, 10.0))
     seen, best = [], None
     for bidder in itertools.cycle((cheap, dear)):
-        decision = decide(TERMS, bidder, 1, best)
+        decision = decide(TERMS, bidder, best)
         if isinstance(decision, Refusal):
             break
         seen.append(decision.price)
         best = Best(decision.price, 0)
     assert seen == list(itertools.islice(ladder(900), len(seen)))
-    dearest = floor(TERMS, 20.0, dear.costs).price
+    dearest = floor(TERMS, 20.0, dear.costs, 0).price
     assert seen[-1] - least_undercut(seen[-1], 0) < dearest <= seen[-2]

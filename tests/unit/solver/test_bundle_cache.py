@@ -29,7 +29,7 @@ def context(tmp_path: Path) -> Context:
     settings = SolverSettings(bundles=(tmp_path.as_uri(),))
     home, candidates = Home(tmp_path / "home"), tmp_path / "candidates"
     candidates.mkdir()
-    return Context(NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
+    return Context(NEVER, NEVER, settings, NEVER, home, NEVER, NEVER, NEVER, NEVER, candidates)
 
 
 @pytest.fixture

@@ -10,10 +10,16 @@ from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from protocol.commitments import verify_consistency
+from protocol.node.party.funds import NotEnoughTokens
 from solver.committing import Committer
 from solver.context import Context
 from tests.unit.solver import tiny
+
+DUE = 7
+"""The stake without the penalty."""
 
 
 class Chain:
@@ -21,6 +27,7 @@ class Chain:
 
     def __init__(self) -> None:
         self.size, self.root = 0, b""
+        self.free, self.held = 0, 0
         self._pinned = local()
 
     @contextmanager
@@ -43,19 +50,68 @@ class Chain:
             verify_consistency(self.size, size, self.root, root, consistency)
         self.size, self.root = size, root
 
+    def submit(
+        self,
+        task: int,
+        root: bytes,
+        first: list[bytes],
+        consistency: list[bytes],
+        _result: bytes,
+        _path: list[bytes],
+    ) -> None:
+        """The stake has to be free (TaskMarket.submit)."""
+        assert self.free >= DUE
+        self.progress(task, root, tiny.SEGMENTS + 1, first, consistency)
+
+    def fund(self, amount: int) -> None:
+        """Bring tokens in."""
+        self.held -= amount - self.free
+        self.free = amount
+
+
+def committer_on(chain: Chain, tmp_path: Path) -> Committer:
+    client = SimpleNamespace(
+        market=chain,
+        connection=chain,
+        address="me",
+        tokens=lambda: (chain.free, chain.held),
+        fund=chain.fund,
+    )
+    context = cast(Context, SimpleNamespace(client=client, count=lambda *_what, **_about: None))
+    return Committer(context, tiny.trained(tmp_path))
+
+
+def done(committer: Committer) -> None:
+    give_up = monotonic() + 20
+    while committer.busy:
+        assert monotonic() < give_up
+        sleep(0.001)
+
 
 def test_a_commitment_that_is_asked_for_in_the_round_in_which_the_last_was_mined(tmp_path: Path) -> None:
-    chain, run_store = Chain(), tiny.trained(tmp_path)
-    client = SimpleNamespace(market=chain, connection=chain)
-    context = cast(Context, SimpleNamespace(client=client, count=lambda *_what, **_about: None))
-    committer = Committer(context, run_store)
-    give_up = monotonic() + 20
+    chain = Chain()
+    committer = committer_on(chain, tmp_path)
     with chain.view():
         for size in (2, 4):
             committer.offer(size)
-            while committer.busy:
-                assert monotonic() < give_up
-                sleep(0.001)
+            done(committer)
         committer.finish()
     assert chain.size == 4
+    committer.close()
+
+
+def test_a_submission_waits_for_its_stake_and_brings_it_in(tmp_path: Path) -> None:
+    chain = Chain()
+    committer = committer_on(chain, tmp_path)
+    chain.free, chain.held = DUE - 2, 1
+    for _ in range(2):
+        committer.submit(DUE)
+        done(committer)
+        with pytest.raises(NotEnoughTokens, match="for the stake of task 7"):
+            committer.finish()
+    assert chain.size == 0
+    chain.held = 2
+    committer.submit(DUE)
+    committer.finish()
+    assert (chain.size, chain.free, chain.held) == (tiny.SEGMENTS + 1, DUE, 0)
     committer.close()

@@ -11,6 +11,7 @@ from typing import cast
 
 import pytest
 
+from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.client import Client
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import TaskStatus
@@ -58,6 +59,7 @@ class Stand:
         view = SimpleNamespace
         client = SimpleNamespace(
             connection=SimpleNamespace(genesis="0x" + "ab" * 32, chain_id=self.chain_id, view=self.view),
+            deployment=SimpleNamespace(beacon=DEVELOPMENT),
             tend=lambda: None,
             tokens=lambda: (0, self.tokens),
             is_over_for_good=lambda _task: True,

@@ -35,9 +35,10 @@ from tests.chain.trees import terms
         ("clock", 1 << 32),
         ("replay_allowance", -1),
         ("replay_allowance", 1 << 32),
-        ("verifiers", 65),
-        ("segments_per_verifier", 65),
-        ("matches", 2),
+        ("verifiers", 33),
+        ("segments_per_verifier", 5),
+        ("seat_lock", 4 * 10**18 - 1),
+        ("seat_lock", 1 << 128),
         ("bundle", ""),
         ("bundle", "x" * 1_025),
     ],
@@ -47,15 +48,16 @@ def test_a_number_out_of_bounds_is_named(field: str, value: Any) -> None:
         terms(**{field: value})
 
 
-def test_draws_of_all_verifiers_together_are_bounded() -> None:
-    assert terms(verifiers=8, segments_per_verifier=8).verifiers == 8
-    with pytest.raises(TermsError, match="segments_per_verifier"):
-        terms(verifiers=8, segments_per_verifier=9)
+def test_a_seat_has_at_most_64_segments_and_no_more_than_there_are() -> None:
+    most = terms(segments=100, verifiers=32, segments_per_verifier=64, seat_lock=128 * 10**18)
+    assert most.seat_lock == most.seat_fee
+    with pytest.raises(TermsError, match="segments_per_verifier: expected an integer from 1 to 64"):
+        terms(segments=100, segments_per_verifier=65)
 
 
 def test_the_escrow_holds_every_fee_that_may_fall_due() -> None:
     posted = terms(budget=1000, restitution=0, audit_fee=7, verifiers=3, segments_per_verifier=2)
-    assert posted.escrow(draw_fee=11) == 1000 + 3 * (2 + 1) * 7 + 11
+    assert posted.escrow(draw_fee=11) == 1000 + 3 * 2 * 7 + 8 * 11
 
 
 def test_each_side_of_a_game_has_clock_and_allowance() -> None:

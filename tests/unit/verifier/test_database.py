@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from protocol.node.database import DatabaseError, Identity
-from verifier.database import COMMITTING, Accusation, Database, StateRow
+from verifier.database import COMMITTING, UNTIL_OVER, Accusation, Database, StateRow
 from verifier.errors import TwoRoots
 
 ME = Identity("0xgenesis", "0xmarket", "0xaccount")
@@ -39,13 +39,26 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
     assert second.finished() == {5}
 
 
-def test_a_second_root_for_a_duty_is_refused_and_the_first_one_stays(tmp_path: Path) -> None:
+def test_a_second_root_for_a_seat_is_refused_and_the_first_one_stays(tmp_path: Path) -> None:
     database = opened(tmp_path)
     database.put_attested(3, 1, A)
     database.put_attested(3, 1, A)
     with pytest.raises(TwoRoots, match="expected the root attested before"):
         opened(tmp_path).put_attested(3, 1, B)
     assert database.attested(3, 1) == A
+
+
+def test_a_result_is_held_until_its_time_is_over_and_let_go_once(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    database.hold(3, UNTIL_OVER)
+    database.hold(4, 100)
+    database.hold(5, 101)
+    assert [task for task in (3, 4, 5, 6) if database.is_held(task)] == [3, 4, 5]
+    assert opened(tmp_path).held_before(101) == [4]
+    database.let_go(4)
+    assert (database.held_before(101), database.is_held(4)) == ([], False)
+    database.hold(3, 1)
+    assert sorted(database.held_before(102)) == [3, 5]
 
 
 def test_an_accusation_keeps_its_salt_when_it_is_made_again(tmp_path: Path) -> None:

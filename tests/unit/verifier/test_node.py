@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
+from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.client import Client
-from protocol.chain.views import Duty, TaskStatus, TaskView
+from protocol.chain.parameters import DEVNET
+from protocol.chain.views import NEVER, NOBODY, TaskStatus, TaskView
 from protocol.node.home import Home
-from tests.unit.verifier.test_duties import DRAWN, LONG_OVER, ME, OTHER, OVER, observation
+from protocol.node.party.exits import Exit, Observation
+from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, observation, seat
 from verifier import keeper
-from verifier.database import COMMITTING, Accusation
-from verifier.duties import Action, Observation
+from verifier.database import COMMITTING, UNTIL_OVER, Accusation
+from verifier.keeper import GRACE
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
 
@@ -25,6 +28,9 @@ from verifier.settings import VerifierSettings
 def node(tmp_path: Path) -> Iterator[VerifierNode]:
     client = SimpleNamespace(
         connection=SimpleNamespace(genesis="0x" + "22" * 32, chain_id=31337),
+        deployment=SimpleNamespace(
+            beacon=DEVELOPMENT, parameters=replace(DEVNET, stall_period=1_000, draw_delay=2)
+        ),
         market=SimpleNamespace(address=ME),
         address=ME,
     )
@@ -44,20 +50,33 @@ def test_a_task_that_is_over_is_let_go_when_no_bond_is_at_stake(
     database = node.context.database
     database.accuse(Accusation(1, 2, bytes(32), b""))
     database.update_accusation(1, reclaimable=reclaimable)
-    node._over(cast(TaskView, SimpleNamespace(task=1, status=TaskStatus.VOID)))
+    node._over(cast(TaskView, SimpleNamespace(task=1, status=TaskStatus.VOID)), NOW)
     kept = database.accusation(1)
     assert kept is not None
     assert (kept.outcome, database.finished()) == (outcome, finished)
 
 
-SATISFIED = observation(**DRAWN, **OVER, satisfied=True)
-UNSATISFIED = observation(**DRAWN, **LONG_OVER)
-UNDRAWN = observation()
+def audited(seen: Observation, **changes: Any) -> Observation:
+    """The task with its audit changed."""
+    return replace(seen, audit=replace(AUDIT, **changes))
 
 
-@pytest.mark.parametrize("seen", [SATISFIED, UNSATISFIED, UNDRAWN])
-def test_a_verifier_makes_no_call_for_a_solver_that_it_accuses(node: VerifierNode, seen: Observation) -> None:
-    assert keeper.due(node.context, seen) is not None
+LONG_OVER = NOW - GRACE - 1
+ATTESTED = audited(observation(seats=(seat(0, OTHER, attested=True),), challenge_until=LONG_OVER), attested=1)
+SILENT = audited(observation(seats=(seat(0, OTHER, until=LONG_OVER),)))
+UNFILLED = audited(
+    observation(seats=(seat(0, NOBODY, until=LONG_OVER),), challenge_until=LONG_OVER), escrow_draws=8
+)
+UNDRAWN = audited(observation(challenge_until=NEVER), pending=True, drawn_at=0, round=NOW - GRACE)
+DUE = ((ATTESTED, Exit.SETTLE), (SILENT, Exit.REDRAW), (UNFILLED, Exit.VOID), (UNDRAWN, Exit.DRAW))
+
+
+@pytest.mark.parametrize(("seen", "what"), DUE)
+def test_a_verifier_makes_no_call_for_a_solver_that_it_accuses(
+    node: VerifierNode, seen: Observation, what: Exit
+) -> None:
+    assert keeper.due(node.context, seen) is what
+    assert keeper.due(node.context, replace(seen, now=NOW - 1)) is None, "the first seconds are others'"
     node.context.database.accuse(Accusation(1, 2, bytes(32), b""))
     assert keeper.due(node.context, seen) is None
 
@@ -68,19 +87,30 @@ def test_a_solver_that_was_accused_in_vain_is_not_paid_by_the_accuser(
 ) -> None:
     node.context.database.accuse(Accusation(1, 2, bytes(32), b""))
     node.context.database.update_accusation(1, outcome=outcome)
-    assert keeper.due(node.context, SATISFIED) is None
-    assert keeper.due(node.context, UNSATISFIED) is Action.VOID
+    for seen, what in DUE:
+        assert keeper.due(node.context, seen) is (None if what is Exit.SETTLE else what)
 
 
-def test_a_task_that_was_drawn_and_not_looked_at_is_not_settled(node: VerifierNode) -> None:
-    duties = (Duty(0, OTHER, 2, True), Duty(1, ME, 3, False), Duty(2, ME, 4, True))
-    seen = replace(SATISFIED, duties=duties)
-    assert keeper.due(node.context, seen) is None
-    assert keeper.due(node.context, replace(UNSATISFIED, duties=duties)) is Action.VOID
-    node.context.database.put_steps(1, 3, bytes(31) + b"\x01", bytes(32))
-    assert keeper.due(node.context, seen) is None, "another commitment was looked at"
-    node.context.database.put_steps(1, 3, seen.view.root, bytes(32))
-    assert keeper.due(node.context, seen) is Action.SETTLE
+def test_a_verifier_does_not_report_its_own_silence(node: VerifierNode) -> None:
+    assert keeper.due(node.context, replace(SILENT, seats=(*SILENT.seats, seat(1, ME)))) is None
+
+
+def test_a_draw_is_a_matter_of_no_task_and_every_seat_is_released_by_a_job(node: VerifierNode) -> None:
+    assert [job.key for job in keeper.jobs(node.context, UNDRAWN)] == [(None, "draw")]
+    over = observation(TaskStatus.SETTLED, (seat(0), seat(1, OTHER), seat(2, released=True), seat(3)))
+    assert [job.key for job in keeper.jobs(node.context, over)] == [(1, "release 0"), (1, "release 3")]
+
+
+@pytest.mark.parametrize(("status", "days"), [(TaskStatus.SETTLED, 7), (TaskStatus.SLASHED, 0)])
+def test_a_result_is_held_for_a_while_after_its_task_was_settled(
+    node: VerifierNode, status: TaskStatus, days: int
+) -> None:
+    database = node.context.database
+    database.hold(1, UNTIL_OVER)
+    node._over(cast(TaskView, SimpleNamespace(task=1, status=status)), NOW)
+    until = NOW + days * 86_400
+    assert database.held_before(until) == []
+    assert database.held_before(until + 1) == [1]
 
 
 def test_a_verifier_that_is_asked_to_stop_has_no_outcome(node: VerifierNode) -> None:

@@ -132,9 +132,38 @@ def test_a_false_segment_is_different_and_its_neighbours_are_not(tmp_path: Path,
     roots = checkpoint_roots(CHEATING)
     finding = auditor(tmp_path, Told(CHEATING, roots)).audit(committed(CHEATING), segment)
     if segment == 2:
-        assert finding == Different(2, tuple(roots))
+        assert finding == Different(2, tuple(roots), steps(HONEST, 2))
     else:
         assert finding == Equal(steps(CHEATING, segment))
+
+
+RESULT = tiny.SEGMENTS + 1
+"""The segment that would begin with the result."""
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_the_result_is_held_as_it_was_committed(tmp_path: Path, served: bool) -> None:
+    told = Told(HONEST, checkpoint_roots(HONEST), {} if served else {tiny.SEGMENTS: None})
+    root = checkpoint_roots(HONEST)[-1]
+    found = auditor(tmp_path, told)
+    assert found.audit(committed(HONEST), RESULT) == Equal(root)
+    assert told.asked == [tiny.SEGMENTS]
+    assert found._states.tensors(tiny.SEGMENTS, root) == canonical(HONEST[-1])
+
+
+def test_a_result_that_is_not_served_and_not_true_is_different(tmp_path: Path) -> None:
+    roots = checkpoint_roots(CHEATING)
+    told = Told(CHEATING, roots, {tiny.SEGMENTS: None})
+    assert auditor(tmp_path / "roots", told).audit(committed(CHEATING), RESULT) == Different(2, tuple(roots))
+    assert auditor(tmp_path / "none", Told(CHEATING)).audit(committed(CHEATING), RESULT) == Different(
+        None, ()
+    )
+
+
+def test_a_false_result_that_is_served_is_held(tmp_path: Path) -> None:
+    """It is what was committed; which segment is false is found by replaying."""
+    told = Told(CHEATING, checkpoint_roots(CHEATING))
+    assert auditor(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(checkpoint_roots(CHEATING)[-1])
 
 
 def nearly(state: State) -> Sequence[bytes]:
@@ -201,7 +230,8 @@ def test_a_state_that_was_served_once_is_kept(tmp_path: Path) -> None:
     auditor(tmp_path, told).audit(committed(CHEATING), 2)
     told.tensors[1] = None
     again = auditor(tmp_path, told)  # after a restart
-    assert again.audit(committed(CHEATING), 2) == Different(2, tuple(told.roots or ()))
+    roots = tuple(told.roots or ())
+    assert again.audit(committed(CHEATING), 2) == Different(2, roots, steps(HONEST, 2))
     assert told.asked == [1]
 
 

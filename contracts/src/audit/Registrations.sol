@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
+import {IStakeVault} from "../interfaces/IStakeVault.sol";
+import {Errors} from "../libraries/Errors.sol";
+import {Pool} from "../libraries/Pool.sol";
+import {Parameters} from "../types/Parameters.sol";
+import {Offer, Registration} from "../types/Seats.sol";
+
+/// @title The accounts that can be drawn: dispute.md section 3.
+abstract contract Registrations is IAuditBoard {
+    using Pool for Pool.Table;
+
+    /// @dev A `Registration`, packed so that a draw reads three slots, and one of an account that has a seat.
+    struct Account {
+        // ---- slot 0
+        address account;
+        uint40 resignedAt;
+        uint40 freeSince;
+        uint8 level;
+        bool suspended;
+        // ---- slot 1, 80 bits are free
+        uint48 lock;
+        uint128 offeredFee;
+        // ---- slot 2
+        uint64 offeredOperations;
+        uint64 offeredBytes;
+        uint128 offeredLock;
+    }
+
+    uint40 internal constant NEVER = type(uint40).max;
+
+    IStakeVault internal immutable VAULT;
+    uint256 internal immutable STAKE_UNIT;
+    uint32 private immutable UNBONDING_PERIOD;
+
+    /// @dev Numbered from 1. Numbers are not used again, so a pool of the past names no other account.
+    mapping(uint256 number => Account) internal _accounts;
+    mapping(address account => uint40) private _numberOf;
+    Pool.Table internal _pool;
+    // ---- one slot with the ends of the queue, which is the board's
+    /// @inheritdoc IAuditBoard
+    uint32 public registered;
+    uint40 private _newest;
+
+    constructor(IStakeVault vault, Parameters memory parameters) {
+        VAULT = vault;
+        (STAKE_UNIT, UNBONDING_PERIOD) = (parameters.stakeUnit, parameters.unbondingPeriod);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function register(uint8 level, Offer calldata offer) external {
+        if (_numberOf[msg.sender] != 0) revert Errors.AlreadyRegistered(msg.sender);
+        if (level >= Pool.LEVELS) revert Errors.OutOfBounds("level", 0, Pool.LEVELS - 1, level);
+        uint40 number = ++_newest;
+        ++registered;
+        _numberOf[msg.sender] = number;
+        _accounts[number] = Account({
+            account: msg.sender,
+            resignedAt: 0,
+            freeSince: uint40(block.timestamp),
+            level: level,
+            suspended: false,
+            lock: uint48(VAULT.lock(msg.sender, STAKE_UNIT << level)),
+            offeredFee: offer.fee,
+            offeredOperations: offer.operations,
+            offeredBytes: offer.stateBytes,
+            offeredLock: offer.lock
+        });
+        _pool.take(number, level);
+        emit Registered(msg.sender, level, offer);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function resign() external {
+        (uint40 number, Account storage registration) = _registration();
+        if (registration.resignedAt != 0) revert Errors.NotRegistered(msg.sender);
+        registration.resignedAt = uint40(block.timestamp);
+        --registered;
+        _pool.vacate(number, registration.level);
+        emit Resigned(msg.sender, _until(UNBONDING_PERIOD));
+    }
+
+    /// @inheritdoc IAuditBoard
+    function quit() external {
+        (, Account storage registration) = _registration();
+        uint64 resignedAt = registration.resignedAt;
+        if (resignedAt == 0) revert Errors.NotResigned(msg.sender);
+        uint64 until = resignedAt + UNBONDING_PERIOD;
+        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        if (registration.freeSince == NEVER && !registration.suspended) revert Errors.HasSeat(msg.sender);
+        // Never drawn again, also by a draw that is overdue for so long. Its address stays: seats may still have to be paid.
+        (registration.freeSince, registration.suspended) = (NEVER, false);
+        delete _numberOf[msg.sender];
+        VAULT.release(registration.lock, type(uint256).max);
+        emit Left(msg.sender);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function resume() external {
+        (, Account storage registration) = _registration();
+        if (!registration.suspended) revert Errors.NotSuspended(msg.sender);
+        VAULT.release(registration.lock, type(uint256).max);
+        registration.lock = uint48(VAULT.lock(msg.sender, STAKE_UNIT << registration.level));
+        (registration.suspended, registration.freeSince) = (false, uint40(block.timestamp));
+        emit Resumed(msg.sender);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function registrationOf(address account) external view returns (Registration memory) {
+        Account memory entry = _accounts[_numberOf[account]];
+        return Registration(
+            entry.account,
+            entry.lock,
+            entry.level,
+            entry.resignedAt,
+            entry.freeSince,
+            entry.suspended,
+            Offer(entry.offeredOperations, entry.offeredBytes, entry.offeredLock, entry.offeredFee)
+        );
+    }
+
+    /// @dev The caller's registration.
+    function _registration() private view returns (uint40 number, Account storage registration) {
+        number = _numberOf[msg.sender];
+        if (number == 0) revert Errors.NotRegistered(msg.sender);
+        registration = _accounts[number];
+    }
+
+    function _until(uint256 period) internal view returns (uint64) {
+        return uint64(block.timestamp + period);
+    }
+}

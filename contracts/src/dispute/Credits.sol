@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
+import {Address} from "@openzeppelin/contracts/utils/Address.sol";
+
+/// @title Accounts in the chain's coin: what deposits are paid from and paid to, each fetched by its owner alone.
+/// @notice The contract's balance is the sum of all credits and of the deposits of all unanswered nodes.
+abstract contract Credits is IDisputeGame {
+    /// @inheritdoc IDisputeGame
+    mapping(address account => uint256) public override creditOf;
+
+    /// @inheritdoc IDisputeGame
+    function withdrawCredit() external override returns (uint256 amount) {
+        amount = creditOf[msg.sender];
+        // Before the coin leaves: whoever calls back finds nothing more.
+        creditOf[msg.sender] = 0;
+        emit CreditWithdrawn(msg.sender, amount);
+        Address.sendValue(payable(msg.sender), amount);
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @title Who sits in a task's seats, five seats in a storage slot.
+/// @notice A cell has 48 bits: the number of a registration, 0 for an empty seat, and two flags.
+library Cells {
+    uint256 internal constant ATTESTED = 1 << 40;
+    uint256 internal constant RELEASED = 1 << 41;
+    uint256 private constant BITS = 48;
+    uint256 private constant IN_WORD = 5;
+
+    /// @notice Cells of a task, at most 35.
+    struct Table {
+        uint256[7] words;
+    }
+
+    function get(Table storage table, uint256 seat) internal view returns (uint256) {
+        return table.words[seat / IN_WORD] >> _shift(seat) & (1 << BITS) - 1;
+    }
+
+    function set(Table storage table, uint256 seat, uint256 cell) internal {
+        uint256 word = seat / IN_WORD;
+        uint256 mask = (1 << BITS) - 1 << _shift(seat);
+        table.words[word] = table.words[word] & ~mask | cell << _shift(seat);
+    }
+
+    /// @notice The number of the registration in a cell.
+    function holder(uint256 cell) internal pure returns (uint40) {
+        return uint40(cell);
+    }
+
+    function _shift(uint256 seat) private pure returns (uint256) {
+        return seat % IN_WORD * BITS;
+    }
+}

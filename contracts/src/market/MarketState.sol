@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IStakeVault} from "../interfaces/IStakeVault.sol";
+import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
+import {Errors} from "../libraries/Errors.sol";
+import {Fees} from "../libraries/Fees.sol";
+import {TaskId} from "../types/Ids.sol";
+import {Parameters} from "../types/Parameters.sol";
+import {Terms} from "../types/Terms.sol";
+
+/// @title What the market keeps of tasks, and its views.
+abstract contract MarketState is ITaskMarket {
+    IStakeVault internal immutable VAULT;
+    uint128 internal immutable DRAW_FEE;
+
+    Parameters internal _parameters;
+    /// @dev Numbered from 1.
+    mapping(TaskId task => Task) internal _tasks;
+    uint256 internal _newest;
+    mapping(TaskId task => Terms) internal _terms;
+
+    constructor(IStakeVault vault, Parameters memory parameters_) {
+        (VAULT, DRAW_FEE) = (vault, parameters_.drawFee);
+        _parameters = parameters_;
+    }
+
+    // ------------------------------------------------------------------ views
+
+    /// @inheritdoc ITaskMarket
+    function taskOf(TaskId task) external view returns (Task memory) {
+        return _existing(task);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function termsOf(TaskId task) external view returns (Terms memory) {
+        _existing(task);
+        return _terms[task];
+    }
+
+    /// @inheritdoc ITaskMarket
+    function seatTermsOf(TaskId task) public view returns (SeatTerms memory asked) {
+        Task storage entry = _existing(task);
+        Terms storage terms = _terms[task];
+        uint256 segments = terms.segmentsPerVerifier;
+        (asked.status, asked.root) = (entry.status, entry.root);
+        (asked.verifiers, asked.attestPeriod) = (terms.verifiers, terms.attestPeriod);
+        asked.operations = segments * terms.segmentSteps * terms.stepOperations;
+        (asked.stateBytes, asked.lock) = (terms.stateBytes, terms.seatLock);
+        asked.fee = Fees.ofSeat(terms.auditFee, segments);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function solverOf(TaskId task) external view returns (address) {
+        return _tasks[task].status == Status.Bidding ? address(0) : _tasks[task].bidder;
+    }
+
+    /// @inheritdoc ITaskMarket
+    function programOf(TaskId task) external view returns (bytes32) {
+        return _terms[task].programId;
+    }
+
+    /// @inheritdoc ITaskMarket
+    function constantsOf(TaskId task) external view returns (bytes32 root, uint32 size) {
+        return (_terms[task].constantsRoot, _terms[task].constants);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function parameters() external view returns (Parameters memory) {
+        return _parameters;
+    }
+
+    /// @inheritdoc ITaskMarket
+    function tasks() external view returns (uint256) {
+        return _newest;
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    /// @dev Every task that was posted has a status.
+    function _existing(TaskId task) internal view returns (Task storage entry) {
+        entry = _tasks[task];
+        if (entry.status == Status.None) revert Errors.UnknownTask(task);
+    }
+
+    function _at(TaskId task, Status status) internal view returns (Task storage entry) {
+        entry = _existing(task);
+        if (entry.status != status) revert Errors.WrongStatus(task, entry.status);
+    }
+
+    /// @dev What each side of a game has.
+    function _clock(Terms storage terms) internal view returns (uint40) {
+        return uint40(terms.clock) + terms.replayAllowance;
+    }
+
+    function _releaseAll(uint256 lock) internal returns (uint256) {
+        return VAULT.release(lock, type(uint256).max);
+    }
+
+    /// @dev What stays in an escrow that is emptied, for the draw that it owes.
+    function _owed(Task storage entry) internal view returns (uint256) {
+        return entry.owesDraw ? DRAW_FEE : 0;
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @notice What a registered account takes: a task that asks for more, or pays less, passes it over in every draw.
+struct Offer {
+    /// Most operations of a seat: stepOperations x segmentSteps x segmentsPerVerifier.
+    uint64 operations;
+    /// Most bytes of a state.
+    uint64 stateBytes;
+    /// Most that a seat may bind of its stake.
+    uint128 lock;
+    /// Least that a seat pays for each 10^9 operations, in token units.
+    uint128 fee;
+}
+
+/// @notice An account's registration.
+struct Registration {
+    address account;
+    /// Lock of the vault that holds its stake.
+    uint48 lock;
+    /// k: its stake is 2^k units, and so is its weight in a draw.
+    uint8 level;
+    /// When it resigned, 0 before.
+    uint40 resignedAt;
+    /// It can be drawn by rounds that were fixed later than this: all ones while it has a seat or is suspended.
+    uint40 freeSince;
+    /// It was silent in a seat, and has not resumed.
+    bool suspended;
+    Offer offer;
+}
+
+/// @notice One of a task's seats: who replays its segments.
+struct Seat {
+    /// Zero while nobody was found.
+    address account;
+    /// Number of the account's registration.
+    uint40 registration;
+    /// Last second for its attestation, or, where nobody was found, before the seat is drawn again: that of the last draw.
+    uint40 until;
+    bool attested;
+    /// The account is bound no longer.
+    bool released;
+}
+
+/// @notice What a task's draws have come to.
+struct Audit {
+    /// Registrations of each level when the task was posted.
+    uint16[16] pool;
+    uint64 version;
+    /// Round of the last draw that was asked for.
+    uint64 round;
+    /// Time of the first draw, 0 before it.
+    uint40 drawnAt;
+    /// Last second for the latest attestation.
+    uint40 until;
+    /// Draws that were asked for.
+    uint8 draws;
+    /// Seats that were attested.
+    uint8 attested;
+    /// A draw was asked for and not executed.
+    bool pending;
+    /// Draws that were asked for because a seat was empty, the first draw included: paid by the escrow.
+    uint8 escrowDraws;
+    /// Of the first draw: the segments of all seats follow from it.
+    bytes32 seed;
+}
+
+/// @notice A draw that was asked for: an entry of the queue.
+struct PendingDraw {
+    // ---- slot 0, 32 bits are free
+    uint40 task;
+    /// One bit for each seat to fill.
+    uint32 seats;
+    /// The beacon's round.
+    uint64 round;
+    /// When the round was fixed.
+    uint40 fixedAt;
+    /// Lock that pays the draw fee; 0: the task's escrow does.
+    uint48 purse;
+}

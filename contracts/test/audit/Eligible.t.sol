@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {TaskId} from "../../src/types/Ids.sol";
+import {Offer} from "../../src/types/Seats.sol";
+import {Terms} from "../../src/types/Terms.sol";
+import {Deployment} from "../market/Deployment.sol";
+
+/// @title Who can be drawn, at every bound: one candidate for one seat.
+contract EligibleTest is Deployment {
+    address private candidate;
+
+    function setUp() public override {
+        super.setUp();
+        for (uint256 i; i < VERIFIERS; ++i) {
+            vm.prank(verifiers[i]);
+            board.resign();
+        }
+        candidate = makeAddr("candidate");
+        _fund(candidate);
+    }
+
+    // ------------------------------------------------------------------ what it offers
+
+    /// @dev The terms ask for 20 x 2 x 10^6 operations, 10^5 bytes and a lock of 40, and pay 4 for the seat.
+    function test_draw_offerAtTheBound_succeeds() public {
+        _register(1, Offer({operations: 4e7, stateBytes: 1e5, lock: 40 * UNIT, fee: 100 * UNIT}));
+        _assertDrawn(_terms(), true);
+    }
+
+    function test_draw_tooManyOperations_succeeds() public {
+        _register(1, Offer({operations: 4e7 - 1, stateBytes: 1e5, lock: 40 * UNIT, fee: 100 * UNIT}));
+        _assertDrawn(_terms(), false);
+    }
+
+    function test_draw_tooManyBytes_succeeds() public {
+        _register(1, Offer({operations: 4e7, stateBytes: 1e5 - 1, lock: 40 * UNIT, fee: 100 * UNIT}));
+        _assertDrawn(_terms(), false);
+    }
+
+    function test_draw_tooGreatALock_succeeds() public {
+        _register(1, Offer({operations: 4e7, stateBytes: 1e5, lock: 40 * UNIT - 1, fee: 100 * UNIT}));
+        _assertDrawn(_terms(), false);
+    }
+
+    function test_draw_tooSmallAFee_succeeds() public {
+        _register(1, Offer({operations: 4e7, stateBytes: 1e5, lock: 40 * UNIT, fee: 100 * UNIT + 1}));
+        _assertDrawn(_terms(), false);
+    }
+
+    /// @dev No product overflows, whatever terms and offers are.
+    function test_draw_greatestNumbers_succeeds() public {
+        _register(15, Offer(type(uint64).max, type(uint64).max, type(uint128).max, type(uint128).max));
+        Terms memory terms = _terms();
+        terms.stepOperations = type(uint64).max;
+        terms.segmentSteps = 1 << 16;
+        _assertDrawn(terms, false);
+        terms.stepOperations = 1;
+        terms.segmentSteps = 1;
+        terms.stateBytes = type(uint64).max;
+        _assertDrawn(terms, false);
+    }
+
+    /// @dev Neither a level nor a seat's lock is compared with anything but the other.
+    function test_draw_levelAtTheBound_succeeds() public {
+        _register(1, _offer());
+        Terms memory terms = _terms();
+        terms.seatLock = 2 * uint128(STAKE_UNIT);
+        _assertDrawn(terms, true);
+    }
+
+    function test_draw_levelTooLow_succeeds() public {
+        Offer memory offer = _offer();
+        offer.lock = type(uint128).max;
+        _register(1, offer);
+        Terms memory terms = _terms();
+        terms.seatLock = 2 * uint128(STAKE_UNIT) + 1;
+        _assertDrawn(terms, false);
+    }
+
+    // ------------------------------------------------------------------ when it resigned
+
+    function test_draw_resignedBeforeTheRoundWasFixed_succeeds() public {
+        _register(1, _offer());
+        _assertResigned(-1, false);
+    }
+
+    function test_draw_resignedAsTheRoundWasFixed_succeeds() public {
+        _register(1, _offer());
+        _assertResigned(0, true);
+    }
+
+    function test_draw_resignedAfterTheRoundWasFixed_succeeds() public {
+        _register(1, _offer());
+        _assertResigned(1, true);
+    }
+
+    // ------------------------------------------------------------------ since when it is free
+
+    function test_draw_freedBeforeTheRoundWasFixed_succeeds() public {
+        _register(1, _offer());
+        _assertFreed(-1, true);
+    }
+
+    function test_draw_freedAsTheRoundWasFixed_succeeds() public {
+        _register(1, _offer());
+        _assertFreed(0, false);
+    }
+
+    function test_draw_freedAfterTheRoundWasFixed_succeeds() public {
+        _register(1, _offer());
+        _assertFreed(1, false);
+    }
+
+    function test_draw_bound_succeeds() public {
+        _register(1, _offer());
+        TaskId task = _one(_terms());
+        _draw(task);
+        assertEq(board.seatsOf(task)[0].account, candidate);
+        _assertDrawn(_terms(), false);
+    }
+
+    /// @dev Silent, then suspended; resumed it is free since then.
+    function test_draw_suspended_succeeds() public {
+        _register(1, _offer());
+        TaskId task = _one(_terms());
+        _draw(task);
+        _silence(task);
+        board.redraw(task);
+        _draw(task);
+        assertEq(board.seatsOf(task)[0].account, address(0));
+        _assertDrawn(_terms(), false);
+        vm.prank(candidate);
+        board.resume();
+        vm.warp(vm.getBlockTimestamp() + 1);
+        _assertDrawn(_terms(), true);
+    }
+
+    /// @dev Who has left is not drawn, by however late an execution.
+    function test_draw_left_succeeds() public {
+        _register(1, _offer());
+        TaskId task = _one(_terms());
+        vm.prank(candidate);
+        board.resign();
+        vm.warp(vm.getBlockTimestamp() + UNBONDING_PERIOD + 1);
+        vm.prank(candidate);
+        board.quit();
+        _draw(task);
+        assertEq(board.seatsOf(task)[0].account, address(0));
+        assertEq(vault.free(candidate), FUNDS + SEAT_STAKE);
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _register(uint8 level, Offer memory offer) private {
+        token.mint(candidate, STAKE_UNIT << level);
+        vm.startPrank(candidate);
+        vault.deposit(STAKE_UNIT << level);
+        board.register(level, offer);
+        vm.stopPrank();
+    }
+
+    /// @dev Submitted, with one seat.
+    function _one(Terms memory terms) private returns (TaskId task) {
+        terms.verifiers = 1;
+        return _submitted(terms, 1);
+    }
+
+    function _assertDrawn(Terms memory terms, bool drawn) private {
+        TaskId task = _one(terms);
+        _draw(task);
+        assertEq(board.seatsOf(task)[0].account, drawn ? candidate : address(0));
+    }
+
+    /// @dev Resigns so many seconds after the round is fixed.
+    function _assertResigned(int256 after_, bool drawn) private {
+        Terms memory terms = _terms();
+        terms.verifiers = 1;
+        TaskId task = _assigned(terms, 1);
+        uint256 time = vm.getBlockTimestamp() + 10;
+        if (after_ < 0) _resign(time - uint256(-after_));
+        vm.warp(time);
+        _submit(task);
+        if (after_ >= 0) _resign(time + uint256(after_));
+        _draw(task);
+        assertEq(board.seatsOf(task)[0].account, drawn ? candidate : address(0));
+    }
+
+    function _resign(uint256 time) private {
+        vm.warp(time);
+        vm.prank(candidate);
+        board.resign();
+    }
+
+    /// @dev Its seat in another task is released so many seconds after the round is fixed.
+    function _assertFreed(int256 after_, bool drawn) private {
+        Terms memory terms = _terms();
+        terms.verifiers = 1;
+        TaskId other = _one(terms);
+        _draw(other);
+        vm.startPrank(game);
+        market.gameOpened(other);
+        market.convict(other, challenger, 0);
+        vm.stopPrank();
+        TaskId task = _assigned(terms, 1);
+        uint256 time = vm.getBlockTimestamp() + 10;
+        if (after_ < 0) _release(other, time - uint256(-after_));
+        vm.warp(time);
+        _submit(task);
+        if (after_ >= 0) _release(other, time + uint256(after_));
+        _draw(task);
+        assertEq(board.seatsOf(task)[0].account, drawn ? candidate : address(0));
+    }
+
+    function _release(TaskId task, uint256 time) private {
+        vm.warp(time);
+        board.release(task, 0);
+    }
+}

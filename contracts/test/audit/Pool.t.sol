@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {DrawWords} from "../../src/libraries/DrawWords.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {Pool} from "../../src/libraries/Pool.sol";
+import {Test} from "forge-std/Test.sol";
+
+/// @title Any order of comings and goings: at every version each holder has exactly its slots, later ones change nothing.
+contract PoolTest is Test {
+    using DrawWords for DrawWords.Stream;
+    using Pool for Pool.Table;
+
+    uint256 private constant MOVES = 40;
+    /// @dev Levels of the random moves; all of their slots are looked up.
+    uint256 private constant LEVELS = 6;
+
+    Pool.Table private table;
+    /// @dev The model: 1 + level of each holder, 0 once it left.
+    mapping(uint64 holder => uint256) private levelOf;
+    uint64 private newest;
+
+    /// @dev A slot of each holder is as likely as another: with one slot's word each, all holders have their number of slots.
+    /// forge-config: default.fuzz.runs = 64
+    function testFuzz_pick_earlierVersion_succeeds(uint256 seed, uint256 cut) public {
+        cut = bound(cut, 1, MOVES);
+        _move(seed, 0, cut);
+        (uint64 version, uint16[16] memory lengths) = (table.version, table.lengths);
+        uint256[] memory due = new uint256[](MOVES + 1);
+        uint256 total;
+        for (uint64 holder = 1; holder <= newest; ++holder) {
+            if (levelOf[holder] == 0) continue;
+            due[holder] = 1 << levelOf[holder] - 1;
+            total += due[holder];
+        }
+        _move(seed, cut, MOVES);
+        Pool.Choice memory choice = Pool.choose(version, lengths, 1, 0);
+        assertEq(choice.slots, total);
+        uint256[] memory found = new uint256[](MOVES + 1);
+        for (uint256 slot; slot < total; ++slot) {
+            ++found[_holderOf(choice, slot)];
+        }
+        assertEq(found, due);
+    }
+
+    /// @dev Slots are numbered from the highest level down, by position; the last one moves into a gap.
+    function test_pick_numbering_succeeds() public {
+        table.take(1, 1);
+        table.take(2, 1);
+        table.take(3, 0);
+        _assertHolders([1, 1, 2, 2, 3], 0);
+        table.vacate(1, 1);
+        table.take(4, 1);
+        _assertHolders([2, 2, 4, 4, 3], 0);
+    }
+
+    /// @dev Levels whose stake is below the lock are not numbered at all.
+    function test_choose_coveringLevels_succeeds() public {
+        table.take(1, 2);
+        table.take(2, 1);
+        table.take(3, 0);
+        assertEq(Pool.choose(table.version, table.lengths, 50, 50).slots, 7);
+        assertEq(Pool.choose(table.version, table.lengths, 50, 51).slots, 6);
+        assertEq(Pool.choose(table.version, table.lengths, 50, 100).slots, 6);
+        assertEq(Pool.choose(table.version, table.lengths, 50, 101).slots, 4);
+        assertEq(Pool.choose(table.version, table.lengths, 50, 201).slots, 0);
+    }
+
+    function test_choose_everyLevelFull_succeeds() public pure {
+        uint16[16] memory lengths;
+        for (uint256 level; level < 16; ++level) {
+            lengths[level] = type(uint16).max;
+        }
+        assertEq(Pool.choose(0, lengths, 1, 0).slots, uint256(type(uint16).max) ** 2);
+    }
+
+    function test_take_levelFull_reverts() public {
+        table.lengths[3] = type(uint16).max - 1;
+        this.take(1, 3);
+        vm.expectRevert(abi.encodeWithSelector(Errors.LevelFull.selector, 3, type(uint16).max));
+        this.take(2, 3);
+    }
+
+    /// @dev A place that changed hands a thousand times is found in as many steps as its logarithm has. A draw tries 256 times at
+    /// most: 256 x 38,000 and the rest of it are below 2^24. A transaction of its own: storage is cold.
+    /// forge-config: default.isolate = true
+    function test_gas_pick_longPast_succeeds() public {
+        table.take(1, 0);
+        table.take(2, 0);
+        (uint64 version, uint16[16] memory lengths) = (table.version, table.lengths);
+        for (uint64 holder = 3; holder < 1003; ++holder) {
+            table.vacate(holder - 1, 0);
+            table.take(holder, 0);
+        }
+        Pool.Choice memory choice = Pool.choose(version, lengths, 1, 0);
+        assertEq(this.holderOf(choice, 1), 2);
+        assertLt(vm.lastCallGas().gasTotalUsed, 21_000 + 38_000);
+    }
+
+    function take(uint64 holder, uint256 level) external {
+        table.take(holder, level);
+    }
+
+    function holderOf(Pool.Choice memory choice, uint256 slot) external view returns (uint64) {
+        return _holderOf(choice, slot);
+    }
+
+    function _assertHolders(uint8[5] memory due, uint256 least) private view {
+        Pool.Choice memory choice = Pool.choose(table.version, table.lengths, 1, least);
+        for (uint256 slot; slot < 5; ++slot) {
+            assertEq(_holderOf(choice, slot), due[slot]);
+        }
+    }
+
+    /// @dev The holder of a slot, by a stream whose next word is the slot's number.
+    function _holderOf(Pool.Choice memory choice, uint256 slot) private view returns (uint64) {
+        DrawWords.Stream memory stream;
+        stream.taken = 1;
+        stream.block_[1] = uint32(slot);
+        return table.pick(choice, stream);
+    }
+
+    /// @dev Three comings to two goings; who goes is any holder that has not.
+    function _move(uint256 seed, uint256 from, uint256 to) private {
+        for (uint256 i = from; i < to; ++i) {
+            uint256 word = uint256(keccak256(abi.encode(seed, i)));
+            uint64 holder = newest == 0 ? 0 : uint64(word >> 16) % newest + 1;
+            if (word % 5 < 2 && levelOf[holder] != 0) {
+                table.vacate(holder, levelOf[holder] - 1);
+                levelOf[holder] = 0;
+            } else {
+                uint256 level = uint8(word >> 8) % LEVELS;
+                levelOf[++newest] = level + 1;
+                table.take(newest, level);
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+"""What a party does with the beacon's rounds: it executes draws, and shows that the beacon lives.
+
+Anyone may do either, so it is no error when somebody else was faster. `signature_of` gives a round's checked signature:
+`Relays.signature`, which raises NoRelay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from protocol.beacon.bn254 import hints, round_message
+from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
+from protocol.chain.receipts import Receipt
+from protocol.chain.views import PendingDraw
+
+ALIVE_SECONDS: Final = 86_400
+"""Age of the last round that was shown up to which the market takes tasks (contracts/src/TaskMarket.sol)."""
+
+GRACE: Final = 5
+"""Seconds in which whoever waits for a draw may execute it: all others would check its signature too, and pay for a
+transaction that comes too late.
+"""
+SignatureOf = Callable[[int], bytes]
+
+
+def due_draw(client: Client, own: int | None = None) -> PendingDraw | None:
+    """The first draw of the queue, if its round is published by the chain's time; `GRACE` seconds later for who awaits
+    the draw of its `own` task and finds another's before it. Asks no relay.
+    """
+    first = client.audit.first_draw()
+    if first is None:
+        return None
+    grace = 0 if own in (None, first.task) else GRACE
+    return first if client.now() >= client.deployment.beacon.time_of(first.round) + grace else None
+
+
+def execute_first_draw(
+    client: Client, signature_of: SignatureOf, own: int | None = None
+) -> tuple[PendingDraw, Receipt] | None:
+    """Execute the first draw of the queue, whatever its task. None while no draw is due (`due_draw`), and when another
+    party was faster. Raises NoRelay, ChainError.
+    """
+    due = due_draw(client, own)
+    if due is None:
+        return None
+    signature = signature_of(due.round)
+    try:
+        return due, client.audit.draw(due.task, signature, hints(round_message(due.round)))
+    except Reverted:
+        if client.audit.first_draw() == due:
+            raise
+        return None
+
+
+def show_round(client: Client, signature_of: SignatureOf, age: int = ALIVE_SECONDS // 2) -> Receipt | None:
+    """Show the newest round if the last one that was shown is older than `age` seconds. None if it is not, and when
+    another party was faster. Raises NoRelay, NoSuchRound, ChainError.
+    """
+    network, now = client.deployment.beacon, client.now()
+    if is_shown(client, age, now):
+        return None
+    newest = network.round_at(now)
+    signature = signature_of(newest)
+    try:
+        return client.beacon.show(newest, signature, hints(round_message(newest)))
+    except Reverted:
+        if not is_shown(client, age, now):
+            raise
+        return None
+
+
+def is_shown(client: Client, age: int, now: int) -> bool:
+    """Whether a round was shown that was published at most `age` seconds before `now`."""
+    latest = client.beacon.latest()
+    return latest > 0 and client.deployment.beacon.time_of(latest) + age >= now

@@ -1,0 +1,55 @@
+"""Draws of seats from the beacon's words: encoding.md section 7. The contracts compute the same.
+
+A draw's seed is hashed from what the chain fixed before the beacon's word and from the word. Its random words are those
+of Philox under the seed. Who sits in a seat follows from the draw's own seed and the board's registrations; which
+segments a seat has follows from the seed of the task's first draw alone, so a seat that is drawn again keeps them.
+Pure. contracts/src/libraries/DrawWords.sol is replayed against `tests/vectors/draws.json` too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Final
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from protocol.numerics.reference.philox import block
+
+WORD: Final = 1 << 32
+
+
+def seed_of(chain_id: int, board: str, task: int, root: bytes, number: int, word: bytes) -> bytes:
+    """Seed of a task's draw `number`, 1 the first. `board` is the audit board's address, `root` the segment tree's,
+    `word` the beacon's of the draw's round.
+    """
+    types = ["uint256", "address", "uint256", "bytes32", "uint8", "bytes32"]
+    return keccak(encode(types, [chain_id, board, task, root, number, word]))
+
+
+def segments_of(first: bytes, seat: int, segments: int, each: int) -> list[int]:
+    """The `each` distinct segments of a seat, of 1 … `segments`, in its order; `first` is the first draw's seed."""
+    return distinct(words(keccak(encode(["bytes32", "uint256"], [first, seat]))), segments, each)
+
+
+def words(seed: bytes) -> Iterator[int]:
+    """The random words of a seed, 32 bits each, without an end: Philox under its last word and the one before."""
+    key = int.from_bytes(seed[-4:], "big"), int.from_bytes(seed[-8:-4], "big")
+    for number in count():
+        yield from block((number, 0, 0, 0), key)
+
+
+def below(stream: Iterator[int], bound: int) -> int:
+    """A uniform number below `bound`, by rejection."""
+    limit = WORD - WORD % bound
+    return next(word for word in stream if word < limit) % bound
+
+
+def distinct(stream: Iterator[int], segments: int, each: int) -> list[int]:
+    """`each` distinct numbers of 1 … `segments`, all of them if there are no more (Floyd's algorithm)."""
+    chosen: list[int] = []
+    for top in range(segments - min(each, segments) + 1, segments + 1):
+        number = below(stream, top) + 1
+        chosen.append(top if number in chosen else number)
+    return chosen

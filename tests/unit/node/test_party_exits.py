@@ -1,0 +1,136 @@
+"""Which call is due on a task, in every state that the contracts can show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from protocol.beacon.networks import DEVELOPMENT
+from protocol.chain.deployment import Deployment
+from protocol.chain.parameters import DEVNET
+from protocol.chain.views import NEVER, NOBODY, AuditView, Seat, TaskStatus, TaskView
+from protocol.node.party.exits import Exit, Observation, exit_due, is_stalled
+from protocol.tasks.task import ESCROW_DRAWS
+
+VERIFIER = "0x" + "01" * 20
+DEPLOYMENT = cast(
+    Deployment, SimpleNamespace(beacon=DEVELOPMENT, parameters=replace(DEVNET, stall_period=1_000))
+)
+"""Round r is published at second r."""
+END = 500
+"""Last second of whatever the status has: bids, training, challenges."""
+DRAWN, UNTIL = 300, 400
+"""When the seats were drawn, and their last second."""
+
+
+def seen(
+    status: TaskStatus, now: int, audit: AuditView | None = None, *seats: Seat, **view: Any
+) -> Observation:
+    fields: dict[str, Any] = {
+        "task": 7,
+        "submitter": NOBODY,
+        "escrow": 1,
+        "stake": 2,
+        "bidder": NOBODY,
+        "status": status,
+        "size": 4,
+        "open_games": 0,
+        "bids_until": END,
+        "train_until": END,
+        "challenge_until": END,
+        "owes_draw": False,
+        "price": 1,
+        "overtime": 0,
+        "root": b"",
+        "result": b"",
+    }
+    return Observation(TaskView(**(fields | view)), now, audit, seats)
+
+
+def audit(**changes: Any) -> AuditView:
+    """Drawn once, for the escrow."""
+    drawn = AuditView((0,) * 16, 1, DRAWN, DRAWN, UNTIL, 1, 0, False, 1, b"seed")
+    return replace(drawn, **changes)
+
+
+def seat(number: int, account: str = VERIFIER, attested: bool = False, until: int = UNTIL) -> Seat:
+    return Seat(number, account, 1, until, attested, False)
+
+
+def due(observation: Observation, grace: int = 0) -> Exit | None:
+    return exit_due(observation, DEPLOYMENT, grace)
+
+
+@pytest.mark.parametrize(
+    ("status", "what"),
+    [
+        (TaskStatus.BIDDING, Exit.ASSIGN),
+        (TaskStatus.TRAINING, Exit.EXPIRE),
+        (TaskStatus.UNPAID, Exit.CLOSE),
+        (TaskStatus.SETTLED, None),
+        (TaskStatus.REFUNDED, None),
+        (TaskStatus.VOID, None),
+        (TaskStatus.SLASHED, None),
+    ],
+)
+def test_a_deadline_of_a_status_ends_it_in_the_second_after(status: TaskStatus, what: Exit | None) -> None:
+    assert due(seen(status, END)) is None
+    assert due(seen(status, END + 1)) is what
+    assert due(seen(status, END + 5), grace=5) is None
+    assert due(seen(status, END + 6), grace=5) is what
+
+
+def test_a_stalled_task_waits_for_its_games() -> None:
+    assert due(seen(TaskStatus.UNPAID, END + 1, open_games=1)) is None
+
+
+@pytest.mark.parametrize("drawn_at", [0, DRAWN])
+def test_a_draw_waits_for_its_round_and_for_nothing_else(drawn_at: int) -> None:
+    pending = audit(pending=True, round=450, drawn_at=drawn_at)
+    seats = (seat(0),) if drawn_at else ()
+    for now, what in ((449, None), (450, Exit.DRAW), (10**6, Exit.DRAW)):
+        assert due(seen(TaskStatus.SUBMITTED, now, pending, *seats, challenge_until=NEVER)) is what
+        assert (
+            due(seen(TaskStatus.SUBMITTED, now, pending, *seats, challenge_until=NEVER, open_games=1)) is what
+        )
+
+
+def test_a_task_whose_seats_are_all_attested_is_settled_after_the_window_and_the_games() -> None:
+    both, seats = audit(attested=2), (seat(0, attested=True), seat(1, attested=True))
+    assert due(seen(TaskStatus.SUBMITTED, END, both, *seats)) is None
+    assert due(seen(TaskStatus.SUBMITTED, END + 1, both, *seats, open_games=1)) is None
+    assert due(seen(TaskStatus.SUBMITTED, END + 1, both, *seats)) is Exit.SETTLE
+
+
+@pytest.mark.parametrize("late", [seat(1), seat(1, NOBODY)])
+def test_a_seat_that_is_silent_or_empty_is_drawn_again_once_its_time_is_over(late: Seat) -> None:
+    one, done = audit(attested=1), seat(0, attested=True)
+    assert due(seen(TaskStatus.SUBMITTED, UNTIL, one, done, late)) is None
+    for games in (0, 1):
+        assert due(seen(TaskStatus.SUBMITTED, UNTIL + 1, one, done, late, open_games=games)) is Exit.REDRAW
+    assert due(seen(TaskStatus.SUBMITTED, 10**6, one, done, replace(late, until=10**6))) is None
+    assert due(seen(TaskStatus.SUBMITTED, DRAWN + 1_001, one, done, late)) is Exit.STALL
+
+
+def test_when_the_escrow_has_paid_its_draws_a_silent_seat_pays_and_an_empty_one_ends_the_task() -> None:
+    paid = audit(attested=0, escrow_draws=ESCROW_DRAWS)
+    silent, empty = seat(0), seat(1, NOBODY)
+    assert due(seen(TaskStatus.SUBMITTED, UNTIL + 1, paid, silent, empty)) is Exit.REDRAW
+    in_time = replace(silent, until=END + 1)
+    assert due(seen(TaskStatus.SUBMITTED, END, paid, in_time, empty)) is None
+    assert due(seen(TaskStatus.SUBMITTED, END + 1, paid, in_time, empty)) is Exit.VOID
+    assert due(seen(TaskStatus.SUBMITTED, END + 1, paid, in_time, empty, open_games=1)) is None
+
+
+def test_a_task_stalls_a_stall_period_after_its_round_or_after_its_draw() -> None:
+    undrawn = audit(pending=True, round=450, drawn_at=0)
+    assert not is_stalled(seen(TaskStatus.SUBMITTED, 1_450, undrawn), DEPLOYMENT)
+    assert is_stalled(seen(TaskStatus.SUBMITTED, 1_451, undrawn), DEPLOYMENT)
+    one, done = audit(attested=1), seat(0, attested=True)
+    assert not is_stalled(seen(TaskStatus.SUBMITTED, DRAWN + 1_000, one, done, seat(1)), DEPLOYMENT)
+    assert is_stalled(seen(TaskStatus.SUBMITTED, DRAWN + 1_001, one, done, seat(1)), DEPLOYMENT)
+    assert not is_stalled(seen(TaskStatus.SUBMITTED, 10**6, one, done), DEPLOYMENT)
+    assert not is_stalled(seen(TaskStatus.UNPAID, 10**6), DEPLOYMENT)

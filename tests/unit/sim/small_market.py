@@ -1,0 +1,88 @@
+"""One round of the smallest market, for tests that compute every end by hand.
+
+One solver without competition asks its cost of 60 tokens. K = q = V = 1: one seat, which has the only segment.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sim.agents.bystanders import Bystander
+from sim.agents.population import Population, population
+from sim.agents.solvers import Solver
+from sim.agents.submitters import Submitter
+from sim.agents.verifiers import Verifier
+from sim.engine.simulate import Case, Columns, simulate
+from sim.mechanism.auctions import Auction, cheapest
+from sim.parameters import MarketParameters
+from sim.units import TOKEN
+
+SMALL = MarketParameters(
+    budget=100 * TOKEN,
+    stake=1000 * TOKEN,
+    restitution=100 * TOKEN,
+    audit_fee=2 * TOKEN,
+    delay_penalty=10 * TOKEN,
+    training_cost=60 * TOKEN,
+    replay_cost=1.1,
+    gain=100 * TOKEN,
+    gas_price=1e-6,
+    gas_task=500_000,
+    gas_attest=70_000,
+    gas_dispute=600_000,
+    gas_defence=400_000,
+    segments=1,
+    verifiers=1,
+    segments_per_verifier=1,
+    device_spread=0.0,
+    markup=0.0,
+    draw_fee=TOKEN,
+    stake_unit=10 * TOKEN,
+    challenge_bond=20 * TOKEN,
+    reward_cap=50 * TOKEN,
+)
+GAS_TASK, GAS_ATTEST, GAS_DISPUTE, GAS_DEFENCE = 0.5, 0.07, 0.6, 0.4
+"""At 10^-6 tokens for one gas."""
+REPLAY = 66
+"""1.1 times the training of the only segment."""
+SLASH_BURNED = 1000 - 50 - 100
+"""All but reward and restitution."""
+SILENCE = 2 + 1
+"""The fee of a seat and the draw's."""
+
+
+def play(
+    solver: Solver,
+    *verifiers: tuple[Verifier, int],
+    bystanders: Sequence[tuple[Bystander, int]] = (),
+    submitter: Submitter | None = None,
+    runs: int = 4,
+    **changed: Any,
+) -> Columns:
+    people = population([(solver, 1)], verifiers, bystanders, submitter or Submitter())
+    return result(people, runs=runs, **changed)
+
+
+def result(
+    people: Population, *, runs: int = 4, rounds: int = 1, auction: Auction = cheapest, **changed: Any
+) -> Columns:
+    """Whoever wins is paid its ask, unless bids are to go down: so amounts are round."""
+    parameters = SMALL.with_values(changed)
+    found = simulate(
+        Case(parameters, people, auction), runs=runs, rounds=rounds, seed=np.random.SeedSequence(1)
+    )
+    amounts = ("price", "fees", "burned")
+    return {
+        name: column / TOKEN if name.startswith("profit") or name in amounts else column
+        for name, column in found.items()
+    }
+
+
+def each(columns: Columns, **expected: float) -> None:
+    """All runs give these values, and no others of the ends happen."""
+    ends = {"unsold", "expired", "convicted", "void", "stalled", "settled"}
+    quiet = dict.fromkeys(ends - expected.keys(), 0.0) if ends & expected.keys() else {}
+    for name, value in {**quiet, **expected}.items():
+        assert columns[name] == pytest.approx(value, abs=1e-6), name

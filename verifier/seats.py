@@ -1,0 +1,41 @@
+"""What a verifier owes in its seats, decided from what the chain says. Pure: no clock, chain or database in here."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from protocol.chain.views import Seat, TaskStatus
+from protocol.node.party.exits import Observation
+
+
+def own_seats(seen: Observation, accounts: Container[str]) -> list[Seat]:
+    """The seats of these accounts that are not attested: also those whose time is over and that nobody has drawn again,
+    for a difference that comes to light too late to attest is still accused.
+    """
+    return [seat for seat in seen.seats if seat.account in accounts and not seat.attested]
+
+
+def attestable(seen: Observation, accounts: Container[str]) -> list[Seat]:
+    """Those that can still be attested."""
+    in_time = seen.view.status is TaskStatus.SUBMITTED
+    return [seat for seat in own_seats(seen, accounts) if in_time and seen.now <= seat.until]
+
+
+def releasable(seen: Observation, accounts: Container[str]) -> list[Seat]:
+    """The seats that bind these accounts although nothing is owed in them any more."""
+    if seen.view.status is TaskStatus.SUBMITTED:
+        return []
+    return [seat for seat in seen.seats if seat.account in accounts and not seat.released]
+
+
+def open_segments(seen: Observation) -> range:
+    """The segments of a task while they may be challenged: what a whistleblower replays."""
+    view = seen.view
+    may_be = view.status.can_be_challenged and seen.now <= view.challenge_until
+    return range(1, view.size) if may_be else range(0)
+
+
+def due_by(seen: Observation, accounts: Container[str]) -> int:
+    """When the next own seat is to be attested; without one, when challenges end. Seconds since 1970."""
+    own = [seat.until for seat in attestable(seen, accounts)]
+    return min(own, default=seen.view.challenge_until)
