@@ -111,7 +111,7 @@ class Network:
 NETWORKS = (
     Network("ResNet-18", "resnet18", BATCH, (1, 2, 3, 4), tuple(range(5, 13))),
     Network("MobileNet-v3, small", "mobilenetv3_small_100", BATCH, (1, 2, 3)),
-    Network("EfficientNet-B0", "efficientnet_b0", BATCH),
+    Network("EfficientNet-B0", "efficientnet_b0", BATCH, (1,)),
     Network("EfficientNet-B0, 8 images", "efficientnet_b0", 8),
     Network("ConvNeXt, atto", "convnext_atto", BATCH, (1,)),
     Network("ResNet-18, stem of 3 x 3, 8 images", None, 8),

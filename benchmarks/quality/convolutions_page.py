@@ -48,8 +48,7 @@ def _training(networks: Mapping[str, Mapping[str, Sequence[Measured]]], steps: i
     if not networks:
         return
     yield f"Training, {steps} steps of 32 digits, the same initial weights, batches and rates by every row of a model;"
-    yield "means over the seeds from 1 on, and the least and the most. A held-out image is 0.0034 of the accuracy, and"
-    yield "models that are not in the table were not trained:\n"
+    yield "means over the seeds from 1 on, and the least and the most. A held-out image is 0.0034 of the accuracy:\n"
     yield "| model | bits | seeds | final training loss | held-out loss | held-out accuracy |"
     yield "|---|---|---|---|---|---|"
     for network, tables in networks.items():
