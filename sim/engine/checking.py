@@ -151,6 +151,7 @@ class _Checking:
         stalled = waiting & ~undrawable
         if not task.drawn.all():
             stalled |= task.live & ~task.drawn & ~self._convicted()
+        early = sum(len(games.opened) for games in self._games)
         self._retrain(stalled)
         games = Games.joined(self._games)
         return Checks(
@@ -160,6 +161,7 @@ class _Checking:
             self._silences,
             games,
             self._won(games),
+            early,
             self._looks,
             self._escrow_draws,
             stalled,

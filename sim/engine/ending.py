@@ -33,7 +33,7 @@ class Closer:
         self._pay_for_checks(task, checks)
         self._convict(task, checks, convicted)
         left = task.live & ~convicted
-        self._dismiss(task, checks, left)
+        self._dismiss(task, checks)
         settled = left & task.drawn & checks.full
         stalled = left & checks.stalled
         tally.settled += settled
@@ -84,9 +84,9 @@ class Closer:
         self.books.tally.convicted += ends
         self._defend(task, rows)
 
-    def _dismiss(self, task: Task, checks: Checks, ends: Flags) -> None:
-        """Every game of a task that is not convicted is lost, each with its bond."""
-        opened = checks.games.opened * ends
+    def _dismiss(self, task: Task, checks: Checks) -> None:
+        """Lost games, each with its bond: also those before a task stalled and was then convicted."""
+        opened = checks.games.opened * (checks.lost & task.live)
         while opened.any():
             for challengers, mine in zip(checks.games.accounts, opened):
                 rows = mine.nonzero()[0]

@@ -96,6 +96,8 @@ class Checks(NamedTuple):
     games: Games
     won: Flags
     """Of each game's challenger, (n, rows)."""
+    early: int
+    """How many of them came before the task stalled, if it did: the first ones."""
     looks: Looks | None
     """None when there are no bystanders."""
     escrow_draws: Amounts
@@ -107,6 +109,14 @@ class Checks(NamedTuple):
     def convicted(self) -> Flags:
         """Somebody won."""
         flags: Flags = np.logical_or.reduce(self.won, axis=0)
+        return flags
+
+    @property
+    def lost(self) -> Flags:
+        """Games that end against their challengers, (n, rows): before anybody has won."""
+        late = np.arange(len(self.won)) >= self.early
+        before: Flags = ~np.logical_or.reduce(self.won[: self.early], axis=0)
+        flags: Flags = np.where(late[:, None], ~self.convicted, before)
         return flags
 
     @property
