@@ -64,7 +64,7 @@ class MarketParameters:
     budget: int = _tokens(_BUDGET, "most that a solver may ask")
     stake: int = _recommended("stake", "S: what a solver locks")
     restitution: int = _recommended(
-        "restitution", "most that a slash returns to the submitter, at most the budget"
+        "restitution", "what a conviction returns to the submitter, at most the budget"
     )
     audit_fee: int = _tokens(2, "paid for each segment of an attested seat")
     delay_penalty: int = _recommended(
@@ -73,11 +73,17 @@ class MarketParameters:
     segments: int = _count(_SEGMENTS, 1, MAX_SEGMENTS, "K: segments of a task")
     verifiers: int = _count(_TERMS.verifiers, 1, MAX_SEATS, "V: seats of a task")
     segments_per_verifier: int = _count(_DRAWS, 1, MAX_SEAT_SEGMENTS, "q: segments of a seat (also: audits)")
+    bond: int = _tokens(20, "locked by a challenger; half of a lost one is the solver's")
+    reward: int = _tokens(50, "R: earned by the game that convicts")
+    game_cost: int = _tokens(
+        5, "what a game costs one side; paid to every seat that spoke up before a conviction"
+    )
+    retrain_reward: int = _tokens(
+        75, "in place of the reward where the task had stalled: somebody did the work again"
+    )
     # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
     draw_fee: int = _deployed("draw_fee", "paid to whoever executes a draw")
     stake_unit: int = _deployed("stake_unit", "stake of a verifier for each of its slots")
-    challenge_bond: int = _deployed("challenge_bond", "locked by a challenger")
-    reward_cap: int = _deployed("reward_cap", "most that a challenger earns on top of its bond")
     # ---- costs and values outside of the vault
     training_cost: int = _tokens(60, "c: cost of honest training on the median device")
     device_spread: float = _factor(0.25, "standard deviation of the logarithm of devices' costs", 3.0)
@@ -124,6 +130,12 @@ class MarketParameters:
         self._fits("segments_per_verifier", self.segments, "K")
         self._fits("restitution", self.budget, "the budget")
         self._fits("delay_penalty", self.stake, "the stake")
+        if self.owed > self.stake:
+            written = KNOWN["stake"].metadata["unit"].format
+            raise ParameterError(
+                f"stake: expected at least {written(self.owed)} (reward, restitution, costs and fees of seats: what a "
+                f"conviction owes), got {written(self.stake)}; correct one of them"
+            )
 
     def _fits(self, name: str, most: int, reason: str) -> None:
         unit, value = KNOWN[name].metadata["unit"], getattr(self, name)
@@ -142,6 +154,12 @@ class MarketParameters:
     def seat_fee(self) -> int:
         """What an attested seat is paid."""
         return self.audit_fee * self.segments_per_verifier
+
+    @property
+    def owed(self) -> int:
+        """Most that a conviction owes out of the stake."""
+        seats = self.verifiers * (self.game_cost + self.seat_fee)
+        return max(self.reward, self.retrain_reward) + seats + self.restitution
 
     @property
     def silence_costs(self) -> int:
