@@ -186,15 +186,20 @@ contract AuditBoard is Registrations {
         if (audit.drawnAt == 0) return seats;
         seats = new Seat[](MARKET.seatTermsOf(task).verifiers);
         for (uint256 i; i < seats.length; ++i) {
-            (uint256 cell, address account) = _seat(task, i);
-            seats[i] = Seat(
-                account,
-                Cells.holder(cell),
-                audit.until,
-                cell & Cells.ATTESTED != 0,
-                cell & Cells.RELEASED != 0
-            );
+            seats[i] = seatOf(task, i);
         }
+    }
+
+    /// @inheritdoc IAuditBoard
+    function seatOf(TaskId task, uint256 seat) public view returns (Seat memory) {
+        (uint256 cell, address account) = _seat(task, seat);
+        return Seat(
+            account,
+            Cells.holder(cell),
+            _audits[task].until,
+            cell & Cells.ATTESTED != 0,
+            cell & Cells.RELEASED != 0
+        );
     }
 
     /// @inheritdoc IAuditBoard
