@@ -94,6 +94,7 @@ contract AuditBoard is Registrations {
         if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
         Audit storage audit = _audits[task];
         if (audit.pending) revert Errors.DrawPending(task);
+        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
         // All seats that are not attested were in the last draw.
         if (block.timestamp <= audit.until) revert Errors.TooEarly(audit.until, block.timestamp);
         Cells.Table storage cells = _seats[task];
