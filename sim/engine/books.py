@@ -19,9 +19,9 @@ from sim.units import TOKEN
 class Bonds:
     """Most that everybody without a seat can have locked in bonds for one task, token units."""
 
-    def __init__(self, parameters: MarketParameters, people: Population) -> None:
+    def __init__(self, bond: int, seats: int, people: Population) -> None:
         # Seats that are drawn at first commit before them.
-        held, bond = parameters.verifiers, parameters.bond
+        held = seats
         self.bystanders: list[int] = []
         """Of each bystander."""
         for group in people.bystanders:
@@ -60,7 +60,7 @@ class Books:
 
         All but solvers with a given capital own what they can lose at most.
         """
-        bond, bonds = parameters.bond, Bonds(parameters, people)
+        bond, bonds = parameters.bond, Bonds(parameters.bond, parameters.verifiers, people)
         a_task = parameters.escrow + parameters.delay_penalty
         needed = np.zeros(self.bystanders.stop, dtype=object)
         needed[SUBMITTER] = rounds * (a_task + bonds.submitter)

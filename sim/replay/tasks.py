@@ -21,6 +21,7 @@ from sim.replay.disputing import Submitted, dispute
 from sim.replay.shadow import Shadow
 from sim.replay.stage import Stage
 from sim.replay.terms import terms
+from sim.replay.timing import submission
 from sim.replay.training import Trained
 
 _MOST_BIDS: Final = 8
@@ -86,8 +87,8 @@ class Life:
 
     def _end(self, task: Submitted, checks: Checks) -> str:
         """Challenges, then how the task ends without a conviction."""
-        accused = self._shadow.challenges()
-        if dispute(self._stage, task, [each for each in accused if not each.late]):
+        accused, owed = self._shadow.challenges(), self._shadow.claims()
+        if dispute(self._stage, task, [each for each in accused if not each.late], owed):
             return "convicted"
         attested = [
             self._stage.first_verifier + int(account)
@@ -96,7 +97,7 @@ class Life:
         ]
         if checks.stalled[0]:
             self._stall(task)
-            if dispute(self._stage, task, [each for each in accused if each.late]):
+            if dispute(self._stage, task, [each for each in accused if each.late], owed):
                 return "convicted"
             return self._close(task, attested, "stalled")
         return self._close(task, attested, "settled" if checks.full[0] else "void")
@@ -177,6 +178,10 @@ class Life:
         roots = trained.roots
         tree = ProgressTree(list(roots)).at(len(roots))
         last = len(roots) - 1
+        wanted = self._stage.scenario.drawn
+        if wanted:
+            time = submission(self._referee, task, tree.root, self._parameters.segments, wanted)
+            self._stage.devnet.next_block_at(time)
         self._stage.clients[solver].market.submit(
             task, tree.root, tree.inclusion_path(0), [], roots[last], tree.inclusion_path(last)
         )
