@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from protocol.dispute.view import Verdict
+from protocol.tasks.task import GAMES_AT_ONCE
 from sim.mechanism.bonds import bond_of
 from sim.replay.auditing import Auditing
 from sim.replay.claiming import Claim, Claims
 from sim.replay.comparison import BOND
-from sim.replay.games import Accusation, Sides, commit, open_game, open_late, play
+from sim.replay.games import Accusation, Sides, answer, commit, open_game, open_late, play
 from sim.replay.shadow import Challenge
 from sim.replay.stage import Stage
 from sim.replay.training import Trained
@@ -72,6 +73,9 @@ def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: S
         seated = {game.made.accusation.seat: game.number for game in games}
         claims.pay({seat: number for seat, number in seated.items() if seat is not None})
     else:
+        # Further games wait for a place, with both clocks stopped.
+        for game in games[:GAMES_AT_ONCE]:
+            answer(stage, _sides(stage, task, game), game.number, task.trained.run)
         for game in games:
             _lose(stage, task, game)
     for each in made:
@@ -153,8 +157,12 @@ def _return_bond(stage: Stage, made: _Made) -> None:
 
 
 def _run(stage: Stage, task: Submitted, game: _Game, *, answers: bool) -> Verdict:
-    clients, trained, challenge = stage.clients, task.trained, game.made.challenge
+    trained, challenge = task.trained, game.made.challenge
     looked = challenge.wins or not trained.false_segments
     run = (trained.checked if task.serves else trained.repeated) if looked else None
-    sides = Sides(clients[task.solver], clients[challenge.account], stage.referee)
-    return play(stage, sides, game.number, trained.run if answers else None, run)
+    return play(stage, _sides(stage, task, game), game.number, trained.run if answers else None, run)
+
+
+def _sides(stage: Stage, task: Submitted, game: _Game) -> Sides:
+    clients = stage.clients
+    return Sides(clients[task.solver], clients[game.made.challenge.account], stage.referee)

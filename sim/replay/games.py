@@ -121,6 +121,15 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
     )
 
 
+def answer(stage: Stage, sides: Sides, game: int, record: Run) -> None:
+    """The solver moves as long as it is its turn, and no time passes: its clocks run in all games that are played."""
+    reader = GameReader(
+        sides.challenger.game, game, stage.training.program.program, sides.challenger.deployment.block
+    )
+    while (view := reader.view()).solver_to_move and (move := defender.next_move(view, record)):
+        sides.solver.game.send_move(move, view.head)
+
+
 def _solver_move(view: GameView, record: Run | None) -> Move | None:
     return None if record is None else defender.next_move(view, record)
 
