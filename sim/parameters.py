@@ -6,24 +6,44 @@ are is not here: that is a `Population`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Final
 
+from protocol.chain.duties import FILE as GAS_FILE
+from protocol.chain.duties import GAS
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
-from protocol.chain.recommendation import recommended_terms
+from protocol.chain.recommendation import RULES, gas_units, setting
+from protocol.tasks.amounts import derive
 from protocol.tasks.task import ESCROW_DRAWS, MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENTS
 from sim.errors import ParameterError
 from sim.units import TOKEN, Unit
 
 _MOST_TOKENS: Final = 10**9 * TOKEN
 _SEGMENTS: Final = 100
-_DRAWS: Final = 4
-"""Of the default market, which is audited thinly: the recommended q deters, and studies are to see what does not."""
 _BUDGET: Final = 100
-_TERMS: Final = recommended_terms(_SEGMENTS, _BUDGET * CHAIN_TOKEN, draws=_DRAWS)
+_DAY: Final = 86_400
+_SETTING: Final = setting(
+    RECOMMENDED,
+    budget=_BUDGET * CHAIN_TOKEN,
+    segments=_SEGMENTS,
+    training_period=3 * _DAY,
+    challenge_period=5 * _DAY,
+    game_time=RECOMMENDED.max_clock,
+)
+_THIN: Final = {
+    "segments_per_verifier": 4,
+    "audit_fee": 2 * CHAIN_TOKEN,
+    "stake": 11 * _BUDGET * CHAIN_TOKEN,
+}
+"""What the default market has of its own: the recommended stake deters, and studies are to see what does not."""
+_TERMS: Final = derive(_SETTING, RULES, _THIN)
+_GAS: Final[Mapping[str, int]] = json.loads(GAS_FILE.read_bytes())
+_SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
+"""Calls of a solver; the submitter posts."""
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:
@@ -56,6 +76,10 @@ def _factor(default: float, text: str, most: float = 1e6) -> Any:
     return _number(default, Unit.FACTOR, 0.0, most, text)
 
 
+def _gas(default: int, text: str) -> Any:
+    return _number(default, Unit.GAS, 0, 10**9, text)
+
+
 @dataclass(frozen=True, slots=True)
 class MarketParameters:
     """One market. Amounts are units of 10^-6 token. Raises ParameterError when a value is out of its bounds."""
@@ -66,20 +90,22 @@ class MarketParameters:
     restitution: int = _recommended(
         "restitution", "what a conviction returns to the submitter, at most the budget"
     )
-    audit_fee: int = _tokens(2, "paid for each segment of an attested seat")
+    audit_fee: int = _recommended("audit_fee", "paid for each segment of an attested seat")
     delay_penalty: int = _recommended(
         "delay_penalty", "lost by a solver that misses its deadline, half of it to the submitter"
     )
     segments: int = _count(_SEGMENTS, 1, MAX_SEGMENTS, "K: segments of a task")
     verifiers: int = _count(_TERMS.verifiers, 1, MAX_SEATS, "V: seats of a task")
-    segments_per_verifier: int = _count(_DRAWS, 1, MAX_SEAT_SEGMENTS, "q: segments of a seat (also: audits)")
-    bond: int = _tokens(20, "locked by a challenger; half of a lost one is the solver's")
-    reward: int = _tokens(50, "R: earned by the game that convicts")
-    game_cost: int = _tokens(
-        5, "what a game costs one side; paid to every seat that spoke up before a conviction"
+    segments_per_verifier: int = _count(
+        _TERMS.segments_per_verifier, 1, MAX_SEAT_SEGMENTS, "q: segments of a seat (also: audits)"
     )
-    retrain_reward: int = _tokens(
-        75, "in place of the reward where the task had stalled: somebody did the work again"
+    bond: int = _recommended("bond", "locked by a challenger; half of a lost one is the solver's")
+    reward: int = _recommended("reward", "R: earned by the game that convicts")
+    game_cost: int = _recommended(
+        "game_cost", "what a game costs one side; paid to every seat that spoke up before a conviction"
+    )
+    retrain_reward: int = _recommended(
+        "retrain_reward", "in place of the reward where the task had stalled: somebody did the work again"
     )
     # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
     draw_fee: int = _deployed("draw_fee", "paid to whoever executes a draw")
@@ -92,14 +118,14 @@ class MarketParameters:
     replay_cost: float = _factor(1.1, "cost of replaying a segment, as a multiple of training it")
     gain: int = _tokens(100, "G: worth of an accepted false result to the cheater")
     # ---- gas
-    gas_price: float = _factor(1e-6, "tokens for one gas at the start", 1.0)
+    gas_price: float = _factor(float(gas_units() / CHAIN_TOKEN), "tokens for one gas at the start", 1.0)
     gas_volatility: float = _factor(
         0.0, "standard deviation of the logarithm of the gas price, by round", 3.0
     )
-    gas_attest: int = _number(60_000, Unit.GAS, 0, 10**8, "gas of a seat's attestation")
-    gas_dispute: int = _number(600_000, Unit.GAS, 0, 10**9, "the challenger's gas in a dispute")
-    gas_defence: int = _number(400_000, Unit.GAS, 0, 10**9, "the solver's gas in a dispute")
-    gas_task: int = _number(500_000, Unit.GAS, 0, 10**9, "the solver's gas for a task without dispute")
+    gas_attest: int = _gas(GAS.seat, "gas of a seat that attests")
+    gas_dispute: int = _gas(GAS.game, "the challenger's gas in a dispute")
+    gas_defence: int = _gas(400_000, "the solver's gas in a dispute")
+    gas_task: int = _gas(sum(_GAS[call] for call in _SOLVER), "the solver's gas for a task without dispute")
     # ---- what happens to people
     downtime: float = _share(0.0, "chance that a drawn verifier is offline")
     crash_rate: float = _share(0.0, "chance that a solver misses its deadline")
