@@ -24,7 +24,7 @@ from sim.studies.margins import margins
 from sim.studies.points import of_both, where
 from sim.studies.sizes import bounded
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
-from sim.studies.tables import by_point, mean, points_of
+from sim.studies.tables import by_point, draws, mean, points_of, standard_error
 from sim.theory import cheating_advantage
 from sim.units import TOKEN
 
@@ -149,10 +149,10 @@ class _Played:
             )
             for point in points
         ]
-        paired = self.profit - self.profit[self.base]
-        """Markets of one seed: prices and bids are the same."""
-        self.advantage: Floats = paired.mean(axis=1)
-        self.error: Floats = paired.std(axis=1, ddof=1) / np.sqrt(paired.shape[1])
+        means, errors = self.profit.mean(axis=1), standard_error(table, "profit_solver_disguised") / TOKEN
+        self.advantage: Floats = means - means[self.base]
+        self.error: Floats = np.hypot(errors, errors[self.base])
+        """Each point has random numbers of its own, so the errors of both add up."""
 
     def _edges(self) -> dict[str, list[int]]:
         """Numbers of the points of each edge that was played; those of none are as the operator asked."""
@@ -257,6 +257,7 @@ class _Played:
                     float(expected),
                     float(self.advantage[number]),
                     max(float(self.error[number]), coin),
+                    draws=draws(self.table, number, self.base[number]),
                 )
             )
         return found

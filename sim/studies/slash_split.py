@@ -133,6 +133,7 @@ class SlashSplit(Study):
             {name: mean(table, name) / TOKEN for name in names},
             {name: standard_error(table, name) / TOKEN for name in names},
             int(by_point(table, "run").shape[1] * table["rounds"][0]),
+            table,
         )
         parts = [part(rows) for part in (cost, concession, whistleblowers, insured)]
         return Answer(
