@@ -85,6 +85,8 @@ class Baseline(Study):
 
     name = "baseline"
     question = "Does the engine meet the closed forms of escape, profit and burned stake?"
+    runs = 1024
+    rounds = 20
 
     def parameters(self) -> MarketParameters:
         """Devices alike."""

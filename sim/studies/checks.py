@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sim.errors import StudyError
 from sim.studies.study import SEEDS, Claim, Finding, Study, Table
 from sim.studies.tables import OfSeed
 
@@ -118,8 +119,16 @@ class Verdict:
 
 
 def checked(study: Study, table: Table) -> Verdict:
-    """Findings of all rows, and each claim with both seeds."""
+    """Findings of all rows, and each claim with both seeds.
+
+    Raises StudyError for claims of a study whose points share their random numbers.
+    """
     answer = study.answer(table)
+    if answer.claims and study.common:
+        raise StudyError(
+            f"study {study.name!r}: expected no claims of points with common random numbers, got {len(answer.claims)}; "
+            f"leave `common` out"
+        )
     seeds = (
         [_numbered(study.answer(OfSeed(table, seed)).claims) for seed in range(SEEDS)]
         if answer.claims

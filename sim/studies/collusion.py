@@ -50,8 +50,8 @@ class Collusion(Study):
 
     name = "collusion"
     question = "From which share of the stake do colluders win, and does splitting it change that?"
-    runs = 1000
-    rounds = 4
+    runs = 1024
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
         """Devices alike."""

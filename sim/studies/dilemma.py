@@ -29,8 +29,8 @@ class Dilemma(Study):
 
     name = "dilemma"
     question = "When does replaying pay more than rubber-stamping, and do fees change it?"
-    runs = 1000
-    rounds = 8
+    runs = 1024
+    rounds = 16
 
     def parameters(self) -> MarketParameters:
         """Devices alike, no gas."""

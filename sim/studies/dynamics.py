@@ -67,7 +67,7 @@ class Dynamics(Study):
     question = (
         "Where do the shares of cheating solvers and replaying verifiers go when everybody follows profit?"
     )
-    runs = 3
+    runs = 4
     rounds = 256
     """Runs are trajectories, rounds the tasks that an epoch's payoffs are taken from."""
 

@@ -52,8 +52,8 @@ class Liveness(Study):
 
     name = "liveness"
     question = "How often are right tasks drawn again, and how many stall, when verifiers are offline or gas is dear?"
-    runs = 512
-    rounds = 4
+    runs = 1024
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
         """Few segments and redraws, so that something stalls."""
@@ -127,6 +127,7 @@ class Liveness(Study):
                     float(means[number]),
                     max(float(errors[number]), least),
                     draws=draws(table, number),
+                    bound=CHANCE,
                 )
             )
         return claims

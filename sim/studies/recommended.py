@@ -73,7 +73,7 @@ class Recommended(Study):
 
     name = "recommended"
     question = "Which terms make cheating lose and honest work earn, and how far does that reach?"
-    runs = 2_000
+    runs = 2048
     rounds = 1
 
     def parameters(self) -> MarketParameters:
@@ -223,6 +223,11 @@ class _Played:
         case = self.study.case(self.points[number])
         return case.parameters.verifiers * case.population.honest
 
+    def _price(self, number: int) -> float:
+        """Tokens for a task that is sold, among honest solvers."""
+        sold = 1 - by_point(self.table, "unsold")[number]
+        return float((by_point(self.table, "price")[number] * sold).sum() / max(sold.sum(), 1)) / TOKEN
+
     def claims(self) -> list[Claim]:
         """The advantage beside theory's."""
         found = []
@@ -232,8 +237,10 @@ class _Played:
             case = self.study.case(point)
             parameters = case.parameters
             false = Disguised(share=point["false_share"]).false(parameters)
-            price = self.table["price"].reshape(len(self.points), -1)[self.base[number]].mean() / TOKEN
-            expected = cheating_advantage(
+            # Where work is dear some tasks find no bid within the budget; nobody loses or earns by those.
+            sold = 1 - by_point(self.table, "unsold")[number].mean()
+            price = self._price(self.base[number])
+            expected = sold * cheating_advantage(
                 segments=parameters.segments,
                 false=false,
                 segments_per_verifier=parameters.segments_per_verifier,

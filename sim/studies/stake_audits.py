@@ -40,8 +40,8 @@ class StakeAudits(Study):
     question = (
         "Which stake and how many audits take the best cheater's advantage, and what do long tasks need?"
     )
-    runs = 1000
-    rounds = 4
+    runs = 1024
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
         """Devices alike."""

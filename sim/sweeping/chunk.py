@@ -2,9 +2,9 @@
 
 Columns: `point`, `run`, `rounds`, `seed` and `stream` (int32), the swept parameters in the engine's units, then the
 study's measures (float64). Half of a point's runs are played with each of two seeds, 0 and 1, and each point has a
-stream of its own; in a `common` study all points have one seed and one stream. Rows of the same seed, stream and run met
-the same random numbers. A measure that a point does not have is null there. Swept columns carry their unit as field
-metadata.
+stream of its own; in a `common` study all points have one seed and one stream. Rows of the same seed, stream and run
+met the same random numbers. A measure that a point does not have is null there. Swept columns carry their unit as
+field metadata.
 """
 
 from __future__ import annotations
