@@ -20,8 +20,8 @@ from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
 from sim.parameters import KNOWN, MarketParameters
 from sim.studies.prices import expected_price
-from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
-from sim.studies.tables import by_point, mean, points_of, standard_error
+from sim.studies.study import CHANCE, Answer, Claim, Extra, Finding, Point, Study, Table
+from sim.studies.tables import by_point, draws, mean, points_of, standard_error
 from sim.theory import cheating_profit, escape_probability
 from sim.units import TOKEN
 
@@ -67,11 +67,15 @@ class Measure(NamedTuple):
     axis: str
     unit: int
     of: Callable[[Forms], tuple[Floats, Floats]]
+    chance: bool = True
+    """It is a chance times what hangs on it, so that near 0 an absolute tolerance says enough."""
 
 
 MEASURES: Final = (
     Measure("escaped", "escape", "share that escapes", 1, lambda f: (f.escape, np.ones_like(f.escape))),
-    Measure("profit_solver_lazy", "cheater's profit", "tokens a task", TOKEN, lambda f: (f.profit, f.swing)),
+    Measure(
+        "profit_solver_lazy", "cheater's profit", "tokens a task", TOKEN, lambda f: (f.profit, f.swing), False
+    ),
     Measure("burned", "burned stake", "tokens a task", TOKEN, lambda f: (f.burned, f.burned_once)),
 )
 
@@ -81,6 +85,8 @@ class Baseline(Study):
 
     name = "baseline"
     question = "Does the engine meet the closed forms of escape, profit and burned stake?"
+    runs = 1024
+    rounds = 20
 
     def parameters(self) -> MarketParameters:
         """Devices alike."""
@@ -180,10 +186,16 @@ def _compared(
     coin = np.maximum(np.sqrt(forms.escape * (1 - forms.escape) / tasks), 1 / tasks) * swing
     seen = standard_error(table, measure.column)
     error = np.where(np.isfinite(seen), np.maximum(coin, seen), coin)
-    numbers = np.stack([expected, mean(table, measure.column), error]) / measure.unit
+    bound = CHANCE * swing if measure.chance else np.zeros_like(swing)
+    numbers = np.stack([expected, mean(table, measure.column), error, bound]) / measure.unit
     return [
-        Claim(f"{measure.text} at {_where(study, point)}", *(float(number) for number in column))
-        for point, column in zip(points, numbers.T)
+        Claim(
+            f"{measure.text} at {_where(study, point)}",
+            *numbers[:3, n].tolist(),
+            draws=draws(table, n),
+            bound=float(numbers[3, n]),
+        )
+        for n, point in enumerate(points)
     ]
 
 
@@ -198,7 +210,7 @@ def _finding(measure: Measure, points: Sequence[Point], claims: Sequence[Claim],
     verb = "agree" if holding == len(claims) else "do not agree"
     sentence = (
         f"Engine and theory {verb} on the {measure.text}: {holding:,} of {len(claims):,} points within 4 standard "
-        f"errors, the farthest {worst:.1f} away"
+        f"errors of both seeds together, the farthest {worst:.1f} away"
     )
     return Finding(sentence, _lines(measure, points, claims) if own else _parity(measure, claims))
 

@@ -24,7 +24,7 @@ from sim.studies.points import of_both
 from sim.studies.prices import expected_price
 from sim.studies.recommended import parameters_for
 from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
-from sim.studies.tables import by_point, points_of
+from sim.studies.tables import by_point, draws, points_of
 from sim.theory import (
     Duty,
     Equilibrium,
@@ -67,7 +67,7 @@ class Dynamics(Study):
     question = (
         "Where do the shares of cheating solvers and replaying verifiers go when everybody follows profit?"
     )
-    runs = 3
+    runs = 4
     rounds = 256
     """Runs are trajectories, rounds the tasks that an epoch's payoffs are taken from."""
 
@@ -207,6 +207,7 @@ class Dynamics(Study):
                         getattr(expected, name),
                         float(gains.mean()),
                         error,
+                        draws=draws(table, number, each=EPOCHS * int(table["rounds"][0])),
                     )
                 )
         return found

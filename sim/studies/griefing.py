@@ -58,7 +58,7 @@ class Griefing(Study):
     question = (
         "What do false challengers, silent verifiers and late solvers cost others for each token they lose?"
     )
-    runs = 512
+    runs = 1024
     rounds = 2
 
     def parameters(self) -> MarketParameters:

@@ -24,7 +24,7 @@ from sim.studies.margins import margins
 from sim.studies.points import of_both, where
 from sim.studies.sizes import bounded
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
-from sim.studies.tables import by_point, mean, points_of
+from sim.studies.tables import by_point, draws, mean, points_of, standard_error
 from sim.theory import cheating_advantage
 from sim.units import TOKEN
 
@@ -73,7 +73,7 @@ class Recommended(Study):
 
     name = "recommended"
     question = "Which terms make cheating lose and honest work earn, and how far does that reach?"
-    runs = 2_000
+    runs = 2048
     rounds = 1
 
     def parameters(self) -> MarketParameters:
@@ -149,10 +149,10 @@ class _Played:
             )
             for point in points
         ]
-        paired = self.profit - self.profit[self.base]
-        """Markets of one seed: prices and bids are the same."""
-        self.advantage: Floats = paired.mean(axis=1)
-        self.error: Floats = paired.std(axis=1, ddof=1) / np.sqrt(paired.shape[1])
+        means, errors = self.profit.mean(axis=1), standard_error(table, "profit_solver_disguised") / TOKEN
+        self.advantage: Floats = means - means[self.base]
+        self.error: Floats = np.hypot(errors, errors[self.base])
+        """Each point has random numbers of its own, so the errors of both add up."""
 
     def _edges(self) -> dict[str, list[int]]:
         """Numbers of the points of each edge that was played; those of none are as the operator asked."""
@@ -223,6 +223,11 @@ class _Played:
         case = self.study.case(self.points[number])
         return case.parameters.verifiers * case.population.honest
 
+    def _price(self, number: int) -> float:
+        """Tokens for a task that is sold, among honest solvers."""
+        sold = 1 - by_point(self.table, "unsold")[number]
+        return float((by_point(self.table, "price")[number] * sold).sum() / max(sold.sum(), 1)) / TOKEN
+
     def claims(self) -> list[Claim]:
         """The advantage beside theory's."""
         found = []
@@ -232,8 +237,10 @@ class _Played:
             case = self.study.case(point)
             parameters = case.parameters
             false = Disguised(share=point["false_share"]).false(parameters)
-            price = self.table["price"].reshape(len(self.points), -1)[self.base[number]].mean() / TOKEN
-            expected = cheating_advantage(
+            # Where work is dear some tasks find no bid within the budget; nobody loses or earns by those.
+            sold = 1 - by_point(self.table, "unsold")[number].mean()
+            price = self._price(self.base[number])
+            expected = sold * cheating_advantage(
                 segments=parameters.segments,
                 false=false,
                 segments_per_verifier=parameters.segments_per_verifier,
@@ -257,6 +264,7 @@ class _Played:
                     float(expected),
                     float(self.advantage[number]),
                     max(float(self.error[number]), coin),
+                    draws=draws(self.table, number, self.base[number]),
                 )
             )
         return found

@@ -53,8 +53,8 @@ class SlashSplit(Study):
 
     name = "slash_split"
     question = "What does a self-challenge cost, when does it pay, and what do honest whistleblowers earn?"
-    runs = 1000
-    rounds = 4
+    runs = 1024
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
         """Devices alike; a stake of 1,000 tokens, and a budget that any restitution fits."""
@@ -133,6 +133,7 @@ class SlashSplit(Study):
             {name: mean(table, name) / TOKEN for name in names},
             {name: standard_error(table, name) / TOKEN for name in names},
             int(by_point(table, "run").shape[1] * table["rounds"][0]),
+            table,
         )
         parts = [part(rows) for part in (cost, concession, whistleblowers, insured)]
         return Answer(

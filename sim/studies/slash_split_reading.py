@@ -13,7 +13,8 @@ from sim.engine.simulate import Case
 from sim.mechanism.arrays import Floats
 from sim.studies.grids import within
 from sim.studies.points import crossing, grid, where
-from sim.studies.study import Claim, Finding, Point, Study
+from sim.studies.study import Claim, Finding, Point, Study, Table
+from sim.studies.tables import draws
 from sim.theory import caught_probability, concession_pays, self_challenge
 from sim.units import TOKEN
 
@@ -106,7 +107,7 @@ class Forms:
 
 @dataclass(frozen=True)
 class Rows:
-    """Means and standard errors of all measures by point."""
+    """Means and standard errors of all measures by point, and what they rest on."""
 
     study: Study
     points: Sequence[Point]
@@ -114,6 +115,11 @@ class Rows:
     means: Mapping[str, Floats]
     errors: Mapping[str, Floats]
     tasks: int
+    table: Table
+
+    def draws(self, *numbers: int, rounds: int | None = None) -> int:
+        """Distinct ones behind points."""
+        return draws(self.table, *numbers, each=rounds)
 
     def error(self, name: str, number: int) -> float:
         """Of a mean; a token unit where nothing varies."""
@@ -138,6 +144,7 @@ def cost(rows: Rows) -> Part:
                 form.net,
                 float(net[n]),
                 rows.error("conceding", n),
+                draws=rows.draws(n, rounds=1),
             )
         )
         alone = -float(rows.means["conceding_challenger"][n]) - form.task - form.defence - form.dispute
@@ -147,6 +154,7 @@ def cost(rows: Rows) -> Part:
                 form.net_challenger,
                 alone,
                 rows.error("conceding_challenger", n),
+                draws=rows.draws(n, rounds=1),
             )
         )
     share = net[chosen] / np.array([rows.forms[n].stake for n in chosen])
@@ -187,13 +195,20 @@ def concession(rows: Rows) -> Part:
                 form.late - form.conceding,
                 float(gain[n]),
                 error,
+                draws=rows.draws(n, rounds=1),
             )
         )
     # Beside gas and the draw's fee, which `concession_pays` has no term for.
     clear = [n for n in chosen if abs(gain[n]) > rows.forms[n].conceding - rows.forms[n].net]
     agree = sum((gain[n] > 0) == _pays(rows.forms[n]) for n in clear)
     claims.append(
-        Claim("splits at which conceding pays on the side that theory says", len(clear), agree, 0.0)
+        Claim(
+            "splits at which conceding pays on the side that theory says",
+            len(clear),
+            agree,
+            0.0,
+            draws=rows.draws(*chosen, rounds=1),
+        )
     )
     for reward in sorted({rows.points[n]["reward_cap"] for n in chosen}):
         numbers = sorted(
@@ -265,7 +280,13 @@ def whistleblowers(rows: Rows) -> Part:
         ):
             measured = float(rows.means[name][n])
             claims.append(
-                Claim(f"tokens that {text} at {at}", prize - form.work, measured, rows.error(name, n))
+                Claim(
+                    f"tokens that {text} at {at}",
+                    prize - form.work,
+                    measured,
+                    rows.error(name, n),
+                    draws=rows.draws(n, rounds=1),
+                )
             )
     reward = np.array([rows.points[n]["reward_cap"] / TOKEN for n in chosen])
     earned, lost = (rows.means[name][chosen] for name in ("whistleblowers", "whistleblowers_preempted"))
@@ -301,7 +322,7 @@ def insured(rows: Rows) -> Part:
         error = max(rows.error("insured", n), coin * (form.at_stake + form.parameters.gain / TOKEN))
         at = where(rows.study, rows.points[n], *SPLIT)
         text = f"advantage in tokens of a cheater that concedes ({form.false} false) at {at}"
-        claims.append(Claim(text, form.insured, float(rows.means["insured"][n]), error))
+        claims.append(Claim(text, form.insured, float(rows.means["insured"][n]), error, draws=rows.draws(n)))
     net, order = np.unique([rows.forms[n].net for n in chosen], return_index=True)
     measured = np.array([claims[i].measured for i in order])
     spread = np.array([claims[i].error for i in order])
@@ -310,7 +331,13 @@ def insured(rows: Rows) -> Part:
     if zero is None:
         return [], claims
     claims.insert(
-        0, Claim("cost of a self-challenge below which few false segments pay, tokens", form.enough, *zero)
+        0,
+        Claim(
+            "cost of a self-challenge below which few false segments pay, tokens",
+            form.enough,
+            *zero,
+            draws=rows.draws(*(chosen[i] for i in order)),
+        ),
     )
     sentence = (
         f"What a self-challenge costs deters, not the stake of {form.stake:,.0f} tokens: {form.false} of "
