@@ -21,6 +21,7 @@ DATA = REPOSITORY / "protocol" / "chain" / "contracts"
 DEPLOYED = (
     "Arbiter",
     "AuditBoard",
+    "Commitments",
     "DisputeGame",
     "DrandBeacon",
     "Evidence",

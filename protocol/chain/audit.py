@@ -68,6 +68,10 @@ class Audit(BoundContract):
         found = self.read("seatsOf", task, block=block)
         return [Seat.from_abi(number, values) for number, values in enumerate(found)]
 
+    def seat(self, task: int, number: int, block: BlockId = "latest") -> Seat:
+        """One seat of a task: an empty one before its first draw, and for a number that it does not have."""
+        return Seat.from_abi(number, self.read("seatOf", task, number, block=block))
+
     def segments(self, task: int, seat: int) -> list[int]:
         """The segments of a seat, in its order. Raises Reverted before the task's first draw."""
         return [int(segment) for segment in self.read("segmentsOf", task, seat)]

@@ -18,6 +18,7 @@ from protocol.chain.accounts import open_account
 from protocol.chain.audit import Audit
 from protocol.chain.beacon import Beacon
 from protocol.chain.chains import Finality
+from protocol.chain.commitments import Commitments
 from protocol.chain.connection import Connection
 from protocol.chain.deployment import Deployment, load_deployment, require_alive
 from protocol.chain.errors import ChainError, Reverted
@@ -41,6 +42,7 @@ class Client:
         self.vault = Vault(contract("StakeVault"), at.vault, connection, sender)
         self.market = Market(contract("TaskMarket"), at.market, connection, sender)
         self.audit = Audit(contract("AuditBoard"), at.audit, connection, sender)
+        self.commitments = Commitments(contract("Commitments"), at.commitments, connection, sender)
         self.game = Game(contract("DisputeGame"), at.game, connection, sender)
         self.beacon = Beacon(contract("DrandBeacon"), at.beacon, connection, sender)
 
@@ -52,7 +54,7 @@ class Client:
     @property
     def contracts(self) -> dict[str, Contract]:
         """The contracts by address, as `events.Follower` takes them."""
-        bound = (self.vault, self.market, self.audit, self.game)
+        bound = (self.vault, self.market, self.audit, self.commitments, self.game)
         return {item.address: item.contract for item in bound}
 
     def now(self) -> int:

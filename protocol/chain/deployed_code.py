@@ -76,9 +76,9 @@ def expected(deployment: Deployment) -> Plan:
 
 def _state_differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
     at = deployment.addresses
-    if (found := neighbours_of_market(connection, at)) != [at.audit, at.game]:
+    if (found := neighbours_of_market(connection, at)) != [at.audit, at.game, at.commitments]:
         yield f"market: initialised with {', '.join(found)}"
-    if (found := neighbours_of_vault(connection, at)) != [at.market, at.audit, at.game]:
+    if (found := neighbours_of_vault(connection, at)) != [at.market, at.audit, at.game, at.commitments]:
         yield f"vault: initialised with {', '.join(found)}"
     (values,) = connection.call(contract("TaskMarket"), at.market, "parameters")
     if Parameters.from_abi(values) != deployment.parameters:

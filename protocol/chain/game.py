@@ -34,27 +34,15 @@ class Game(BoundContract):
         super().__init__(*arguments)
         self._paying = threading.Lock()
 
-    def commit(self, commitment: bytes) -> Receipt:
-        """Commit to a challenge (`protocol.dispute.keys.priority_commitment`) and lock the bond."""
-        return self.write_once("commit", commitment)
-
-    def committing(self, commitment: bytes) -> bool:
-        """Whether the commitment was sent before and not refused: its bond is locked, or is about to be."""
-        return self.is_signed("commit", commitment)
-
-    def reclaim(self, commitment: bytes) -> Receipt:
-        """Take back the bond of a commitment that was not opened in time."""
-        return self.write_once("reclaim", commitment)
-
     def challenge(
         self, task: int, segment: int, salt: bytes, before: Leaf, after: Leaf
     ) -> tuple[int, Receipt]:
-        """Open a game on a segment; the game's number."""
+        """Open the account's commitment as a game on a segment; the game's number."""
         receipt = self.write_once("challenge", task, segment, salt, before, after)
         return self._number(receipt), receipt
 
     def challenge_blind(self, task: int, salt: bytes) -> tuple[int, Receipt]:
-        """Open a game before the wrong segment is known; the game's number."""
+        """Open the account's commitment as a game before the wrong segment is known; the game's number."""
         receipt = self.write_once("challengeBlind", task, salt)
         return self._number(receipt), receipt
 
@@ -107,6 +95,13 @@ class Game(BoundContract):
     def claim(self, key: bytes, block: BlockId = "latest") -> Claim:
         """A claim by its key (`protocol.dispute.keys`)."""
         return Claim(*self.read("claimOf", key, block=block))
+
+    def conviction(self, task: int, block: BlockId = "latest") -> tuple[int, int]:
+        """When the task was convicted, in seconds since 1970, and of which segment: (0, 0) where it was not, segment 0
+        where none was named yet.
+        """
+        at, segment = self.read_all("convictionOf", task, block=block)
+        return int(at), int(segment)
 
     def games(self) -> int:
         """Number of games; ids are 1 to this."""

@@ -25,14 +25,14 @@ NOBODY: Final = "0x" + "00" * 20
 
 
 def neighbours_of_market(connection: Connection, at: Addresses) -> list[str]:
-    """Audit board and game as the market knows them: zero addresses before it is initialised."""
+    """Audit board, game and commitments as the market knows them: zero addresses before it is initialised."""
     market = contract("TaskMarket")
-    found = [connection.call(market, at.market, name)[0] for name in ("board", "game")]
+    found = [connection.call(market, at.market, name)[0] for name in ("board", "game", "commitments")]
     return [to_checksum_address(address) for address in found]
 
 
 def neighbours_of_vault(connection: Connection, at: Addresses, block: BlockId = "latest") -> list[str]:
-    """Market, audit board and game as the vault knows them: zero addresses before it is initialised."""
+    """Market, audit board, game and commitments as the vault knows them: zero addresses before it is initialised."""
     (found,) = connection.call(contract("StakeVault"), at.vault, "modules", block=block)
     return [to_checksum_address(address) for address in found]
 
@@ -87,13 +87,13 @@ def initialisations(connection: Connection, at: Addresses) -> tuple[Initialisati
         Initialisation(
             contract("TaskMarket"),
             at.market,
-            [at.audit, at.game],
+            [at.audit, at.game, at.commitments],
             lambda: neighbours_of_market(connection, at),
         ),
         Initialisation(
             contract("StakeVault"),
             at.vault,
-            [at.market, at.audit, at.game],
+            [at.market, at.audit, at.game, at.commitments],
             lambda: neighbours_of_vault(connection, at),
         ),
     )

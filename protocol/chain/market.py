@@ -72,6 +72,10 @@ class Market(BoundContract):
         """End a stalled task that nobody has convicted in time."""
         return self.write_once("closeStalled", task)
 
+    def burn_rest(self, task: int) -> Receipt:
+        """After the claims on a convicted stake (`Commitments.claims_until`): burn what is left of it."""
+        return self.write_once("burnRest", task)
+
     def announce(self, url: str) -> Receipt:
         """Say where the sender serves its data."""
         return self.write("announce", url)

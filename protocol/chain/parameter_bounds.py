@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.chain.parameters import Parameters, ParametersError
+from protocol.tasks.task import MAX_LOCK
 
 _UINT32: Final = (1 << 32) - 1
 _UINT64: Final = (1 << 64) - 1
-MAX_LOCK: Final = (1 << 94) - 1
-"""Most that one lock of the vault holds."""
+RATE_UNIT: Final = 10_000
+"""Hundredths of a percent in the whole: the unit of `capital_rate`."""
+YEAR: Final = 365 * 86_400
+"""Seconds."""
 MAX_LEVEL: Final = 15
 """Highest level of a registration, whose stake is 2^15 units."""
 
@@ -43,8 +46,9 @@ def bounds(parameters: Parameters) -> Iterator[Bound]:
     yield Bound("unbonding_period", parameters.draw_delay + parameters.stall_period, _UINT32)
     yield Bound("stake_unit", 1, MAX_LOCK >> MAX_LEVEL)
     yield Bound("draw_fee", 0, parameters.stake_unit)
-    yield Bound("challenge_bond", 1, MAX_LOCK)
-    yield Bound("reward_cap", 0, 3 * MAX_LOCK // 4)
+    # Else the greatest stake, a quarter of which bounds the bond, could have no room for it at the shortest clock.
+    yield Bound("game_floor", 1, MAX_LOCK // 64)
+    yield Bound("capital_rate", 0, min(RATE_UNIT, RATE_UNIT * YEAR // max(32 * clock, 1)))
     yield Bound("data_fee", 0, _UINT64)
 
 

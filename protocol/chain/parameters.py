@@ -19,7 +19,7 @@ from protocol.errors import AssayError
 TOKEN: Final = 10**18
 """Units of one token: the test token has 18 decimals, as OpenZeppelin's ERC-20 has by default."""
 
-AMOUNTS: Final = ("draw_fee", "stake_unit", "challenge_bond", "reward_cap")
+AMOUNTS: Final = ("draw_fee", "stake_unit", "game_floor")
 """Fields that are amounts of tokens: whole tokens in a file, as text."""
 PRESETS: Final = Path(__file__).with_name("presets")
 MAX_BYTES: Final = 1 << 16
@@ -40,12 +40,12 @@ class Parameters:
     draw_delay: int
     stall_period: int
     unbonding_period: int
+    opening_period: int
     draw_fee: int
     stake_unit: int
-    opening_period: int
-    challenge_bond: int
-    reward_cap: int
+    game_floor: int
     data_fee: int
+    capital_rate: int
 
     def abi(self) -> tuple[int, ...]:
         """The struct as a tuple in ABI order."""

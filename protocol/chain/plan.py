@@ -1,8 +1,8 @@
 """What a deployment consists of: each contract's creation code and address, known before anything is sent.
 
-Order: the token (a test token unless one is given), vault, arbiter, beacon, market, audit board, game. Each later one
-names earlier ones in its constructor, so all addresses follow from the deployer, the parameters, the beacon network,
-the token and the salt.
+Order: the token (a test token unless one is given), vault, arbiter, beacon, market, audit board, commitments, game.
+Each later one names earlier ones in its constructor, so all addresses follow from the deployer, the parameters, the
+beacon network, the token and the salt.
 """
 
 from __future__ import annotations
@@ -67,9 +67,17 @@ def plan(
     beacon = create("beacon", "DrandBeacon", *_beacon(network))
     market = create("market", "TaskMarket", vault, arbiter, beacon, deployer, deployer, parameters.abi())
     audit = create("audit", "AuditBoard", vault, market, beacon)
-    game = create("game", "DisputeGame", market, vault, arbiter)
+    commitments = create("commitments", "Commitments", vault, market, audit)
+    game = create("game", "DisputeGame", market, vault, arbiter, commitments)
     addresses = Addresses(
-        token=token, vault=vault, market=market, audit=audit, game=game, arbiter=arbiter, beacon=beacon
+        token=token,
+        vault=vault,
+        market=market,
+        audit=audit,
+        commitments=commitments,
+        game=game,
+        arbiter=arbiter,
+        beacon=beacon,
     )
     return Plan(seed, tuple(made), addresses)
 

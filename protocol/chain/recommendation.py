@@ -81,7 +81,7 @@ def recommended_terms(
     segments: int,
     budget: int,
     *,
-    reward_cap: int = RECOMMENDED.reward_cap,
+    reward_cap: int = 0,
     draw_fee: int = RECOMMENDED.draw_fee,
     draws: int | None = None,
     audit_fee: int | None = None,

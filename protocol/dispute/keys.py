@@ -11,6 +11,8 @@ from protocol.program.program import Program
 
 SEGMENT_UNKNOWN: Final = 2**32 - 1
 """Segment of a priority commitment made before the first wrong segment is known."""
+NO_SEAT: Final = 255
+"""In place of a seat's number: the challenger has none of the task."""
 
 
 def steps_key(task: int, segment: int) -> bytes:
@@ -39,12 +41,13 @@ def frame_keys(top: bytes, program: Program, path: tuple[int, ...]) -> list[byte
 
 
 def priority_commitment(
-    chain_id: int, game: str, task: int, segment: int, challenger: str, salt: bytes
+    chain_id: int, commitments: str, task: int, segment: int, challenger: str, salt: bytes
 ) -> bytes:
-    """What a challenger commits to before it opens a game; `game` and `challenger` are addresses."""
+    """What a challenger commits to before it opens a game; `commitments`, the contract, and `challenger` are
+    addresses."""
     return keccak(
         encode(
             ["uint256", "address", "uint256", "uint32", "address", "bytes32"],
-            [chain_id, game, task, segment, challenger, salt],
+            [chain_id, commitments, task, segment, challenger, salt],
         )
     )

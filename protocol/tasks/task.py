@@ -25,6 +25,8 @@ MAX_SEAT_SEGMENTS: Final = 64
 ESCROW_DRAWS: Final = 8
 """Draws of a task that its escrow pays at most."""
 MAX_BUNDLE_LENGTH: Final = 1_024
+MAX_LOCK: Final = (1 << 94) - 1
+"""Most token units that one lock of the vault holds."""
 HASH_RATE: Final = 300_000_000
 """Bytes a second that a party must at least be able to hash: a fifth of one core with SHA instructions."""
 
@@ -61,7 +63,9 @@ class Terms:
     budget: int
     stake: int
     restitution: int
+    reward: int
     audit_fee: int
+    game_cost: int
     delay_penalty: int
     bidding_period: int
     training_period: int
@@ -74,6 +78,8 @@ class Terms:
     segments_per_verifier: int
     arithmetic: int
     seat_lock: int
+    bond: int
+    retrain_reward: int
     bundle: str
 
     def __post_init__(self) -> None:
@@ -101,9 +107,13 @@ class Terms:
             "step_operations": (1, u64),
             "state_bytes": (1, u64),
             "budget": (1, u128),
-            "stake": (0, u128),
             "restitution": (0, self.budget),
             "audit_fee": (0, u128),
+            "game_cost": (0, u128),
+            "stake": (least_stake(self.owed), MAX_LOCK),
+            "reward": (0, self.stake // 8),
+            "retrain_reward": (0, self.stake // 8),
+            "bond": (0, self.stake // 4),
             "delay_penalty": (0, self.stake),
             "bidding_period": (1, u32),
             "extension": (1, self.bidding_period),
@@ -145,6 +155,12 @@ class Terms:
         return self.audit_fee * self.segments_per_verifier
 
     @property
+    def owed(self) -> int:
+        """Most that a conviction owes out of the stake: the greater reward, cost and fee of every seat, restitution."""
+        reward = max(self.reward, self.retrain_reward)
+        return reward + self.verifiers * (self.game_cost + self.seat_fee) + self.restitution
+
+    @property
     def seat_operations(self) -> int:
         """Scalar operations of a seat's replays."""
         return self.step_operations * self.segment_steps * self.segments_per_verifier
@@ -152,6 +168,11 @@ class Terms:
     def escrow(self, draw_fee: int) -> int:
         """What posting locks: the budget, the fees of V seats, and of as many draws as the escrow may pay."""
         return self.budget + self.verifiers * self.seat_fee + ESCROW_DRAWS * draw_fee
+
+
+def least_stake(owed: int) -> int:
+    """The least S with owed <= S - ceil(S / 4): a quarter of a convicted stake burns, whatever is claimed."""
+    return -(-4 * owed // 3)
 
 
 GAMES_AT_ONCE: Final = 16

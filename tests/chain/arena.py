@@ -23,7 +23,7 @@ from protocol.chain.transactions import Sender, Sending
 from protocol.commitments import ProgressTree
 from protocol.dispute import challenger, defender
 from protocol.dispute.in_process import Serving, Silent
-from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import Leaf
 from protocol.dispute.provider import Run
@@ -162,9 +162,9 @@ class Arena:
         """A game of this challenger, just opened, and the gas of its two transactions."""
         named = SEGMENT_UNKNOWN if segment is None else segment
         commitment = priority_commitment(
-            client.deployment.chain_id, client.game.address, task, named, client.address, SALT
+            client.deployment.chain_id, client.commitments.address, task, named, client.address, SALT
         )
-        first = client.game.commit(commitment)
+        first = client.commitments.commit(task, NO_SEAT, commitment)
         self.devnet.mine()
         if segment is None:
             game, second = client.game.challenge_blind(task, SALT)
@@ -220,7 +220,9 @@ def terms(subject: Subject, number: int) -> Terms:
         budget=20 * TOKEN,
         stake=100 * TOKEN,
         restitution=20 * TOKEN,
+        reward=10 * TOKEN,
         audit_fee=TOKEN,
+        game_cost=3 * TOKEN,
         delay_penalty=TOKEN,
         bidding_period=20,
         training_period=80_000,
@@ -233,5 +235,7 @@ def terms(subject: Subject, number: int) -> Terms:
         segments_per_verifier=1,
         arithmetic=1,
         seat_lock=2 * TOKEN,
+        bond=20 * TOKEN,
+        retrain_reward=12 * TOKEN,
         bundle="http://127.0.0.1/none",
     )

@@ -89,7 +89,9 @@ class Stage:
             "budget": 100 * TOKEN,
             "stake": 500 * TOKEN,
             "restitution": 10 * TOKEN,
+            "reward": 50 * TOKEN,
             "audit_fee": TOKEN,
+            "game_cost": 3 * TOKEN,
             "delay_penalty": 5 * TOKEN,
             "bidding_period": 60,
             "training_period": 600,
@@ -101,6 +103,8 @@ class Stage:
             "verifiers": 1,
             "segments_per_verifier": 1,
             "seat_lock": 2 * TOKEN,
+            "bond": 20 * TOKEN,
+            "retrain_reward": 60 * TOKEN,
         }
         show(self.submitter)
         return self.submitter.market.post(Terms(**(fields | changes)))[0]

@@ -21,13 +21,14 @@ from protocol.chain.deployed_code import differences
 from protocol.chain.deployment import MAX_SALT, Deployment
 from protocol.chain.devnet import Devnet
 from protocol.chain.errors import DeploymentError, Reverted
-from protocol.chain.parameter_bounds import MAX_LEVEL, MAX_LOCK, broken_bound
+from protocol.chain.parameter_bounds import MAX_LEVEL, broken_bound
 from protocol.chain.parameters import DEVNET, RECOMMENDED, Parameters, ParametersError
 from protocol.chain.plan import plan
 from protocol.chain.transactions import Sender
 from protocol.errors import AssayError
 from protocol.node.home import Home
 from protocol.node.output import Output
+from protocol.tasks.task import MAX_LOCK
 from tests.chain.conftest import QUICK
 
 pytestmark = pytest.mark.chain
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.chain
 DEPLOYER = str(development_account(0, DEVELOPMENT_CHAIN).address)
 STRANGER = "0x" + "11" * 20
 UINT32 = 2**32 - 1
-GREATEST_REWARD = 3 * MAX_LOCK // 4
+GREATEST_FLOOR = MAX_LOCK // 64
 GREATEST_UNIT = MAX_LOCK >> MAX_LEVEL
 
 
@@ -107,19 +108,20 @@ OUTSIDE = [
     replace(DEVNET, draw_fee=DEVNET.stake_unit + 1),
     replace(DEVNET, stake_unit=0),
     replace(DEVNET, stake_unit=GREATEST_UNIT + 1),
-    replace(DEVNET, challenge_bond=0),
-    replace(DEVNET, challenge_bond=MAX_LOCK + 1),
-    replace(DEVNET, reward_cap=GREATEST_REWARD + 1),
+    replace(DEVNET, game_floor=0),
+    replace(DEVNET, game_floor=GREATEST_FLOOR + 1),
+    replace(DEVNET, capital_rate=10_001),
+    replace(RECOMMENDED, capital_rate=10_000 * 365 * 86_400 // (32 * RECOMMENDED.min_clock) + 1),
 ]
 AT_THE_BOUNDS = [
     DEVNET,
     RECOMMENDED,
-    Parameters(1, 3, 1, 1, 1, 1, 2, 0, 1, 1, 1, 0, 0),
+    Parameters(1, 3, 1, 1, 1, 1, 2, 1, 0, 1, 1, 0, 0),
     replace(
-        Parameters(UINT32 - 2, UINT32, 1, UINT32, 1, UINT32 - 1, UINT32, 0, 1, UINT32, 1, GREATEST_REWARD, 0),
+        Parameters(UINT32 - 2, UINT32, 1, UINT32, 1, UINT32 - 1, UINT32, UINT32, 0, 1, 1, 0, 10_000),
         draw_fee=GREATEST_UNIT,
         stake_unit=GREATEST_UNIT,
-        challenge_bond=MAX_LOCK,
+        game_floor=GREATEST_FLOOR,
         data_fee=2**64 - 1,
     ),
 ]

@@ -32,7 +32,9 @@ def terms(**changes: Any) -> Terms:
         "budget": 100 * TOKEN,
         "stake": 1000 * TOKEN,
         "restitution": 100 * TOKEN,
+        "reward": 50 * TOKEN,
         "audit_fee": 2 * TOKEN,
+        "game_cost": 3 * TOKEN,
         "delay_penalty": 10 * TOKEN,
         "bidding_period": 10,
         "training_period": 600,
@@ -45,6 +47,8 @@ def terms(**changes: Any) -> Terms:
         "segments_per_verifier": 2,
         "arithmetic": 1,
         "seat_lock": 5 * TOKEN,
+        "bond": 20 * TOKEN,
+        "retrain_reward": 100 * TOKEN,
         "bundle": "http://127.0.0.1:1/bundle",
     }
     return Terms(**(values | changes))

@@ -25,10 +25,10 @@ def test_every_preset_is_read() -> None:
 
 def test_amounts_are_whole_tokens_to_the_unit(tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
-    file.write_text(DEVNET_FILE.replace('"0.1"', '"0.000000000000000003"').replace('"50"', "7"))
+    file.write_text(DEVNET_FILE.replace('"0.1"', '"0.000000000000000003"').replace('"10"', "7"))
     own = load_parameters(str(file))
-    assert (own.draw_fee, own.reward_cap) == (3, 7 * TOKEN)
-    assert own.challenge_bond == DEVNET.challenge_bond
+    assert (own.draw_fee, own.stake_unit) == (3, 7 * TOKEN)
+    assert own.game_floor == DEVNET.game_floor
 
 
 def test_the_recommended_ones_give_an_l1_its_time() -> None:
