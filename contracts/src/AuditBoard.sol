@@ -94,6 +94,7 @@ contract AuditBoard is Registrations {
         if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
         Audit storage audit = _audits[task];
         if (audit.pending) revert Errors.DrawPending(task);
+        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
         // All seats that are not attested were in the last draw.
         if (block.timestamp <= audit.until) revert Errors.TooEarly(audit.until, block.timestamp);
         Cells.Table storage cells = _seats[task];
@@ -186,15 +187,20 @@ contract AuditBoard is Registrations {
         if (audit.drawnAt == 0) return seats;
         seats = new Seat[](MARKET.seatTermsOf(task).verifiers);
         for (uint256 i; i < seats.length; ++i) {
-            (uint256 cell, address account) = _seat(task, i);
-            seats[i] = Seat(
-                account,
-                Cells.holder(cell),
-                audit.until,
-                cell & Cells.ATTESTED != 0,
-                cell & Cells.RELEASED != 0
-            );
+            seats[i] = seatOf(task, i);
         }
+    }
+
+    /// @inheritdoc IAuditBoard
+    function seatOf(TaskId task, uint256 seat) public view returns (Seat memory) {
+        (uint256 cell, address account) = _seat(task, seat);
+        return Seat(
+            account,
+            Cells.holder(cell),
+            _audits[task].until,
+            cell & Cells.ATTESTED != 0,
+            cell & Cells.RELEASED != 0
+        );
     }
 
     /// @inheritdoc IAuditBoard

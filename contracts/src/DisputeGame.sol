@@ -8,6 +8,7 @@ import {GameState} from "./dispute/GameState.sol";
 import {Judgments} from "./dispute/Judgments.sol";
 import {Splits} from "./dispute/Splits.sol";
 import {IArbiter} from "./interfaces/IArbiter.sol";
+import {ICommitments} from "./interfaces/ICommitments.sol";
 import {IDisputeGame} from "./interfaces/IDisputeGame.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
@@ -24,41 +25,15 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     SegmentIndex private constant SEGMENT_UNKNOWN = SegmentIndex.wrap(type(uint32).max);
     uint8 private constant MAX_DEPTH = 8;
 
-    /// @notice A priority commitment: the bond's lock, its last second, the block that holds it.
-    struct Commitment {
-        // ---- slot 0, 80 bits are free
-        uint48 lock;
-        uint64 until;
-        uint64 madeIn;
-    }
+    ICommitments private immutable COMMITMENTS;
 
-    /// @dev Per account, so that nobody can take another's commitment by copying it.
-    mapping(address account => mapping(bytes32 commitment => Commitment)) private _commitments;
-
-    constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_)
+    constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_, ICommitments commitments_)
         GameState(market_, vault_, arbiter_)
-    {}
+    {
+        COMMITMENTS = commitments_;
+    }
 
     // ------------------------------------------------------------------ opening
-
-    /// @inheritdoc IDisputeGame
-    function commit(bytes32 commitment) external override {
-        Commitment storage made = _commitments[msg.sender][commitment];
-        if (made.until != 0) revert Errors.AlreadyCommitted(commitment);
-        made.until = _now() + OPENING_PERIOD;
-        made.madeIn = uint64(block.number);
-        made.lock = uint48(VAULT.lock(msg.sender, BOND));
-        emit Committed(commitment, msg.sender, BOND);
-    }
-
-    /// @inheritdoc IDisputeGame
-    function reclaim(bytes32 commitment) external override {
-        Commitment memory made = _commitments[msg.sender][commitment];
-        if (made.until == 0) revert Errors.NotCommitted(commitment);
-        if (block.timestamp <= made.until) revert Errors.TooEarly(made.until, block.timestamp);
-        delete _commitments[msg.sender][commitment];
-        VAULT.release(made.lock, type(uint256).max);
-    }
 
     /// @inheritdoc IDisputeGame
     function challenge(
@@ -160,7 +135,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         GameRecord storage record = _records[game];
         if (record.phase == Phase.None) revert Errors.NoSuchGame(game);
         if (record.phase == Phase.Closed) revert Errors.GameIsClosed(game, record.verdict);
-        if (!_dockets[_taskOf(record)].convicted) revert Errors.NotMoot(game);
+        if (_dockets[_taskOf(record)].convictedAt == 0) revert Errors.NotMoot(game);
         _returnDeposits(record);
         _close(game, record, Verdict.Moot, address(0));
         VAULT.release(record.lock, type(uint256).max);
@@ -193,6 +168,17 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     }
 
     /// @inheritdoc IDisputeGame
+    function convictionOf(TaskId task) external view override returns (uint64 time, SegmentIndex segment) {
+        Docket storage docket = _dockets[task];
+        return (docket.convictedAt, docket.convicted);
+    }
+
+    /// @inheritdoc IDisputeGame
+    function gamesHeld(TaskId task) external view override returns (uint32) {
+        return _dockets[task].opened - _dockets[task].dismissed;
+    }
+
+    /// @inheritdoc IDisputeGame
     function games() external view override returns (uint256) {
         return _games;
     }
@@ -205,14 +191,8 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         private
         returns (GameId id, GameRecord storage record, uint64 priority, ITaskMarket.Played memory played)
     {
-        bytes32 commitment =
-            keccak256(abi.encode(block.chainid, address(this), task, segment, msg.sender, salt));
-        Commitment memory made = _commitments[msg.sender][commitment];
-        if (made.until == 0) revert Errors.NotCommitted(commitment);
-        priority = made.madeIn;
-        if (made.madeIn == block.number) revert Errors.SameBlock(block.number);
-        _requireInTime(made.until);
-        delete _commitments[msg.sender][commitment];
+        uint48 lock;
+        (lock, priority) = COMMITMENTS.open(task, segment, msg.sender, salt);
         played = MARKET.gameOpened(task);
         Docket storage docket = _dockets[task];
         // Clocks of terms are at least one second.
@@ -222,7 +202,7 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
         }
         id = GameId.wrap(++_games);
         record = _records[id];
-        (record.task, record.challenger, record.lock) = (uint40(TaskId.unwrap(task)), msg.sender, made.lock);
+        (record.task, record.challenger, record.lock) = (uint40(TaskId.unwrap(task)), msg.sender, lock);
         _takePlace(id, record);
         emit Challenged(id, task, msg.sender);
     }

@@ -7,7 +7,6 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {Errors} from "./libraries/Errors.sol";
-import {Shares} from "./libraries/Shares.sol";
 
 /// @title StakeVault: deposits, locks, slashing, pull payments (dispute.md sections 1 and 8).
 /// @dev Only `deposit` and `withdraw` call the token. Everything the modules call is bookkeeping, so a hostile token
@@ -19,7 +18,7 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     struct Lock {
         // ---- slot 0
         address owner;
-        /// 4 * remaining + the module that made the lock: 1 market, 2 audit board, 3 game.
+        /// 4 * remaining + the module that made the lock: 1 market, 2 audit board, 3 game or commitments.
         uint96 held;
     }
 
@@ -29,8 +28,8 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
     IERC20 private immutable TOKEN;
     address private immutable DEPLOYER;
 
-    address[3] private _modules;
-    /// @dev Place of a module in `_modules`, counted from 1; 0 for everybody else.
+    address[4] private _modules;
+    /// @dev Place of a module in `_modules`, counted from 1, and 3 for the commitments too; 0 for everybody else.
     mapping(address account => uint8) private _moduleNumber;
     /// @dev Numbered from 1: number 0 means "no lock" to the modules.
     mapping(uint256 id => Lock) private _locks;
@@ -48,14 +47,14 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         DEPLOYER = deployer;
     }
 
-    /// @notice The deployer names the three modules, once.
-    function initialise(address market, address board, address game) external {
+    /// @notice The deployer names the modules, once.
+    function initialise(address market, address board, address game, address commitments) external {
         if (msg.sender != DEPLOYER) revert Errors.NotAllowed(DEPLOYER, msg.sender);
         if (_modules[0] != address(0)) revert Errors.AlreadyInitialised();
-        _modules = [market, board, game];
-        for (uint8 i; i < 3; ++i) {
+        _modules = [market, board, game, commitments];
+        for (uint8 i; i < 4; ++i) {
             if (_modules[i].code.length == 0) revert Errors.NoCode(_modules[i]);
-            _moduleNumber[_modules[i]] = i + 1;
+            _moduleNumber[_modules[i]] = i == 3 ? 3 : i + 1;
         }
     }
 
@@ -121,21 +120,18 @@ contract StakeVault is IStakeVault, ReentrancyGuardTransient {
         uint256 restitution,
         uint256 escrow,
         uint256 kept
-    ) external returns (uint256 stake, uint256 rewarded) {
+    ) external returns (uint256 stake) {
         Lock storage entry = _ownLock(id);
-        stake = _take(id, entry, type(uint256).max);
-        uint256 restored;
-        (, rewarded, restored,) = Shares.slash(stake, reward, restitution);
-        _credit(id, challenger, rewarded);
-        _credit(id, submitter, restored);
-        _destroy(id, stake - rewarded - restored);
+        stake = entry.held >> 2;
+        _pay(id, entry, challenger, reward);
+        _pay(id, entry, submitter, restitution);
         _releaseBut(escrow, _ownLock(escrow), kept);
     }
 
     // ------------------------------------------------------------------ views
 
     /// @inheritdoc IStakeVault
-    function modules() external view returns (address[3] memory) {
+    function modules() external view returns (address[4] memory) {
         return _modules;
     }
 

@@ -7,6 +7,7 @@ import {Pausable} from "@openzeppelin/contracts/utils/Pausable.sol";
 import {IArbiter} from "./interfaces/IArbiter.sol";
 import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
 import {IBeacon} from "./interfaces/IBeacon.sol";
+import {ICommitments} from "./interfaces/ICommitments.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {Bids} from "./libraries/Bids.sol";
@@ -33,7 +34,7 @@ contract TaskMarket is Ends, Pausable {
     address private immutable DEPLOYER;
     address private immutable PAUSER;
 
-    /// @notice The dispute game, whose calls `gameOpened`, `gameClosed` and `convict` take.
+    /// @inheritdoc ITaskMarket
     address public game;
     /// @inheritdoc ITaskMarket
     mapping(address party => string) public endpointOf;
@@ -58,12 +59,16 @@ contract TaskMarket is Ends, Pausable {
         TermsCheck.checkParameters(parameters_);
     }
 
-    /// @notice The deployer names the audit board and the game, once.
-    function initialise(IAuditBoard board_, address game_) external only(DEPLOYER) {
+    /// @notice The deployer names the audit board, the game and the commitments, once.
+    function initialise(IAuditBoard board_, address game_, ICommitments commitments_)
+        external
+        only(DEPLOYER)
+    {
         if (game != address(0)) revert Errors.AlreadyInitialised();
         if (address(board_).code.length == 0) revert Errors.NoCode(address(board_));
         if (game_.code.length == 0) revert Errors.NoCode(game_);
-        (board, game) = (board_, game_);
+        if (address(commitments_).code.length == 0) revert Errors.NoCode(address(commitments_));
+        (board, game, commitments) = (board_, game_, commitments_);
     }
 
     /// @notice The pauser: stops new tasks. Running tasks, games and funds are out of its reach.
@@ -182,9 +187,7 @@ contract TaskMarket is Ends, Pausable {
     /// @inheritdoc ITaskMarket
     function gameOpened(TaskId task) external only(game) returns (Played memory played) {
         Task storage entry = _existing(task);
-        _requireChallengeable(task, entry);
-        uint64 until = entry.challengeUntil;
-        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        _requireInWindow(task, entry);
         ++entry.openGames;
         Terms storage terms = _terms[task];
         (played.root, played.size) = (entry.root, entry.size);
@@ -198,21 +201,31 @@ contract TaskMarket is Ends, Pausable {
     }
 
     /// @inheritdoc ITaskMarket
-    function convict(TaskId task, address challenger, uint256 reward) external only(game) {
+    function convict(TaskId task, address challenger) external only(game) {
         Task storage entry = _existing(task);
         _requireChallengeable(task, entry);
-        address solver = entry.bidder;
+        Terms storage terms = _terms[task];
+        uint256 reward = entry.status == Status.Unpaid ? terms.retrainReward : terms.reward;
         (entry.status, entry.openGames) = (Status.Slashed, entry.openGames - 1);
-        (uint256 stake, uint256 rewarded) = VAULT.slash(
-            entry.stake,
-            challenger,
-            reward,
-            entry.submitter,
-            _terms[task].restitution,
-            entry.escrow,
-            _owed(entry)
+        uint256 stake = VAULT.slash(
+            entry.stake, challenger, reward, entry.submitter, terms.restitution, entry.escrow, _owed(entry)
         );
-        emit Slashed(task, solver, challenger, stake, rewarded);
+        emit Slashed(task, entry.bidder, challenger, stake, reward);
+    }
+
+    // ------------------------------------------------------------------ hook of the commitments
+
+    /// @inheritdoc ITaskMarket
+    function compensate(TaskId task, address account, bool cost, bool fee)
+        external
+        only(address(commitments))
+        returns (uint256 amount)
+    {
+        Task storage entry = _at(task, Status.Slashed);
+        Terms storage terms = _terms[task];
+        if (cost) amount = terms.gameCost;
+        if (fee) amount += Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier);
+        VAULT.pay(entry.stake, account, amount);
     }
 
     // ------------------------------------------------------------------ hooks of the audit board
@@ -256,12 +269,6 @@ contract TaskMarket is Ends, Pausable {
         entry = _at(task, Status.Training);
         _only(entry.bidder);
         if (block.timestamp > entry.trainUntil) revert Errors.TooLate(entry.trainUntil, block.timestamp);
-    }
-
-    function _requireChallengeable(TaskId task, Task storage entry) private view {
-        if (entry.status != Status.Submitted && entry.status != Status.Unpaid) {
-            revert Errors.WrongStatus(task, entry.status);
-        }
     }
 
     function _requireBeacon() private view {

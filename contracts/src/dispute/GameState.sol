@@ -10,7 +10,6 @@ import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Errors} from "../libraries/Errors.sol";
 import {Proofs} from "../libraries/Proofs.sol";
-import {Parameters} from "../types/Parameters.sol";
 import {Credits} from "./Credits.sol";
 
 /// @title What the game keeps, whose turn it is, and how a game ends: dispute.md section 6.
@@ -83,7 +82,7 @@ abstract contract GameState is Credits {
 
     /// @notice What all games on a task share, figures of its terms first.
     struct Docket {
-        // ---- slot 0, 80 bits are free
+        // ---- slot 0, 16 bits are free
         /// Seconds that each side of a game has, replay allowance included.
         uint40 clock;
         uint32 segmentSteps;
@@ -91,7 +90,9 @@ abstract contract GameState is Credits {
         /// Games that were opened, and those of them that were dismissed.
         uint32 opened;
         uint32 dismissed;
-        bool convicted;
+        /// When the solver was convicted, 0 before; and the segment, 0 where none was selected.
+        uint40 convictedAt;
+        SegmentIndex convicted;
     }
 
     ITaskMarket internal immutable MARKET;
@@ -99,12 +100,6 @@ abstract contract GameState is Credits {
     IArbiter internal immutable ARBITER;
     /// @notice Proves openings; made by this contract, which alone relies on it.
     Evidence internal immutable EVIDENCE;
-    /// @notice Bond of one game.
-    uint128 internal immutable BOND;
-    /// @notice Most that a challenger earns on top of its bond.
-    uint128 internal immutable REWARD_CAP;
-    /// @notice Seconds in which a commitment may be opened.
-    uint32 internal immutable OPENING_PERIOD;
     /// @notice Wei for each byte of an answer's transaction, on top of its gas.
     uint64 internal immutable DATA_FEE;
 
@@ -132,11 +127,7 @@ abstract contract GameState is Credits {
     constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_) {
         (MARKET, VAULT, ARBITER) = (market_, vault_, arbiter_);
         EVIDENCE = new Evidence(arbiter_);
-        Parameters memory parameters = market_.parameters();
-        BOND = parameters.challengeBond;
-        REWARD_CAP = parameters.rewardCap;
-        OPENING_PERIOD = parameters.openingPeriod;
-        DATA_FEE = parameters.dataFee;
+        DATA_FEE = market_.parameters().dataFee;
     }
 
     // ------------------------------------------------------------------ whose turn
@@ -151,7 +142,7 @@ abstract contract GameState is Credits {
     }
 
     function _requireOpen(TaskId task) internal view {
-        if (_dockets[task].convicted) revert Errors.TaskConvicted(task);
+        if (_dockets[task].convictedAt != 0) revert Errors.TaskConvicted(task);
     }
 
     /// @dev The side to move in a game that is played, since when, and the last second of its clock, which runs only while
@@ -343,10 +334,11 @@ abstract contract GameState is Credits {
             GameRecord storage first = _records[GameId.wrap(_claims[_stepsKey(record)].first)];
             if (first.phase != Phase.Closed) rewarded = first.challenger;
         }
-        _dockets[task].convicted = true;
+        Docket storage docket = _dockets[task];
+        (docket.convictedAt, docket.convicted) = (uint40(_now()), record.segment);
         _close(id, record, verdict, challenger);
         VAULT.release(record.lock, type(uint256).max);
-        MARKET.convict(task, rewarded, REWARD_CAP);
+        MARKET.convict(task, rewarded);
     }
 
     /// @dev The challenger is silent: its bond is lost.

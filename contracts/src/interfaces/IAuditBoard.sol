@@ -84,6 +84,9 @@ interface IAuditBoard {
     /// @notice The task's V seats; empty before its first draw.
     function seatsOf(TaskId task) external view returns (Seat[] memory);
 
+    /// @notice One of them; empty before its first draw, and if there is no such seat.
+    function seatOf(TaskId task, uint256 seat) external view returns (Seat memory);
+
     /// @notice The segments of a seat, which follow from the seed of the first draw (encoding.md section 7). Reverts before it.
     function segmentsOf(TaskId task, uint256 seat) external view returns (uint32[] memory);
 

@@ -111,8 +111,6 @@ interface IDisputeGame {
         bytes32 words;
     }
 
-    /// @notice A priority commitment was made; its bond is locked.
-    event Committed(bytes32 indexed commitment, address indexed challenger, uint256 bond);
     /// @notice A game was opened.
     event Challenged(GameId indexed game, TaskId indexed task, address indexed challenger);
     /// @notice The game is about this segment, which leads from state `before` to state `afterwards`. Its step tree is due.
@@ -156,17 +154,10 @@ interface IDisputeGame {
     /// @notice An account took its credit in the chain's coin out.
     event CreditWithdrawn(address indexed account, uint256 amount);
 
-    /// @notice Priority: keccak256(abi.encode(chainid, this, task, segment, challenger, salt)), with segment 2^32 - 1 for "not yet
-    /// known". Locks the bond; void (and the bond reclaimable) after the opening period. Opened in a later block. Of the games
-    /// in a segment the earliest commitment that names it is rewarded, whichever game convicts; one that does not name it
-    /// counts from its `selectSegment` on. Once that game was dismissed, the one that convicts is rewarded; when none is left
-    /// in the segment, priority begins anew.
-    function commit(bytes32 commitment) external;
-
-    /// @notice Returns the bond of a commitment that was not opened in time.
-    function reclaim(bytes32 commitment) external;
-
-    /// @notice Opens a game on segment i: `before` is leaf i - 1, `afterwards` leaf i of the task's current segment tree.
+    /// @notice Opens a game on segment i: `before` is leaf i - 1, `afterwards` leaf i of the task's current segment tree. Uses up the caller's
+    /// commitment (`ICommitments`), of an earlier block. Of the games in a segment the earliest commitment that names it is rewarded, whichever
+    /// game convicts; one that does not name it counts from its `selectSegment` on. Once that game was dismissed, the one
+    /// that convicts is rewarded; when none is left in the segment, priority begins anew.
     function challenge(
         TaskId task,
         SegmentIndex segment,
@@ -360,6 +351,12 @@ interface IDisputeGame {
 
     /// @notice The claim of this key (encoding.md section 5); all zero if no game asked for it.
     function claimOf(bytes32 key) external view returns (Claim memory);
+
+    /// @notice When the task was convicted, 0 if it was not, and the segment that was false; 0 where none was selected.
+    function convictionOf(TaskId task) external view returns (uint64 time, SegmentIndex segment);
+
+    /// @notice Games of the task that were opened and not dismissed, each with a bond.
+    function gamesHeld(TaskId task) external view returns (uint32);
 
     /// @notice Number of games; ids are 1 ... games().
     function games() external view returns (uint256);

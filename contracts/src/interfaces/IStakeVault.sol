@@ -24,8 +24,9 @@ interface IStakeVault {
     /// @notice Sends free tokens to the caller.
     function withdraw(uint256 amount) external;
 
-    /// @notice Market, audit board and dispute game, which alone may lock, pay, burn and slash; zeros before `initialise`.
-    function modules() external view returns (address[3] memory);
+    /// @notice Market, audit board, dispute game and commitments, which alone may lock, pay, burn and slash; zeros before `initialise`.
+    /// Game and commitments have their locks in common: a bond is locked by the one and ends in the other.
+    function modules() external view returns (address[4] memory);
 
     /// @notice The ERC-20 whose units all amounts are.
     function token() external view returns (address);
@@ -52,8 +53,8 @@ interface IStakeVault {
     /// @notice The lock's module only: burns min(amount, remaining).
     function burn(uint256 id, uint256 amount) external returns (uint256 taken);
 
-    /// @notice The locks' module only: empties the lock of a stake as `Shares.slash` divides it: reward to the challenger,
-    /// restitution to the submitter, as far as they go; what is left is burned. Releases the lock `escrow` but for `kept`.
+    /// @notice The locks' module only: pays out of the lock of a stake, which held `stake`: min(reward, stake) to the challenger, then
+    /// min(restitution, what is left) to the submitter. The rest stays. Releases the lock `escrow` but for `kept`.
     function slash(
         uint256 id,
         address challenger,
@@ -62,7 +63,7 @@ interface IStakeVault {
         uint256 restitution,
         uint256 escrow,
         uint256 kept
-    ) external returns (uint256 stake, uint256 rewarded);
+    ) external returns (uint256 stake);
 
     /// @notice The lock's module only: takes all but min(kept, remaining) back to the owner's free balance.
     function releaseBut(uint256 id, uint256 kept) external returns (uint256 taken);

@@ -99,10 +99,12 @@ interface ITaskMarket {
     /// their fees. The stake was released.
     event Voided(TaskId indexed task, uint256 refund, uint256 paid);
     /// @notice The solver was convicted and its whole `stake` taken. The challenger got `reward` of it, the submitter its
-    /// restitution and its escrow; the rest was burned.
+    /// restitution and its escrow; the rest is for seats (`ICommitments`), and burns when their time is over.
     event Slashed(
         TaskId indexed task, address indexed solver, address indexed challenger, uint256 stake, uint256 reward
     );
+    /// @notice What no seat claimed of a convicted solver's stake was burned.
+    event RestBurned(TaskId indexed task, uint256 amount);
 
     /// @notice The party serves its data at `url`.
     event Announced(address indexed party, string url);
@@ -171,9 +173,16 @@ interface ITaskMarket {
     /// @notice DisputeGame only: a game on the task ended without a conviction.
     function gameClosed(TaskId task) external;
 
-    /// @notice DisputeGame only: the solver was found wrong in a game, which this closes; distributes the stake and refunds the
-    /// escrow. Reverts unless the task is Submitted or Unpaid, so it happens once.
-    function convict(TaskId task, address challenger, uint256 reward) external;
+    /// @notice DisputeGame only: the solver was found wrong in a game, which this closes. The challenger has the reward, or where the
+    /// task was Unpaid the retrainer's, the submitter its restitution and its escrow. Reverts unless the task is Submitted or
+    /// Unpaid, so it happens once.
+    function convict(TaskId task, address challenger) external;
+
+    /// @notice Commitments only: pays a seat's account out of a convicted solver's stake: what a game costs, its fee, or both.
+    function compensate(TaskId task, address account, bool cost, bool fee) external returns (uint256 amount);
+
+    /// @notice Anyone, once no seat can claim any more (`ICommitments.claimsUntil`): burns what is left of a convicted solver's stake.
+    function burnRest(TaskId task) external;
 
     /// @notice AuditBoard only: a draw of the submitted task is asked for again, so challenges are taken until it is executed and the
     /// challenge period after it is over. `owed`: the escrow pays it.
@@ -192,6 +201,10 @@ interface ITaskMarket {
     /// @notice What it asks of a seat.
     function seatTermsOf(TaskId task) external view returns (SeatTerms memory);
 
+    /// @notice The bond of a challenge, and whether it doubles for those without a seat: not where the task is Unpaid. Reverts unless
+    /// the task is Submitted or Unpaid, within its challenge window.
+    function bondOf(TaskId task) external view returns (uint128 bond, bool doubles);
+
     /// @notice The winner of the bidding; zero while it goes on, without a bid, and for a task that does not exist.
     function solverOf(TaskId task) external view returns (address);
 
@@ -200,6 +213,9 @@ interface ITaskMarket {
 
     /// @notice Root and size of the constants tree of the task's terms; zeros for a task that does not exist.
     function constantsOf(TaskId task) external view returns (bytes32 root, uint32 size);
+
+    /// @notice The dispute game, whose calls `gameOpened`, `gameClosed` and `convict` take.
+    function game() external view returns (address);
 
     /// @notice What the deployment fixed for all tasks.
     function parameters() external view returns (Parameters memory);

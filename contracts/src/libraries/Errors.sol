@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IDisputeGame} from "../interfaces/IDisputeGame.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
-import {GameId, TaskId} from "../types/Ids.sol";
+import {GameId, SegmentIndex, TaskId} from "../types/Ids.sol";
 
 /// @title What the contracts refuse, and why.
 /// @notice Arguments come in one order: what the error is about (a task, an index), what was due, what came. An error named
@@ -142,6 +142,15 @@ library Errors {
     error AlreadyCommitted(bytes32 commitment);
     /// @notice The caller has not made this commitment, or used it up.
     error NotCommitted(bytes32 commitment);
+    /// @notice The task is not convicted: nobody has a claim on its stake.
+    error NotConvicted(TaskId task);
+    /// @notice The game gives the seat no claim: it is another account's, of another task, was dismissed, or is about a segment that the
+    /// seat does not have.
+    error NotOfSeat(TaskId task, uint256 seat, GameId game);
+    /// @notice The seat does not have the segment that its commitment names.
+    error NotItsSegment(TaskId task, uint256 seat, SegmentIndex segment);
+    /// @notice The seat has what the conviction owes it, or is owed nothing: it did not attest, or attested what was convicted.
+    error NothingOwed(TaskId task, uint256 seat);
     /// @notice A commitment is opened in a later block than the one that holds it.
     error SameBlock(uint256 number);
     /// @notice Segments and steps are numbered from 1 to `last`.

@@ -25,6 +25,9 @@ library TermsCheck {
     uint256 internal constant MAX_LOCK = (1 << 94) - 1;
     /// @notice The highest level of a registration.
     uint256 internal constant MAX_LEVEL = Pool.LEVELS - 1;
+    /// @notice A rate of 100 %, in hundredths of a percent, and what it is a rate of.
+    uint256 internal constant RATE_OF_ALL = 10_000;
+    uint256 internal constant YEAR = 365 days;
     /// @notice Longest address of a bundle.
     uint256 internal constant MAX_BUNDLE_LENGTH = 1_024;
 
@@ -32,9 +35,9 @@ library TermsCheck {
     /// @param arithmetic The version that the deployment's Arbiter serves.
     function check(Terms calldata terms, Parameters memory parameters, uint16 arithmetic) internal pure {
         _checkProgram(terms, arithmetic);
-        _checkAmounts(terms, parameters);
         _checkTimes(terms, parameters);
         _checkSeats(terms, parameters);
+        _checkAmounts(terms, parameters);
         _within("bundle length", bytes(terms.bundle).length, 1, MAX_BUNDLE_LENGTH);
     }
 
@@ -55,9 +58,12 @@ library TermsCheck {
         _within("stakeUnit", parameters.stakeUnit, 1, MAX_LOCK >> MAX_LEVEL);
         // Any registration covers it.
         _within("drawFee", parameters.drawFee, 0, parameters.stakeUnit);
-        _within("challengeBond", parameters.challengeBond, 1, MAX_LOCK);
-        // The greatest stake covers it: see _checkAmounts.
-        _within("rewardCap", parameters.rewardCap, 0, 3 * MAX_LOCK / 4);
+        // With the shortest clock the greatest stake has room for the least bond, a quarter of it: of that the game's cost
+        // takes an eighth, and its capital, 4 x clock / year x rate of the stake, at most half.
+        _within("gameFloor", parameters.gameFloor, 1, MAX_LOCK >> 6);
+        _within(
+            "capitalRate", parameters.capitalRate, 0, Math.min(RATE_OF_ALL, RATE_OF_ALL * YEAR / (32 * clock))
+        );
     }
 
     function _checkProgram(Terms calldata terms, uint16 arithmetic) private pure {
@@ -76,11 +82,26 @@ library TermsCheck {
 
     function _checkAmounts(Terms calldata terms, Parameters memory parameters) private pure {
         _within("budget", terms.budget, 1, type(uint128).max);
-        // A slash burns ceil(S / 4) first; the challenger's reward must fit into what is left: S - ceil(S / 4) >= R is
-        // S >= ceil(4 R / 3).
-        _within("stake", terms.stake, (4 * uint256(parameters.rewardCap) + 2) / 3, type(uint128).max);
-        _within("delayPenalty", terms.delayPenalty, 0, terms.stake);
         _within("restitution", terms.restitution, 0, terms.budget);
+        _within("gameCost", terms.gameCost, parameters.gameFloor, MAX_LOCK);
+        // Whatever a conviction pays, a quarter of the stake burns: S - ceil(S / 4) >= owed is S >= ceil(4 owed / 3).
+        uint256 seats =
+            terms.verifiers * (terms.gameCost + Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier));
+        uint256 owed = Math.max(terms.reward, terms.retrainReward) + seats + terms.restitution;
+        _within("stake", terms.stake, (4 * owed + 2) / 3, MAX_LOCK);
+        _within("delayPenalty", terms.delayPenalty, 0, terms.stake);
+        _within("reward", terms.reward, 0, terms.stake / 8);
+        _within("retrainReward", terms.retrainReward, 0, terms.stake / 8);
+        _within("bond", terms.bond, leastBond(terms, parameters.capitalRate), terms.stake / 4);
+    }
+
+    /// @notice Twice what a game about nothing costs the solver, which gets half of a lost bond: its gas and replays, and its stake's
+    /// capital while the game lasts.
+    /// @param capitalRate A year's, in hundredths of a percent.
+    function leastBond(Terms calldata terms, uint256 capitalRate) internal pure returns (uint256) {
+        // A game lasts at most the time of both sides.
+        uint256 longest = 2 * (uint256(terms.clock) + terms.replayAllowance);
+        return 2 * (terms.gameCost + Math.ceilDiv(terms.stake * capitalRate * longest, RATE_OF_ALL * YEAR));
     }
 
     function _checkSeats(Terms calldata terms, Parameters memory parameters) private pure {

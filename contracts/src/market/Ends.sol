@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../interfaces/IAuditBoard.sol";
 import {IBeacon} from "../interfaces/IBeacon.sol";
+import {ICommitments} from "../interfaces/ICommitments.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Errors} from "../libraries/Errors.sol";
 import {Fees} from "../libraries/Fees.sol";
@@ -17,6 +18,8 @@ abstract contract Ends is MarketState {
 
     /// @notice The audit board, whose calls `drawAsked` and `drawn` take.
     IAuditBoard public board;
+    /// @notice The commitments, whose call `compensate` takes.
+    ICommitments public commitments;
 
     constructor(IBeacon beacon) {
         BEACON = beacon;
@@ -83,6 +86,14 @@ abstract contract Ends is MarketState {
         // Without a draw nobody could look, and nobody is to blame.
         bool undrawn = board.auditOf(task).drawnAt == 0;
         _void(task, entry, board.seatsOf(task), undrawn ? entry.price / 2 : 0);
+    }
+
+    /// @inheritdoc ITaskMarket
+    function burnRest(TaskId task) external {
+        Task storage entry = _at(task, Status.Slashed);
+        uint64 until = commitments.claimsUntil(task);
+        if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
+        emit RestBurned(task, VAULT.burn(entry.stake, type(uint256).max));
     }
 
     // ------------------------------------------------------------------ inside

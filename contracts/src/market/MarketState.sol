@@ -51,6 +51,13 @@ abstract contract MarketState is ITaskMarket {
     }
 
     /// @inheritdoc ITaskMarket
+    function bondOf(TaskId task) external view returns (uint128 bond, bool doubles) {
+        Task storage entry = _existing(task);
+        _requireInWindow(task, entry);
+        return (_terms[task].bond, entry.status == Status.Submitted);
+    }
+
+    /// @inheritdoc ITaskMarket
     function solverOf(TaskId task) external view returns (address) {
         return _tasks[task].status == Status.Bidding ? address(0) : _tasks[task].bidder;
     }
@@ -86,6 +93,18 @@ abstract contract MarketState is ITaskMarket {
     function _at(TaskId task, Status status) internal view returns (Task storage entry) {
         entry = _existing(task);
         if (entry.status != status) revert Errors.WrongStatus(task, entry.status);
+    }
+
+    function _requireChallengeable(TaskId task, Task storage entry) internal view {
+        if (entry.status != Status.Submitted && entry.status != Status.Unpaid) {
+            revert Errors.WrongStatus(task, entry.status);
+        }
+    }
+
+    function _requireInWindow(TaskId task, Task storage entry) internal view {
+        _requireChallengeable(task, entry);
+        uint64 until = entry.challengeUntil;
+        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
     }
 
     /// @dev What each side of a game has.

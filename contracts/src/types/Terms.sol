@@ -31,12 +31,17 @@ struct Terms {
     uint128 budget;
     /// S: locked by the solver when it submits.
     uint128 stake;
-    // ---- slot 6
-    /// Most that a slash returns to the submitter on top of the escrow; at most the budget.
+    // ---- slot 6: what a conviction pays at once
+    /// What the submitter gets of the stake on top of its escrow; at most the budget.
     uint128 restitution;
+    /// R: of the challenger with priority on the convicted segment, whoever that is; at most an eighth of the stake.
+    uint128 reward;
+    // ---- slot 7: what seats are paid
     /// Paid for each segment of an attested seat.
     uint128 auditFee;
-    // ---- slot 7
+    /// What a game costs one side, gas and replays: paid out of the stake to each seat that spoke up.
+    uint128 gameCost;
+    // ---- slot 8
     /// Locked by a bidder; lost when the solver misses the deadline, half of it to the submitter.
     uint128 delayPenalty;
     /// Bidding ends this long after posting, or later: see `extension`.
@@ -47,7 +52,7 @@ struct Terms {
     uint32 challengePeriod;
     /// Attestations are due this long after the draw.
     uint32 attestPeriod;
-    // ---- slot 8, 112 bits are free
+    // ---- slot 9, 112 bits are free
     /// Bidding goes on for at least so long after every bid (libraries/Bids.sol).
     uint32 extension;
     /// Each side's time in a whole game, of which censorship may eat most.
@@ -60,10 +65,16 @@ struct Terms {
     uint16 segmentsPerVerifier;
     /// Version of the arithmetic; the Arbiter serves one.
     uint16 arithmetic;
-    // ---- slot 9, 128 bits are free
+    // ---- slot 10
     /// What a seat binds of its account's stake until the task is over.
     uint128 seatLock;
-    // ---- slot 10
+    /// Locked by a challenger; lost when the challenger is wrong or silent: half of it to the solver.
+    uint128 bond;
+    // ---- slot 11, 128 bits are free
+    /// In the place of `reward` where the task was Unpaid when it was convicted: for whoever trained it again. At most an eighth of
+    /// the stake.
+    uint128 retrainReward;
+    // ---- slot 12
     /// Where the bundle can be fetched.
     string bundle;
 }

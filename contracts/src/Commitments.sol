@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IAuditBoard} from "./interfaces/IAuditBoard.sol";
+import {ICommitments} from "./interfaces/ICommitments.sol";
+import {IDisputeGame} from "./interfaces/IDisputeGame.sol";
+import {IStakeVault} from "./interfaces/IStakeVault.sol";
+import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
+import {Errors} from "./libraries/Errors.sol";
+import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
+import {Parameters} from "./types/Parameters.sol";
+import {Seat} from "./types/Seats.sol";
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
+
+/// @title Commitments: before a game its bond, and after a conviction what it owes to seats (dispute.md sections 6 and 8).
+/// @dev Every claim names what it rests on, so none loops over seats, games or commitments; terms make the stake cover all of them.
+contract Commitments is ICommitments {
+    /// @notice A commitment that is not opened.
+    struct Commitment {
+        // ---- slot 0, 80 bits are free
+        uint48 lock;
+        uint48 task;
+        /// Last second to open it.
+        uint40 until;
+        /// The block that holds it.
+        uint40 madeIn;
+    }
+
+    /// @notice What was paid on a task's conviction: a bit for each seat.
+    struct Paid {
+        uint32 costs;
+        uint32 fees;
+    }
+
+    /// @notice The seat of who has none.
+    uint8 private constant NO_SEAT = type(uint8).max;
+    /// @notice Segment of a commitment made before the segment is known.
+    SegmentIndex private constant SEGMENT_UNKNOWN = SegmentIndex.wrap(type(uint32).max);
+    /// @notice Segment of a game, and of a conviction, that selected none.
+    SegmentIndex private constant NO_SEGMENT = SegmentIndex.wrap(0);
+    /// @dev Bonds of a task that cost one bond each: as many as its games that are played at once.
+    uint256 private constant SINGLE_BONDS = 16;
+    /// @dev A bond that was doubled so often is more than any lock holds.
+    uint256 private constant MOST_DOUBLINGS = 96;
+
+    IStakeVault private immutable VAULT;
+    ITaskMarket private immutable MARKET;
+    IAuditBoard private immutable BOARD;
+    uint32 private immutable OPENING_PERIOD;
+    uint32 private immutable CLAIM_PERIOD;
+
+    /// @dev Per account, so that nobody can take another's commitment by copying it.
+    mapping(address account => mapping(bytes32 commitment => Commitment)) private _commitments;
+    /// @dev Who has committed from a seat of the task: the next bond is not single, else a seat could make others' bonds double.
+    mapping(TaskId task => mapping(address account => bool)) private _single;
+    mapping(TaskId task => Paid) private _paid;
+
+    /// @inheritdoc ICommitments
+    mapping(TaskId task => uint32) public waiting;
+
+    constructor(IStakeVault vault, ITaskMarket market, IAuditBoard board) {
+        (VAULT, MARKET, BOARD) = (vault, market, board);
+        Parameters memory parameters = market.parameters();
+        OPENING_PERIOD = parameters.openingPeriod;
+        // Commitments of before the conviction are opened within the opening period.
+        CLAIM_PERIOD = parameters.openingPeriod + parameters.stallPeriod;
+    }
+
+    // ------------------------------------------------------------------ commitments
+
+    /// @inheritdoc ICommitments
+    function commit(TaskId task, uint8 seat, bytes32 commitment) external {
+        Commitment storage made = _commitments[msg.sender][commitment];
+        if (made.until != 0) revert Errors.AlreadyCommitted(commitment);
+        uint256 bond = bondOf(task, seat, msg.sender);
+        ++waiting[task];
+        if (seat != NO_SEAT) _single[task][msg.sender] = true;
+        (made.task, made.until) = (uint48(TaskId.unwrap(task)), uint40(block.timestamp) + OPENING_PERIOD);
+        made.madeIn = uint40(block.number);
+        made.lock = uint48(VAULT.lock(msg.sender, bond));
+        emit Committed(task, commitment, msg.sender, bond);
+    }
+
+    /// @inheritdoc ICommitments
+    function open(TaskId task, SegmentIndex segment, address challenger, bytes32 salt)
+        external
+        returns (uint48 lock, uint40 madeIn)
+    {
+        address game = address(_game());
+        if (msg.sender != game) revert Errors.NotAllowed(game, msg.sender);
+        (, Commitment memory made) = _opened(task, segment, challenger, salt);
+        if (made.madeIn == block.number) revert Errors.SameBlock(block.number);
+        return (made.lock, made.madeIn);
+    }
+
+    /// @inheritdoc ICommitments
+    function openLate(TaskId task, SegmentIndex segment, bytes32 salt, uint8 seat) external {
+        _conviction(task);
+        (bytes32 commitment, Commitment memory made) = _opened(task, segment, msg.sender, salt);
+        VAULT.release(made.lock, type(uint256).max);
+        emit OpenedLate(task, commitment, msg.sender);
+        if (seat == NO_SEAT) return;
+        _requireHolder(task, seat, msg.sender);
+        if (segment != SEGMENT_UNKNOWN && !_has(task, seat, segment)) {
+            revert Errors.NotItsSegment(task, seat, segment);
+        }
+        _pay(task, seat, msg.sender, true);
+    }
+
+    /// @inheritdoc ICommitments
+    function forfeit(address challenger, bytes32 commitment) external {
+        Commitment memory made = _commitments[challenger][commitment];
+        if (made.until == 0) revert Errors.NotCommitted(commitment);
+        if (block.timestamp <= made.until) revert Errors.TooEarly(made.until, block.timestamp);
+        TaskId task = TaskId.wrap(made.task);
+        delete _commitments[challenger][commitment];
+        --waiting[task];
+        emit Forfeited(task, commitment, challenger, VAULT.burn(made.lock, type(uint256).max));
+    }
+
+    // ------------------------------------------------------------------ claims of seats
+
+    /// @inheritdoc ICommitments
+    function compensate(TaskId task, uint8 seat, GameId game) external {
+        _conviction(task);
+        IDisputeGame.Game memory played = _game().gameOf(game);
+        address account = BOARD.seatOf(task, seat).account;
+        bool its = TaskId.unwrap(played.task) == TaskId.unwrap(task) && played.challenger == account
+            && played.verdict != IDisputeGame.Verdict.ChallengerSilent
+            && (played.segment == NO_SEGMENT || _has(task, seat, played.segment));
+        // A game that does not exist has no challenger, and neither has an empty seat.
+        if (!its || account == address(0)) revert Errors.NotOfSeat(task, seat, game);
+        _pay(task, seat, account, true);
+    }
+
+    /// @inheritdoc ICommitments
+    function payFee(TaskId task, uint8 seat) external {
+        SegmentIndex convicted = _conviction(task);
+        Seat memory found = BOARD.seatOf(task, seat);
+        if (!found.attested || (convicted != NO_SEGMENT && _has(task, seat, convicted))) {
+            revert Errors.NothingOwed(task, seat);
+        }
+        _pay(task, seat, found.account, false);
+    }
+
+    // ------------------------------------------------------------------ views
+
+    /// @inheritdoc ICommitments
+    function bondOf(TaskId task, uint8 seat, address challenger) public view returns (uint256) {
+        (uint256 bond, bool doubles) = MARKET.bondOf(task);
+        if (seat != NO_SEAT) {
+            _requireHolder(task, seat, challenger);
+            if (!_single[task][challenger]) return bond;
+        }
+        if (!doubles) return bond;
+        uint256 held = waiting[task] + _game().gamesHeld(task);
+        return held < SINGLE_BONDS ? bond : bond << Math.min(held + 1 - SINGLE_BONDS, MOST_DOUBLINGS);
+    }
+
+    /// @inheritdoc ICommitments
+    function claimsUntil(TaskId task) public view returns (uint64) {
+        (uint64 time,) = _game().convictionOf(task);
+        if (time == 0) revert Errors.NotConvicted(task);
+        return time + CLAIM_PERIOD;
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _game() private view returns (IDisputeGame) {
+        return IDisputeGame(MARKET.game());
+    }
+
+    /// @dev The convicted segment, in time for claims on the stake.
+    function _conviction(TaskId task) private view returns (SegmentIndex segment) {
+        uint64 until = claimsUntil(task);
+        if (block.timestamp > until) revert Errors.TooLate(until, block.timestamp);
+        (, segment) = _game().convictionOf(task);
+    }
+
+    /// @dev A commitment that is opened in time, which uses it up.
+    function _opened(TaskId task, SegmentIndex segment, address challenger, bytes32 salt)
+        private
+        returns (bytes32 commitment, Commitment memory made)
+    {
+        commitment = keccak256(abi.encode(block.chainid, address(this), task, segment, challenger, salt));
+        made = _commitments[challenger][commitment];
+        if (made.until == 0) revert Errors.NotCommitted(commitment);
+        if (block.timestamp > made.until) revert Errors.TooLate(made.until, block.timestamp);
+        delete _commitments[challenger][commitment];
+        --waiting[task];
+    }
+
+    function _requireHolder(TaskId task, uint8 seat, address account) private view {
+        address holder = BOARD.seatOf(task, seat).account;
+        if (account != holder) revert Errors.NotAllowed(holder, account);
+    }
+
+    /// @dev Whether the segment is one of the seat's.
+    function _has(TaskId task, uint8 seat, SegmentIndex segment) private view returns (bool) {
+        uint32[] memory segments = BOARD.segmentsOf(task, seat);
+        for (uint256 i; i < segments.length; ++i) {
+            if (segments[i] == SegmentIndex.unwrap(segment)) return true;
+        }
+        return false;
+    }
+
+    /// @dev What the seat is owed of its fee and, if it spoke up, of a game's cost, and has not got.
+    function _pay(TaskId task, uint8 seat, address account, bool spokeUp) private {
+        Paid storage paid = _paid[task];
+        uint32 bit = uint32(1 << seat);
+        bool cost = spokeUp && paid.costs & bit == 0;
+        bool fee = paid.fees & bit == 0;
+        if (!cost && !fee) revert Errors.NothingOwed(task, seat);
+        if (cost) paid.costs |= bit;
+        if (fee) paid.fees |= bit;
+        emit Compensated(task, seat, account, MARKET.compensate(task, account, cost, fee));
+    }
+}
