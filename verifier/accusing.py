@@ -32,7 +32,13 @@ class Accuser:
     """Commits to one accusation and opens it, from the accusation's own account. Made anew after a restart."""
 
     def __init__(
-        self, client: Client, database: Database, bonds: Bonds, terms: Terms, accusation: Accusation, speed: float
+        self,
+        client: Client,
+        database: Database,
+        bonds: Bonds,
+        terms: Terms,
+        accusation: Accusation,
+        speed: float,
     ) -> None:
         self._client = client
         self._database = database
@@ -78,7 +84,10 @@ class Accuser:
             self._database.update_accusation(self._key, outcome="clock_too_short")
             self._log.error("not challenged: the clock is too short", clock=self._time, due=self._least_time)
             return False
-        block_time, period = self._client.connection.block_time, self._client.deployment.parameters.opening_period
+        block_time, period = (
+            self._client.connection.block_time,
+            self._client.deployment.parameters.opening_period,
+        )
         if OPENING_BLOCKS * block_time > period:
             self._database.update_accusation(self._key, outcome="opening_too_short")
             self._log.error("not challenged: no time to open", period=period, due=OPENING_BLOCKS * block_time)
@@ -145,7 +154,9 @@ class Accuser:
             except Reverted as error:
                 self._log.debug("refused by the contract", what="openLate", seat=seat, error=error.name)
                 continue
-            paid = [event.arguments["amount"] for event in calls.events(receipt) if event.name == "Compensated"]
+            paid = [
+                event.arguments["amount"] for event in calls.events(receipt) if event.name == "Compensated"
+            ]
             self._database.update_accusation(self._key, outcome=OPENED_LATE)
             self._log.warning("opened late: the bond is back", compensation=sum(paid) / TOKEN)
             self.own_turn = False

@@ -66,7 +66,9 @@ class Bonds:
             require_coin(client, 1 + sum(row.opening_until is not None for row in others))
             due = [row for row in others if row.game is None and not row.is_committed]
             ahead = [
-                row for row in due if row.opening_until == COMMITTING or self._before(row.task, accusation.task)
+                row
+                for row in due
+                if row.opening_until == COMMITTING or self._before(row.task, accusation.task)
             ]
             wanted, most = (bond + sum(self._terms(row.task).bond for row in some) for some in (ahead, due))
             free = client.vault.free(client.address)

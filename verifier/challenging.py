@@ -60,9 +60,7 @@ class Challenge:
     Called by one thread at a time.
     """
 
-    def __init__(
-        self, client: Client, database: Database, accuser: Accuser, accusation: Accusation
-    ) -> None:
+    def __init__(self, client: Client, database: Database, accuser: Accuser, accusation: Accusation) -> None:
         self._client = client
         self._database = database
         self._accuser = accuser

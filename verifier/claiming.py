@@ -20,6 +20,9 @@ from verifier.accusing import OPENED_LATE
 from verifier.context import Context
 from verifier.jobs import Job
 
+REFUSALS = ("NothingOwed", "NotOfSeat", "TooLate")
+"""The contract's last words on a claim: somebody else has fetched it, or it is none. Others may be a late node's."""
+
 
 class Claim(NamedTuple):
     """What is fetched for a seat: cost and fee for its `game`, or the fee alone (None)."""
@@ -52,7 +55,9 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
             context.database.put_claimed(task, seat.number)
             continue
         segments = context.segments(task, seat.number)
-        games = [row.game for row in accusations if row.game is not None and _pays(context, row.game, segments)]
+        games = [
+            row.game for row in accusations if row.game is not None and _pays(context, row.game, segments)
+        ]
         if games:
             yield Job(task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, games[0])))
         elif seat.attested and convicted not in segments:
@@ -69,13 +74,15 @@ def _pays(context: Context, game: int, segments: list[int]) -> bool:
 
 
 def _fetch(context: Context, task: int, claim: Claim) -> None:
-    """Raises ChainError, but not for a contract's refusal: somebody else may have fetched it."""
+    """Raises ChainError, but not for what the contract refuses for good."""
     calls, number = context.client.commitments, claim.seat.number
     try:
         receipt = (
             calls.pay_fee(task, number) if claim.game is None else calls.compensate(task, number, claim.game)
         )
     except Reverted as error:
+        if error.name not in REFUSALS:
+            raise
         context.log.warning("a claim was refused", task=task, seat=number, game=claim.game, error=error.name)
     else:
         paid = [event.arguments["amount"] for event in calls.events(receipt) if event.name == "Compensated"]
