@@ -12,19 +12,21 @@ from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.dispute.keys import NO_SEAT
 from protocol.node.database import Identity
 from protocol.node.party.funds import NotEnoughCoin
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
 from verifier import accusing
+from verifier.bonds import Bonds
 from verifier.challenging import Challenge
 from verifier.database import COMMITTING, Accusation, Database
 
 pytestmark = pytest.mark.chain
 
 SEGMENT = 2
-BOND = DEVNET.challenge_bond
+BOND = terms().bond
 LONG = 10_000
 """Seconds of a window that is open for longer than a commitment."""
 
@@ -47,13 +49,18 @@ class Accuser:
         verifier.audit.attest(self.task, 0, bytes(32))
         self.client.token.mint(self.client.address, BOND)
         self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", "account"))
-        self.database.accuse(Accusation(self.task, SEGMENT, bytes(32), b"".join(ROOTS)))
+        self.accuse(NO_SEAT)
+
+    def accuse(self, seat: int) -> None:
+        """Note that the segment was found false."""
+        self.database.accuse(
+            Accusation(self.task, seat, self.client.address, SEGMENT, bytes(32), b"".join(ROOTS))
+        )
 
     @property
     def accusation(self) -> Accusation:
         """As it is kept."""
-        found = self.database.accusation(self.task)
-        assert found is not None
+        (found,) = self.database.accusations(self.task)
         return found
 
     @property
@@ -63,19 +70,20 @@ class Accuser:
 
     def advance(self) -> None:
         """The next thing, as a process does it that has just been started."""
-        bonds = accusing.Bonds(self.client, self.database, lambda _task: 0)
-        accuser = accusing.Accuser(self.client, self.database, bonds, self.terms, self.task, 1e12)
-        Challenge(self.client, self.database, accuser, self.task).advance()
+        clients, row = {self.client.address: self.client}, self.accusation
+        bonds = Bonds(clients, self.database, lambda _task: self.terms)
+        accuser = accusing.Accuser(self.client, self.database, bonds, self.terms, row, 1e12)
+        Challenge(self.client, self.database, accuser, row).advance()
         self.chain.mine()  # a commitment is opened in a later block
 
     def killed(self, before: str, field: str = "") -> None:
         """The next thing, by a process that is killed just before it notes something, or this field of it."""
         real = getattr(self.database, before)
 
-        def note(task: int, *values: Any, **fields: Any) -> None:
+        def note(key: tuple[int, int], *values: Any, **fields: Any) -> None:
             if not field or fields.get(field):
                 raise Interrupted
-            real(task, *values, **fields)
+            real(key, *values, **fields)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(self.database, before, note)
@@ -118,11 +126,11 @@ def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(accuser: 
             NotEnoughCoin, match="of the chain's coin for deposits and gas of 1 of the longest games"
         ):
             accuser.advance()
-        assert accuser.accusation.reclaimable is None
+        assert accuser.accusation.opening_until is None
     finally:
         connection.request("anvil_setBalance", client.address, hex(kept))
     accuser.advance()
-    assert accuser.accusation.reclaimable not in (None, COMMITTING)
+    assert accuser.accusation.opening_until not in (None, COMMITTING)
 
 
 def test_an_accusation_is_committed_and_then_opened(accuser: Accuser) -> None:
@@ -143,9 +151,9 @@ def test_a_game_that_was_opened_before_a_kill_is_found_after_the_window(accuser:
 
 
 def test_a_commitment_that_was_made_before_a_kill_needs_no_second_bond(accuser: Accuser) -> None:
-    accuser.killed("update_accusation", "reclaimable")
+    accuser.killed("update_accusation", "opening_until")
     assert accuser.unlocked == 0
-    assert accuser.accusation.reclaimable == COMMITTING, "at stake, though nobody knows until when"
+    assert accuser.accusation.opening_until == COMMITTING, "at stake, though nobody knows until when"
     accuser.advance()
     accuser.advance()
     assert accuser.accusation.game == 1
@@ -154,7 +162,7 @@ def test_a_commitment_that_was_made_before_a_kill_needs_no_second_bond(accuser: 
 def test_a_commitment_that_was_made_before_a_kill_is_taken_back_from_a_task_that_is_over(
     accuser: Accuser,
 ) -> None:
-    accuser.killed("update_accusation", "reclaimable")
+    accuser.killed("update_accusation", "opening_until")
     accuser.end_task()
     accuser.advance()
     accuser.advance()
@@ -183,7 +191,7 @@ def test_no_bond_is_locked_where_a_move_would_be_late_for_its_block(
 def test_no_bond_is_locked_when_the_window_is_over(accuser: Accuser) -> None:
     accuser.chain.skip(LONG + 1)
     accuser.advance()
-    assert (accuser.accusation.reclaimable, accuser.accusation.outcome) == (None, None)
+    assert (accuser.accusation.opening_until, accuser.accusation.outcome) == (None, None)
     assert accuser.unlocked == BOND
 
 
@@ -197,7 +205,7 @@ def test_a_commitment_that_was_not_opened_in_time_is_made_anew(accuser: Accuser,
         assert accuser.accusation == first
     accuser.advance()
     assert accuser.unlocked == BOND
-    assert (accuser.accusation.reclaimable, accuser.accusation.outcome) == (None, None)
+    assert (accuser.accusation.opening_until, accuser.accusation.outcome) == (None, None)
     assert accuser.accusation.salt != first.salt
     accuser.advance()
     assert accuser.unlocked == 0
