@@ -137,7 +137,11 @@ class Accuser:
             )
             return not self.own_turn
         self.own_turn = False
-        self._log.error("the bond is forfeited: not opened in time", until=until)
+        made = client.commitments.commit(
+            self._task, accusation.seat, self._commitment(accusation)
+        )  # mined long ago
+        bond = client.commitments.event(made, "Committed").arguments["bond"] / TOKEN
+        self._log.error("the bond is forfeited: not opened in time", bond=bond, until=until)
         if view.status.is_over:
             self._database.update_accusation(self._key, outcome="forfeited")
         else:

@@ -12,7 +12,7 @@ from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
-from protocol.dispute.keys import NO_SEAT
+from protocol.dispute.keys import NO_SEAT, priority_commitment
 from protocol.node.database import Identity
 from protocol.node.party.funds import NotEnoughCoin
 from tests.chain.conftest import Connect
@@ -67,6 +67,13 @@ class Accuser:
     def unlocked(self) -> int:
         """Tokens that no lock holds."""
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
+
+    def commitment(self, accusation: Accusation) -> bytes:
+        """What an accusation of the segment commits to."""
+        calls, chain = self.client.commitments, self.client.deployment.chain_id
+        return priority_commitment(
+            chain, calls.address, self.task, SEGMENT, self.client.address, accusation.salt
+        )
 
     def advance(self) -> None:
         """The next thing, as a process does it that has just been started."""
@@ -159,14 +166,12 @@ def test_a_commitment_that_was_made_before_a_kill_needs_no_second_bond(accuser: 
     assert accuser.accusation.game == 1
 
 
-def test_a_commitment_that_was_made_before_a_kill_is_taken_back_from_a_task_that_is_over(
-    accuser: Accuser,
-) -> None:
+def test_a_commitment_that_was_made_before_a_kill_is_lost_with_a_task_that_is_over(accuser: Accuser) -> None:
     accuser.killed("update_accusation", "opening_until")
     accuser.end_task()
     accuser.advance()
     accuser.advance()
-    assert (accuser.accusation.outcome, accuser.unlocked) == ("unopened", BOND)
+    assert (accuser.accusation.outcome, accuser.unlocked) == ("forfeited", 0)
 
 
 def test_no_bond_is_locked_for_a_task_that_is_over(accuser: Accuser) -> None:
@@ -195,8 +200,20 @@ def test_no_bond_is_locked_when_the_window_is_over(accuser: Accuser) -> None:
     assert accuser.unlocked == BOND
 
 
+def test_no_bond_is_locked_where_there_is_no_time_to_open(accuser: Accuser) -> None:
+    """A commitment may take two blocks, its opening a later one and two more."""
+    until = accuser.client.market.task(accuser.task).challenge_until
+    accuser.chain.next_block_at(until - 4)
+    accuser.chain.mine()
+    accuser.advance()
+    assert (accuser.accusation.opening_until, accuser.unlocked) == (None, BOND)
+
+
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_commitment_that_was_not_opened_in_time_is_made_anew(accuser: Accuser, killed: bool) -> None:
+def test_a_commitment_that_was_not_opened_in_time_is_forfeited_and_made_anew(
+    accuser: Accuser, killed: bool
+) -> None:
+    client = accuser.client
     accuser.advance()
     first = accuser.accusation
     accuser.chain.skip(DEVNET.opening_period + 10)
@@ -204,18 +221,24 @@ def test_a_commitment_that_was_not_opened_in_time_is_made_anew(accuser: Accuser,
         accuser.killed("renew_accusation")
         assert accuser.accusation == first
     accuser.advance()
-    assert accuser.unlocked == BOND
     assert (accuser.accusation.opening_until, accuser.accusation.outcome) == (None, None)
     assert accuser.accusation.salt != first.salt
+    assert accuser.unlocked == 0
+    burned = client.vault.burned()
+    accuser.solver.commitments.forfeit(client.address, accuser.commitment(first))
+    assert client.vault.burned() == burned + BOND
+    client.token.mint(client.address, BOND)
     accuser.advance()
     assert accuser.unlocked == 0
     accuser.advance()
     assert accuser.accusation.game == 1
 
 
-def test_a_commitment_that_was_not_opened_before_the_window_ended_is_taken_back(accuser: Accuser) -> None:
+def test_a_commitment_that_was_not_opened_before_the_window_ended_is_not_repeated(accuser: Accuser) -> None:
     accuser.advance()
     accuser.chain.skip(LONG + 1)
+    accuser.advance()
+    accuser.client.token.mint(accuser.client.address, BOND)
     accuser.advance()
     assert accuser.unlocked == BOND
     accuser.end_task()
