@@ -1,8 +1,8 @@
-"""Stakes and shares in integers: dispute.md section 8. The contracts' `libraries/Shares.sol` computes the same splits.
+"""Chances of detection and least stakes in integers: dispute.md section 8.
 
 Amounts are token units. Chances are integers in units of 10^-18 (`ONE`). Every rounding favours the submitter: chances
 of escape and the stake round up, chances of detection round down. This module draws nothing and knows no prices; `sim`
-and the clients call it, and contracts and Python replay `tests/vectors/economics.json`.
+and the clients call it, by `protocol.tasks.amounts`. Its results for some terms are in `tests/vectors/economics.json`.
 
 Notation of dispute.md: K segments, of which m are false (f = m / K); V verifiers drawn, each with q distinct segments;
 h the honest share of the registered stake; p the price, G what a false result is worth to the cheater, S the stake.
@@ -20,15 +20,6 @@ class StakeError(AssayError, ValueError):
     """No stake makes cheating unprofitable under these audit terms, or a term is outside its bounds."""
 
 
-class SlashSplit(NamedTuple):
-    """Where a slashed stake goes; the parts add up to it."""
-
-    burned: int
-    rewarded: int
-    restored: int
-    rest: int
-
-
 class Audit(NamedTuple):
     """K, q and V of a task's terms, and the assumed honest share h in units of `ONE`."""
 
@@ -36,14 +27,6 @@ class Audit(NamedTuple):
     segments_per_verifier: int
     verifiers: int
     honest: int
-
-
-def slash_split(stake: int, reward: int, restitution: int) -> SlashSplit:
-    """Split a slashed stake: a quarter (rounded up) burns, then reward, then restitution, the rest burns too."""
-    burned = -(-stake // 4)
-    rewarded = min(reward, stake - burned)
-    restored = min(restitution, stake - burned - rewarded)
-    return SlashSplit(burned, rewarded, restored, stake - burned - rewarded - restored)
 
 
 def missed_chance(segments: int, false: int, drawn: int) -> int:
@@ -70,11 +53,14 @@ def minimum_stake(audit: Audit, price: int, gain: int, *, recoverable: int = 0, 
     S_min = max over m of (m p / K + G) / (1 - P(m / K)) - p + margin, and on top `recoverable`: reward and
     restitution, which a cheater that is also its own challenger and submitter gets back.
 
+    Only m = 1 and m = K are computed. In m, a is convex, so P is, as an increasing convex function of it, and 1 - P is
+    concave; a line over a positive concave function is quasiconvex, and largest at an end.
+
     Raises `StakeError` when some m is never caught, or when a number is out of bounds.
     """
     _check(audit)
     needed = 0
-    for false in range(1, audit.segments + 1):
+    for false in {1, audit.segments}:
         caught = ONE - escape_chance(audit, false)
         if caught == 0:
             raise StakeError(

@@ -1,13 +1,11 @@
-"""Write economics.json: chances, stakes and shares that pytest and forge both replay. Format: README.md beside it.
+"""Write economics.json: chances and stakes, as pytest replays them. Format: README.md beside it.
 
-Deterministic: edge amounts, then amounts drawn from a counter. Run as `python -m tests.vectors.generate_economics`.
+Run as `python -m tests.vectors.generate_economics`.
 """
 
 from __future__ import annotations
 
 import json
-from hashlib import sha256
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,9 @@ from protocol.tasks.economics import (
     escape_chance,
     minimum_stake,
     missed_chance,
-    slash_split,
 )
 
 FILE = Path(__file__).with_name("economics.json")
-EDGES = (0, 1, 2, 3, 4, 5, 7, 10**18 + 1)
 AUDITS = (
     Audit(1, 1, 1, ONE),
     Audit(5, 2, 3, 7 * ONE // 10),
@@ -31,26 +27,9 @@ AUDITS = (
 )
 
 
-def amount(case: int, name: str) -> int:
-    """An amount below 2^128, of any magnitude."""
-    digest = int.from_bytes(sha256(f"{name} {case}".encode()).digest(), "big")
-    return (digest >> 128) >> (digest % 128)
-
-
 def table(rows: list[dict[str, int]]) -> dict[str, list[str]]:
     """Rows as columns of decimal strings: JSON numbers end at 2^53."""
     return {name: [str(row[name]) for row in rows] for name in rows[0]}
-
-
-def slash_rows() -> list[dict[str, int]]:
-    """Edge amounts against each other, then any amounts."""
-    amounts = list(product(EDGES, EDGES, EDGES))
-    amounts += [(amount(i, "stake"), amount(i, "reward"), amount(i, "restitution")) for i in range(64)]
-    return [
-        {"stake": stake, "reward": reward, "restitution": restitution}
-        | slash_split(stake, reward, restitution)._asdict()
-        for stake, reward, restitution in amounts
-    ]
 
 
 def chance_rows() -> list[dict[str, int]]:
@@ -83,7 +62,6 @@ def stake_rows() -> list[dict[str, int]]:
 def document() -> dict[str, Any]:
     """The whole file."""
     return {
-        "slash": table(slash_rows()),
         "chances": table(chance_rows()),
         "stakes": table(stake_rows()),
     }

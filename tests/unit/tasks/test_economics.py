@@ -1,4 +1,4 @@
-"""Chances, stakes and shares: economics.py against exact fractions, its vectors and dispute.md section 8."""
+"""Chances and stakes: economics.py against exact fractions, its vectors and dispute.md section 8."""
 
 import json
 from fractions import Fraction
@@ -16,11 +16,8 @@ from protocol.tasks.economics import (
     escape_chance,
     minimum_stake,
     missed_chance,
-    slash_split,
 )
 from tests.vectors import generate_draws, generate_economics
-
-AMOUNTS = st.integers(0, 2**128)
 
 
 def exact_escape(audit: Audit, false: int) -> Fraction:
@@ -40,15 +37,6 @@ def audits(draw: st.DrawFn) -> tuple[Audit, int]:
 @pytest.mark.parametrize("generator", [generate_economics, generate_draws])
 def test_vectors_are_what_the_generator_writes(generator: ModuleType) -> None:
     assert json.loads(generator.FILE.read_text()) == generator.document()
-
-
-@given(AMOUNTS, AMOUNTS, AMOUNTS)
-def test_slash_adds_up_and_burns_a_quarter_first(stake: int, reward: int, restitution: int) -> None:
-    split = slash_split(stake, reward, restitution)
-    assert sum(split) == stake
-    assert min(split) >= 0
-    assert 4 * split.burned >= stake > 4 * (split.burned - 1)
-    assert split.rewarded == reward or split.restored == split.rest == 0
 
 
 @given(audits())
