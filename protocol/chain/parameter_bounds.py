@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from protocol.chain.parameters import Parameters, ParametersError
+from protocol.tasks.amounts import RATE_UNIT, YEAR
 from protocol.tasks.task import MAX_LOCK
 
 _UINT32: Final = (1 << 32) - 1
 _UINT64: Final = (1 << 64) - 1
-RATE_UNIT: Final = 10_000
-"""Hundredths of a percent in the whole: the unit of `capital_rate`."""
-YEAR: Final = 365 * 86_400
-"""Seconds."""
 MAX_LEVEL: Final = 15
 """Highest level of a registration, whose stake is 2^15 units."""
 

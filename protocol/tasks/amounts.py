@@ -228,7 +228,7 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int) -
         reward = given.get("reward", min(REWARD_COSTS * game_cost, stake // 8, room))
     else:
         kept = _needed(setting, rules, verifiers, q) + restitution
-        # R <= (kept + R) / 8.
+        # At most an eighth of what is kept and the reward itself.
         reward = given.get("reward", min(REWARD_COSTS * game_cost, kept // 7))
         owed = max(reward, given.get("retrain_reward", 0)) + seats
         stake = max(kept + reward, least_stake(owed), _covers_bond(setting, game_cost), _covers_given(given))

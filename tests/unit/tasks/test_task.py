@@ -49,7 +49,7 @@ def test_a_number_out_of_bounds_is_named(field: str, value: Any) -> None:
 
 
 def test_a_seat_has_at_most_64_segments_and_no_more_than_there_are() -> None:
-    most = terms(segments=100, verifiers=32, segments_per_verifier=64, seat_lock=128 * 10**18)
+    most = terms(segments=100, verifiers=32, segments_per_verifier=64, seat_lock=128 * 10**18, stake=10**22)
     assert most.seat_lock == most.seat_fee
     with pytest.raises(TermsError, match="segments_per_verifier: expected an integer from 1 to 64"):
         terms(segments=100, segments_per_verifier=65)

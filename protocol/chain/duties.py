@@ -1,0 +1,31 @@
+"""What the parties' duties take in gas: sums of `presets/gas.json`, calls as the contracts' tests measure them.
+
+The file holds some of the figures of tests/vectors/gas.json, under the same names; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from protocol.chain.parameters import PRESETS
+from protocol.tasks.amounts import Gas
+
+FILE: Final = PRESETS / "gas.json"
+
+GAME: Final = ("commit", "challenge", "select step", "select call", "select call", "judge round_scaled")
+"""A challenger's calls where the solver serves its data: to an instruction of a program that a step calls, or one that
+this calls, and the dearest judgment. The solver's answers are fewer and cheaper.
+"""
+SEAT: Final = ("attest", "release")
+TASK: Final = ("post", "bid", "assign", "first progress", "submit", "settle")
+
+
+def load_gas() -> Gas:
+    """The duties' gas."""
+    measured: dict[str, int] = json.loads(FILE.read_bytes())
+    game, seat, task = (sum(measured[name] for name in calls) for calls in (GAME, SEAT, TASK))
+    return Gas(game, seat, task)
+
+
+GAS: Final = load_gas()

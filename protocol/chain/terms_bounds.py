@@ -1,0 +1,38 @@
+"""Bounds that a deployment's parameters set on terms, as TermsCheck.check has them.
+
+The market refuses what breaks one (contracts/src/libraries/TermsCheck.sol); found here, nothing was sent before. What
+holds under every deployment, `protocol.tasks.task.Terms` checks itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from protocol.chain.parameter_bounds import MAX_LEVEL, Bound
+from protocol.chain.parameters import Parameters
+from protocol.tasks.amounts import least_bond
+from protocol.tasks.task import MAX_LOCK, Terms, TermsError
+
+
+def bounds(terms: Terms, parameters: Parameters) -> Iterator[Bound]:
+    """The bounds in the contract's order. Amounts are token units, periods seconds."""
+    least, most = parameters.min_period, parameters.max_period
+    yield Bound("bidding_period", least, most)
+    yield Bound("extension", least, terms.bidding_period)
+    yield Bound("training_period", least, most)
+    yield Bound("attest_period", least, min(most, parameters.stall_period))
+    yield Bound("challenge_period", terms.attest_period + 2 * parameters.min_clock, most)
+    yield Bound("clock", parameters.min_clock, parameters.max_clock)
+    yield Bound("replay_allowance", 0, most)
+    yield Bound("seat_lock", terms.seat_fee + parameters.draw_fee, parameters.stake_unit << MAX_LEVEL)
+    yield Bound("game_cost", parameters.game_floor, MAX_LOCK)
+    bond = least_bond(terms.game_cost, terms.stake, parameters.capital_rate, terms.game_time)
+    yield Bound("bond", bond, terms.stake // 4)
+
+
+def require_within_bounds(terms: Terms, parameters: Parameters) -> None:
+    """Raises TermsError for the first field that breaks its bounds."""
+    for bound in bounds(terms, parameters):
+        value = getattr(terms, bound.field)
+        if not bound.least <= value <= bound.most:
+            raise TermsError(bound.field, f"{bound.least} to {bound.most} on this deployment", value)

@@ -1,0 +1,250 @@
+"""Derived amounts: they deter, they fit every bound of the contracts, and trust in a long task is cheap enough."""
+
+import json
+from dataclasses import asdict, replace
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from protocol.chain.duties import FILE, GAS
+from protocol.chain.parameters import DEVNET, RECOMMENDED, TOKEN, Parameters
+from protocol.chain.recommendation import RULES, gas_units, setting
+from protocol.chain.terms_bounds import bounds, require_within_bounds
+from protocol.tasks.amounts import (
+    OPTIONAL,
+    Amounts,
+    NoRecommendation,
+    Setting,
+    derive,
+    deterrent,
+    trust_price,
+)
+from protocol.tasks.economics import ONE, Audit, escape_chance, minimum_stake
+from protocol.tasks.task import MAX_LOCK, Terms, TermsError
+
+DAY = 86_400
+VECTORS = Path(__file__).parents[2] / "vectors"
+L2 = MappingProxyType({"training_period": 7 * DAY, "game_time": 7 * DAY})
+FIVE_DAYS = 5 * DAY - RECOMMENDED.draw_delay
+
+
+def on_l2(segments: int = 60, budget: int = 1_000 * TOKEN, **changes: Any) -> Setting:
+    """A task on a rollup, settled five days after its submission: 0.01 gwei a gas, 3,000 tokens a coin."""
+    values: dict[str, Any] = {**L2, "challenge_period": FIVE_DAYS, **changes}
+    return setting(RECOMMENDED, budget=budget, segments=segments, **values)
+
+
+@st.composite
+def settings(draw: st.DrawFn) -> tuple[Setting, Parameters]:
+    parameters = replace(
+        draw(st.sampled_from([DEVNET, RECOMMENDED])),
+        game_floor=draw(st.integers(1, 100 * TOKEN)),
+        draw_fee=draw(st.integers(0, TOKEN)),
+        capital_rate=draw(st.integers(0, 3_000)),
+    )
+    made = setting(
+        parameters,
+        budget=draw(st.integers(1, 10**7 * TOKEN)),
+        segments=draw(st.integers(1, 5_000)),
+        training_period=draw(st.integers(1, 90 * DAY)),
+        challenge_period=draw(st.integers(1, 30 * DAY)),
+        game_time=draw(st.integers(1, 14 * DAY)),
+        gas_price=draw(st.fractions(0, 10**14, max_denominator=1000)),
+    )
+    return made, parameters
+
+
+def terms(made: Setting, amounts: Amounts) -> Terms:
+    """Terms with these amounts; raises TermsError for what no deployment takes."""
+    root = bytes(31) + b"\1"
+    return Terms(
+        program_id=root,
+        constants_root=root,
+        initial_state=root,
+        bundle_hash=root,
+        constants=1,
+        state_tensors=1,
+        segments=made.segments,
+        segment_steps=1,
+        step_operations=1,
+        state_bytes=1,
+        budget=made.budget,
+        bidding_period=1,
+        training_period=made.training,
+        challenge_period=made.audit + 2,
+        attest_period=1,
+        extension=1,
+        clock=made.game_time,
+        replay_allowance=0,
+        arithmetic=1,
+        bundle="http://127.0.0.1/",
+        **asdict(amounts),
+    )
+
+
+@given(settings())
+def test_derived_amounts_are_within_every_bound(case: tuple[Setting, Parameters]) -> None:
+    made, parameters = case
+    parameters = replace(parameters, stake_unit=10**9 * TOKEN)
+    amounts = derive(made, RULES)
+    posted = terms(made, amounts)
+    assert posted.owed <= posted.stake - -(-posted.stake // 4)
+    for bound in bounds(posted, parameters):
+        if bound.field in OPTIONAL:
+            assert bound.least <= getattr(posted, bound.field) <= bound.most, bound.field
+    assert amounts.bond == next(b.least for b in bounds(posted, parameters) if b.field == "bond")
+    assert amounts.game_cost >= GAS.game * made.gas_price
+    assert amounts.audit_fee * made.segments >= RULES.replay * made.budget
+    assert amounts.seat_fee >= GAS.seat * made.gas_price
+
+
+@given(settings(), st.integers(1, 5_000), st.integers(0, 10**6))
+def test_no_number_of_false_segments_pays_whatever_the_cheater_gets_back(
+    case: tuple[Setting, Parameters], false: int, millionths: int
+) -> None:
+    """At any price, with the reward, the restitution and the price itself in the cheater's hands."""
+    made, _ = case
+    amounts = derive(made, RULES)
+    false = 1 + false % made.segments
+    price = made.budget * millionths // 10**6
+    audit = Audit(
+        made.segments, amounts.segments_per_verifier, amounts.verifiers, int(RULES.honest_share * ONE)
+    )
+    caught = 1 - Fraction(escape_chance(audit, false), ONE)
+    lost = amounts.stake - amounts.reward - amounts.restitution
+    assert caught * lost >= Fraction(false * price, made.segments) + RULES.gain * made.budget
+    assert amounts.stake >= deterrent(made, RULES, amounts)
+
+
+@given(settings(), st.sampled_from([name for name in OPTIONAL if name != "stake"]), st.integers(0, 10**24))
+def test_what_is_given_stays_and_the_stake_still_deters(
+    case: tuple[Setting, Parameters], name: str, value: int
+) -> None:
+    made, _ = case
+    if name == "verifiers":
+        value = 1 + value % 32
+    elif name == "segments_per_verifier":
+        value = 1 + value % min(64, made.segments)
+    elif name == "restitution":
+        value = min(value, made.budget)
+    elif name == "bond":
+        value += derive(made, RULES).bond * 2
+    try:
+        amounts = derive(made, RULES, {name: value})
+    except NoRecommendation:
+        assume(False)
+    assert getattr(amounts, name) == value
+    assert amounts.stake >= deterrent(made, RULES, amounts)
+    if name == "seat_lock" and value < amounts.seat_fee:
+        with pytest.raises(TermsError, match="seat_lock"):
+            terms(made, amounts)
+    else:
+        terms(made, amounts)
+
+
+@given(settings(), st.integers(1, 9))
+def test_amounts_grow_with_the_budget_and_the_price_of_gas(
+    case: tuple[Setting, Parameters], factor: int
+) -> None:
+    made, _ = case
+    drawn = {"segments_per_verifier": 1}
+    less = derive(made, RULES, drawn)
+    for more in (
+        replace(made, budget=made.budget * factor),
+        replace(made, gas_price=made.gas_price * factor),
+    ):
+        found = derive(more, RULES, drawn)
+        assert all(
+            getattr(found, name) >= getattr(less, name) for name in ("audit_fee", "game_cost", "stake")
+        )
+
+
+def test_a_stake_that_is_given_bounds_what_is_paid_from_it() -> None:
+    made = on_l2(segments=8, budget=100 * TOKEN)
+    drawn = {"verifiers": 1, "segments_per_verifier": 2}
+    amounts = derive(made, RULES, {"stake": 200 * TOKEN, "audit_fee": 2 * TOKEN, **drawn})
+    assert amounts.stake == 200 * TOKEN
+    assert amounts.reward == 18_472_184_330_000_000_000  # 150 - 100 - a cost of 27.5 - a fee of 4
+    assert terms(made, amounts).owed == 150 * TOKEN
+    assert deterrent(made, RULES, amounts) > amounts.stake
+
+
+def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:
+    """audit.md section 5 on paper: 28.05 budgets and the reward, by n / K >= (G + p / K) / (h (S - R + p)); with the
+    price given back and chances of three seats 29.4. Fees 3 x 1.1 / 60, capital 30.5 x 10 % x 5 / 365.
+    """
+    made = on_l2()
+    audit = Audit(60, 1, 3, 7 * ONE // 10)
+    lost_too = minimum_stake(audit, made.budget, made.budget)
+    assert 28 * made.budget < lost_too < Fraction(285, 10) * made.budget
+    amounts = derive(made, RULES)
+    assert amounts.segments_per_verifier == 1
+    deterring = amounts.stake - amounts.reward - amounts.restitution
+    assert 29 * made.budget < deterring < Fraction(295, 10) * made.budget
+    assert amounts.reward == 2 * amounts.game_cost < amounts.stake // 8
+    shares = {
+        name: float(share) for name, share in trust_price(made, RULES, amounts).shares(made.budget).items()
+    }
+    assert shares == {
+        "audit_fees": pytest.approx(0.055, abs=1e-4),
+        "draws_and_gas": pytest.approx(0.0001, abs=1e-4),
+        "stake": pytest.approx(0.0417, abs=1e-4),
+        "locks": pytest.approx(0.0006, abs=2e-4),
+        "total": pytest.approx(0.0975, abs=5e-4),
+    }
+    assert shares["total"] < 0.12
+
+
+def test_the_number_of_segments_of_a_seat_is_the_cheapest() -> None:
+    for segments in (1, 5, 60, 120, 400):
+        made = on_l2(segments)
+        best = derive(made, RULES)
+        for q in range(1, min(segments, 64) + 1):
+            other = derive(made, RULES, {"segments_per_verifier": q})
+            assert trust_price(made, RULES, best).total <= trust_price(made, RULES, other).total + 10**16
+    assert derive(on_l2(120), RULES).segments_per_verifier == 2
+    assert derive(on_l2(400), RULES).segments_per_verifier > 2
+
+
+def test_a_seat_locks_what_its_silence_costs() -> None:
+    amounts = derive(on_l2(), RULES, {"segments_per_verifier": 3})
+    assert amounts.seat_lock == 3 * amounts.audit_fee + RECOMMENDED.draw_fee
+
+
+def test_no_amounts_where_a_lock_holds_too_little_or_a_game_lasts_too_long() -> None:
+    with pytest.raises(NoRecommendation, match="expected a stake of at most"):
+        derive(on_l2(budget=MAX_LOCK), RULES)
+    with pytest.raises(NoRecommendation, match="choose a shorter clock"):
+        derive(on_l2(game_time=400 * DAY), RULES)
+
+
+def test_terms_that_a_deployment_refuses_are_named_before_they_are_sent() -> None:
+    made = on_l2()
+    amounts = derive(made, RULES)
+    fit = replace(
+        terms(made, amounts),
+        bidding_period=DAY,
+        extension=DAY,
+        attest_period=DAY,
+        challenge_period=3 * DAY,
+    )
+    require_within_bounds(fit, RECOMMENDED)
+    for name, spoiled in (
+        ("bond", replace(fit, bond=amounts.bond - 1)),
+        ("game_cost", replace(fit, game_cost=RECOMMENDED.game_floor - 1)),
+        ("clock", replace(fit, clock=5)),
+    ):
+        with pytest.raises(TermsError, match=f"terms, {name}: expected .* on this deployment"):
+            require_within_bounds(spoiled, RECOMMENDED)
+
+
+def test_the_gas_of_duties_is_what_the_contracts_were_measured_to_take() -> None:
+    measured = json.loads((VECTORS / "gas.json").read_text())
+    packaged = json.loads(FILE.read_text())
+    assert packaged == {name: measured[name] for name in packaged}
+    assert gas_units() == 3 * TOKEN / Fraction(10**8)
