@@ -15,7 +15,7 @@ from typing import NamedTuple
 from protocol.chain.parameters import TOKEN
 from protocol.tasks.bidding import least_undercut
 from protocol.tasks.task import ARITHMETIC, Terms, least_game_time
-from solver.floor import Costs, Floor, floor
+from solver.floor import Costs, Floor, floor, game_cost
 
 SLACK = 1.25
 """Times the training that must fit into the time for it: games come first, other work slows the machine, and a restart
@@ -88,6 +88,12 @@ def decide(terms: Terms, figures: Figures, best: Best | None = None) -> Offer | 
         return Refusal(unsafe)
     if terms.stake > figures.free:
         return Refusal(f"it asks for a stake of {terms.stake} units, {figures.free} are free")
+    game = game_cost(terms, figures.operations_a_second, figures.costs)
+    if terms.bond // 2 < game:
+        return Refusal(
+            f"a false challenge costs it {game / TOKEN:.6g} tokens, and pays it half of a bond of "
+            f"{terms.bond / TOKEN:.6g}"
+        )
     due = floor(terms, needed, figures.costs, figures.draw_delay)
     if best is None:
         price, most = max(due.price, int(terms.budget * figures.opening)), terms.budget

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Final
 
 from protocol.chain.parameters import TOKEN
-from protocol.tasks.task import Terms
+from protocol.tasks.task import Terms, replay_seconds
 
 YEAR: Final = 365 * 86_400
 TASK_GAS: Final = 670_000
@@ -19,6 +19,12 @@ TASK_GAS: Final = 670_000
 and 5 % for a larger tree. Draws are paid. Transactions beyond these, bids that were answered among them, are not
 counted.
 """
+GAME_GAS: Final = 390_000
+"""Of the solver in a false game: the step tree and three traces at 80,000 each, a split at 70,000. Answers to demands
+are paid by their deposits, and what a game before it has asked for is not sent again.
+"""
+REPLAYS: Final = 2
+"""Of a segment, in a game: for its step tree, and for the traces below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +79,12 @@ def floor(terms: Terms, needed: float, costs: Costs, draw_delay: float) -> Floor
     spent = machine + power + capital + gas
     delay = ceil(costs.late * (spent + terms.delay_penalty) / (1 - costs.late))
     return Floor(machine, power, capital, delay, gas, ceil((spent + delay) * costs.margin))
+
+
+def game_cost(terms: Terms, operations_a_second: float, costs: Costs) -> int:
+    """What a false challenge costs this solver at most, in token units: gas, the replays of a segment, and the capital
+    of its stake while the game may last. The half of a lost bond that is the solver's has to cover it.
+    """
+    replays = REPLAYS * replay_seconds(terms, operations_a_second) * (costs.machine + costs.power)
+    capital = terms.stake * 2 * terms.game_time * costs.capital / YEAR
+    return ceil(GAME_GAS * costs.gas) + ceil(replays) + ceil(capital)

@@ -1,75 +1,55 @@
 """From a difference that was found to an open game: the priority commitment, and its opening (dispute.md section 6).
 
 It needs the accusation's row and the chain, no bundle and no tree: so it never waits for memory, and the commitment is
-the first thing that goes out. Each call is sent once, whatever is restarted.
+the first thing that goes out. Each call is sent once, whatever is restarted. A commitment that is not opened in its
+opening period is forfeited, so it is made only where there is time to open it, and opened late where the task was
+convicted meanwhile.
 """
 
 from __future__ import annotations
 
 import secrets
-import threading
-from collections.abc import Callable
 
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
+from protocol.chain.parameters import TOKEN
 from protocol.chain.receipts import Receipt
+from protocol.chain.views import TaskStatus
 from protocol.commitments import segment_tree
-from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import open_leaf
 from protocol.node import logs
-from protocol.node.party.funds import require_coin, require_free
-from protocol.tasks.task import Terms, least_game_time
-from verifier.database import COMMITTING, Accusation, Database
+from protocol.tasks.task import INCLUSION_BLOCKS, Terms, least_game_time
+from verifier.bonds import Bonds
+from verifier.database import Accusation, Database
 
-
-class Bonds:
-    """The bonds of commitments that are about to be sent: free in the vault, for all of them by one deposit.
-
-    Where the tokens do not reach for all, they are for the tasks of which `at_stake` gives the most.
-    """
-
-    def __init__(self, client: Client, database: Database, at_stake: Callable[[int], int]) -> None:
-        self._client = client
-        self._database = database
-        self._at_stake = at_stake
-        self._lock = threading.Lock()
-
-    def require(self, task: int) -> None:
-        """Note that a bond for this task is at stake, and have it free. There must be coin for every game at stake,
-        however long. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
-        """
-        client, bond = self._client, self._client.deployment.parameters.challenge_bond
-        with self._lock:
-            rows = self._database.open_accusations()
-            require_coin(client, 1 + sum(row.task != task and row.reclaimable is not None for row in rows))
-            due = [row for row in rows if row.game is None and row.reclaimable in (None, COMMITTING)]
-            ahead = sum(
-                row.task != task and (row.reclaimable == COMMITTING or self._before(row.task, task))
-                for row in due
-            )
-            free = client.vault.free(client.address)
-            if free < (ahead + 1) * bond:
-                wealth = free + client.token.balance_of(client.address)
-                require_free(client, max(ahead + 1, min(len(due), wealth // bond)) * bond, "for bonds")
-            self._database.update_accusation(task, reclaimable=COMMITTING)
-
-    def _before(self, one: int, other: int) -> bool:
-        return (self._at_stake(one), -one) > (self._at_stake(other), -other)
+OPENING_BLOCKS = 1 + INCLUSION_BLOCKS
+"""From a commitment's block to its opening's: it is opened in a later block than its own."""
+OPENED_LATE = "opened_late"
 
 
 class Accuser:
-    """Commits to one accusation and opens it. Made anew after a restart."""
+    """Commits to one accusation and opens it, from the accusation's own account. Made anew after a restart."""
 
     def __init__(
-        self, client: Client, database: Database, bonds: Bonds, terms: Terms, task: int, speed: float
+        self,
+        client: Client,
+        database: Database,
+        bonds: Bonds,
+        terms: Terms,
+        accusation: Accusation,
+        speed: float,
     ) -> None:
         self._client = client
         self._database = database
         self._bonds = bonds
         self._time = terms.game_time
         self._least_time = least_game_time(terms, speed, client.connection.block_time)
-        self._task = task
-        self._log = logs.get("verifier.accusing").bind(task=task)
+        self._key = accusation.key
+        self._task = accusation.task
+        self._log = logs.get("verifier.accusing").bind(task=accusation.task, account=client.address)
+        if accusation.seat != NO_SEAT:
+            self._log = self._log.bind(seat=accusation.seat)
         self.own_turn = True
         """Whether something is to be sent before a process may stop."""
 
@@ -77,39 +57,49 @@ class Accuser:
         """The next thing that is due before the game; the receipt of the transaction that opened it. Raises ChainError,
         NotEnoughTokens.
         """
-        if accusation.reclaimable not in (None, COMMITTING):
+        if accusation.is_committed:
             return self._open(accusation)
         self._commit(accusation)
         return None
 
     def _commit(self, accusation: Accusation) -> None:
-        game, commitment = self._client.game, self._commitment(accusation)
+        calls, commitment = self._client.commitments, self._commitment(accusation)
         # What was sent before is looked up, whatever has become of the task and the tokens since.
-        if not game.committing(commitment):
+        if not calls.committing(self._task, accusation.seat, commitment):
             self.own_turn = False  # nothing is at stake yet
-            if not self._may_commit():
+            if not self._may_commit(accusation):
                 return
         self.own_turn = True
-        receipt = game.commit(commitment)
+        receipt = calls.commit(self._task, accusation.seat, commitment)
         period = self._client.deployment.parameters.opening_period
         until = self._client.connection.block(receipt.block).time + period
-        self._database.update_accusation(self._task, reclaimable=until + 1)
-        self._log.warning("accused", segment=accusation.segment)
+        self._database.update_accusation(self._key, opening_until=until)
+        bond = calls.event(receipt, "Committed").arguments["bond"]
+        self._log.warning("accused", segment=accusation.segment, bond=bond / TOKEN)
 
-    def _may_commit(self) -> bool:
+    def _may_commit(self, accusation: Accusation) -> bool:
         """Whether a bond is to be locked now: then it is free, and noted as at stake."""
         if self._time < self._least_time:
             # The bond would be lost on time. The solver stands accused here, so it is not attested either.
-            self._database.update_accusation(self._task, outcome="clock_too_short")
+            self._database.update_accusation(self._key, outcome="clock_too_short")
             self._log.error("not challenged: the clock is too short", clock=self._time, due=self._least_time)
+            return False
+        block_time, period = (
+            self._client.connection.block_time,
+            self._client.deployment.parameters.opening_period,
+        )
+        if OPENING_BLOCKS * block_time > period:
+            self._database.update_accusation(self._key, outcome="opening_too_short")
+            self._log.error("not challenged: no time to open", period=period, due=OPENING_BLOCKS * block_time)
             return False
         view = self._client.market.task(self._task)
         if view.status.is_over:
-            self._database.update_accusation(self._task, outcome="needless")
+            self._database.update_accusation(self._key, outcome="needless")
             return False
-        if self._client.now() > view.challenge_until:  # a redraw opens the window again
+        # Mined in two blocks and opened after them; a redraw opens the window again.
+        if self._client.now() + (INCLUSION_BLOCKS + OPENING_BLOCKS) * block_time > view.challenge_until:
             return False
-        self._bonds.require(self._task)
+        self._bonds.require(accusation)
         return True
 
     def _open(self, accusation: Accusation) -> Receipt | None:
@@ -124,36 +114,63 @@ class Accuser:
                 before, after = open_leaf(tree, i - 1, roots[i - 1]), open_leaf(tree, i, roots[i])
                 game, receipt = client.game.challenge(task, i, accusation.salt, before, after)
         except Reverted:
-            if not self._take_back(accusation):
+            if not self._ends_unopened(accusation):
                 raise
             return None
-        self._database.update_accusation(task, game=game)
+        self._database.update_accusation(self._key, game=game)
         self._log.warning("challenged", game=game, segment=accusation.segment)
         return receipt
 
-    def _take_back(self, accusation: Accusation) -> bool:
-        """The contract opens no game: the bond comes back after the opening period, to be locked anew while the task
-        is not over. False if the game may still be opened.
+    def _ends_unopened(self, accusation: Accusation) -> bool:
+        """The contract opens no game: the commitment is opened late after a conviction, and forfeited after its time.
+        False if the game may still be opened.
         """
-        client, reclaimable = self._client, accusation.reclaimable
-        assert reclaimable is not None
-        now, view = client.now(), client.market.task(self._task)
-        if now < reclaimable:
-            self.own_turn = not view.status.is_over and now <= view.challenge_until
+        client, until = self._client, accusation.opening_until
+        assert until is not None
+        view = client.market.task(self._task)
+        if view.status is TaskStatus.SLASHED and self._opens_late(accusation):
+            return True
+        now = client.now()
+        if now <= until:
+            self.own_turn = view.status is TaskStatus.SLASHED or (
+                not view.status.is_over and now <= view.challenge_until
+            )
             return not self.own_turn
         self.own_turn = False
-        client.game.reclaim(self._commitment(accusation))
-        self._log.info("bond taken back")
+        made = client.commitments.commit(
+            self._task, accusation.seat, self._commitment(accusation)
+        )  # mined long ago
+        bond = client.commitments.event(made, "Committed").arguments["bond"] / TOKEN
+        self._log.error("the bond is forfeited: not opened in time", bond=bond, until=until)
         if view.status.is_over:
-            self._database.update_accusation(self._task, outcome="unopened")
+            self._database.update_accusation(self._key, outcome="forfeited")
         else:
-            self._database.renew_accusation(self._task, secrets.token_bytes(32))
+            self._database.renew_accusation(self._key, secrets.token_bytes(32))
         return True
+
+    def _opens_late(self, accusation: Accusation) -> bool:
+        """Have the bond back after the conviction, and with a seat its cost and fee; whether that was so."""
+        calls = self._client.commitments
+        segment = SEGMENT_UNKNOWN if accusation.segment is None else accusation.segment
+        for seat in dict.fromkeys((accusation.seat, NO_SEAT)):  # a seat may have been drawn again
+            try:
+                receipt = calls.open_late(self._task, segment, accusation.salt, seat)
+            except Reverted as error:
+                self._log.debug("refused by the contract", what="openLate", seat=seat, error=error.name)
+                continue
+            paid = [
+                event.arguments["amount"] for event in calls.events(receipt) if event.name == "Compensated"
+            ]
+            self._database.update_accusation(self._key, outcome=OPENED_LATE)
+            self._log.warning("opened late: the bond is back", compensation=sum(paid) / TOKEN)
+            self.own_turn = False
+            return True
+        return False
 
     def _commitment(self, accusation: Accusation) -> bytes:
         client = self._client
         segment = SEGMENT_UNKNOWN if accusation.segment is None else accusation.segment
         chain = client.deployment.chain_id
         return priority_commitment(
-            chain, client.game.address, accusation.task, segment, client.address, accusation.salt
+            chain, client.commitments.address, accusation.task, segment, client.address, accusation.salt
         )

@@ -16,6 +16,7 @@ from itertools import chain, islice, zip_longest
 
 from protocol.chain.client import Client
 from protocol.commitments import Tree
+from protocol.dispute.keys import NO_SEAT
 from protocol.node.party.exits import Observation
 from verifier.context import Context
 from verifier.database import UNTIL_OVER, Accusation
@@ -37,8 +38,8 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     A solver that stands accused is attested only in its open game, which lets nobody be paid: whoever accuses is not
     silent, and an attestation says what was computed.
     """
-    view, accusation = seen.view, context.database.accusation(seen.view.task)
-    if accusation is not None and (accusation.game is None or accusation.outcome is not None):
+    view, accusations = seen.view, context.database.accusations(seen.view.task)
+    if accusations and not any(row.game is not None and row.outcome is None for row in accusations):
         return
     for seat in attestable(seen, context.clients):
         due = (*context.segments(view.task, seat.number), view.size)
@@ -53,7 +54,7 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
     """Offer the next step of every segment that is due: fetches first to the tasks that have cost the least time."""
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
-    accused = {seen.view.task for seen in turns if context.database.accusation(seen.view.task) is not None}
+    accused = {seen.view.task for seen in turns if context.database.accusations(seen.view.task)}
     missing: dict[int, tuple[Material | None, Committed, list[int]]] = {}
     for seen, segment in _due(context, turns, accused):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
@@ -145,10 +146,25 @@ def _replay(
         context.database.put_steps(task, segment, committed.root, finding.steps)
     elif isinstance(finding, Different):
         context.log.warning("different", task=task, segment=finding.segment, solver=seen.view.solver)
-        salt = secrets.token_bytes(32)
-        context.database.accuse(Accusation(task, finding.segment, salt, b"".join(finding.roots)))
+        _accuse(context, task, segment, finding)
         if finding.steps is not None:
             context.database.put_steps(task, segment, committed.root, finding.steps)
+
+
+def _accuse(context: Context, task: int, segment: int, finding: Different) -> None:
+    """Note the accusation of every own seat that has the false segment: each speaks up from its account, for it is
+    paid by a conviction only then. Where the first false segment is not known, of one seat that has the replayed one.
+    Without a seat, of the main account. Raises ChainError.
+    """
+    seats = [seat for seat in context.client.audit.seats(task) if seat.account in context.clients]
+    false = segment if finding.segment is None else finding.segment
+    found = [(seat.number, seat.account) for seat in seats if false in context.segments(task, seat.number)]
+    named = found[:1] if finding.segment is None else found
+    for number, account in named or [(NO_SEAT, context.client.address)]:
+        salt = secrets.token_bytes(32)
+        context.database.accuse(
+            Accusation(task, number, account, finding.segment, salt, b"".join(finding.roots))
+        )
 
 
 def _attest(context: Context, client: Client, task: int, seat: int, root: bytes) -> None:

@@ -60,15 +60,16 @@ class Challenge:
     Called by one thread at a time.
     """
 
-    def __init__(self, client: Client, database: Database, accuser: Accuser, task: int) -> None:
+    def __init__(self, client: Client, database: Database, accuser: Accuser, accusation: Accusation) -> None:
         self._client = client
         self._database = database
         self._accuser = accuser
-        self._task = task
+        self._key = accusation.key
+        self._task = accusation.task
         self._first = client.deployment.block
         self._trees: Trees | None = None
         self._moveless: bytes | None = None
-        self._log = logs.get("verifier.challenging").bind(task=task)
+        self._log = logs.get("verifier.challenging").bind(task=accusation.task)
         self.own_turn = True
         """Whether the next move is this side's: a process that is to stop makes it first."""
         self.deadline = math.inf
@@ -109,7 +110,7 @@ class Challenge:
         self._trees = None
 
     def _accusation(self) -> Accusation:
-        found = self._database.accusation(self._task)
+        found = self._database.accusation(*self._key)
         assert found is not None, "a challenge is made of an accusation"
         return found
 
@@ -149,5 +150,5 @@ class Challenge:
 
     def _end(self, state: GameState) -> None:
         self.let_go()
-        self._database.update_accusation(self._task, outcome=state.verdict.name.lower())
+        self._database.update_accusation(self._key, outcome=state.verdict.name.lower())
         self._log.warning("game over", game=state.game, verdict=state.verdict.name.lower())

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """One verifier's collaborators. `client` sends for all; `clients` are those of the accounts that take seats, by
-    address.
+    """One verifier's collaborators. `client` makes the calls that anyone may make; `clients` are those of the accounts
+    that take seats, and accuse in them, by address.
     """
 
     client: Client

@@ -22,9 +22,10 @@ CREATE TABLE attested (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE held (task INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;
 CREATE TABLE accusations (
-    task INTEGER PRIMARY KEY, segment INTEGER, salt BLOB NOT NULL, roots BLOB NOT NULL,
-    reclaimable INTEGER, game INTEGER, outcome TEXT
-) STRICT;
+    task INTEGER NOT NULL, seat INTEGER NOT NULL, account TEXT NOT NULL, segment INTEGER, salt BLOB NOT NULL,
+    roots BLOB NOT NULL, opening_until INTEGER, game INTEGER, outcome TEXT, PRIMARY KEY (task, seat)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE claimed (task INTEGER NOT NULL, seat INTEGER NOT NULL, PRIMARY KEY (task, seat)) STRICT, WITHOUT ROWID;
 CREATE TABLE states (
     task INTEGER NOT NULL, number INTEGER NOT NULL, own INTEGER NOT NULL, root BLOB NOT NULL, manifest TEXT NOT NULL,
     PRIMARY KEY (task, number, own)
@@ -35,25 +36,37 @@ CREATE TABLE states (
 UNTIL_OVER = (1 << 63) - 1
 """For `hold`: until the task is over, and longer if it is settled."""
 COMMITTING = 0
-"""`Accusation.reclaimable` from just before the commitment is sent until its block is known: the bond is at stake."""
+"""`Accusation.opening_until` from just before the commitment is sent until its block is known: the bond is at stake."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accusation:
-    """A task's first false segment, None if it is to be found on-chain, and how far the challenge is.
+    """A task's first false segment, None if it is to be found on-chain, and how far the challenge of one account is.
 
-    `roots` are the solver's r_0 … side by side, empty for a blind challenge. `reclaimable` is the time from which an
-    unopened commitment's bond can be had back, None before the commitment, `COMMITTING` while it may be on its way;
-    `game` is None before the game is open, `outcome` before it is over.
+    `seat` is the account's, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind challenge.
+    `opening_until` is the last second in which the commitment can be opened, None before the commitment, `COMMITTING`
+    while it may be on its way; `game` is None before the game is open, `outcome` before it is over.
     """
 
     task: int
+    seat: int
+    account: str
     segment: int | None
     salt: bytes
     roots: bytes
-    reclaimable: int | None = None
+    opening_until: int | None = None
     game: int | None = None
     outcome: str | None = None
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Task and seat: an accusation is one of these."""
+        return self.task, self.seat
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether its bond is locked, or was, and the commitment can be opened until a time that is known."""
+        return self.opening_until not in (None, COMMITTING)
 
     def checkpoint_roots(self) -> list[bytes]:
         """The solver's r_0, r_1, …; none for a blind challenge."""
@@ -74,7 +87,7 @@ class Database(NodeDatabase):
     """The verifier's file."""
 
     PARTY = "verifier"
-    VERSION = 2
+    VERSION = 3
     APPLICATION = 0x41735631  # "AsV1"
     SCHEMA = _SCHEMA
 
@@ -143,43 +156,64 @@ class Database(NodeDatabase):
         self._execute("DELETE FROM held WHERE task = ?", (task,))
 
     def open_accusations(self) -> list[Accusation]:
-        """Accusations that are not over, by task."""
-        rows = self._execute("SELECT * FROM accusations WHERE outcome IS NULL ORDER BY task")
+        """Accusations that are not over, by task and seat."""
+        rows = self._execute("SELECT * FROM accusations WHERE outcome IS NULL ORDER BY task, seat")
         return [Accusation(*row) for row in rows]
 
-    def accusation(self, task: int) -> Accusation | None:
-        """The accusation against a task's solver."""
-        rows = self._execute("SELECT * FROM accusations WHERE task = ?", (task,))
-        return Accusation(*rows[0]) if rows else None
+    def accusations(self, task: int) -> list[Accusation]:
+        """The accusations against a task's solver, by seat."""
+        rows = self._execute("SELECT * FROM accusations WHERE task = ? ORDER BY seat", (task,))
+        return [Accusation(*row) for row in rows]
+
+    def accusation(self, task: int, seat: int) -> Accusation | None:
+        """The accusation of a seat, or of NO_SEAT, against a task's solver."""
+        return next((row for row in self.accusations(task) if row.seat == seat), None)
 
     def accuse(self, accusation: Accusation) -> None:
-        """Note an accusation before anything of it is sent; a second one against the same task is dropped."""
+        """Note an accusation before anything of it is sent; dropped where its account accuses the task already."""
         self._execute(
-            "INSERT OR IGNORE INTO accusations (task, segment, salt, roots) VALUES (?, ?, ?, ?)",
-            (accusation.task, accusation.segment, accusation.salt, accusation.roots),
+            "INSERT OR IGNORE INTO accusations (task, seat, account, segment, salt, roots) "
+            "SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
+            "WHERE NOT EXISTS (SELECT 1 FROM accusations WHERE task = ?1 AND account = ?3)",
+            (
+                accusation.task,
+                accusation.seat,
+                accusation.account,
+                accusation.segment,
+                accusation.salt,
+                accusation.roots,
+            ),
         )
 
     def update_accusation(
         self,
-        task: int,
+        key: tuple[int, int],
         *,
-        reclaimable: int | None = None,
+        opening_until: int | None = None,
         game: int | None = None,
         outcome: str | None = None,
     ) -> None:
-        """Note how far an accusation is; None leaves a field as it is."""
+        """Note how far the accusation of a task and seat is; None leaves a field as it is."""
         self._execute(
-            "UPDATE accusations SET reclaimable = coalesce(?, reclaimable), game = coalesce(?, game), "
-            "outcome = coalesce(?, outcome) WHERE task = ?",
-            (reclaimable, game, outcome, task),
+            "UPDATE accusations SET opening_until = coalesce(?, opening_until), game = coalesce(?, game), "
+            "outcome = coalesce(?, outcome) WHERE task = ? AND seat = ?",
+            (opening_until, game, outcome, *key),
         )
 
-    def renew_accusation(self, task: int, salt: bytes) -> None:
-        """Let an accusation whose bond was taken back begin again, under another salt: a commitment serves once."""
+    def renew_accusation(self, key: tuple[int, int], salt: bytes) -> None:
+        """Let an accusation that was not opened in time begin again, under another salt: a commitment serves once."""
         self._execute(
-            "UPDATE accusations SET salt = ?, reclaimable = NULL WHERE task = ? AND game IS NULL",
-            (salt, task),
+            "UPDATE accusations SET salt = ?, opening_until = NULL WHERE task = ? AND seat = ? AND game IS NULL",
+            (salt, *key),
         )
+
+    def is_claimed(self, task: int, seat: int) -> bool:
+        """Whether what a conviction owes to a seat was fetched, or refused."""
+        return bool(self._execute("SELECT 1 FROM claimed WHERE task = ? AND seat = ?", (task, seat)))
+
+    def put_claimed(self, task: int, seat: int) -> None:
+        """Note that nothing more is owed to a seat of a convicted task."""
+        self._execute("INSERT OR IGNORE INTO claimed VALUES (?, ?)", (task, seat))
 
     def states(self, task: int, own: bool) -> list[StateRow]:
         """Kept states of a task, by number."""

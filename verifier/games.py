@@ -1,4 +1,4 @@
-"""All accusations of one verifier: accused at once, played within its memory, the earliest deadline first.
+"""All accusations of one process's accounts: accused at once, played within its memory, the earliest deadline first.
 
 To commit, to open a game and to look whose turn it is takes neither memory nor one of the replays' workers, so it is
 done for every accusation, the largest stake first. Only `games` of them have their trees open.
@@ -6,19 +6,27 @@ done for every accusation, the largest stake first. Only `games` of them have th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
-from verifier.accusing import Accuser, Bonds
+from protocol.node.party.exits import Observation
+from verifier.accusing import Accuser
+from verifier.bonds import Bonds
 from verifier.challenging import Challenge
 from verifier.context import Context
+from verifier.database import Accusation
 from verifier.jobs import Failure, Job, Jobs
+from verifier.seats import own_seats
 
 TURNS = 64
 """Transactions and looks side by side: threads that wait for receipts, started when they are needed."""
 LONGEST_REST = 4.0
 """Seconds. A move waits for nothing but its own clock."""
 
-TURN, TREES = "turn", "trees"
+TURN, TREES, BOND = "turn", "trees", "bond"
+
+Key = tuple[int, int]
+"""Task and seat of an accusation (`Accusation.key`)."""
 
 
 class Games:
@@ -30,8 +38,10 @@ class Games:
         self._fetches = fetches
         self._turns = Jobs(TURNS, LONGEST_REST)
         self._opening = Jobs(self._limit, LONGEST_REST)
-        self._bonds = Bonds(context.client, context.database, self._at_stake)
-        self._challenges: dict[int, Challenge] = {}
+        self.bonds = Bonds(context.clients, context.database, context.terms)
+        self._challenges: dict[Key, Challenge] = {}
+        self._strangers: set[str] = set()
+        """Accounts that have accused and are not among this process's."""
 
     def __len__(self) -> int:
         return len(self._challenges)
@@ -42,32 +52,45 @@ class Games:
         return bool(self._opening.busy) or any(game.own_turn for game in self._challenges.values())
 
     def is_busy(self, task: int) -> bool:
-        """Whether something is being done about the accusation of this task."""
-        return (task, TURN) in self._turns or (task, TREES) in self._opening
+        """Whether something is being done about the accusations of this task."""
+        return any(self._is_played(key) for key in self._challenges if key[0] == task)
+
+    def make_ready(self, seen: Observation) -> Iterator[Job]:
+        """Deposits of the bonds that this task's seats, or a whistleblower, may be about to lock."""
+        if not seen.view.status.can_be_challenged:
+            return
+        accounts = {seat.account for seat in own_seats(seen, self._context.clients)}
+        if self._context.settings.whistleblow:
+            accounts.add(self._context.client.address)
+        for account in accounts:
+            if not self.bonds.is_ready(account, seen.view.task):
+                work = partial(self.bonds.make_ready, account, seen.view.task)
+                yield Job(seen.view.task, f"{BOND} {account}", work)
 
     def begin(self) -> None:
         """Begin with what was found different since the last call: its commitment goes out now."""
-        database = self._context.database
-        client, speed = self._context.client, self._context.settings.speed
-        new = [row.task for row in database.open_accusations() if row.task not in self._challenges]
-        for task in sorted(new, key=self._at_stake, reverse=True):
-            accuser = Accuser(client, database, self._bonds, self._context.terms(task), task, speed)
-            self._challenges[task] = Challenge(client, database, accuser, task)
-            self._offer_turn(task)
+        rows = self._context.database.open_accusations()
+        new = [row for row in rows if row.key not in self._challenges and self._is_own(row)]
+        for row in sorted(new, key=lambda row: self.bonds.at_stake(row.task), reverse=True):
+            client, terms = self._context.clients[row.account], self._context.terms(row.task)
+            database, speed = self._context.database, self._context.settings.speed
+            accuser = Accuser(client, database, self.bonds, terms, row, speed)
+            self._challenges[row.key] = Challenge(client, database, accuser, row)
+            self._offer_turn(row.key)
 
     def play(self) -> int:
         """Offer the next thing in every accusation; how many are open."""
-        rows = {row.task: row for row in self._context.database.open_accusations()}
+        rows = {row.key: row for row in self._context.database.open_accusations()}
         self._challenges = {
-            task: game for task, game in self._challenges.items() if task in rows or self.is_busy(task)
+            key: game for key, game in self._challenges.items() if key in rows or self._is_played(key)
         }
         self._open_trees()
         self.begin()
-        unopened = [task for task, row in rows.items() if row.game is None]
-        for task in sorted(unopened, key=self._at_stake, reverse=True):
-            self._offer_turn(task)
-        for task in sorted(self._challenges, key=lambda task: self._challenges[task].deadline):
-            self._offer_turn(task)
+        unopened = [key for key, row in rows.items() if row.game is None]
+        for key in sorted(unopened, key=lambda key: self.bonds.at_stake(key[0]), reverse=True):
+            self._offer_turn(key)
+        for key in sorted(self._challenges, key=lambda key: self._challenges[key].deadline):
+            self._offer_turn(key)
         return len(rows)
 
     def collect(self) -> list[Failure]:
@@ -84,23 +107,35 @@ class Games:
         self._turns.close()
         self._opening.close()
 
-    def _at_stake(self, task: int) -> int:
-        """What the solver loses if it is convicted, and gains at most if it is not. Token units."""
-        terms = self._context.terms(task)
-        return terms.stake + terms.budget
+    def _is_played(self, key: Key) -> bool:
+        task, seat = key
+        return (task, f"{TURN} {seat}") in self._turns or (task, f"{TREES} {seat}") in self._opening
 
-    def _offer_turn(self, task: int) -> None:
-        game = self._challenges.get(task)
-        if game is not None and (task, TREES) not in self._opening:
-            self._turns.offer(Job(task, TURN, game.advance))
+    def _is_own(self, row: Accusation) -> bool:
+        """Whether its account is still among this process's; said once where it is not."""
+        if row.account in self._context.clients:
+            return True
+        if row.account not in self._strangers:
+            self._strangers.add(row.account)
+            self._context.log.error(
+                "an accusation waits for its account: start with it again", task=row.task, account=row.account
+            )
+        return False
+
+    def _offer_turn(self, key: Key) -> None:
+        task, seat = key
+        game = self._challenges.get(key)
+        if game is not None and (task, f"{TREES} {seat}") not in self._opening:
+            self._turns.offer(Job(task, f"{TURN} {seat}", game.advance))
 
     def _open_trees(self) -> None:
         """Open trees where a move is due, the earliest deadline first; a game that waits for its solver makes room."""
-        idle = {task: game for task, game in self._challenges.items() if not self.is_busy(task)}
-        due = sorted((game.deadline, task) for task, game in idle.items() if game.needs_trees)
+        idle = {key: game for key, game in self._challenges.items() if not self._is_played(key)}
+        due = sorted((game.deadline, key) for key, game in idle.items() if game.needs_trees)
         waiting = [game for game in idle.values() if game.holds_trees and not game.own_turn]
         held = self._opening.busy + sum(game.holds_trees for game in self._challenges.values())
-        for _, task in due:
+        for _, key in due:
+            task, seat = key
             terms = self._context.terms(task)
             if not self._context.materials.has_bundle(terms):
                 self._fetches.offer(
@@ -110,9 +145,10 @@ class Games:
             if held >= self._limit and waiting:
                 waiting.pop().let_go()
                 held -= 1
-            if held < self._limit and self._opening.offer(Job(task, TREES, partial(self._open, task))):
+            job = Job(task, f"{TREES} {seat}", partial(self._open, key))
+            if held < self._limit and self._opening.offer(job):
                 held += 1
 
-    def _open(self, task: int) -> None:
-        material = self._context.load(task)
-        self._challenges[task].open_trees(material, self._context.strategy.challenger)
+    def _open(self, key: Key) -> None:
+        material = self._context.load(key[0])
+        self._challenges[key].open_trees(material, self._context.strategy.challenger)

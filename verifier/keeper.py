@@ -11,6 +11,7 @@ from functools import partial
 from protocol.chain.errors import Reverted
 from protocol.chain.views import TaskStatus, TaskView
 from protocol.node.party.exits import Exit, Observation, exit_due, perform
+from verifier import claiming
 from verifier.context import Context
 from verifier.jobs import Job
 from verifier.seats import own_seats, releasable
@@ -34,8 +35,8 @@ def due(context: Context, seen: Observation) -> Exit | None:
     false, and punishes no silence of its own.
     """
     what = exit_due(seen, context.client.deployment, GRACE)
-    accusation = context.database.accusation(seen.view.task)
-    if accusation is not None and (accusation.outcome is None or what is Exit.SETTLE):
+    accusations = context.database.accusations(seen.view.task)
+    if any(row.outcome is None or what is Exit.SETTLE for row in accusations):
         return None
     return None if what is Exit.REDRAW and own_seats(seen, context.clients) else what
 
@@ -50,6 +51,7 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         yield Job(about, what, partial(_perform, context, seen, what))
     for seat in releasable(seen, context.clients):
         yield Job(task, f"release {seat.number}", partial(_release, context, task, seat.number))
+    yield from claiming.jobs(context, seen)
 
 
 def _perform(context: Context, seen: Observation, what: Exit) -> None:

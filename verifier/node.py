@@ -27,11 +27,11 @@ from protocol.node.party.funds import withdraw_above, withdraw_credit
 from protocol.node.party.node import Node
 from protocol.node.serving import Serving
 from protocol.node.stopping import Stop
-from verifier import auditing, keeper
+from verifier import auditing, claiming, keeper
 from verifier.context import Context
 from verifier.games import Games
 from verifier.jobs import Job, Jobs, Rests
-from verifier.registration import ensure_bond, ensure_registered
+from verifier.registration import ensure_registered
 from verifier.results import application
 from verifier.seats import own_seats, releasable
 from verifier.settings import VerifierSettings
@@ -102,7 +102,6 @@ class VerifierNode(Node):
             require_public(self._url)
         with ThreadPoolExecutor(len(context.clients)) as pool:
             list(pool.map(self._take_part, context.clients.values()))
-        ensure_bond(context.client)
         context.log.info("ready", accounts=list(context.clients), url=self._url)
 
     def _take_part(self, client: Client) -> None:
@@ -168,7 +167,7 @@ class VerifierNode(Node):
         """The task as it is now, with the transactions that it asks for offered; None if it is over for good."""
         view = self.context.client.market.task(task)
         seen = keeper.observe(self.context, view, block.time)
-        bound = releasable(seen, self.context.clients)
+        bound = releasable(seen, self.context.clients) or claiming.pending(self.context, seen)
         if view.status.is_over and not bound and self.context.client.is_over_for_good(task):
             self._over(view, block.time)
             return None
@@ -203,26 +202,29 @@ class VerifierNode(Node):
 
     def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
-        for job in auditing.attestations(self.context, seen):
-            self._sends.offer(job)
-        for job in keeper.jobs(self.context, seen):
-            self._sends.offer(job)
+        for jobs in (
+            self._games.make_ready(seen),
+            auditing.attestations(self.context, seen),
+            keeper.jobs(self.context, seen),
+        ):
+            for job in jobs:
+                self._sends.offer(job)
 
     def _over(self, view: TaskView, now: int) -> None:
-        """Forget a task once its accusation, if any, is over too."""
-        task = view.task
-        accusation = self.context.database.accusation(task)
-        if accusation is not None:
-            at_stake = accusation.reclaimable is not None and accusation.outcome is None
-            if at_stake or self._games.is_busy(task):
-                return
-            if accusation.outcome is None:  # somebody else was first, and nothing of ours is at stake
-                self.context.database.update_accusation(task, outcome="needless")
-            self._outcomes.add(accusation.outcome)
-        if self.context.database.is_held(task):
+        """Forget a task once its accusations, if any, are over too."""
+        task, database = view.task, self.context.database
+        accusations = database.accusations(task)
+        at_stake = any(row.opening_until is not None and row.outcome is None for row in accusations)
+        if at_stake or self._games.is_busy(task):
+            return
+        for row in accusations:
+            if row.outcome is None:  # somebody else was first, and nothing of ours is at stake
+                database.update_accusation(row.key, outcome="needless")
+            self._outcomes.add(row.outcome)
+        if database.is_held(task):
             settled = view.status is TaskStatus.SETTLED
-            self.context.database.hold(task, now + settled * self.context.settings.hold_seconds)
-        self.context.database.finish(task)
+            database.hold(task, now + settled * self.context.settings.hold_seconds)
+        database.finish(task)
         self.context.materials.drop(task)
         self._games.forget(task)
         for rests in (self._fetches.rests, self._replays.rests, self._sends.rests, self._looks):
@@ -232,20 +234,18 @@ class VerifierNode(Node):
         self.context.log.info("over", task=task, status=view.status.name.lower())
 
     def _take_earnings(self) -> None:
-        """After a task: take what is free out of the vault, but for one bond, and the coin that came back."""
+        """After a task: take what is free out of the vault, but for a bond, and the coin that came back."""
         if self._withdraw and not self._games and not self._stop.asked:
             self._withdraw = not self._sends.offer(Job(None, "withdraw", self._withdraw_now))
 
     def _withdraw_now(self) -> None:
-        own = self.context.client
         for client in self.context.clients.values():
-            kept = own.deployment.parameters.challenge_bond if client is own else 0
-            amount, _ = withdraw_above(client, kept)
+            amount, _ = withdraw_above(client, self._games.bonds.kept(client.address))
             if amount:
                 self.context.log.info("withdrawn", tokens=amount / TOKEN, account=client.address)
-        wei, _ = withdraw_credit(own)
-        if wei:
-            self.context.log.info("withdrawn", wei=wei, account=own.address)
+            wei, _ = withdraw_credit(client)
+            if wei:
+                self.context.log.info("withdrawn", wei=wei, account=client.address)
 
     def _collect(self) -> None:
         """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""

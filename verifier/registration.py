@@ -31,17 +31,6 @@ def ensure_registered(client: Client, settings: VerifierSettings) -> None:
         log.warning("resumed after a silence", units=missing)
 
 
-def ensure_bond(client: Client) -> None:
-    """Have one bond free in the vault, if there are tokens for it: a commitment then waits for no deposit, and the
-    earliest commitment is rewarded.
-    """
-    bond = client.deployment.parameters.challenge_bond
-    if sum(client.tokens()) >= bond:
-        client.fund(bond)
-    else:
-        logs.get("verifier").warning("no tokens for a bond: nobody can be challenged", units=bond)
-
-
 def leave(client: Client) -> bool:
     """Free the stake of a resigned account, if its unbonding is over and it has no seat; whether that was so."""
     registration = client.audit.registration(client.address)

@@ -49,6 +49,19 @@ class EventLines:
             "Seated": self._seated,
             "Silent": self._silent,
             "Attested": self._attested,
+            "Committed": lambda _a, e: (
+                f"{self._name(e, 'challenger')} commits to a challenge, with a bond of {tokens(e.arguments['bond'])}"
+            ),
+            "OpenedLate": lambda _a, e: (
+                f"{self._name(e, 'challenger')} opens its commitment late: its bond is back"
+            ),
+            "Forfeited": lambda _a, e: (
+                f"{self._name(e, 'challenger')} has not opened its commitment: {tokens(e.arguments['bond'])} burn"
+            ),
+            "Compensated": lambda _a, e: (
+                f"{self._name(e, 'account')} in seat {e.arguments['seat']} gets {tokens(e.arguments['amount'])} "
+                "out of the stake"
+            ),
             "Challenged": lambda _a, e: f"{self._name(e, 'challenger')} challenges",
             "SegmentSelected": lambda _a, e: f"  the first wrong segment is {e.arguments['segment']}",
             "StepsPosted": lambda a, _e: f"  the solver posts its step tree{_cost(a)}",
@@ -64,7 +77,7 @@ class EventLines:
             "EdgeJudged": self._edge_judged,
             "Ended": lambda _a, e: f"game over: {ENDINGS[Verdict(e.arguments['verdict'])]}",
             "Slashed": lambda _a, e: (
-                f"SLASHED: stake {tokens(e.arguments['stake'])}, the challenger earns "
+                f"SLASHED: stake {tokens(e.arguments['stake'])}, {self._name(e, 'challenger')} earns "
                 f"{tokens(e.arguments['reward'])}"
             ),
             "Settled": lambda _a, e: f"SETTLED: the solver is paid {tokens(e.arguments['paid'])}",
@@ -86,6 +99,10 @@ class EventLines:
             if task is not None and event.name in self._texts:
                 yield Line(act.time, task, self._texts[event.name](act, event))
 
+    def who(self, address: str) -> str:
+        """The name of an account; its address without one."""
+        return self._who.get(address.lower(), address)
+
     def _task(self, event: Event) -> int | None:
         if "task" in event.arguments:
             return int(event.arguments["task"])
@@ -101,8 +118,7 @@ class EventLines:
         return self._all_names[task]
 
     def _name(self, event: Event, argument: str) -> str:
-        address = str(event.arguments[argument])
-        return self._who.get(address.lower(), address)
+        return self.who(str(event.arguments[argument]))
 
     def _calls(self, event: Event) -> tuple[int, ...]:
         return self._ledger.calls(event.arguments["game"])

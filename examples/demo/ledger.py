@@ -90,9 +90,9 @@ class Ledger:
     def _commitment(self, opened: Event, challenger: str) -> bytes:
         act = next(act for act in self.acts if act.transaction == opened.log.transaction)
         segment = act.arguments.get("segment", 2**32 - 1)
-        chain, game = self._client.connection.chain_id, self._client.game.address
+        chain, calls = self._client.connection.chain_id, self._client.commitments.address
         task, salt = act.arguments["task"], act.arguments["salt"]
-        return priority_commitment(chain, game, task, segment, challenger, salt)
+        return priority_commitment(chain, calls, task, segment, challenger, salt)
 
     def _act(self, transaction: str, events: tuple[Event, ...]) -> Act:
         connection = self._client.connection

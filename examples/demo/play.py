@@ -13,8 +13,8 @@ from assay.results import fetch
 from examples.demo.event_lines import EventLines, Line
 from examples.demo.ledger import Ledger
 from examples.demo.names import Names
-from examples.demo.report import game_report, task_report, tokens, verdict
-from examples.demo.stage import Stage
+from examples.demo.report import game_report, spoken_up, task_report, tokens, verdict
+from examples.demo.stage import SEAT, Stage
 from examples.demo.stories import STORIES, Story
 from protocol.chain.views import NEVER, TaskStatus
 
@@ -23,6 +23,8 @@ LIMIT_SECONDS = 600.0
 POLL_SECONDS = 0.5
 NO_MOVE = "ElementAgrees"
 """The contract's answer to a judgment of an element that is right, as the accuser logs it: it has no other move."""
+WHOLE = ("opened late", "moot")
+"""Ends of what a seat has staked that give it back."""
 
 Say = Callable[[str], None]
 
@@ -52,6 +54,12 @@ def failures(report: dict[str, Any]) -> list[str]:
             wrong.append(f"({story.letter}) expected a typed revert, got none")
         if story.silent and "silent" not in run:
             wrong.append(f"({story.letter}) expected a silent seat, got none")
+        if story.accomplice and run.get("convicted_by") != "the accomplice":
+            wrong.append(
+                f"({story.letter}) expected a conviction by the accomplice, got {run.get('convicted_by')}"
+            )
+        if story.accomplice and run.get("seat", {}).get("ended") not in WHOLE:
+            wrong.append(f"({story.letter}) expected a seat with bond, cost and fee, got {run.get('seat')}")
         if story.accuser and run.get("accusation", {}).get("game", {}).get("verdict") != "challenger_silent":
             wrong.append(f"({story.letter}) expected the accuser to lose, got {run.get('accusation')}")
     return wrong
@@ -137,7 +145,13 @@ class _Play:
             return False
         if story.refused:
             return self._stage.process(story) in self._refusals
+        if story.accomplice:
+            return self._seat(story) is not None
         return story.accuser is None or self._accusation(story) is not None
+
+    def _seat(self, story: Story) -> dict[str, str] | None:
+        """What the honest seat has back beside the accomplice's conviction, once it has all."""
+        return spoken_up(self._ledger, self._task(story), self._stage.address(SEAT))
 
     def _accusation(self, story: Story) -> int | None:
         """The accuser's game, once it is over."""
@@ -156,6 +170,10 @@ class _Play:
             found["metrics"] = self._metrics[task]
         if self._stage.process(story) in self._refusals:
             found["refusal"] = self._refusals[self._stage.process(story)]
+        if story.accomplice:
+            found["seat"] = self._seat(story) or {}
+            for event in self._ledger.events("Slashed", task=task):
+                found["convicted_by"] = self._event_lines.who(str(event.arguments["challenger"]))
         game = self._accusation(story) if story.accuser else None
         if game is not None:
             accusation = game_report(self._ledger, names, game)

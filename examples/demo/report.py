@@ -50,7 +50,39 @@ def task_report(
         found["reward"] = tokens(event.arguments["reward"])
         game = deciding_game(ledger, event)
         found |= game_report(ledger, names, game)
+    found |= {"compensated": compensated(ledger, task)} if ledger.events("Slashed", task=task) else {}
     return found
+
+
+def compensated(ledger: Ledger, task: int) -> dict[str, str]:
+    """What each seat has had out of a convicted stake, by its number: costs and fees, in tokens."""
+    paid: dict[str, int] = {}
+    for event in ledger.events("Compensated", task=task):
+        seat = str(event.arguments["seat"])
+        paid[seat] = paid.get(seat, 0) + int(event.arguments["amount"])
+    return {seat: tokens(amount) for seat, amount in sorted(paid.items())}
+
+
+def spoken_up(ledger: Ledger, task: int, account: str) -> dict[str, str] | None:
+    """What an account that did not convict has staked in a task, how that came back, and what it was paid; None before
+    all of it has happened.
+    """
+
+    def own(name: str, party: str = "challenger") -> list[Event]:
+        found = ledger.events(name, task=task)
+        return [event for event in found if str(event.arguments[party]).lower() == account.lower()]
+
+    committed, late, paid = own("Committed"), own("OpenedLate"), own("Compensated", "account")
+    games = [event.arguments["game"] for event in own("Challenged")]
+    ended = [event for game in games for event in ledger.events("Ended", game=game)]
+    if not (committed and paid and (late or ended)):
+        return None
+    how = "opened late" if late else Verdict(ended[0].arguments["verdict"]).name.lower()
+    return {
+        "bond": tokens(sum(int(event.arguments["bond"]) for event in committed)),
+        "ended": how,
+        "paid": tokens(sum(int(event.arguments["amount"]) for event in paid)),
+    }
 
 
 def deciding_game(ledger: Ledger, slashed: Event) -> int:

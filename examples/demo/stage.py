@@ -37,12 +37,15 @@ from protocol.node.http import free_port
 
 ROOT = Path(__file__).parents[2]
 """The repository: the adversaries are found there."""
-DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, FIRST_SOLVER = range(6)
+DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, FIRST_SOLVER = range(8)
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 """Indices of development accounts. From FIRST_SEATED on they take seats beside VERIFIER's, in the same process."""
 SEATED = range(FIRST_SEATED, DEVELOPMENT_ACCOUNTS)
 SILENT_LEVEL = 6
 """Of the silent verifier's stake: 64 units, where the others have one each."""
+SEAT_LEVEL = 1
+"""Of the stake of the seat's verifier in the accomplice's story: 2 units cover a lock that one does not."""
+SEAT_NAME = "seat-verifier"
 MARK = ".assay-demo"
 """A folder with this file may be emptied."""
 PURSE = 5_000 * TOKEN
@@ -90,7 +93,7 @@ class Stage:
     def who(self) -> Mapping[str, str]:
         """Names of the accounts."""
         names = {SUBMITTER: "the submitter", VERIFIER: "the verifier", ACCUSER: "the accuser"}
-        names |= {SILENT: "the silent verifier"}
+        names |= {SILENT: "the silent verifier", SEAT: "the honest seat", ACCOMPLICE: "the accomplice"}
         names |= {index: f"verifier {k}" for k, index in enumerate(SEATED, start=2)}
         names |= {FIRST_SOLVER + k: f"solver {story.solver}" for k, story in enumerate(STORIES)}
         return {self.address(index): name for index, name in names.items()}
@@ -168,6 +171,8 @@ class Stage:
         ]
         watch = [*_command("verifier"), "watch", *common, "--dev-account", str(VERIFIER), "--whistleblow"]
         watch += ["--port", "0", "--stake", "10"]
+        for number, story in enumerate(POSTED, start=1):
+            watch += [] if story.accomplice else ["--task", str(number)]
         watch += [part for index in SEATED for part in ("--further-account", f"dev:{index}")]
         # The only busy verifier: half a second between two looks at the chain would be a third of its time.
         self.children.start("verifier", watch, self._home("verifier"), {"ASSAY_POLL": "0.2"})
@@ -183,6 +188,10 @@ class Stage:
                 account = ["--dev-account", str(ACCUSER), "--task", str(number)]
                 command = [*_adversary(story.accuser), *common, *account]
                 self.children.start(story.accuser, command, self._home(story.accuser))
+            if story.accomplice:
+                account = ["--dev-account", str(ACCOMPLICE), "--task", str(number)]
+                command = [*_adversary("accomplice"), *common, *account]
+                self.children.start("accomplice", command, self._home("accomplice"), {"ASSAY_POLL": "0.2"})
 
     def _post(self, url: str) -> None:
         """All tasks, one after the other, so that their ids are known beforehand."""
@@ -191,17 +200,28 @@ class Stage:
             require_served(terms(prepared, url, {}))
         for story in POSTED:
             if story.silent:
-                self._register_silent(story)
+                self._register(SILENT, SILENT_LEVEL, story)
+            if story.accomplice:
+                self._register(SEAT, SEAT_LEVEL, story)
             own = terms(self.prepared[story.example], url, story.terms)
             self.tasks[story.letter] = post(self.client, own, signature_of, own.verifiers)
+            if story.accomplice:
+                self._start_seat(self.tasks[story.letter])
 
-    def _register_silent(self, story: Story) -> None:
-        """An account that nobody acts for, in the draws of this story alone: the other tasks are posted."""
+    def _register(self, index: int, level: int, story: Story) -> None:
+        """An account in the draws of this story, and of later ones with no larger locks: the other tasks are posted."""
         everything = 2**64 - 1
         offer = Offer(everything, everything, lock=story.terms["seat_lock"], fee=0)
-        with connect(self.chain.url, account=f"dev:{SILENT}") as client:
-            client.fund(client.deployment.parameters.stake_unit << SILENT_LEVEL)
-            client.audit.register(SILENT_LEVEL, offer)
+        with connect(self.chain.url, account=f"dev:{index}") as client:
+            client.fund(client.deployment.parameters.stake_unit << level)
+            client.audit.register(level, offer)
+
+    def _start_seat(self, task: int) -> None:
+        """The verifier of the seat that an accomplice is faster than: it looks at its own task, and at its leisure."""
+        watch = [*_command("verifier"), "watch", "--rpc", self.chain.url]
+        watch += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
+        watch += ["--dev-account", str(SEAT), "--task", str(task), "--port", "0"]
+        self.children.start(SEAT_NAME, watch, self._home(SEAT_NAME), {"ASSAY_POLL": "1"})
 
     def _all_announced(self) -> bool:
         return all(self.endpoint(self.solver(story)) for story in STORIES)

@@ -13,7 +13,8 @@ class Story:
     """One task of the demo: `example` names its file under examples/. `cheat` names the adversary that solves it, None
     is the production solver.
 
-    `accuser` names an adversary that challenges it; `silent`: a verifier that never attests is drawn for it. `verdict`
+    `accuser` names an adversary that challenges it; `silent`: a verifier that never attests is drawn for it;
+    `accomplice`: an adversary convicts it before the one seat, whose verifier looks at nothing else, has won. `verdict`
     and `judged` are how task and deciding game must end; `terms` are this task's own, periods in seconds.
     """
 
@@ -24,6 +25,7 @@ class Story:
     example: str = "digits"
     accuser: str | None = None
     silent: bool = False
+    accomplice: bool = False
     judged: bool = False
     refused: bool = False
     terms: Mapping[str, int] = field(default_factory=dict)
@@ -44,6 +46,13 @@ SILENT_TERMS = {
 }
 """So little is bound in the seats of no other story: the silent verifier takes no seat that binds more."""
 
+SEAT_TERMS = {
+    # One seat that has every segment, and whose lock no account but its verifier's covers.
+    "verifiers": 1,
+    "segments_per_verifier": 8,
+    "seat_lock": 17 * TOKEN,
+}
+
 STORIES = (
     Story("a", "an honest solver", "settled"),
     Story("b", "one weight moved by one ulp in one step", "slashed", "one-ulp", judged=True),
@@ -59,9 +68,18 @@ STORIES = (
     Story("j", "one wrong element of a dropout mask", "slashed", "dropout-mask", "gpt", judged=True),
     Story("k", "twice the denominator of one softmax", "slashed", "softmax", "gpt", judged=True),
     Story("l", "a silent seat is drawn again", "settled", silent=True, terms=SILENT_TERMS),
+    Story(
+        "m",
+        "an accomplice convicts early; the honest seat is whole",
+        "slashed",
+        "wrong-rate",
+        accomplice=True,
+        judged=True,
+        terms=SEAT_TERMS,
+    ),
 )
 """In the order of the telling."""
 
-POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkl".index(story.letter)))
+POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijklm".index(story.letter)))
 """In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for the
-end of a window; last the one that the silent verifier registers for."""
+end of a window; last those that verifiers of their own register for, who are in the draws of no earlier task."""

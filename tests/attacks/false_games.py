@@ -10,7 +10,7 @@ from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.events import Follower
 from protocol.commitments import Tree, segment_tree, step_tree
-from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment, steps_key
+from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment, steps_key
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import NO_INSTRUCTION, NO_LEAF, Node, open_leaf
 from protocol.dispute.view import TreeKind
@@ -124,7 +124,7 @@ class FalseGames:
         salt = self._salts.to_bytes(32, "big")
         client = self.client
         chain = client.deployment.chain_id
-        client.game.commit(
-            priority_commitment(chain, client.game.address, self.task, segment, client.address, salt)
-        )
+        calls = client.commitments
+        commitment = priority_commitment(chain, calls.address, self.task, segment, client.address, salt)
+        calls.commit(self.task, NO_SEAT, commitment)
         return salt

@@ -12,19 +12,21 @@ from protocol.chain.client import Client
 from protocol.chain.devnet import Devnet
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.views import TaskStatus
+from protocol.dispute.keys import NO_SEAT, priority_commitment
 from protocol.node.database import Identity
 from protocol.node.party.funds import NotEnoughCoin
 from tests.chain.conftest import Connect
 from tests.chain.rounds import ANYTHING, draw_first
 from tests.chain.trees import ROOTS, SEGMENTS, TREE, fund, terms
 from verifier import accusing
+from verifier.bonds import Bonds
 from verifier.challenging import Challenge
 from verifier.database import COMMITTING, Accusation, Database
 
 pytestmark = pytest.mark.chain
 
 SEGMENT = 2
-BOND = DEVNET.challenge_bond
+BOND = terms().bond
 LONG = 10_000
 """Seconds of a window that is open for longer than a commitment."""
 
@@ -47,13 +49,18 @@ class Accuser:
         verifier.audit.attest(self.task, 0, bytes(32))
         self.client.token.mint(self.client.address, BOND)
         self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", "account"))
-        self.database.accuse(Accusation(self.task, SEGMENT, bytes(32), b"".join(ROOTS)))
+        self.accuse(NO_SEAT)
+
+    def accuse(self, seat: int) -> None:
+        """Note that the segment was found false."""
+        self.database.accuse(
+            Accusation(self.task, seat, self.client.address, SEGMENT, bytes(32), b"".join(ROOTS))
+        )
 
     @property
     def accusation(self) -> Accusation:
         """As it is kept."""
-        found = self.database.accusation(self.task)
-        assert found is not None
+        (found,) = self.database.accusations(self.task)
         return found
 
     @property
@@ -61,21 +68,29 @@ class Accuser:
         """Tokens that no lock holds."""
         return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
 
+    def commitment(self, accusation: Accusation) -> bytes:
+        """What an accusation of the segment commits to."""
+        calls, chain = self.client.commitments, self.client.deployment.chain_id
+        return priority_commitment(
+            chain, calls.address, self.task, SEGMENT, self.client.address, accusation.salt
+        )
+
     def advance(self) -> None:
         """The next thing, as a process does it that has just been started."""
-        bonds = accusing.Bonds(self.client, self.database, lambda _task: 0)
-        accuser = accusing.Accuser(self.client, self.database, bonds, self.terms, self.task, 1e12)
-        Challenge(self.client, self.database, accuser, self.task).advance()
+        clients, row = {self.client.address: self.client}, self.accusation
+        bonds = Bonds(clients, self.database, lambda _task: self.terms)
+        accuser = accusing.Accuser(self.client, self.database, bonds, self.terms, row, 1e12)
+        Challenge(self.client, self.database, accuser, row).advance()
         self.chain.mine()  # a commitment is opened in a later block
 
     def killed(self, before: str, field: str = "") -> None:
         """The next thing, by a process that is killed just before it notes something, or this field of it."""
         real = getattr(self.database, before)
 
-        def note(task: int, *values: Any, **fields: Any) -> None:
+        def note(key: tuple[int, int], *values: Any, **fields: Any) -> None:
             if not field or fields.get(field):
                 raise Interrupted
-            real(task, *values, **fields)
+            real(key, *values, **fields)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(self.database, before, note)
@@ -118,11 +133,11 @@ def test_without_coin_for_the_game_nothing_is_committed_until_it_comes(accuser: 
             NotEnoughCoin, match="of the chain's coin for deposits and gas of 1 of the longest games"
         ):
             accuser.advance()
-        assert accuser.accusation.reclaimable is None
+        assert accuser.accusation.opening_until is None
     finally:
         connection.request("anvil_setBalance", client.address, hex(kept))
     accuser.advance()
-    assert accuser.accusation.reclaimable not in (None, COMMITTING)
+    assert accuser.accusation.opening_until not in (None, COMMITTING)
 
 
 def test_an_accusation_is_committed_and_then_opened(accuser: Accuser) -> None:
@@ -143,22 +158,20 @@ def test_a_game_that_was_opened_before_a_kill_is_found_after_the_window(accuser:
 
 
 def test_a_commitment_that_was_made_before_a_kill_needs_no_second_bond(accuser: Accuser) -> None:
-    accuser.killed("update_accusation", "reclaimable")
+    accuser.killed("update_accusation", "opening_until")
     assert accuser.unlocked == 0
-    assert accuser.accusation.reclaimable == COMMITTING, "at stake, though nobody knows until when"
+    assert accuser.accusation.opening_until == COMMITTING, "at stake, though nobody knows until when"
     accuser.advance()
     accuser.advance()
     assert accuser.accusation.game == 1
 
 
-def test_a_commitment_that_was_made_before_a_kill_is_taken_back_from_a_task_that_is_over(
-    accuser: Accuser,
-) -> None:
-    accuser.killed("update_accusation", "reclaimable")
+def test_a_commitment_that_was_made_before_a_kill_is_lost_with_a_task_that_is_over(accuser: Accuser) -> None:
+    accuser.killed("update_accusation", "opening_until")
     accuser.end_task()
     accuser.advance()
     accuser.advance()
-    assert (accuser.accusation.outcome, accuser.unlocked) == ("unopened", BOND)
+    assert (accuser.accusation.outcome, accuser.unlocked) == ("forfeited", 0)
 
 
 def test_no_bond_is_locked_for_a_task_that_is_over(accuser: Accuser) -> None:
@@ -183,12 +196,24 @@ def test_no_bond_is_locked_where_a_move_would_be_late_for_its_block(
 def test_no_bond_is_locked_when_the_window_is_over(accuser: Accuser) -> None:
     accuser.chain.skip(LONG + 1)
     accuser.advance()
-    assert (accuser.accusation.reclaimable, accuser.accusation.outcome) == (None, None)
+    assert (accuser.accusation.opening_until, accuser.accusation.outcome) == (None, None)
     assert accuser.unlocked == BOND
 
 
+def test_no_bond_is_locked_where_there_is_no_time_to_open(accuser: Accuser) -> None:
+    """A commitment may take two blocks, its opening a later one and two more."""
+    until = accuser.client.market.task(accuser.task).challenge_until
+    accuser.chain.next_block_at(until - 4)
+    accuser.chain.mine()
+    accuser.advance()
+    assert (accuser.accusation.opening_until, accuser.unlocked) == (None, BOND)
+
+
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_commitment_that_was_not_opened_in_time_is_made_anew(accuser: Accuser, killed: bool) -> None:
+def test_a_commitment_that_was_not_opened_in_time_is_forfeited_and_made_anew(
+    accuser: Accuser, killed: bool
+) -> None:
+    client = accuser.client
     accuser.advance()
     first = accuser.accusation
     accuser.chain.skip(DEVNET.opening_period + 10)
@@ -196,18 +221,24 @@ def test_a_commitment_that_was_not_opened_in_time_is_made_anew(accuser: Accuser,
         accuser.killed("renew_accusation")
         assert accuser.accusation == first
     accuser.advance()
-    assert accuser.unlocked == BOND
-    assert (accuser.accusation.reclaimable, accuser.accusation.outcome) == (None, None)
+    assert (accuser.accusation.opening_until, accuser.accusation.outcome) == (None, None)
     assert accuser.accusation.salt != first.salt
+    assert accuser.unlocked == 0
+    burned = client.vault.burned()
+    accuser.solver.commitments.forfeit(client.address, accuser.commitment(first))
+    assert client.vault.burned() == burned + BOND
+    client.token.mint(client.address, BOND)
     accuser.advance()
     assert accuser.unlocked == 0
     accuser.advance()
     assert accuser.accusation.game == 1
 
 
-def test_a_commitment_that_was_not_opened_before_the_window_ended_is_taken_back(accuser: Accuser) -> None:
+def test_a_commitment_that_was_not_opened_before_the_window_ended_is_not_repeated(accuser: Accuser) -> None:
     accuser.advance()
     accuser.chain.skip(LONG + 1)
+    accuser.advance()
+    accuser.client.token.mint(accuser.client.address, BOND)
     accuser.advance()
     assert accuser.unlocked == BOND
     accuser.end_task()

@@ -127,7 +127,7 @@ def test_a_false_accuser_finds_no_move_that_wins(chain: Arena) -> None:
     wrong = Perturbation(*producer_of_output(task.program.program, 0), 0, one_ulp, WRONG_STEP, WRONG_STEP)
     accuser = replay(task, PerturbedExecutor(task.program, task.fixed, {}, [wrong]))
     (number,) = chain.submitted(task, [honest()])
-    bond = chain.submitter.deployment.parameters.challenge_bond
+    bond = chain.submitter.market.terms(number).bond
     before = chain.challenger.vault.free(chain.challenger.address)
     with pytest.raises((Reverted, NothingToChallenge)):
         chain.play(number, task, honest(), accuser, Serving(honest()), 2)

@@ -127,7 +127,7 @@ def test_a_beacon_that_is_dead_ends_the_task_for_half_of_the_price(scene: Stage)
     assert scene.submitter.game.game(game).verdict is Verdict.CHALLENGER_SILENT
     assert scene.submitter.vault.free(solver.client.address) == 1000 * TOKEN
     earned = scene.submitter.token.balance_of(solver.client.address) - 199_000 * TOKEN
-    assert earned == 90 * TOKEN // 2 + scene.deployment.parameters.challenge_bond // 2
+    assert earned == 90 * TOKEN // 2 + scene.submitter.market.terms(task).bond // 2
 
 
 class Held(HonestExecutor):

@@ -17,7 +17,7 @@ from protocol.chain.views import TaskStatus
 from protocol.commitments import ProgressTree
 from protocol.dispute import challenger
 from protocol.dispute.in_process import Silent
-from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.openings import Leaf
 from protocol.dispute.provider import Run
 from protocol.dispute.revealed import Revealed
@@ -99,8 +99,8 @@ class Challenge:
         """Open blind; the number of the game."""
         client, game = self.client, self.client.game
         chain = client.deployment.chain_id
-        args = (chain, game.address, self.task, SEGMENT_UNKNOWN, client.address, SALT)
-        game.commit(priority_commitment(*args))
+        args = (chain, client.commitments.address, self.task, SEGMENT_UNKNOWN, client.address, SALT)
+        client.commitments.commit(self.task, NO_SEAT, priority_commitment(*args))
         return game.challenge_blind(self.task, SALT)[0]
 
 
@@ -121,9 +121,8 @@ def moot_game(scene: Stage, stranger: Client) -> int:
         task, tree.root, tree.inclusion_path(0), [], roots[last], tree.inclusion_path(last)
     )
     moot = Challenge(stranger, task, run_of(Strategy())).open()
-    game.commit(
-        priority_commitment(stranger.deployment.chain_id, game.address, task, 1, stranger.address, SALT)
-    )
+    calls, chain = stranger.commitments, stranger.deployment.chain_id
+    calls.commit(task, NO_SEAT, priority_commitment(chain, calls.address, task, 1, stranger.address, SALT))
     first, second = (Leaf(roots[k], tree.inclusion_path(k)) for k in range(2))
     silent, _ = game.challenge(task, 1, SALT, first, second)
     scene.devnet.skip(60)

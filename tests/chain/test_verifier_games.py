@@ -10,7 +10,8 @@ import pytest
 
 from protocol.chain.client import Client
 from protocol.chain.events import Follower
-from protocol.chain.parameters import DEVNET, TOKEN
+from protocol.chain.parameters import TOKEN
+from protocol.dispute.keys import NO_SEAT
 from protocol.node.stopping import Stop
 from tests.attacks.blinding import Scene, trickling
 from tests.attacks.blinding import scene as staged
@@ -22,7 +23,7 @@ from verifier.settings import VerifierSettings
 
 pytestmark = pytest.mark.chain
 
-BOND = DEVNET.challenge_bond
+BOND = 20 * TOKEN
 
 
 class Watcher:
@@ -69,7 +70,9 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 def accusing(watcher: Watcher, tasks: list[int]) -> Games:
     """The node's games, with a difference found in each task."""
     for task in tasks:
-        watcher.node.context.database.accuse(Accusation(task, None, bytes([task]) * 32, b""))
+        watcher.node.context.database.accuse(
+            Accusation(task, NO_SEAT, watcher.client.address, None, bytes([task]) * 32, b"")
+        )
     return watcher.node._games
 
 
@@ -113,7 +116,7 @@ def test_the_earliest_deadline_gets_the_memory(scene: Scene) -> None:
             games._open_trees()
         else:
             for task in tasks:
-                games._offer_turn(task)
+                games._offer_turn((task, NO_SEAT))
         for failure in games.collect():
             raise failure.error
         demands = [event for event in told.poll().events if event.name == "Demanded"]

@@ -75,9 +75,10 @@ class Process:
 
 
 def events(scene: Stage) -> Counter[str]:
-    """How often each event of the game has happened."""
-    game = scene.submitter.game
-    follower = Follower(game.connection, {game.address: game.contract}, scene.deployment.block)
+    """How often each event of commitments and games has happened."""
+    bound = (scene.submitter.commitments, scene.submitter.game)
+    contracts = {item.address: item.contract for item in bound}
+    follower = Follower(scene.devnet.connection, contracts, scene.deployment.block)
     return Counter(event.name for event in follower.poll().events)
 
 

@@ -95,9 +95,9 @@ def wait(what: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def outcome(watcher: Watcher, task: int) -> str | None:
-    """How the watcher's accusation ended, if there is one and it has."""
-    accusation = watcher.node.context.database.accusation(task)
-    return None if accusation is None else accusation.outcome
+    """How the watcher's first accusation ended, if there is one and it has."""
+    accusations = watcher.node.context.database.accusations(task)
+    return accusations[0].outcome if accusations else None
 
 
 def is_suspended(scene: Stage, watcher: Watcher) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.chain, pytest.mark.timeout(720)]
 LIMIT_SECONDS = 640
 SERVED = {"b": "one-ulp", "c": "wrong-rate", "d": "skipper"}
 TRANSFORMER = {"i": "second-moment", "j": "dropout-mask", "k": "softmax"}
-SLASHED = {**SERVED, "f": "silent", **TRANSFORMER}
+SLASHED = {**SERVED, "f": "silent", **TRANSFORMER, "m": "wrong-rate"}
 
 Report = dict[str, Any]
 
@@ -58,8 +59,8 @@ def run(report: Report, story: str) -> dict[str, Any]:
 def test_the_chain_is_named_and_every_story_is_told(report: Report) -> None:
     assert report["chain"]["client"].startswith("anvil/")
     assert report["chain"]["chain_id"] == 31337
-    assert [entry["story"] for entry in report["runs"]] == list("abcdefghijkl")
-    assert [entry["task"] for entry in report["runs"]] == ["digits"] * 7 + ["gpt"] * 4 + ["digits"]
+    assert [entry["story"] for entry in report["runs"]] == list("abcdefghijklm")
+    assert [entry["task"] for entry in report["runs"]] == ["digits"] * 7 + ["gpt"] * 4 + ["digits"] * 2
 
 
 def test_an_honest_solver_is_audited_and_paid(report: Report) -> None:
@@ -165,6 +166,17 @@ def test_a_silent_seat_pays_for_another_draw_and_is_filled_by_another(report: Re
     assert found["draws"] >= 2
     assert run(report, "a")["draws"] == 1
     assert 1 <= len(found["audited"]) <= 5, "a segment a seat"
+
+
+def test_a_seat_is_whole_after_an_accomplices_conviction(report: Report) -> None:
+    found = run(report, "m")
+    seat, fee = found["seat"], 8 * 2
+    assert found["convicted_by"] == "the accomplice"
+    assert seat["ended"] in ("moot", "opened late"), "either way its bond is back"
+    assert Decimal(seat["bond"]) > 0
+    assert Decimal(seat["paid"]) > fee, "what a game costs, and the fee of its eight segments"
+    assert found["compensated"] == {"0": seat["paid"]}
+    assert Decimal(found["reward"]) <= Decimal(found["stake"]) / 8
 
 
 def test_gas_is_within_the_bounds(report: Report) -> None:

@@ -15,7 +15,7 @@ from protocol.chain.parameters import TOKEN
 from protocol.tasks.bidding import ladder, least_undercut
 from protocol.tasks.task import Terms
 from solver.bidding import Best, Figures, Offer, Refusal, decide
-from solver.floor import TASK_GAS, YEAR, Costs, Floor, floor
+from solver.floor import TASK_GAS, YEAR, Costs, Floor, floor, game_cost
 
 COSTS = Costs(machine=1.5, power=0.5, capital=0.0, late=0.0, gas=10 / TASK_GAS, margin=0.5)
 FIGURES = Figures(free=1_000, operations_a_second=1e6, costs=COSTS, opening=0.9, disk=500)
@@ -47,6 +47,10 @@ TERMS = Terms(
     segments_per_verifier=1,
     arithmetic=1,
     seat_lock=0,
+    reward=10,
+    game_cost=10,
+    bond=100,
+    retrain_reward=10,
     bundle="http://127.0.0.1/",
 )
 
@@ -74,6 +78,14 @@ def test_the_risk_of_delay_makes_the_floor_worth_its_while() -> None:
     found = floor(terms, 20.0, costs, 0)
     assert found.delay == 50
     assert 3 * found.price == 4 * 50 + 100
+
+
+def test_a_false_challenge_costs_gas_two_replays_and_the_stakes_capital_for_a_game() -> None:
+    """Two replays of 5 s at 2 units a second, 390,000 of 670,000 gas at 10 units; 2,100 s of 500 units at a tenth in
+    50 s.
+    """
+    assert game_cost(TERMS, 1e6, COSTS) == 20 + 1 + 6
+    assert game_cost(TERMS, 1e6, replace(COSTS, capital=0.1 * YEAR / 50)) == 27 + 2_100
 
 
 def test_a_floor_says_its_parts() -> None:
@@ -114,6 +126,10 @@ def test_a_quarter_more_time_than_training_takes_is_enough() -> None:
         (replace(TERMS, training_period=24), "20 s of training do not fit into 24 s with a quarter to spare"),
         (replace(TERMS, state_bytes=101), "checkpoints take up to 505 bytes, 500 are free for them"),
         (replace(TERMS, stake=1_001), "stake of 1001 units, 1000 are free"),
+        (
+            replace(TERMS, bond=51),
+            "a false challenge costs it 2.7e-17 tokens, and pays it half of a bond of 5.1e-17",
+        ),
         (replace(TERMS, clock=856), "it allows 906 s in a game, 907 s are safe"),
     ],
 )
@@ -167,9 +183,9 @@ def test_an_offer_is_what_the_market_takes_and_never_below_the_floor(
 
 def test_of_two_bidders_the_dearer_stops_at_its_floor_and_is_beaten_by_one_step_at_most() -> None:
     cheap, dear = (replace(FIGURES, costs=replace(COSTS, machine=machine)) for machine in (1.5, 10.0))
-    seen, best = [], None
+    terms, seen, best = replace(TERMS, stake=1_000, bond=250), [], None
     for bidder in itertools.cycle((cheap, dear)):
-        decision = decide(TERMS, bidder, best)
+        decision = decide(terms, bidder, best)
         if isinstance(decision, Refusal):
             break
         seen.append(decision.price)

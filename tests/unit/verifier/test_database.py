@@ -13,6 +13,7 @@ from verifier.errors import TwoRoots
 
 ME = Identity("0xgenesis", "0xmarket", "0xaccount")
 A, B = bytes([1]) * 32, bytes([2]) * 32
+SEAT, ACCOUNT = 3, "0xaccount"
 
 
 def opened(folder: Path, identity: Identity = ME) -> Database:
@@ -23,16 +24,16 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
     first = opened(tmp_path)
     first.put_attested(3, 1, A)
     first.put_steps(3, 2, B, A)
-    first.accuse(Accusation(4, 2, A, A + B))
-    first.update_accusation(4, reclaimable=100)
-    first.update_accusation(4, game=7)
+    first.accuse(Accusation(4, SEAT, ACCOUNT, 2, A, A + B))
+    first.update_accusation((4, SEAT), opening_until=100)
+    first.update_accusation((4, SEAT), game=7)
     first.put_state(4, StateRow(1, False, A, "ab" * 32))
     first.finish(5)
     # Not closed: a killed process closes nothing.
     second = opened(tmp_path)
     assert second.attested(3, 1) == A
     assert (second.steps_of(3, 2, B), second.steps_of(3, 2, A), second.checked(3, B)) == (A, None, {2})
-    assert second.open_accusations() == [Accusation(4, 2, A, A + B, 100, 7)]
+    assert second.open_accusations() == [Accusation(4, SEAT, ACCOUNT, 2, A, A + B, 100, 7)]
     assert second.open_accusations()[0].checkpoint_roots() == [A, B]
     assert second.states(4, own=False) == [StateRow(1, False, A, "ab" * 32)]
     assert second.states(4, own=True) == []
@@ -63,22 +64,24 @@ def test_a_result_is_held_until_its_time_is_over_and_let_go_once(tmp_path: Path)
 
 def test_an_accusation_keeps_its_salt_when_it_is_made_again(tmp_path: Path) -> None:
     database = opened(tmp_path)
-    database.accuse(Accusation(4, 2, A, b""))
-    database.accuse(Accusation(4, None, B, b""))
-    assert database.accusation(4) == Accusation(4, 2, A, b"")
+    database.accuse(Accusation(4, SEAT, ACCOUNT, 2, A, b""))
+    database.accuse(Accusation(4, SEAT, ACCOUNT, None, B, b""))
+    assert database.accusation(4, SEAT) == Accusation(4, SEAT, ACCOUNT, 2, A, b"")
 
 
 def test_an_accusation_that_begins_again_has_another_salt_and_no_commitment(tmp_path: Path) -> None:
     database = opened(tmp_path)
-    database.accuse(Accusation(4, 2, A, A + B))
-    database.update_accusation(4, reclaimable=COMMITTING)
-    assert database.accusation(4) == Accusation(4, 2, A, A + B, COMMITTING)
-    database.update_accusation(4, reclaimable=100)
-    database.renew_accusation(4, B)
-    assert database.open_accusations() == [Accusation(4, 2, B, A + B)]
-    database.update_accusation(4, reclaimable=200, game=1)
-    database.renew_accusation(4, A)
-    assert database.open_accusations() == [Accusation(4, 2, B, A + B, 200, 1)], "a game is played to its end"
+    database.accuse(Accusation(4, SEAT, ACCOUNT, 2, A, A + B))
+    database.update_accusation((4, SEAT), opening_until=COMMITTING)
+    assert database.accusation(4, SEAT) == Accusation(4, SEAT, ACCOUNT, 2, A, A + B, COMMITTING)
+    database.update_accusation((4, SEAT), opening_until=100)
+    database.renew_accusation((4, SEAT), B)
+    assert database.open_accusations() == [Accusation(4, SEAT, ACCOUNT, 2, B, A + B)]
+    database.update_accusation((4, SEAT), opening_until=200, game=1)
+    database.renew_accusation((4, SEAT), A)
+    assert database.open_accusations() == [Accusation(4, SEAT, ACCOUNT, 2, B, A + B, 200, 1)], (
+        "a game is played to its end"
+    )
 
 
 def test_a_dropped_state_leaves_the_others_but_for_later_ones_of_the_same_run(tmp_path: Path) -> None:
@@ -97,10 +100,10 @@ def test_a_dropped_state_leaves_the_others_but_for_later_ones_of_the_same_run(tm
 
 def test_an_accusation_that_is_over_is_not_open(tmp_path: Path) -> None:
     database = opened(tmp_path)
-    database.accuse(Accusation(4, 2, A, b""))
-    database.update_accusation(4, outcome="solver_false")
+    database.accuse(Accusation(4, SEAT, ACCOUNT, 2, A, b""))
+    database.update_accusation((4, SEAT), outcome="solver_false")
     assert database.open_accusations() == []
-    found = database.accusation(4)
+    found = database.accusation(4, SEAT)
     assert found is not None
     assert found.outcome == "solver_false"
 

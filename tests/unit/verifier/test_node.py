@@ -14,6 +14,7 @@ from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.client import Client
 from protocol.chain.parameters import DEVNET
 from protocol.chain.views import NEVER, NOBODY, TaskStatus, TaskView
+from protocol.dispute.keys import NO_SEAT
 from protocol.node.home import Home
 from protocol.node.party.exits import Exit, Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, observation, seat
@@ -22,6 +23,8 @@ from verifier.database import COMMITTING, UNTIL_OVER, Accusation
 from verifier.keeper import GRACE
 from verifier.node import VerifierNode
 from verifier.settings import VerifierSettings
+
+ACCUSATION = Accusation(1, NO_SEAT, ME, 2, bytes(32), b"")
 
 
 @pytest.fixture
@@ -41,17 +44,17 @@ def node(tmp_path: Path) -> Iterator[VerifierNode]:
 
 
 @pytest.mark.parametrize(
-    ("reclaimable", "outcome", "finished"),
+    ("opening_until", "outcome", "finished"),
     [(None, "needless", {1}), (COMMITTING, None, set()), (10_000, None, set())],
 )
 def test_a_task_that_is_over_is_let_go_when_no_bond_is_at_stake(
-    node: VerifierNode, reclaimable: int | None, outcome: str | None, finished: set[int]
+    node: VerifierNode, opening_until: int | None, outcome: str | None, finished: set[int]
 ) -> None:
     database = node.context.database
-    database.accuse(Accusation(1, 2, bytes(32), b""))
-    database.update_accusation(1, reclaimable=reclaimable)
+    database.accuse(ACCUSATION)
+    database.update_accusation(ACCUSATION.key, opening_until=opening_until)
     node._over(cast(TaskView, SimpleNamespace(task=1, status=TaskStatus.VOID)), NOW)
-    kept = database.accusation(1)
+    kept = database.accusation(*ACCUSATION.key)
     assert kept is not None
     assert (kept.outcome, database.finished()) == (outcome, finished)
 
@@ -77,7 +80,7 @@ def test_a_verifier_makes_no_call_for_a_solver_that_it_accuses(
 ) -> None:
     assert keeper.due(node.context, seen) is what
     assert keeper.due(node.context, replace(seen, now=NOW - 1)) is None, "the first seconds are others'"
-    node.context.database.accuse(Accusation(1, 2, bytes(32), b""))
+    node.context.database.accuse(ACCUSATION)
     assert keeper.due(node.context, seen) is None
 
 
@@ -85,8 +88,8 @@ def test_a_verifier_makes_no_call_for_a_solver_that_it_accuses(
 def test_a_solver_that_was_accused_in_vain_is_not_paid_by_the_accuser(
     node: VerifierNode, outcome: str
 ) -> None:
-    node.context.database.accuse(Accusation(1, 2, bytes(32), b""))
-    node.context.database.update_accusation(1, outcome=outcome)
+    node.context.database.accuse(ACCUSATION)
+    node.context.database.update_accusation(ACCUSATION.key, outcome=outcome)
     for seen, what in DUE:
         assert keeper.due(node.context, seen) is (None if what is Exit.SETTLE else what)
 

@@ -1,0 +1,188 @@
+"""What a conviction by somebody else leaves a verifier's seats with: bond, cost and fee, on the real contracts.
+
+The run is roots alone, so every segment is false; the bystander convicts by the silence of its solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.devnet import Devnet
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import TaskStatus
+from protocol.commitments import Tree, segment_tree
+from protocol.dispute.keys import NO_SEAT, priority_commitment
+from protocol.dispute.openings import open_leaf
+from protocol.dispute.view import Verdict
+from protocol.node.home import Home
+from tests.chain.conftest import Connect
+from tests.chain.rounds import ANYTHING, draw_first
+from tests.chain.test_verifier_watch import wait
+from tests.chain.trees import ROOTS, SEGMENTS, fund, submitted, terms
+from verifier.database import Accusation
+from verifier.node import VerifierNode
+from verifier.settings import VerifierSettings
+
+pytestmark = pytest.mark.chain
+
+TERMS = terms()
+WHOLE = TERMS.game_cost + TERMS.seat_fee
+"""What a seat that spoke up is paid beside its bond."""
+
+
+class Scene:
+    """A task with one seat, which is the node's; nothing is replayed, accusations are put into its database."""
+
+    def __init__(self, chain: Devnet, connected: Connect, folder: Path) -> None:
+        self.chain = chain
+        submitter, self.solver, self.client, self.bystander = map(connected, (1, 2, 3, 4))
+        for party in (submitter, self.solver, self.client, self.bystander):
+            fund(party, 2000)
+        self.client.audit.register(0, ANYTHING)
+        self.task = submitted(chain, submitter, self.solver, 90 * TOKEN, challenge_period=2_000)
+        draw_first(self.solver, chain)
+        self.segments = self.client.audit.segments(self.task, 0)
+        self.others = [n for n in range(1, SEGMENTS + 1) if n not in self.segments]
+        settings = VerifierSettings.model_validate({"port": 0, "replays": 1, "fetches": 1})
+        self.node = VerifierNode(self.client, settings, Home(folder / "home"))
+        self.database = self.node.context.database
+        self.before = self.wealth
+
+    @property
+    def wealth(self) -> int:
+        """Tokens of the seat's account, but for its stake and bonds."""
+        return self.client.vault.free(self.client.address) + self.client.token.balance_of(self.client.address)
+
+    @property
+    def row(self) -> Accusation:
+        """The accusation of the seat."""
+        (found,) = self.database.accusations(self.task)
+        return found
+
+    def accuse(self, segment: int) -> None:
+        """The seat finds a segment false, and commits."""
+        self.database.accuse(
+            Accusation(self.task, 0, self.client.address, segment, bytes(32), b"".join(ROOTS))
+        )
+        self.node._tick()
+        wait(lambda: self.row.is_committed)
+
+    def until(self, what: Callable[[], bool]) -> None:
+        """Let the node look, again and again, until something holds."""
+
+        def looked() -> bool:
+            self.chain.mine()
+            self.node._tick()
+            return what()
+
+        wait(looked)
+
+    def challenged(self, segment: int) -> int:
+        """A game of the bystander, whose solver's time is over; its number."""
+        game = challenge(self.bystander, self.chain, self.task, segment)
+        self.chain.skip(TERMS.clock + 1)
+        return game
+
+    def convict(self, game: int) -> None:
+        """The bystander says that the solver's time is over."""
+        self.bystander.game.time_out(game)
+        assert self.solver.market.task(self.task).status is TaskStatus.SLASHED
+
+    def until_claimed(self) -> None:
+        """Until the node has what it is owed, and has forgotten the task."""
+        self.until(lambda: self.task in self.database.finished())
+        assert self.database.is_claimed(self.task, 0)
+
+    def close(self) -> None:
+        """End the node's threads."""
+        self.node._fetches.abandon()
+        self.node._games.close()
+        self.node._sends.close()
+        self.database.close()
+
+
+def commit(client: Client, task: int, segment: int, salt: bytes) -> int:
+    """Commit without a seat; the bond that it locked."""
+    calls, chain = client.commitments, client.deployment.chain_id
+    receipt = calls.commit(
+        task, NO_SEAT, priority_commitment(chain, calls.address, task, segment, client.address, salt)
+    )
+    return int(calls.event(receipt, "Committed").arguments["bond"])
+
+
+def challenge(client: Client, chain: Devnet, task: int, segment: int) -> int:
+    """A game without a seat; its number."""
+    commit(client, task, segment, bytes(32))
+    chain.mine()
+    tree: Tree = segment_tree(ROOTS)
+    before, after = (open_leaf(tree, k, ROOTS[k]) for k in (segment - 1, segment))
+    return client.game.challenge(task, segment, bytes(32), before, after)[0]
+
+
+@pytest.fixture
+def scene(chain: Devnet, connected: Connect, tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(chain, connected, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_seat_whose_commitment_is_opened_late_is_whole(scene: Scene, own: bool) -> None:
+    """Wherever the accomplice convicts: on a segment of the seat's own, or on another."""
+    accomplices = scene.challenged(scene.segments[0] if own else scene.others[0])
+    scene.accuse(scene.segments[1])
+    assert scene.wealth == scene.before - TERMS.bond
+    scene.convict(accomplices)
+    scene.until_claimed()
+    assert (scene.row.outcome, scene.row.game) == ("opened_late", None)
+    assert scene.wealth == scene.before + WHOLE
+
+
+def test_a_seat_whose_game_is_moot_is_whole(scene: Scene) -> None:
+    accomplices = scene.challenged(scene.segments[0])
+    scene.accuse(scene.segments[0])
+    scene.until(lambda: scene.row.game is not None)
+    scene.convict(accomplices)
+    scene.until_claimed()
+    assert scene.row.outcome == "moot"
+    assert scene.wealth == scene.before + WHOLE
+
+
+def test_a_seat_that_convicts_has_the_reward_beside(scene: Scene) -> None:
+    scene.accuse(scene.segments[0])
+    scene.until(lambda: scene.row.game is not None)
+    game = scene.row.game
+    assert game is not None
+    scene.chain.skip(TERMS.clock + 1)
+    scene.until_claimed()
+    assert scene.client.game.game(game).verdict is Verdict.SOLVER_SILENT
+    assert scene.wealth == scene.before + TERMS.reward + WHOLE
+
+
+@pytest.mark.parametrize(("own", "paid"), [(False, TERMS.seat_fee), (True, 0)])
+def test_an_attested_seat_has_its_fee_unless_the_convicted_segment_is_its_own(
+    scene: Scene, own: bool, paid: int
+) -> None:
+    scene.client.audit.attest(scene.task, 0, bytes(32))
+    scene.convict(scene.challenged((scene.segments if own else scene.others)[0]))
+    scene.until_claimed()
+    assert scene.wealth == scene.before + paid
+
+
+def test_what_somebody_else_has_claimed_is_not_claimed_twice(scene: Scene) -> None:
+    scene.client.audit.attest(scene.task, 0, bytes(32))
+    scene.convict(scene.challenged(scene.others[0]))
+    scene.solver.commitments.pay_fee(scene.task, 0)
+    scene.until_claimed()
+    assert scene.wealth == scene.before + TERMS.seat_fee
+
+
+def test_the_seventeenth_bond_of_a_task_doubles_but_for_its_seats(scene: Scene) -> None:
+    held = [commit(scene.bystander, scene.task, 1, k.to_bytes(32)) for k in range(18)]
+    assert held == [TERMS.bond] * 16 + [2 * TERMS.bond, 4 * TERMS.bond]
+    scene.accuse(scene.segments[0])
+    assert scene.wealth == scene.before - TERMS.bond

@@ -1,0 +1,81 @@
+"""The bonds of commitments: free in the vault before they are needed, and for the largest stakes where tokens are few.
+
+Each account of a process has tokens of its own. A bond is a term of its task, doubled by the contract for those without
+a seat while many are held (`Commitments.bond`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from protocol.chain.client import Client
+from protocol.node import logs
+from protocol.node.party.funds import require_coin, require_free
+from protocol.tasks.task import Terms
+from verifier.database import COMMITTING, Accusation, Database
+
+
+class Bonds:
+    """Those of all accounts, by address. Any thread may ask."""
+
+    def __init__(
+        self, clients: Mapping[str, Client], database: Database, terms: Callable[[int], Terms]
+    ) -> None:
+        self._clients = clients
+        self._database = database
+        self._terms = terms
+        self._lock = threading.Lock()
+        self._ready: dict[str, int] = {}
+        self._log = logs.get("verifier.bonds")
+
+    def at_stake(self, task: int) -> int:
+        """What the solver loses if it is convicted, and gains at most if it is not. Token units."""
+        terms = self._terms(task)
+        return terms.stake + terms.budget
+
+    def kept(self, account: str) -> int:
+        """Token units that stay in the vault for an account's next commitment."""
+        return self._ready.get(account, 0)
+
+    def is_ready(self, account: str, task: int) -> bool:
+        """Whether `make_ready` was called for a bond like this task's, or a larger one."""
+        return self.kept(account) >= self._terms(task).bond
+
+    def make_ready(self, account: str, task: int) -> None:
+        """Have a bond free in the vault, if there are tokens for it: a commitment then waits for no deposit, and a
+        conviction by somebody else finds it made. Raises ChainError.
+        """
+        client, bond = self._clients[account], self._terms(task).bond
+        with self._lock:
+            if sum(client.tokens()) >= bond:
+                client.fund(bond)
+            else:
+                self._log.warning("no tokens for a bond", task=task, account=account, units=bond)
+            self._ready[account] = max(bond, self.kept(account))
+
+    def require(self, accusation: Accusation) -> None:
+        """Note that this accusation's bond is at stake, and have it free, with those of its account that come before.
+        There must be coin for every game at stake, however long. Raises NotEnoughTokens, NotEnoughCoin, ChainError.
+        """
+        client = self._clients[accusation.account]
+        with self._lock:
+            bond = client.commitments.bond(*accusation.key)
+            rows = self._database.open_accusations()
+            others = [row for row in rows if row.account == accusation.account and row.key != accusation.key]
+            require_coin(client, 1 + sum(row.opening_until is not None for row in others))
+            due = [row for row in others if row.game is None and not row.is_committed]
+            ahead = [
+                row
+                for row in due
+                if row.opening_until == COMMITTING or self._before(row.task, accusation.task)
+            ]
+            wanted, most = (bond + sum(self._terms(row.task).bond for row in some) for some in (ahead, due))
+            free = client.vault.free(client.address)
+            if free < wanted:
+                wealth = free + client.token.balance_of(client.address)
+                require_free(client, max(wanted, min(most, wealth)), "for bonds")
+            self._database.update_accusation(accusation.key, opening_until=COMMITTING)
+
+    def _before(self, one: int, other: int) -> bool:
+        return (self.at_stake(one), -one) > (self.at_stake(other), -other)

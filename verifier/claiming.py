@@ -1,0 +1,97 @@
+"""What a conviction owes to own seats, and fetching it (dispute.md section 8): anyone may make these calls, within the
+time for claims.
+
+A seat that spoke up, by a game of its account on a segment of its own, has the game's cost and its fee; an attested one
+without the convicted segment has its fee. A commitment that was opened late is paid by that call (`accusing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from protocol.chain.errors import Reverted
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import Seat, TaskStatus
+from protocol.dispute.view import Verdict
+from protocol.node.party.exits import Observation
+from verifier.accusing import OPENED_LATE
+from verifier.context import Context
+from verifier.jobs import Job
+
+REFUSALS = ("NothingOwed", "NotOfSeat", "TooLate")
+"""The contract's last words on a claim: somebody else has fetched it, or it is none. Others may be a late node's."""
+
+
+class Claim(NamedTuple):
+    """What is fetched for a seat: cost and fee for its `game`, or the fee alone (None)."""
+
+    seat: Seat
+    game: int | None
+
+
+def pending(context: Context, seen: Observation) -> list[Seat]:
+    """Own seats of a convicted task for which something may still be fetched. Raises ChainError."""
+    if seen.view.status is not TaskStatus.SLASHED:
+        return []
+    task, database = seen.view.task, context.database
+    own = [seat for seat in seen.seats if seat.account in context.clients]
+    due = [seat for seat in own if not database.is_claimed(task, seat.number)]
+    return due if due and seen.now <= context.client.commitments.claims_until(task) else []
+
+
+def jobs(context: Context, seen: Observation) -> Iterator[Job]:
+    """The claims of own seats. What a seat's account has accused is decided first. Raises ChainError."""
+    task, seats = seen.view.task, pending(context, seen)
+    if not seats:
+        return
+    _, convicted = context.client.game.conviction(task)
+    for seat in seats:
+        accusations = [row for row in context.database.accusations(task) if row.account == seat.account]
+        if any(row.is_committed and row.game is None and row.outcome is None for row in accusations):
+            continue  # it is about to be opened, late
+        if any(row.outcome == OPENED_LATE and row.seat == seat.number for row in accusations):
+            context.database.put_claimed(task, seat.number)
+            continue
+        segments = context.segments(task, seat.number)
+        games = [
+            row.game for row in accusations if row.game is not None and _pays(context, row.game, segments)
+        ]
+        if games:
+            yield Job(task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, games[0])))
+        elif seat.attested and convicted not in segments:
+            yield Job(task, f"claim {seat.number}", partial(_fetch, context, task, Claim(seat, None)))
+        else:
+            context.database.put_claimed(task, seat.number)
+            context.log.info("nothing is owed to a seat", task=task, seat=seat.number, convicted=convicted)
+
+
+def _pays(context: Context, game: int, segments: list[int]) -> bool:
+    """Whether a game is one on these segments, or blind, that was not dismissed."""
+    state = context.client.game.game(game)
+    return state.verdict is not Verdict.CHALLENGER_SILENT and state.segment in (0, *segments)
+
+
+def _fetch(context: Context, task: int, claim: Claim) -> None:
+    """Raises ChainError, but not for what the contract refuses for good."""
+    calls, number = context.client.commitments, claim.seat.number
+    try:
+        receipt = (
+            calls.pay_fee(task, number) if claim.game is None else calls.compensate(task, number, claim.game)
+        )
+    except Reverted as error:
+        if error.name not in REFUSALS:
+            raise
+        context.log.warning("a claim was refused", task=task, seat=number, game=claim.game, error=error.name)
+    else:
+        paid = [event.arguments["amount"] for event in calls.events(receipt) if event.name == "Compensated"]
+        context.log.info(
+            "seat's fee fetched" if claim.game is None else "seat compensated",
+            task=task,
+            seat=number,
+            account=claim.seat.account,
+            tokens=sum(paid) / TOKEN,
+            gas=receipt.gas_used,
+        )
+    context.database.put_claimed(task, number)
