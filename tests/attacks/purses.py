@@ -1,7 +1,7 @@
 """What an attack cost and whom it paid: free balances of the arena's three parties and what was burned.
 
-Taken before and after, the difference is the whole of it: a task that is over holds no token, so the changes add up
-to 0. Amounts are units of the token.
+Taken before and after, the difference is the whole of it: a task that is over, whose claims are too, holds no token, so
+the changes add up to 0. Amounts are units of the token.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Purses:
 NOTHING: Final = Purses()
 
 DRAW_FEE: Final = TOKEN // 10
-SLASHED: Final = Purses(20 * TOKEN - DRAW_FEE, -100 * TOKEN, 50 * TOKEN + DRAW_FEE, 30 * TOKEN)
-"""The arena's stake of 100: a quarter burned, 50 to the challenger (the cap), 20 restored, the rest burned; the escrow
-returns and so does the bond. The draw that was asked for is paid, and it is the challenger who executes it."""
+SLASHED: Final = Purses(20 * TOKEN - DRAW_FEE, -100 * TOKEN, 10 * TOKEN + DRAW_FEE, 70 * TOKEN)
+"""The arena's stake of 100: a reward of 10 to the challenger, 20 restored, and all that no seat claims burned; the
+escrow returns and so does the bond. The draw that was asked for is paid, and it is the challenger who executes it."""
 
 ACCUSED: Final = Purses(solver=10 * TOKEN, challenger=-20 * TOKEN, burned=10 * TOKEN)
 """The bond of a challenger who was wrong: half pays the solver, half burns."""

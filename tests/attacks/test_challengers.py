@@ -61,8 +61,10 @@ def test_a_false_challenge_loses_its_bond_and_the_solver_is_paid(ring: Arena) ->
     )
 
 
-def test_accusing_oneself_saves_less_than_half_of_the_stake(ring: Arena) -> None:
-    """A solver that is caught anyway challenges itself: what burns and what is restored is gone all the same."""
+def test_accusing_oneself_saves_no_more_than_the_reward(ring: Arena) -> None:
+    """A solver that is caught anyway challenges itself: what burns and what is restored is gone all the same, and the
+    reward is an eighth of the stake at most.
+    """
     challenger, ring.challenger = ring.challenger, ring.solver
     try:
         _, status, paid = fights(ring, one_ulp_off())

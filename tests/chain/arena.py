@@ -20,6 +20,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.game_view import GameReader
 from protocol.chain.parameters import DEVNET, TOKEN
 from protocol.chain.transactions import Sender, Sending
+from protocol.chain.views import TaskStatus
 from protocol.commitments import ProgressTree
 from protocol.dispute import challenger, defender
 from protocol.dispute.in_process import Serving, Silent
@@ -87,17 +88,26 @@ class Arena:
 
     def ready(self) -> None:
         """Leave nothing over of earlier tasks: a round is shown, draws that were asked for are executed by the
-        challenger, who is the only verifier and leaves the seats of tasks that are over.
+        challenger, who is the only verifier and leaves the seats of tasks that are over; what no seat claims of a
+        convicted stake burns.
         """
         market, audit = self.challenger.market, self.challenger.audit
         show(self.challenger)
         while audit.first_draw() is not None:
             draw_first(self.challenger, self.devnet)
         for task in range(1, market.tasks() + 1):
+            if market.task(task).status is TaskStatus.SLASHED:
+                self._burn_rest(task)
             if market.task(task).status.is_over:
                 for seat in audit.seats(task):
                     if not (seat.is_empty or seat.released):
                         audit.release(task, seat.number)
+
+    def _burn_rest(self, task: int) -> None:
+        client = self.challenger
+        if client.vault.lock_of(client.market.task(task).stake).remaining:
+            self.devnet.skip(max(0, client.commitments.claims_until(task) - client.now()) + 1)
+            client.market.burn_rest(task)
 
     def submitted(self, subject: Subject, runs: Sequence[Run]) -> list[int]:
         """One submitted task per run, in order."""
