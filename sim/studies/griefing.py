@@ -68,7 +68,7 @@ class Griefing(Study):
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Three grids: bonds and penalties for three rates, and fees."""
         return {
-            "challenge_bond": tuple(amount * TOKEN for amount in (1, 2, 5, 10, 20, 50, 100)),
+            "bond": tuple(amount * TOKEN for amount in (1, 2, 5, 10, 20, 50, 100)),
             "audit_fee": tuple(amount * TOKEN for amount in (1, 2, 4, 8, 16)),
             "delay_penalty": tuple(amount * TOKEN for amount in (1, 2, 5, 10, 20, 50, 100)),
             "yearly_rate": (0.2, 0.05, 1.0),
@@ -155,7 +155,7 @@ class Griefing(Study):
             self._silence(seen),
             Finding(
                 f"A false challenge takes more from others than from its challenger below a bond of {bond}; at the "
-                f"bond of {seen.at('challenge_bond')} it takes {seen.factor('challenge'):.2g} tokens for each lost",
+                f"bond of {seen.at('bond')} it takes {seen.factor('challenge'):.2g} tokens for each lost",
                 seen.figure(BONDS, "challenge", "challenge bond, tokens"),
             ),
             Finding(
@@ -196,7 +196,7 @@ class Griefing(Study):
         waiting = _waited(point, "held_days", price + parameters.stake)
         defence = gas * parameters.gas_defence + cost / parameters.segments
         challenge = false_challenge(
-            bond=parameters.challenge_bond,
+            bond=parameters.bond,
             defence=defence,
             delay=waiting,
             gas=gas * parameters.gas_dispute,

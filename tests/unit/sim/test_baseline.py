@@ -54,7 +54,7 @@ def test_other_parameters_meet_them_too() -> None:
         "verifiers": [1, 5],
         "audits": [1, 6],
         "stake": 20,
-        "reward_cap": 3,
+        "reward": 3,
         "delay_penalty": 1,
         "markup": 0.5,
         "gas_price": 2e-6,

@@ -62,7 +62,7 @@ def test_edges_are_played_and_honest_work_earns(table: Table) -> None:
 
 def test_the_sentence_turns_with_the_data() -> None:
     points: list[Mapping[str, float]] = [
-        {**point, "stake": 60 * TOKEN, "restitution": 0, "delay_penalty": 0, "reward_cap": 0}
+        {**point, "stake": 60 * TOKEN, "restitution": 0, "delay_penalty": 0, "reward": 0}
         for point in STUDY.points({"segments": (20,), "false_share": (0.0, 0.001)})
     ]
     answer = STUDY.answer(played(points))
@@ -109,8 +109,7 @@ def test_theory_says_what_the_sentences_say() -> None:
     assert f"at most {most_segments()} segments" in longer.sentence
     found = challenges()
     assert (
-        f"reward cap of {MarketParameters().reward_cap / TOKEN:g} tokens is {found.least:.1f}"
-        in reward.sentence
+        f"reward cap of {MarketParameters().reward / TOKEN:g} tokens is {found.least:.1f}" in reward.sentence
     )
     assert "attesting blind pays more than convicting" in reward.sentence
 

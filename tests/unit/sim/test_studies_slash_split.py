@@ -12,13 +12,13 @@ from sim.studies.study import Answer
 from sim.units import TOKEN
 
 POINT = {
-    "reward_cap": 100 * TOKEN,
+    "reward": 100 * TOKEN,
     "restitution": 200 * TOKEN,
     "delay_penalty": 400 * TOKEN,
     "honest_share": 0.7,
     "false_share": 0.03,
 }
-SMALL = {"reward_cap": "0,750", "restitution": "0,500", "delay_penalty": "10,500,1000"}
+SMALL = {"reward": "0,750", "restitution": "0,500", "delay_penalty": "10,500,1000"}
 
 
 def played(**values: float) -> Columns:
@@ -73,10 +73,8 @@ def test_a_self_challenge_by_hand() -> None:
 
 
 def test_reward_and_restitution_share_three_quarters() -> None:
-    assert forms(reward_cap=600 * TOKEN, restitution=600 * TOKEN).net == 250
-    assert played(reward_cap=600 * TOKEN, restitution=600 * TOKEN)["conceding"] == pytest.approx(
-        -251.6 * TOKEN
-    )
+    assert forms(reward=600 * TOKEN, restitution=600 * TOKEN).net == 250
+    assert played(reward=600 * TOKEN, restitution=600 * TOKEN)["conceding"] == pytest.approx(-251.6 * TOKEN)
 
 
 def test_the_cost_that_deters_leaves_the_cheater_nothing() -> None:
