@@ -1,7 +1,7 @@
 """Claims as both seeds have them: a claim holds when each seed alone and both together are within their tolerance.
 
-A study's `answer` is asked three times: of all rows, for its findings and claims, and of each seed's rows, for the same
-claims again. What is expected may depend on what was played (a price, say), so each reading has its own.
+A study is asked three times: of all rows, for its findings and claims, and of each seed's rows, for the same claims
+again. What is expected may depend on what was played (a price, say), so each reading has its own.
 """
 
 from __future__ import annotations
@@ -129,11 +129,7 @@ def checked(study: Study, table: Table) -> Verdict:
             f"study {study.name!r}: expected no claims of points with common random numbers, got {len(answer.claims)}; "
             f"leave `common` out"
         )
-    seeds = (
-        [_numbered(study.answer(OfSeed(table, seed)).claims) for seed in range(SEEDS)]
-        if answer.claims
-        else []
-    )
+    seeds = [_numbered(study.claims(OfSeed(table, seed))) for seed in range(SEEDS)] if answer.claims else []
     claims = [
         Check(claim, [of[key] for of in seeds if key in of])
         for key, claim in _numbered(answer.claims).items()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -55,6 +56,7 @@ _CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
 """False shares; the first is one segment."""
 
 
+@cache
 def parameters_for(segments: int) -> MarketParameters:
     """The recommended market for a task of K segments: what `assay submit` would ask for. Raises NoRecommendation."""
     terms = asdict(recommended(segments, BUDGET * CHAIN_TOKEN // TOKEN))
@@ -73,7 +75,7 @@ class Recommended(Study):
     name = "recommended"
     question = "Which terms make cheating lose and honest work earn, and how far does that reach?"
     runs = 2048
-    rounds = 1
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
         """The largest task; others have terms of their own."""
@@ -121,16 +123,24 @@ class Recommended(Study):
 
     def answer(self, table: Table) -> Answer:
         """What was played, then the closed forms."""
-        points = points_of(self, table)
-        if not any(point["false_share"] == _HONEST for point in points) or all(
-            point["false_share"] == _HONEST for point in points
-        ):
+        played = self._played(table)
+        if played is None:
             return Answer([Finding("Neither honest nor false work was left out: nothing can be compared")])
-        played = _Played(self, table, points)
         return Answer(
             [played.cheating(), played.earning(), *margins()],
             played.claims(),
         )
+
+    def claims(self, table: Table) -> Sequence[Claim]:
+        """Without the closed forms' findings."""
+        played = self._played(table)
+        return [] if played is None else played.claims()
+
+    def _played(self, table: Table) -> _Played | None:
+        """None where honest or false work was left out."""
+        points = points_of(self, table)
+        honest = [point["false_share"] == _HONEST for point in points]
+        return _Played(self, table, points) if any(honest) and not all(honest) else None
 
 
 class _Played:
@@ -253,7 +263,8 @@ class _Played:
                 accounts=parameters.verifier_count,
             )
             # A task is a coin: where none of them escaped, one may have.
-            coin = (price + parameters.gain / TOKEN + parameters.stake / TOKEN) / self.profit.shape[1]
+            tasks = draws(self.table, number)
+            coin = (price + parameters.gain / TOKEN + parameters.stake / TOKEN) / tasks
             where = ", ".join(
                 f"{name} {self.study.unit(name).format(value)}" for name, value in point.items()
             )

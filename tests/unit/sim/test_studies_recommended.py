@@ -22,9 +22,10 @@ def played(points: Sequence[Point], runs: int = 400) -> Table:
     """A table as `sim run` writes it."""
     columns: dict[str, list[Floats]] = {}
     for number, point in enumerate(points):
-        found = STUDY.play(point, runs=runs, rounds=1, seed=np.random.SeedSequence(7))
+        found = STUDY.play(point, runs=runs, rounds=1, seed=np.random.SeedSequence(7, spawn_key=(number,)))
         rows = {name: np.full(runs, float(value)) for name, value in point.items()}
         order = {"point": np.full(runs, number), "run": np.arange(runs), "rounds": np.ones(runs)}
+        order |= {"seed": np.zeros(runs), "stream": np.full(runs, number)}
         for name, values in {**rows, **order, **found}.items():
             columns.setdefault(name, []).append(values)
     return {name: np.concatenate(parts) for name, parts in columns.items()}

@@ -6,9 +6,9 @@ import pytest
 from sim.engine.simulate import Columns
 from sim.errors import ParameterError
 from sim.results.results import run
+from sim.studies.checks import Verdict
 from sim.studies.slash_split import SlashSplit
 from sim.studies.slash_split_reading import Forms
-from sim.studies.study import Answer
 from sim.units import TOKEN
 
 POINT = {
@@ -30,24 +30,24 @@ def forms(**values: float) -> Forms:
 
 
 @pytest.fixture(scope="module")
-def answer() -> Answer:
+def answer() -> Verdict:
     return run("slash_split", runs=1000, rounds=1, params=SMALL).answer
 
 
-def test_engine_and_closed_forms_agree(answer: Answer) -> None:
+def test_engine_and_closed_forms_agree(answer: Verdict) -> None:
     assert [claim.text for claim in answer.claims if not claim.holds] == []
     for words in ("own task", "another's task", "conceding saves", "proving a false", "below which few"):
         assert any(words in claim.text for claim in answer.claims), words
 
 
-def test_sentences_are_the_measured_ones(answer: Answer) -> None:
+def test_sentences_are_the_measured_ones(answer: Verdict) -> None:
     cost, concession, whistle, insured = (finding.sentence for finding in answer.findings)
     assert "25% to 100% of its stake" in cost
     assert "never less than the burned 25%" in cost
     assert "never with a penalty of at most half of the stake, 500" in concession
     assert "where an insider is first they lose" in whistle
     (claim,) = (claim for claim in answer.claims if "below which few" in claim.text)
-    assert f"below {claim.measured:,.0f} (theory {claim.expected:,.0f})" in insured
+    assert f"below {claim.together.measured:,.0f} (theory {claim.expected:,.0f})" in insured
 
 
 def test_sentences_follow_the_rows() -> None:
