@@ -20,7 +20,13 @@ class Seat:
         self.replay = segments * parameters.replay_cost * parameters.training_cost / parameters.segments
         false = Disguised(point["false_share"]).false(parameters)
         self.hit = float(1 - missed_probability(parameters.segments, false, segments))
-        self.duty = Duty(float(parameters.seat_fee), self.replay, float(parameters.reward))
+        self.duty = Duty(
+            float(parameters.seat_fee),
+            self.replay,
+            float(parameters.reward),
+            float(parameters.game_cost),
+            segments / parameters.segments,
+        )
 
     @property
     def against_cheater(self) -> float:

@@ -178,7 +178,9 @@ class Dynamics(Study):
         k, q = parameters.segments, parameters.segments_per_verifier
         false = Disguised(share=point["false_share"]).false(parameters)
         replays = parameters.replay_cost * parameters.training_cost / k * q
-        duty = Duty(float(parameters.seat_fee), replays, float(parameters.reward))
+        duty = Duty(
+            float(parameters.seat_fee), replays, float(parameters.reward), float(parameters.game_cost), q / k
+        )
         price = expected_price(parameters)
         return _Game(parameters, duty, false, 1 - float(missed_probability(k, false, q)), price)
 
