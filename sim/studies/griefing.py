@@ -41,6 +41,8 @@ from sim.units import TOKEN, Unit
 DAY: Final = 86_400
 HELD: Final = held_seconds(game_time=RECOMMENDED.max_clock, solver=0) / DAY
 """Days that a challenger alone can hold a payout: the solver answers at once, and nothing is allowed for replays."""
+_LARGE_BONDS: Final = tuple(amount * TOKEN for amount in (20, 50, 100))
+"""Above the recommended one."""
 REDRAW: Final = (RECOMMENDED.draw_delay + DAY) / DAY
 """Days that a redraw takes: the draw delay, and a day to attest."""
 
@@ -68,7 +70,7 @@ class Griefing(Study):
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Three grids: bonds and penalties for three rates, and fees."""
         return {
-            "bond": tuple(amount * TOKEN for amount in (1, 2, 5, 10, 20, 50, 100)),
+            "bond": (*(amount * TOKEN for amount in (1, 2, 5)), self.parameters().bond, *_LARGE_BONDS),
             "audit_fee": tuple(amount * TOKEN for amount in (1, 2, 4, 8, 16)),
             "delay_penalty": tuple(amount * TOKEN for amount in (1, 2, 5, 10, 20, 50, 100)),
             "yearly_rate": (0.2, 0.05, 1.0),

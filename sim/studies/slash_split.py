@@ -59,7 +59,9 @@ class SlashSplit(Study):
 
     def parameters(self) -> MarketParameters:
         """Devices alike; a stake of 1,000 tokens, and a budget that any restitution fits."""
-        return MarketParameters(device_spread=0.0, stake=1000 * TOKEN, budget=1000 * TOKEN)
+        return MarketParameters(
+            device_spread=0.0, stake=1000 * TOKEN, budget=1000 * TOKEN, retrain_reward=125 * TOKEN
+        )
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Reward by restitution, and reward by the penalty of a missed deadline."""

@@ -57,7 +57,7 @@ def checked(duty: Duty) -> Duty:
 def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
     """Return a lone verifier's payoffs, in token units.
 
-    `hit` is 1 - a(f): the chance that the seat's segments hold a false one. With F fee, k cost, R reward, g game's cost:
+    `hit` is 1 - a(f): the chance that the seat's segments hold a false one. With F fee, k cost, R reward, g game_cost:
 
     - replaying: F - k always. Where it meets a false segment it convicts: R, and g for a game's cost, on top.
     - skipping: F, whether a segment is false or not; alone, nobody else finds it.

@@ -90,7 +90,7 @@ def test_plain_attestations_leave_the_classic_rates() -> None:
 
 
 def test_committee_gain_sums_over_the_other_finders() -> None:
-    """Every event: which other seats find the fraud, a false segment drawn or not, the convicted one among the seat's."""
+    """Every event: which others find the fraud, a false segment drawn or not, the convicted one held or not."""
     hit, z, verifiers, duty = 0.25, 0.2, 4, PLAIN
     total = 0.0
     for *others, drawn, held in product((False, True), repeat=verifiers + 1):
