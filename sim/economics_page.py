@@ -30,6 +30,8 @@ FIGURES: Final = DOCS / "figures"
 RESULTS: Final = Path("build/sim")
 BUDGET: Final = 100 * CHAIN_TOKEN
 DAY: Final = 86_400
+WIDEST: Final = 10
+"""Claims of each study that the page shows: those with the widest tolerance."""
 _SIZES: Final = (5, 10, 20, 60, 120, 300)
 
 Kept = Mapping[str, Mapping[str, Any]]
@@ -54,13 +56,18 @@ def gather(results: Path) -> tuple[Kept, Drawn]:
                     "figure": file if finding.figure is not None else None,
                 }
             )
-        claims = found.answer.claims
+        verdict = found.answer
         question = found.manifest["question"]
         kept[name] = {
             "question": found.study.question,
             "findings": findings,
-            "claims": len(claims),
-            "held": sum(bool(claim.holds) for claim in claims),
+            "claims": len(verdict.claims),
+            "held": verdict.held,
+            "weak": verdict.weak,
+            "widest": [
+                {"text": claim.text, "words": claim.words, "weak": claim.weak, "holds": claim.holds}
+                for claim in verdict.ordered[:WIDEST]
+            ],
             "points": found.manifest["points"],
             "runs": question["runs"],
             "rounds": question["rounds"],
@@ -84,7 +91,8 @@ def _head() -> Iterator[str]:
     yield "# Economics: recommended defaults, and why"
     yield ""
     yield "Written by `make studies`, which plays what this code has not played yet (`sim run all --fresh`) and draws"
-    yield "the figures; do not edit."
+    yield "the figures; do not edit. Studies play each point with two seeds and random numbers of its own; a claim is"
+    yield "weak where its tolerance is more than a tenth of the value and, for a chance, more than 0.02 (docs/studies.md)."
     yield "The values are those of `protocol/chain/presets/recommended.toml`, which the deployment, `assay submit` and"
     yield "the simulation read. What the simulation leaves out: `sim/ASSUMPTIONS.md`. The formulas: `sim/theory/`."
     yield ""
@@ -222,18 +230,36 @@ def _studies(kept: Kept, order: list[str]) -> Iterator[str]:
         study = kept[name]
         yield f"### {name}: {study['question']}"
         yield ""
-        claims = f"; {study['held']:,} of {study['claims']:,} claims of theory hold within 4 standard errors"
+        claims = (
+            f"; {study['held']:,} of {study['claims']:,} claims of theory hold within 4 standard errors with each of "
+            f"two seeds, {study['weak']:,} of them weakly"
+        )
         yield (
             f"`sim run {name}`: {study['points']:,} points, {study['runs']:,} runs of {study['rounds']:,} rounds each, "
             f"seed {study['seed']}{claims if study['claims'] else ''}."
         )
         yield ""
+        yield from _widest(study["widest"])
         for finding in study["findings"]:
             yield f"**{finding['sentence']}.**" + (f" {finding['note']}" if finding["note"] else "")
             yield ""
             if finding["figure"]:
                 yield f"![{name}](figures/{finding['figure']})"
                 yield ""
+
+
+def _widest(claims: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Claims, folded: those that say the least come first."""
+    if not claims:
+        return
+    yield "<details><summary>The claims with the widest tolerance</summary>"
+    yield ""
+    for claim in claims:
+        mark = "" if claim["holds"] else " (does not hold)"
+        yield f"- {'Weak: ' if claim['weak'] else ''}{claim['text']}: {claim['words']}{mark}"
+    yield ""
+    yield "</details>"
+    yield ""
 
 
 def _tokens(units: int) -> str:

@@ -80,6 +80,9 @@ def test_findings_are_taken_from_results(docs: Path) -> None:
     text = economics_page.PAGE.read_text()
     assert found.answer.findings[0].sentence in text
     assert "2 points, 20 runs of 5 rounds each" in text
+    widest = found.answer.ordered[0]
+    assert f"Weak: {widest.text}: {widest.words}" in text
+    assert f"with each of two seeds, {found.answer.weak} of them weakly" in text
     assert economics_page.page(json.loads(economics_page.KEPT.read_text())) == text
     files = sorted(file.name for file in (docs / "figures").iterdir())
     assert files == [f"economics-baseline-{n}.svg" for n in (1, 2, 3)]

@@ -27,7 +27,7 @@ def seat(**values: float) -> Seat:
 
 @pytest.fixture(scope="module")
 def answer() -> Verdict:
-    return run("dilemma", runs=1500, rounds=1).answer
+    return run("dilemma", runs=1024, rounds=4).answer
 
 
 def test_engine_and_theory_agree(answer: Verdict) -> None:

@@ -21,7 +21,7 @@ def played(point: dict[str, float], **given: int) -> Columns:
 
 
 def test_engine_and_closed_forms_agree() -> None:
-    answer = run("stake_audits", runs=600, rounds=2, params=SMALL).answer
+    answer = run("stake_audits", runs=1024, rounds=4, params=SMALL).answer
     assert [claim.text for claim in answer.claims if not claim.holds] == []
     signs = [claim for claim in answer.claims if "contour" in claim.text]
     assert signs[0].expected == signs[0].together.measured > 0
