@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.settings import AssaySettings
 from protocol.beacon.networks import load_network
@@ -19,7 +20,9 @@ from protocol.chain.deployable import prepare, require_deployable
 from protocol.chain.deployed_code import require_package_code
 from protocol.chain.deployment import Deployment, copy_to_keep, deployment_file, load_deployment
 from protocol.chain.devnet import Devnet
-from protocol.chain.parameters import TOKEN, load_parameters
+from protocol.chain.errors import ChainError
+from protocol.chain.parameters import RECOMMENDED, TOKEN, load_parameters
+from protocol.chain.terms_bounds import require_within_bounds
 from protocol.chain.transactions import Sender
 from protocol.node.home import Home
 from protocol.node.http import require_public
@@ -29,6 +32,9 @@ from protocol.node.party.relays import relays_by
 from protocol.node.party.rounds import SignatureOf
 from protocol.node.settings import load
 from protocol.node.stopping import Stop
+
+if TYPE_CHECKING:
+    from assay.deriving import Place
 
 PURSE = 100_000
 """Tokens that every development account gets from a deployment on a development chain."""
@@ -194,12 +200,16 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     description = read(file)
     if not dry_run:
         _require_announceable(settings)
-    for line in submitting.recommendations(description):
-        output.say(line)
     prepared = submitting.prepare(description, context.home)
     for note in prepared.notes:
         output.say(f"note: {note}")
-    terms = prepared.terms(settings.bundle_base)
+    place, known = _place(context, dry_run)
+    derived = prepared.derived(place)
+    for line in derived.lines():
+        output.say(line)
+    terms = prepared.terms(settings.bundle_base, derived)
+    if known:
+        require_within_bounds(terms, place.parameters)
     step, cost = prepared.bundle.step, prepared.bundle.cost
     output.say(
         f"{description.task.name}: {len(step.program.instructions)} instructions, {cost.operations:,} operations a "
@@ -211,7 +221,7 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
     )
     output.say(f"bundle {prepared.bundle_hash.hex()} at {terms.bundle}")
     if dry_run:
-        output.result({"task": None, "sent": False, "terms": asdict(terms)})
+        output.result({"task": None, "sent": False, "terms": asdict(terms), "trust": derived.report()})
         return
     submitting.require_served(terms)
     if submitting.is_private(terms):
@@ -224,7 +234,25 @@ def submit(context: Context, file: Path, dry_run: bool) -> None:
         task = submitting.post(client, terms, _signature_of(settings, client), least)
         submitting.remember(context.home, client, task, file)
     output.say(f"task {task} posted; follow it with `assay status {task}`")
-    output.result({"task": task, "sent": True, "terms": asdict(terms)})
+    output.result({"task": task, "sent": True, "terms": asdict(terms), "trust": derived.report()})
+
+
+def _place(context: Context, dry_run: bool) -> tuple[Place, bool]:
+    """Where a task is to be posted, and whether its deployment is known: a dry run does without one, by the recommended
+    parameters.
+    """
+    from assay.deriving import Place
+
+    settings, parameters = context.settings, None
+    try:
+        with context.client() as client:
+            parameters = client.deployment.parameters
+    except ChainError:
+        if not dry_run:
+            raise
+        context.output.say("no deployment is reached: amounts are derived for the recommended parameters")
+    place = Place.at(parameters or RECOMMENDED, settings.gas_price, settings.coin_price)
+    return place, parameters is not None
 
 
 def _signature_of(settings: AssaySettings, client: Client) -> SignatureOf:

@@ -6,7 +6,6 @@ Amounts are whole tokens there and token units here; times are seconds.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from assay.errors import DescriptionError
 from protocol.chain.parameters import TOKEN
-from protocol.chain.recommendation import recommended_terms
 from protocol.tasks.task import MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENT_STEPS, MAX_SEGMENTS
 
 MAX_BYTES = 1 << 20
@@ -23,8 +21,19 @@ MAX_BYTES = 1 << 20
 _Tokens = Annotated[Decimal, Field(ge=0, le=10**15, decimal_places=18)]
 _Seconds = Annotated[int, Field(ge=1, lt=2**32)]
 _Function = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
-_TOGETHER = ("stake", "verifiers", "segments_per_verifier")
-AMOUNTS = ("budget", "stake", "restitution", "audit_fee", "delay_penalty", "seat_lock")
+_AUDIT = ("verifiers", "segments_per_verifier")
+AMOUNTS = (
+    "budget",
+    "stake",
+    "restitution",
+    "reward",
+    "audit_fee",
+    "game_cost",
+    "delay_penalty",
+    "seat_lock",
+    "bond",
+    "retrain_reward",
+)
 
 
 class _Table(BaseModel):
@@ -51,12 +60,14 @@ class ResultTable(_Table):
 
 
 class TermsTable(_Table):
-    """The market's side of the terms. What may be left out is recommended for the task's segments and budget."""
+    """The market's side of the terms. What may be left out is derived from the rest (`assay.deriving`)."""
 
     budget: _Tokens
     stake: _Tokens | None = None
     restitution: _Tokens | None = None
+    reward: _Tokens | None = None
     audit_fee: _Tokens | None = None
+    game_cost: _Tokens | None = None
     delay_penalty: _Tokens | None = None
     bidding_period: _Seconds
     training_period: _Seconds
@@ -68,13 +79,15 @@ class TermsTable(_Table):
     verifiers: Annotated[int, Field(ge=1, le=MAX_SEATS)] | None = None
     segments_per_verifier: Annotated[int, Field(ge=1, le=MAX_SEAT_SEGMENTS)] | None = None
     seat_lock: _Tokens | None = None
+    bond: _Tokens | None = None
+    retrain_reward: _Tokens | None = None
 
     @model_validator(mode="after")
     def _belong_together(self) -> TermsTable:
-        missing = [name for name in _TOGETHER if getattr(self, name) is None]
-        if missing and len(missing) < len(_TOGETHER):
+        missing = [name for name in _AUDIT if getattr(self, name) is None]
+        if self.stake is not None and missing:
             raise ValueError(
-                f"expected {', '.join(_TOGETHER)} all or none, for a stake is right for one audit only, "
+                f"expected {', '.join(_AUDIT)} beside a stake, for it is right for one audit only, "
                 f"and {', '.join(missing)} not there"
             )
         return self
@@ -97,24 +110,6 @@ class Description(_Table):
     def source(self) -> Path:
         """The Python file."""
         return self.folder / self.task.source
-
-    @property
-    def recommended(self) -> dict[str, int]:
-        """Fields of `Terms` that the file leaves out, as recommended. Raises NoRecommendation for too many segments."""
-        given = self.terms.fields()
-        terms = asdict(
-            recommended_terms(
-                self.task.segments,
-                given["budget"],
-                draws=given.get("segments_per_verifier"),
-                audit_fee=given.get("audit_fee"),
-            )
-        )
-        return {name: value for name, value in terms.items() if name not in given}
-
-    def fields(self) -> dict[str, int]:
-        """The market's fields of `Terms`, given or recommended. Raises NoRecommendation."""
-        return {**self.terms.fields(), **self.recommended}
 
     @property
     def steps(self) -> int:

@@ -5,6 +5,7 @@ Importing this loads pydantic, so a command line does it only when it runs.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated
 
@@ -29,6 +30,10 @@ class AssaySettings(ConnectionSettings):
     """Registered accounts that must be eligible for a task before it is posted; empty: three for each seat, on a
     development chain one. An account has one seat at a time.
     """
+    gas_price: Annotated[Decimal, Field(ge=0, le=10**9)] | None = None
+    """Gwei for one gas, from which a task's amounts are derived; empty: as assumed for a rollup."""
+    coin_price: Annotated[Decimal, Field(ge=0, le=10**15)] | None = None
+    """Tokens for one of the chain's coin, which gas is paid in; empty: as assumed."""
     bundles_url: str | None = None
     """Public address of the bundle server, where it is not http://<host>:<port>."""
 

@@ -6,16 +6,15 @@ import json
 import shutil
 import time
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.description import AMOUNTS, Description
+from assay.deriving import Derived, Place
+from assay.description import Description
 from assay.errors import NotServed, TooFewVerifiers
 from assay.source import build
 from protocol.chain.client import Client
-from protocol.chain.parameters import RECOMMENDED, TOKEN
-from protocol.chain.recommendation import Recommended
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 from protocol.node.party.eligible import eligible_accounts
@@ -40,17 +39,23 @@ class Prepared:
     notes: tuple[str, ...]
     """What the capture found that the submitter should know."""
 
-    def terms(self, base: str) -> Terms:
-        """Terms that name the bundle below `base`, the bundle server's address. Raises TermsError."""
-        given = self.description.task
-        committed = committed_terms(self.bundle)
+    def derived(self, place: Place) -> Derived:
+        """All amounts, for a deployment. Raises NoRecommendation."""
+        given, committed = self.description.task, committed_terms(self.bundle)
         allowance = replay_allowance(
             given.segment_steps, committed["step_operations"], committed["state_bytes"]
         )
+        return Derived.of(self.description, place, allowance)
+
+    def terms(self, base: str, derived: Derived) -> Terms:
+        """Terms that name the bundle below `base`, the bundle server's address. Raises TermsError."""
+        given = self.description.task
+        committed = committed_terms(self.bundle)
         fields: dict[str, Any] = {
-            "replay_allowance": allowance,
+            "replay_allowance": derived.setting.game_time - self.description.terms.clock,
             **committed,
-            **self.description.fields(),
+            **self.description.terms.fields(),
+            **asdict(derived.amounts),
         }
         return Terms(
             **fields,
@@ -59,26 +64,6 @@ class Prepared:
             segments=given.segments,
             segment_steps=given.segment_steps,
         )
-
-
-def recommendations(description: Description) -> list[str]:
-    """In words, what the file leaves out and the task will ask for. Raises NoRecommendation."""
-    found = description.recommended
-    if not found:
-        return []
-    shown = ", ".join(
-        f"{name} {value / TOKEN:,.6g}" if name in AMOUNTS else f"{name} {value}"
-        for name, value in found.items()
-    )
-    lines = [f"recommended for {description.task.segments} segments and this budget: {shown}"]
-    terms = Recommended(**{name: description.fields()[name] for name in Recommended.__slots__})
-    forgone = terms.forgone
-    if forgone >= RECOMMENDED.reward_cap:
-        lines.append(
-            f"a verifier that convicts forgoes fees of {forgone / TOKEN:,.6g}, and the reward is at most "
-            f"{RECOMMENDED.reward_cap / TOKEN:,.6g}: more segments or a lower budget give it a reason to look"
-        )
-    return lines
 
 
 def prepare(description: Description, home: Home) -> Prepared:

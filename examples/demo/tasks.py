@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from assay.deriving import Place
 from assay.submitting import Prepared
+from protocol.chain.parameters import DEVNET
 from protocol.tasks.task import Terms
 
 PERIODS: Mapping[str, int] = {
@@ -31,7 +33,7 @@ PERIODS: Mapping[str, int] = {
 def terms(prepared: Prepared, base: str, own: Mapping[str, int]) -> Terms:
     """Terms of one story's task. `base` is the address of the bundle server, `own` are this story's."""
     periods: dict[str, Any] = {**PERIODS, **own}
-    return replace(prepared.terms(base), **periods)
+    return replace(prepared.terms(base, prepared.derived(Place(DEVNET))), **periods)
 
 
 def summary(prepared: Prepared) -> str:

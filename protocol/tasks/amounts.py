@@ -224,7 +224,8 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int) -
     seats = verifiers * (game_cost + fee * q) + restitution
     if "stake" in given:
         stake = given["stake"]
-        room = max(0, stake - -(-stake // 4) - seats)
+        _require_room(setting, given, stake, seats, game_cost)
+        room = stake - -(-stake // 4) - seats
         reward = given.get("reward", min(REWARD_COSTS * game_cost, stake // 8, room))
     else:
         kept = _needed(setting, rules, verifiers, q) + restitution
@@ -275,6 +276,17 @@ def _covers_bond(setting: Setting, game_cost: int) -> int:
             "less than an eighth of the stake, for a bond is at most a quarter; choose a shorter clock"
         )
     return _up((8 * game_cost + 11) * b, b - 8 * a)
+
+
+def _require_room(setting: Setting, given: Mapping[str, int], stake: int, seats: int, game_cost: int) -> None:
+    least = least_stake(seats)
+    if "bond" not in given:
+        least = max(least, _covers_bond(setting, game_cost))
+    if stake < least:
+        raise NoRecommendation(
+            f"a stake of {stake} units: expected at least {least}, for a game that costs a side {game_cost} units, "
+            "fees and restitution; give more, or choose a lower game_cost, audit_fee or restitution too"
+        )
 
 
 def _covers_given(given: Mapping[str, int]) -> int:

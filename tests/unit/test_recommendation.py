@@ -1,87 +1,21 @@
-"""Recommended terms: they deter by the stake's own formula, just so; and everybody reads the same file."""
+"""What `assay submit` derives: of what a file leaves out, and in words; and everybody reads the same file."""
 
-from dataclasses import asdict, fields, replace
-from fractions import Fraction
+from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from assay.deriving import Derived, Place
 from assay.description import read
 from assay.errors import DescriptionError
-from assay.submitting import recommendations
-from protocol.chain.parameters import RECOMMENDED, TOKEN, load_parameters
-from protocol.chain.recommendation import (
-    RULES,
-    NoRecommendation,
-    Recommended,
-    most_segments,
-    recommended_terms,
-)
-from protocol.tasks.economics import ONE, Audit, minimum_stake
-from protocol.tasks.task import MAX_SEAT_SEGMENTS
-from sim.parameters import MarketParameters
-from sim.units import TOKEN as SIM_TOKEN
+from protocol.chain.parameters import DEVNET, RECOMMENDED, TOKEN
+from protocol.chain.recommendation import GAS_PRICE, RULES, gas_units, setting
+from protocol.tasks.amounts import OPTIONAL, derive
 
 BUDGET = 100 * TOKEN
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OPTIONAL = [known.name for known in fields(Recommended)]
-
-
-def needed(segments: int, draws: int, price: int) -> int:
-    """S_min for one price, whatever a self-challenger gets back included."""
-    audit = Audit(segments, draws, RULES.verifiers, int(RULES.honest_share * ONE))
-    back = RECOMMENDED.reward_cap + int(RULES.restitution * BUDGET)
-    return minimum_stake(audit, price, int(RULES.gain * BUDGET), recoverable=back)
-
-
-@pytest.mark.parametrize("segments", [2, 5, 8, 20, 41, 60])
-def test_the_stake_deters_at_every_price_and_one_draw_less_does_not(segments: int) -> None:
-    terms = recommended_terms(segments, BUDGET)
-    q = terms.segments_per_verifier
-    for price in (0, BUDGET // 3, BUDGET):
-        assert needed(segments, q, price) <= terms.stake
-    if q > 1:
-        # With no price to lose, and the worst price's share saved: what the rule counts on.
-        assert needed(segments, q - 1, BUDGET) + BUDGET > terms.stake
-
-
-def test_the_most_segments_are_the_most() -> None:
-    most = most_segments()
-    assert recommended_terms(most, BUDGET).segments_per_verifier == MAX_SEAT_SEGMENTS
-    with pytest.raises(NoRecommendation, match=rf"at most {most} .* submit 2 tasks"):
-        recommended_terms(most + 1, BUDGET)
-
-
-def test_amounts_follow_the_budget_and_the_rules() -> None:
-    terms = recommended_terms(50, 7 * TOKEN, reward_cap=3)
-    assert terms.stake == 70 * TOKEN + 7 * TOKEN + 3
-    assert (terms.restitution, terms.delay_penalty) == (7 * TOKEN, 7 * TOKEN // 5)
-    assert terms.audit_fee * 50 == 7 * TOKEN
-    half = recommended_terms(50, 7 * TOKEN, rules=replace(RULES, restitution=Fraction(1, 2)))
-    assert half.restitution == 7 * TOKEN // 2
-
-
-@pytest.mark.parametrize(("fee", "draws"), [(None, None), (None, 3), (5, None), (0, 2)])
-def test_a_seat_locks_what_its_silence_costs(fee: int | None, draws: int | None) -> None:
-    terms = recommended_terms(20, BUDGET, audit_fee=fee, draws=draws, draw_fee=7)
-    assert terms.audit_fee == (BUDGET // 20 if fee is None else fee)
-    assert terms.seat_lock == terms.audit_fee * terms.segments_per_verifier + 7
-    assert terms.forgone == terms.seat_lock - 7
-
-
-def test_deployment_submitter_and_simulation_read_one_file(tmp_path: Path) -> None:
-    parameters = MarketParameters()
-    terms = recommended_terms(
-        parameters.segments, parameters.budget * TOKEN // SIM_TOKEN, draws=parameters.segments_per_verifier
-    )
-    for name in ("stake", "restitution", "delay_penalty"):
-        assert getattr(parameters, name) * TOKEN // SIM_TOKEN == getattr(terms, name)
-    assert parameters.verifiers == RULES.verifiers
-    for name in ("draw_fee", "stake_unit", "challenge_bond", "reward_cap"):
-        deployed = getattr(load_parameters("recommended"), name)
-        assert getattr(parameters, name) * TOKEN // SIM_TOKEN == deployed
-    given = read(described(tmp_path, OPTIONAL)).fields()
-    assert {name: given[name] for name in OPTIONAL} == asdict(recommended_terms(8, BUDGET))
+ALLOWANCE = 7
 
 
 def described(folder: Path, left_out: list[str], segments: int = 8) -> Path:
@@ -93,26 +27,73 @@ def described(folder: Path, left_out: list[str], segments: int = 8) -> Path:
     return file
 
 
+def derived(file: Path, place: Place | None = None) -> Derived:
+    """Its amounts on a development chain."""
+    return Derived.of(read(file), place or Place(DEVNET), ALLOWANCE)
+
+
+def test_a_file_that_gives_no_amounts_asks_for_the_derived_ones(tmp_path: Path) -> None:
+    found = derived(described(tmp_path, list(OPTIONAL)))
+    made = setting(
+        DEVNET,
+        budget=BUDGET,
+        segments=8,
+        training_period=90,
+        challenge_period=60,
+        game_time=300 + ALLOWANCE,
+    )
+    assert found.amounts == derive(made, RULES)
+    assert found.amounts.verifiers == RULES.verifiers
+
+
 def test_what_a_file_gives_stays(tmp_path: Path) -> None:
-    description = read(described(tmp_path, ["restitution", "seat_lock"]))
-    assert (description.fields()["stake"], description.fields()["audit_fee"]) == (1000 * TOKEN, 2 * TOKEN)
-    assert recommendations(description) == [
-        "recommended for 8 segments and this budget: restitution 100, seat_lock 4.1"
-    ]
-    assert recommendations(read(EXAMPLES / "digits.toml")) == []
+    left_out = ["restitution", "seat_lock"]
+    found = derived(described(tmp_path, left_out))
+    given = read(described(tmp_path, left_out)).terms.fields()
+    assert {name: value for name, value in asdict(found.amounts).items() if name in given} == {
+        name: value for name, value in given.items() if name in OPTIONAL
+    }
+    assert found.lines()[0] == (
+        "derived for 8 segments and this budget: restitution 100, seat_lock 4.1, retrain_reward 125"
+    )
 
 
-def test_a_stake_without_its_audit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DescriptionError, match=r"all or none.*verifiers not there"):
-        read(described(tmp_path, ["verifiers"]))
+@pytest.mark.parametrize("name", ["digits", "gpt"])
+def test_the_examples_are_posted_by_a_stake_of_1000_that_deters_at_one_seat(name: str) -> None:
+    found = derived(EXAMPLES / f"{name}.toml")
+    assert found.amounts.stake == 1000 * TOKEN
+    assert not any(line.startswith("note:") for line in found.lines())
 
 
-def test_a_task_of_too_many_segments_is_told_to_split(tmp_path: Path) -> None:
-    with pytest.raises(NoRecommendation, match="submit 4 tasks"):
-        recommendations(read(described(tmp_path, OPTIONAL, segments=5_000)))
+def test_the_price_of_trust_is_said_and_reported_in_parts(tmp_path: Path) -> None:
+    found = derived(described(tmp_path, list(OPTIONAL)))
+    said, told = found.lines()[-1], found.report()
+    assert said.startswith(
+        "trust costs 41.4 % of the budget: audit fees 41.3 %, draws and gas 0.13 %, capital of "
+    )
+    assert said.endswith("(capital at 10 % a year, gas at 0.01 gwei, 3000 tokens for a coin)")
+    parts = [told[name] for name in ("audit_fees", "draws_and_gas", "stake", "locks")]
+    assert sum(parts) == told["total"] == pytest.approx(told["share_of_budget"] * BUDGET)
 
 
-def test_a_reward_below_the_fees_forgone_is_said(tmp_path: Path) -> None:
-    words = recommendations(read(described(tmp_path, OPTIONAL, segments=1)))
-    assert len(words) == 2
-    assert "forgoes fees of 100" in words[1]
+def test_prices_are_those_of_the_settings() -> None:
+    place = Place.at(RECOMMENDED, Decimal("2.5"), Decimal(100))
+    assert gas_units(place.gas_price, place.coin_price) == 250 * 10**9 * TOKEN // 10**18
+    assert Place.at(RECOMMENDED, None, None) == Place(RECOMMENDED, GAS_PRICE)
+    dear = derived(EXAMPLES / "digits.toml", place)
+    assert (
+        dear.trust.draws_and_gas > derived(EXAMPLES / "digits.toml", Place(RECOMMENDED)).trust.draws_and_gas
+    )
+
+
+def test_a_stake_that_deters_nobody_is_said(tmp_path: Path) -> None:
+    file = described(tmp_path, [])
+    file.write_text(file.read_text().replace("stake = 1000", "stake = 500"))
+    assert derived(file).lines()[-1].startswith("note: a stake of 500 deters no solver to whom")
+
+
+@pytest.mark.parametrize("name", ["verifiers", "segments_per_verifier"])
+def test_a_stake_without_its_audit_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(DescriptionError, match=f"beside a stake.*{name} not there"):
+        read(described(tmp_path, [name]))
+    assert read(described(tmp_path, [name, "stake"])).task.segments == 8

@@ -167,11 +167,17 @@ def test_amounts_grow_with_the_budget_and_the_price_of_gas(
 def test_a_stake_that_is_given_bounds_what_is_paid_from_it() -> None:
     made = on_l2(segments=8, budget=100 * TOKEN)
     drawn = {"verifiers": 1, "segments_per_verifier": 2}
-    amounts = derive(made, RULES, {"stake": 200 * TOKEN, "audit_fee": 2 * TOKEN, **drawn})
-    assert amounts.stake == 200 * TOKEN
-    assert amounts.reward == 18_472_184_330_000_000_000  # 150 - 100 - a cost of 27.5 - a fee of 4
-    assert terms(made, amounts).owed == 150 * TOKEN
+    own = {"stake": 240 * TOKEN, "audit_fee": 2 * TOKEN, "restitution": 80 * TOKEN, **drawn}
+    amounts = derive(made, RULES, own)
+    # Of 240 tokens 60 burn; 80 are restitution, 27.5 a game's cost and 4 a seat's fee.
+    assert amounts.reward == amounts.retrain_reward == 30 * TOKEN == amounts.stake // 8
+    assert terms(made, amounts).owed < 180 * TOKEN
     assert deterrent(made, RULES, amounts) > amounts.stake
+    own["restitution"] = 100 * TOKEN
+    amounts = derive(made, RULES, {**own, "verifiers": 2, "game_cost": 22 * TOKEN})
+    assert terms(made, amounts).owed == 180 * TOKEN < terms(made, amounts).stake
+    with pytest.raises(NoRecommendation, match=r"expected at least 2.* choose a lower game_cost"):
+        derive(made, RULES, {**own, "stake": 200 * TOKEN})
 
 
 def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:

@@ -1,0 +1,122 @@
+"""The amounts that a task file leaves out, derived for the deployment that it is for, and what trust in them costs.
+
+The gas price is a setting, and by default assumed: with the chain's own, which moves, a command that was cut short
+would not find its task again by its terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+from assay.description import AMOUNTS, Description
+from protocol.chain.parameters import TOKEN, Parameters
+from protocol.chain.recommendation import COIN_PRICE, GAS_PRICE, RULES, gas_units, setting
+from protocol.tasks.amounts import (
+    OPTIONAL,
+    Amounts,
+    NoRecommendation,
+    Setting,
+    TrustPrice,
+    derive,
+    deterrent,
+    trust_price,
+)
+
+GWEI: Final = 10**9
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a task is to be posted: what its deployment fixed, and prices."""
+
+    parameters: Parameters
+    gas_price: Fraction = GAS_PRICE
+    """Wei for one gas."""
+    coin_price: Fraction = COIN_PRICE
+    """Tokens for one of the chain's coin."""
+
+    @classmethod
+    def at(cls, parameters: Parameters, gas_gwei: Decimal | None, coin_price: Decimal | None) -> Place:
+        """With the prices of settings, the assumed ones where there is none."""
+        return cls(
+            parameters,
+            GAS_PRICE if gas_gwei is None else Fraction(gas_gwei) * GWEI,
+            COIN_PRICE if coin_price is None else Fraction(coin_price),
+        )
+
+
+@dataclass(frozen=True)
+class Derived:
+    """All amounts of a task, those that its file gives and those that follow."""
+
+    description: Description
+    place: Place
+    setting: Setting
+    amounts: Amounts
+
+    @classmethod
+    def of(cls, description: Description, place: Place, allowance: int) -> Derived:
+        """For a task whose replays in games are allowed `allowance` seconds, unless its file says otherwise. Raises
+        NoRecommendation.
+        """
+        given, table = description.terms.fields(), description.terms
+        made = setting(
+            place.parameters,
+            budget=given["budget"],
+            segments=description.task.segments,
+            training_period=table.training_period,
+            challenge_period=table.challenge_period,
+            game_time=table.clock + given.get("replay_allowance", allowance),
+            gas_price=gas_units(place.gas_price, place.coin_price),
+        )
+        chosen = {name: value for name, value in given.items() if name in OPTIONAL}
+        return cls(description, place, made, derive(made, RULES, chosen))
+
+    @property
+    def trust(self) -> TrustPrice:
+        """What trust costs."""
+        return trust_price(self.setting, RULES, self.amounts)
+
+    def lines(self) -> list[str]:
+        """In words: what the file leaves out, what trust costs, and whether the stake deters."""
+        given = self.description.terms.fields()
+        found = {name: value for name, value in asdict(self.amounts).items() if name not in given}
+        shares = {
+            name: f"{100 * float(share):.3g} %" for name, share in self.trust.shares(given["budget"]).items()
+        }
+        lines = [
+            f"trust costs {shares['total']} of the budget: audit fees {shares['audit_fees']}, draws and gas "
+            f"{shares['draws_and_gas']}, capital of the stake {shares['stake']}, of locks {shares['locks']} "
+            f"(capital at {float(100 * RULES.capital_rate):g} % a year, gas at {float(self.place.gas_price / GWEI):g} "
+            f"gwei, {float(self.place.coin_price):g} tokens for a coin)"
+        ]
+        if found:
+            shown = ", ".join(f"{name} {_shown(name, value)}" for name, value in found.items())
+            lines.insert(0, f"derived for {self.description.task.segments} segments and this budget: {shown}")
+        return lines + self._doubts()
+
+    def report(self) -> dict[str, Any]:
+        """The price of trust for programs: parts in token units, and all of it over the budget."""
+        trust = self.trust
+        share = float(trust.shares(self.setting.budget)["total"])
+        return {**asdict(trust), "total": trust.total, "share_of_budget": share}
+
+    def _doubts(self) -> list[str]:
+        amounts = self.amounts
+        try:
+            needed = deterrent(self.setting, RULES, amounts)
+        except NoRecommendation as error:
+            return [f"note: {error}"]
+        if amounts.stake >= needed:
+            return []
+        return [
+            f"note: a stake of {_shown('stake', amounts.stake)} deters no solver to whom a false result is worth "
+            f"{float(RULES.gain):g} budgets; with these seats it takes {_shown('stake', needed)}"
+        ]
+
+
+def _shown(name: str, value: int) -> str:
+    return f"{value / TOKEN:,.6g}" if name in AMOUNTS else str(value)
