@@ -16,31 +16,22 @@ from protocol.chain.duties import FILE as GAS_FILE
 from protocol.chain.duties import GAS
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
-from protocol.chain.recommendation import RULES, gas_units, setting
-from protocol.tasks.amounts import derive
+from protocol.chain.recommendation import gas_units
 from protocol.tasks.task import ESCROW_DRAWS, MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENTS
 from sim.errors import ParameterError
+from sim.recommendation import recommended
 from sim.units import TOKEN, Unit
 
 _MOST_TOKENS: Final = 10**9 * TOKEN
 _SEGMENTS: Final = 100
 _BUDGET: Final = 100
-_DAY: Final = 86_400
-_SETTING: Final = setting(
-    RECOMMENDED,
-    budget=_BUDGET * CHAIN_TOKEN,
-    segments=_SEGMENTS,
-    training_period=3 * _DAY,
-    challenge_period=5 * _DAY,
-    game_time=RECOMMENDED.max_clock,
-)
 _THIN: Final = {
     "segments_per_verifier": 4,
     "audit_fee": 2 * CHAIN_TOKEN,
     "stake": 11 * _BUDGET * CHAIN_TOKEN,
 }
 """What the default market has of its own: the recommended stake deters, and studies are to see what does not."""
-_TERMS: Final = derive(_SETTING, RULES, _THIN)
+_TERMS: Final = recommended(_SEGMENTS, _BUDGET * CHAIN_TOKEN, _THIN)
 _GAS: Final[Mapping[str, int]] = json.loads(GAS_FILE.read_bytes())
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
 """Calls of a solver; the submitter posts."""

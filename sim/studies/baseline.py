@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from protocol.tasks.economics import slash_split
 from sim.agents.population import Population, population
 from sim.agents.solvers import Lazy
 from sim.agents.verifiers import Trusting, Verifier
@@ -22,7 +21,7 @@ from sim.parameters import KNOWN, MarketParameters
 from sim.studies.prices import expected_price
 from sim.studies.study import CHANCE, Answer, Claim, Extra, Finding, Point, Study, Table
 from sim.studies.tables import by_point, draws, mean, points_of, standard_error
-from sim.theory import cheating_profit, escape_probability
+from sim.theory import cheating_profit, escape_probability, expected_claims
 from sim.units import TOKEN
 
 if TYPE_CHECKING:
@@ -35,8 +34,10 @@ _WITH_TERM: Final = frozenset(
         *(
             "draw_fee",
             "stake_unit",
-            "challenge_bond",
-            "reward_cap",
+            "bond",
+            "reward",
+            "game_cost",
+            "retrain_reward",
             "replay_cost",
             "gas_price",
             "gas_volatility",
@@ -164,13 +165,14 @@ class Baseline(Study):
         escape = escape_probability(**audit)
         gain, stake = all_of("gain"), all_of("stake")
         profit = cheating_profit(**audit, price=price, gain=gain, stake=stake, cost=cost, kept=0.0)
-        splits = [slash_split(one.stake, one.reward_cap, one.restitution) for one in by_point]
-        burned = np.array([split.burned + split.rest for split in splits], dtype=np.float64)
+        burned = stake - all_of("reward") - all_of("restitution")
+        fee, claims = all_of("audit_fee") * all_of("segments_per_verifier"), expected_claims(**audit)
+        paid = claims.spoke * (all_of("game_cost") + fee) + claims.fees * fee
         return Forms(
             escape=escape,
             profit=profit - gas * (all_of("gas_task") + (1 - escape) * all_of("gas_defence")),
             swing=price + gain + stake + gas * all_of("gas_defence"),
-            burned=(1 - escape) * burned,
+            burned=(1 - escape) * burned - paid,
             burned_once=burned,
         )
 

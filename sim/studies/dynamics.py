@@ -126,7 +126,7 @@ class Dynamics(Study):
                 gains = payoffs(parameters, point["false_share"], x, y, rounds, own)
                 for name, value in (("cheating", x), ("checking", y), *gains._asdict().items()):
                     columns.setdefault(f"{name}_{epoch:02}", np.empty(runs))[run] = value
-                scale = Gains(parameters.gain / TOKEN, parameters.reward_cap / TOKEN)
+                scale = Gains(parameters.gain / TOKEN, parameters.reward / TOKEN)
                 x = _moved(x, gains.solver / scale.solver, int(point["rule"]))
                 y = _moved(y, gains.verifier / scale.verifier, int(point["rule"]))
         return columns
@@ -178,7 +178,9 @@ class Dynamics(Study):
         k, q = parameters.segments, parameters.segments_per_verifier
         false = Disguised(share=point["false_share"]).false(parameters)
         replays = parameters.replay_cost * parameters.training_cost / k * q
-        duty = Duty(float(parameters.seat_fee), replays, float(parameters.reward_cap))
+        duty = Duty(
+            float(parameters.seat_fee), replays, float(parameters.reward), float(parameters.game_cost), q / k
+        )
         price = expected_price(parameters)
         return _Game(parameters, duty, false, 1 - float(missed_probability(k, false, q)), price)
 

@@ -19,7 +19,7 @@ from sim.units import TOKEN
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BONDS: Final = ("challenge_bond", "yearly_rate")
+BONDS: Final = ("bond", "yearly_rate")
 FEES: Final = ("audit_fee",)
 PENALTIES: Final = ("delay_penalty", "yearly_rate")
 ATTACKS: Final = {

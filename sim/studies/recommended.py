@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
-from protocol.chain.recommendation import most_segments, recommended_terms
 from sim.agents.population import Population, population
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case
 from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
+from sim.recommendation import recommended
 from sim.studies.cheaters import Disguised
 from sim.studies.margins import margins
 from sim.studies.points import of_both, where
@@ -32,7 +32,7 @@ from sim.units import TOKEN
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SEGMENTS: Final = (8, 20, 40, most_segments())
+SEGMENTS: Final = (8, 20, 60, 200)
 BUDGET: Final = MarketParameters().budget
 _CENTRE: Final[Mapping[str, float]] = {
     "honest_share": 0.7,
@@ -46,7 +46,7 @@ EDGES: Final[Mapping[str, Mapping[str, float]]] = {
     "gain of 2 budgets": {"gain": 2 * BUDGET},
     "work at half the price": {"training_cost": 30 * TOKEN},
     "work at 1.4 times the price": {"training_cost": 84 * TOKEN},
-    "gas at 5 times the price": {"gas_price": 5e-6},
+    "gas at 5 times the price": {"gas_price": 5 * MarketParameters().gas_price},
     "all of the cheater's at once": {"honest_share": 0.5, "gain": 2 * BUDGET, "training_cost": 30 * TOKEN},
 }
 _ASKED: Final = "as asked"
@@ -59,10 +59,9 @@ _CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
 @cache
 def parameters_for(segments: int) -> MarketParameters:
     """The recommended market for a task of K segments: what `assay submit` would ask for. Raises NoRecommendation."""
-    terms = asdict(recommended_terms(segments, BUDGET * CHAIN_TOKEN // TOKEN))
-    amounts = ("stake", "restitution", "audit_fee", "delay_penalty")
+    terms = asdict(recommended(segments, BUDGET * CHAIN_TOKEN // TOKEN))
     values = {
-        name: value * TOKEN // CHAIN_TOKEN if name in amounts else value
+        name: value if name in ("verifiers", "segments_per_verifier") else value * TOKEN // CHAIN_TOKEN
         for name, value in terms.items()
         if name != "seat_lock"
     }

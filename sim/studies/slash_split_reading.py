@@ -21,8 +21,8 @@ from sim.units import TOKEN
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SPLIT: Final = ("reward_cap", "restitution")
-PENALTY: Final = ("reward_cap", "delay_penalty")
+SPLIT: Final = ("reward", "restitution")
+PENALTY: Final = ("reward", "delay_penalty")
 UNIT: Final = 1 / TOKEN
 """Amounts are whole units: a certain one has no other error."""
 
@@ -40,7 +40,7 @@ class Forms:
         self.net, self.net_challenger = (
             self_challenge(
                 stake=parameters.stake,
-                reward=parameters.reward_cap,
+                reward=parameters.reward,
                 restitution=parameters.restitution,
                 own_task=own,
             ).net_cost
@@ -49,6 +49,8 @@ class Forms:
         )
         """What the stake costs who has reward and restitution back, and the reward alone."""
         self.reward = self.stake - self.net_challenger
+        self.claims = parameters.verifiers * (parameters.game_cost + parameters.seat_fee) / TOKEN
+        """What all seats have together that spoke up."""
         self.audits = parameters.verifiers * parameters.segments_per_verifier
         self.honest = case.population.honest
         strategy = case.population.solvers[0].strategy
@@ -210,9 +212,9 @@ def concession(rows: Rows) -> Part:
             draws=rows.draws(*chosen, rounds=1),
         )
     )
-    for reward in sorted({rows.points[n]["reward_cap"] for n in chosen}):
+    for reward in sorted({rows.points[n]["reward"] for n in chosen}):
         numbers = sorted(
-            (n for n in chosen if rows.points[n]["reward_cap"] == reward),
+            (n for n in chosen if rows.points[n]["reward"] == reward),
             key=lambda n: rows.points[n]["delay_penalty"],
         )
         penalty = np.array([rows.points[n]["delay_penalty"] / TOKEN for n in numbers])
@@ -238,7 +240,7 @@ def _pays(form: Forms) -> bool:
     parameters = form.parameters
     return concession_pays(
         stake=parameters.stake,
-        reward=parameters.reward_cap,
+        reward=parameters.reward,
         delay_penalty=parameters.delay_penalty,
         restitution=parameters.restitution,
         own_task=True,
@@ -269,14 +271,14 @@ def whistleblowers(rows: Rows) -> Part:
     first = min(rows.points[n]["restitution"] for n in every)
     chosen = sorted(
         (n for n in every if rows.points[n]["restitution"] == first),
-        key=lambda n: rows.points[n]["reward_cap"],
+        key=lambda n: rows.points[n]["reward"],
     )
     claims = []
     for n in chosen:
-        form, at = rows.forms[n], where(rows.study, rows.points[n], "reward_cap")
+        form, at = rows.forms[n], where(rows.study, rows.points[n], "reward")
         for name, text, prize in (
-            ("whistleblowers", "verifiers earn by proving a false result", form.reward),
-            ("whistleblowers_preempted", "they earn when an insider is first", 0.0),
+            ("whistleblowers", "verifiers earn by proving a false result", form.reward + form.claims),
+            ("whistleblowers_preempted", "they earn when an insider is first", form.claims),
         ):
             measured = float(rows.means[name][n])
             claims.append(
@@ -288,22 +290,22 @@ def whistleblowers(rows: Rows) -> Part:
                     draws=rows.draws(n, rounds=1),
                 )
             )
-    reward = np.array([rows.points[n]["reward_cap"] / TOKEN for n in chosen])
-    earned, lost = (rows.means[name][chosen] for name in ("whistleblowers", "whistleblowers_preempted"))
+    reward = np.array([rows.points[n]["reward"] / TOKEN for n in chosen])
+    earned, later = (rows.means[name][chosen] for name in ("whistleblowers", "whistleblowers_preempted"))
     zero = crossing(reward, earned, np.array([rows.error("whistleblowers", n) for n in chosen]))
     sentence = (
         f"Who proves a false result earns up to {earned.max():,.0f} tokens for the seats of a task together"
-        f"{f', and nothing below a reward of {zero[0]:,.0f}' if zero else ''}; where an insider is first they lose "
-        f"{-lost.mean():,.1f} at any reward"
+        f"{f', and nothing below a reward of {zero[0]:,.0f}' if zero else ''}; where an insider is first they have "
+        f"{later.mean():+,.1f} at any reward"
     )
     from sim.figures import Line, lines
 
-    expected = np.array([rows.forms[n].reward - rows.forms[n].work for n in chosen])
-    work = np.array([-rows.forms[n].work for n in chosen])
+    preempted = np.array([rows.forms[n].claims - rows.forms[n].work for n in chosen])
+    expected = preempted + np.array([rows.forms[n].reward for n in chosen])
     figure = lines(
         [
             Line("nobody before them", reward, expected, points=earned),
-            Line("insider first", reward, work, points=lost),
+            Line("insider first", reward, preempted, points=later),
         ],
         x="reward, tokens (lines: theory, dots: engine)",
         y="earned by all seats of a task, tokens",

@@ -44,8 +44,8 @@ class StakeAudits(Study):
     rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """Devices alike."""
-        return MarketParameters(device_spread=0.0)
+        """Devices alike; nothing is owed out of the stake but to verifiers, so that small stakes can be asked for."""
+        return MarketParameters(device_spread=0.0, restitution=0, retrain_reward=0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Stake by audits for one length; lengths whole and in ten parts for one stake and audit."""

@@ -144,6 +144,10 @@ MOVEMENTS = [
 """Every line that moves tokens."""
 
 
+NOBODY = object()
+"""In the place of an account, for what burns."""
+
+
 class Wrong:
     """A ledger that does one movement otherwise than it is told."""
 
@@ -162,9 +166,8 @@ class Wrong:
         self._ledger.give(rows, *self._moved(takers, amounts))
 
     def burn(self, rows: Any, amounts: Any) -> None:
-        nobody = np.full(1, -1)
-        account, moved = self._moved(nobody, amounts)
-        if account is nobody:
+        account, moved = self._moved(NOBODY, amounts)
+        if account is NOBODY:
             self._ledger.burn(rows, moved)
         else:
             self._ledger.give(rows, account, moved)
@@ -174,6 +177,9 @@ class Wrong:
         if self._left != -1:
             return account, amounts
         if self._how == "account":
+            # One account for the whole row; a seat's wrong account is the next one.
+            if not isinstance(account, int) and account is not NOBODY:
+                return account - 1, amounts
             return (SUBMITTER if account is DRAWER else DRAWER), amounts
         return account, {"unit": amounts + 1, "drop": amounts * 0, "double": amounts * 2}[self._how]
 

@@ -55,8 +55,11 @@ def test_other_parameters_meet_them_too() -> None:
         "segments": [7, 300],
         "verifiers": [1, 5],
         "audits": [1, 6],
-        "stake": 20,
-        "reward_cap": 3,
+        "stake": 100,
+        "restitution": 5,
+        "reward": 3,
+        "game_cost": 1,
+        "retrain_reward": 0,
         "delay_penalty": 1,
         "markup": 0.5,
         "gas_price": 2e-6,
@@ -71,7 +74,19 @@ def test_other_parameters_meet_them_too() -> None:
 
 
 def test_nothing_at_stake_burns_nothing() -> None:
-    params = {"stake": 0, "delay_penalty": 0, "false_share": 0.5, "honest_share": [0.5, 0.7]}
+    nothing = dict.fromkeys(
+        (
+            "stake",
+            "delay_penalty",
+            "restitution",
+            "reward",
+            "retrain_reward",
+            "game_cost",
+            "audit_fee",
+        ),
+        0,
+    )
+    params = {**nothing, "false_share": 0.5, "honest_share": [0.5, 0.7]}
     answer = sim.run("baseline", runs=20, rounds=5, params=params).answer
     assert failed(list(answer.claims)) == []
     sentence = answer.findings[2].sentence

@@ -53,7 +53,7 @@ def test_one_account_has_one_seat() -> None:
     assert whole["convicted_100"].tolist() == [1.0] * 300
     assert split["convicted_100"].min() < 1
     # Honest work in a seat: 4 segments, each for 2 tokens less a replay of 0.66, and the gas of an attestation.
-    gas = MarketParameters().gas_attest / 10**6
+    gas = MarketParameters().gas_attest * MarketParameters().gas_price
     most = (4 * (2 - 0.66) - gas) * TOKEN
     assert whole["accomplices"].max() == pytest.approx(most)
     assert whole["accomplices"].mean() < split["accomplices"].mean()

@@ -47,12 +47,12 @@ def test_sentences_give_what_was_measured(answer: Verdict) -> None:
 def test_seat_of_one_segment_is_the_plain_game() -> None:
     """K = q = 1."""
     one = seat(segments=1, segments_per_verifier=1, verifiers=1, false_share=1.0, diligence=0.995)
-    reward, replay, fee = one.parameters.reward_cap, 66 * TOKEN, 2 * TOKEN
+    reward, cost, replay, fee = one.parameters.reward, one.parameters.game_cost, 66 * TOKEN, 2 * TOKEN
     assert one.hit == 1
     assert one.replay == pytest.approx(replay)
     assert one.gain() == pytest.approx(-replay)
-    assert one.against_cheater == pytest.approx(reward - fee - replay)
-    assert one.indifferent() == pytest.approx(cheating_rate(Duty(fee, replay, reward)))
+    assert one.against_cheater == pytest.approx(reward + cost - replay)
+    assert one.indifferent() == pytest.approx(cheating_rate(Duty(fee, replay, reward, cost, 1.0)))
 
 
 def test_terms_that_theory_lacks_are_refused() -> None:

@@ -74,13 +74,13 @@ def test_other_parameters_meet_them_too() -> None:
 
 
 def test_one_point_is_enough() -> None:
-    params = {"challenge_bond": 20, "audit_fee": 0.5, "delay_penalty": 0, "yearly_rate": 0.2, "gas_price": 0}
+    params = {"bond": 20, "audit_fee": 0.5, "delay_penalty": 0, "yearly_rate": 0.2, "gas_price": 0}
     answer = sim.run("griefing", runs=200, rounds=1, params=params).answer
     assert "endless" in answer.findings[0].sentence  # Without a penalty to be late is free.
     assert all(claim.holds for claim in answer.claims)
 
 
-@pytest.mark.parametrize("params", [{"yearly_rate": [0.0]}, {"challenge_bond": [0]}, {}])
+@pytest.mark.parametrize("params", [{"yearly_rate": [0.0]}, {"bond": [0]}, {}])
 def test_figures_are_drawn_where_there_is_nothing_to_see(params: dict[str, list[float]]) -> None:
     runs = 2 if not params else 20
     for finding in sim.run("griefing", runs=runs, rounds=1, params=params).answer.findings:
@@ -93,8 +93,8 @@ def test_grids_vary_their_own_axes() -> None:
     points = study.points({})
     assert len({tuple(point.values()) for point in points}) == len(points)
     assert [len(within(study, points, grid)) for grid in (BONDS, FEES, PENALTIES)] == [21, 5, 21]
-    asked = several(study, {"challenge_bond": [TOKEN], "stake": [500 * TOKEN]}, (BONDS, FEES))
-    assert {point["challenge_bond"] for point in asked} == {TOKEN}
+    asked = several(study, {"bond": [TOKEN], "stake": [500 * TOKEN]}, (BONDS, FEES))
+    assert {point["bond"] for point in asked} == {TOKEN}
     assert len(within(study, asked, FEES)) == 5
 
 

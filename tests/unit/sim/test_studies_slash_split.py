@@ -12,13 +12,13 @@ from sim.studies.slash_split_reading import Forms
 from sim.units import TOKEN
 
 POINT = {
-    "reward_cap": 100 * TOKEN,
+    "reward": 100 * TOKEN,
     "restitution": 200 * TOKEN,
     "delay_penalty": 400 * TOKEN,
     "honest_share": 0.7,
     "false_share": 0.03,
 }
-SMALL = {"reward_cap": "0,750", "restitution": "0,500", "delay_penalty": "10,500,1000"}
+SMALL = {"reward": "0,125", "restitution": "0,550", "delay_penalty": "10,500,1000"}
 
 
 def played(**values: float) -> Columns:
@@ -42,7 +42,7 @@ def test_engine_and_closed_forms_agree(answer: Verdict) -> None:
 
 def test_sentences_are_the_measured_ones(answer: Verdict) -> None:
     cost, concession, whistle, insured = (finding.sentence for finding in answer.findings)
-    assert "25% to 100% of its stake" in cost
+    assert "32% to 100% of its stake" in cost
     assert "never less than the burned 25%" in cost
     assert "never with a penalty of at most half of the stake, 500" in concession
     assert "where an insider is first they lose" in whistle
@@ -62,21 +62,25 @@ def test_sentences_follow_the_rows() -> None:
 
 def test_a_self_challenge_by_hand() -> None:
     columns = played()
+    market = SlashSplit().parameters()
+    task, defence, dispute = (
+        used * market.gas_price for used in (market.gas_task, market.gas_defence, market.gas_dispute)
+    )
     # 1000 - 100 - 200 of the stake; 0.1 for the draw; gas of task, defence and dispute.
-    assert columns["conceding"] == pytest.approx(-(700 + 0.1 + 0.5 + 0.4 + 0.6) * TOKEN)
-    assert columns["conceding_challenger"] == pytest.approx(-(900 + 0.5 + 0.4 + 0.6) * TOKEN)
+    assert columns["conceding"] == pytest.approx(-(700 + 0.1 + task + defence + dispute) * TOKEN)
+    assert columns["conceding_challenger"] == pytest.approx(-(900 + task + defence + dispute) * TOKEN)
     # The half of the penalty that is not the submitter's, and the task's gas.
-    assert columns["late"] == pytest.approx(-200.5 * TOKEN)
+    assert columns["late"] == pytest.approx(-(200 + task) * TOKEN)
     # The reward is all that the insider takes from the verifiers.
     assert columns["whistleblowers"] - columns["whistleblowers_preempted"] == pytest.approx(100 * TOKEN)
     assert (forms().net, forms().net_challenger) == (700, 900)
 
 
-def test_reward_and_restitution_share_three_quarters() -> None:
-    assert forms(reward_cap=600 * TOKEN, restitution=600 * TOKEN).net == 250
-    assert played(reward_cap=600 * TOKEN, restitution=600 * TOKEN)["conceding"] == pytest.approx(
-        -251.6 * TOKEN
-    )
+def test_seats_that_an_insider_preempted_have_their_costs_and_fees() -> None:
+    form = forms()
+    market = form.parameters
+    assert form.claims == pytest.approx(market.verifiers * (market.game_cost + market.seat_fee) / TOKEN)
+    assert played()["whistleblowers_preempted"] == pytest.approx((form.claims - form.work) * TOKEN, abs=9)
 
 
 def test_the_cost_that_deters_leaves_the_cheater_nothing() -> None:
