@@ -133,11 +133,4 @@ contract BentDrawsTest is Deployment {
             market.taskOf(task).challengeUntil > vm.getBlockTimestamp()
                 && uint8(market.taskOf(task).status) == 3;
     }
-
-    function _convict(TaskId task) private {
-        vm.startPrank(game);
-        market.gameOpened(task);
-        market.convict(task, challenger, 0);
-        vm.stopPrank();
-    }
 }

@@ -266,13 +266,6 @@ contract DrawTest is Deployment {
 
     // ------------------------------------------------------------------ inside
 
-    function _convict(TaskId task) private {
-        vm.startPrank(game);
-        market.gameOpened(task);
-        market.convict(task, challenger, 0);
-        vm.stopPrank();
-    }
-
     function _seedOf(TaskId task, uint8 number, uint64 round) private view returns (bytes32) {
         bytes32 root = market.taskOf(task).root;
         return keccak256(abi.encode(block.chainid, address(board), task, root, number, _word(round)));

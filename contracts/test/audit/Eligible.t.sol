@@ -198,10 +198,7 @@ contract EligibleTest is Deployment {
         terms.verifiers = 1;
         TaskId other = _one(terms);
         _draw(other);
-        vm.startPrank(game);
-        market.gameOpened(other);
-        market.convict(other, challenger, 0);
-        vm.stopPrank();
+        _convict(other);
         TaskId task = _assigned(terms, 1);
         uint256 time = vm.getBlockTimestamp() + 10;
         if (after_ < 0) _release(other, time - uint256(-after_));

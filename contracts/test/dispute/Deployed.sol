@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
+import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
@@ -20,6 +21,11 @@ abstract contract Deployed is Rounds {
     uint128 internal constant UNIT = 1e18;
     uint128 internal constant BOND = 20 * UNIT;
     uint128 internal constant REWARD = 30 * UNIT;
+    uint128 internal constant RETRAIN_REWARD = 50 * UNIT;
+    uint128 internal constant RESTITUTION = 60 * UNIT;
+    uint128 internal constant GAME_COST = 5 * UNIT;
+    /// @dev An attested seat's, of one segment.
+    uint128 internal constant SEAT_FEE = UNIT;
     uint128 internal constant STAKE = 1000 * UNIT;
     uint256 internal constant FUNDS = 1_000_000 * uint256(UNIT);
     uint32 internal constant CLOCK = 60;
@@ -27,11 +33,14 @@ abstract contract Deployed is Rounds {
     /// @dev What each side of a game has.
     uint32 internal constant TIME = CLOCK + ALLOWANCE;
     uint32 internal constant OPENING_PERIOD = 90;
+    uint32 internal constant STALL_PERIOD = 2000;
+    uint8 internal constant NO_SEAT = 255;
     uint32 internal constant STEPS = 4;
     SegmentIndex internal constant UNKNOWN = SegmentIndex.wrap(type(uint32).max);
 
     IVault internal vault;
     IMarket internal market;
+    ICommitments internal commitments;
     IDisputeGame internal game;
     IAuditBoard internal board;
     IBeacon internal beacon;
@@ -52,9 +61,10 @@ abstract contract Deployed is Rounds {
         beacon.show(1, _sign(1), _hints(1));
         market = _newMarket(vault, arbiter, beacon, address(this), _parameters());
         board = _newBoard(vault, market, beacon);
-        game = _newGame(market, vault, arbiter);
-        vault.initialise(address(market), address(board), address(game));
-        market.initialise(board, address(game));
+        commitments = _newCommitments(vault, market, board);
+        game = _newGame(market, vault, arbiter, commitments);
+        market.initialise(board, address(game), address(commitments));
+        vault.initialise(address(market), address(board), address(game), address(commitments));
         address[5] memory people = [submitter, solver, challenger, second, makeAddr("verifier")];
         for (uint256 k; k < people.length; ++k) {
             token.mint(people[k], FUNDS);
@@ -79,14 +89,14 @@ abstract contract Deployed is Rounds {
             minClock: 5,
             maxClock: 7 days,
             drawDelay: 4,
-            stallPeriod: 2000,
+            stallPeriod: STALL_PERIOD,
             unbondingPeriod: 1 days,
+            openingPeriod: OPENING_PERIOD,
             drawFee: UNIT,
             stakeUnit: 50 * UNIT,
-            openingPeriod: OPENING_PERIOD,
-            challengeBond: BOND,
-            rewardCap: REWARD,
-            dataFee: _dataFee()
+            gameFloor: UNIT,
+            dataFee: _dataFee(),
+            capitalRate: 1000
         });
     }
 
@@ -108,8 +118,10 @@ abstract contract Deployed is Rounds {
             stateBytes: 1e5,
             budget: 100 * UNIT,
             stake: STAKE,
-            restitution: 60 * UNIT,
+            restitution: RESTITUTION,
+            reward: REWARD,
             auditFee: UNIT,
+            gameCost: GAME_COST,
             delayPenalty: 40 * UNIT,
             biddingPeriod: 100,
             trainingPeriod: 1000,
@@ -122,6 +134,8 @@ abstract contract Deployed is Rounds {
             segmentsPerVerifier: 1,
             arithmetic: 1,
             seatLock: 10 * UNIT,
+            bond: BOND,
+            retrainReward: RETRAIN_REWARD,
             bundle: "http://127.0.0.1:9000/bundle"
         });
     }
@@ -178,7 +192,7 @@ abstract contract Deployed is Rounds {
         salt = bytes32(++_salts);
         bytes32 commitment = _commitment(task, segment, who, salt);
         vm.prank(who);
-        game.commit(commitment);
+        commitments.commit(task, NO_SEAT, commitment);
         vm.roll(vm.getBlockNumber() + 1);
     }
 
@@ -187,7 +201,7 @@ abstract contract Deployed is Rounds {
         view
         returns (bytes32)
     {
-        return keccak256(abi.encode(block.chainid, address(game), task, segment, who, salt));
+        return keccak256(abi.encode(block.chainid, address(commitments), task, segment, who, salt));
     }
 
     // ------------------------------------------------------------------ openings

@@ -7,86 +7,11 @@ import {GameId, SegmentIndex} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Play} from "./Play.sol";
 
-/// @title Priority commitments and the opening of a game.
+/// @title The opening of a game with a commitment.
 contract OpeningTest is Play {
     function setUp() public override {
         super.setUp();
         _start();
-    }
-
-    // ------------------------------------------------------------------ commit and reclaim
-
-    function test_commit_locksBond_succeeds() public {
-        uint256 free = _free(challenger);
-        bytes32 commitment = keccak256("sealed");
-        vm.expectEmit(address(game));
-        emit IDisputeGame.Committed(commitment, challenger, BOND);
-        vm.prank(challenger);
-        game.commit(commitment);
-        assertEq(_free(challenger), free - BOND);
-    }
-
-    function test_commit_twice_reverts() public {
-        vm.startPrank(challenger);
-        game.commit(keccak256("sealed"));
-        vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyCommitted.selector, keccak256("sealed")));
-        game.commit(keccak256("sealed"));
-        vm.stopPrank();
-    }
-
-    function test_commit_withoutFreeTokens_reverts() public {
-        vm.prank(anyone);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotEnoughFree.selector, anyone, BOND, 0));
-        game.commit(keccak256("sealed"));
-    }
-
-    /// @dev Copying a commitment out of the pool takes nothing from its owner.
-    function test_commit_copied_succeeds() public {
-        bytes32 salt = keccak256("salt");
-        bytes32 commitment = _commitment(task, SEGMENT, challenger, salt);
-        vm.prank(second);
-        game.commit(commitment);
-        vm.prank(challenger);
-        game.commit(commitment);
-        vm.roll(vm.getBlockNumber() + 1);
-        _challengeReverts(
-            second,
-            SEGMENT,
-            salt,
-            abi.encodeWithSelector(Errors.NotCommitted.selector, _commitment(task, SEGMENT, second, salt))
-        );
-        (Leaf memory first, Leaf memory last) = (_leaf(checkpoints, 1), _leaf(checkpoints, 2));
-        vm.prank(challenger);
-        assertEq(game.challenge(task, SEGMENT, salt, first, last), GameId.wrap(1));
-    }
-
-    function test_reclaim_afterOpeningPeriod_succeeds() public {
-        uint256 free = _free(challenger);
-        bytes32 salt = _commit(task, SEGMENT, challenger);
-        vm.warp(vm.getBlockTimestamp() + OPENING_PERIOD + 1);
-        vm.prank(challenger);
-        game.reclaim(_commitment(task, SEGMENT, challenger, salt));
-        assertEq(_free(challenger), free);
-    }
-
-    function test_reclaim_twice_reverts() public {
-        bytes32 salt = _commit(task, SEGMENT, challenger);
-        bytes32 commitment = _commitment(task, SEGMENT, challenger, salt);
-        vm.warp(vm.getBlockTimestamp() + OPENING_PERIOD + 1);
-        vm.startPrank(challenger);
-        game.reclaim(commitment);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, commitment));
-        game.reclaim(commitment);
-        vm.stopPrank();
-    }
-
-    function test_reclaim_early_reverts() public {
-        uint64 until = uint64(vm.getBlockTimestamp() + OPENING_PERIOD);
-        bytes32 salt = _commit(task, SEGMENT, challenger);
-        vm.warp(until);
-        vm.prank(challenger);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
-        game.reclaim(_commitment(task, SEGMENT, challenger, salt));
     }
 
     // ------------------------------------------------------------------ challenge
@@ -184,10 +109,12 @@ contract OpeningTest is Play {
         game.challenge(task, SEGMENT, salt, last, first);
     }
 
+    /// @dev A commitment does not prolong the window.
     function test_challenge_windowOver_reverts() public {
         uint64 until = market.taskOf(task).challengeUntil;
-        vm.warp(until + 1);
+        vm.warp(until);
         bytes32 salt = _commit(task, SEGMENT, challenger);
+        vm.warp(until + 1);
         _challengeReverts(
             challenger, SEGMENT, salt, abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1)
         );

@@ -135,8 +135,8 @@ contract TimeoutsTest is Play {
     function test_challenge_afterConviction_reverts() public {
         GameId id = _challenge();
         vm.warp(game.gameOf(id).deadline + 1);
-        game.timeOut(id);
         bytes32 salt = _commit(task, UNKNOWN, second);
+        game.timeOut(id);
         vm.prank(second);
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
         game.challengeBlind(task, salt);
@@ -156,7 +156,7 @@ contract TimeoutsTest is Play {
         assertEq(uint256(market.taskOf(task).status), uint256(ITaskMarket.Status.Slashed));
         assertEq(market.taskOf(task).openGames, 0);
         (,, stake) = vault.lockOf(market.taskOf(task).stake);
-        assertEq(stake, 0, "fraud takes all that remains");
+        assertEq(stake, STAKE - REWARD - RESTITUTION, "the rest is for seats, and burns");
     }
 
     function _challengerLoses(GameId id) private {

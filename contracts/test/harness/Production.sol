@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IArbiter} from "../../src/interfaces/IArbiter.sol";
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
+import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
@@ -19,7 +20,7 @@ interface IToken is IERC20 {
 
 /// @title The vault, with what only its deployer and the tests' sums need.
 interface IVault is IStakeVault {
-    function initialise(address market, address board, address game) external;
+    function initialise(address market, address board, address game, address commitments) external;
 
     /// @notice Number of locks; ids are 1 ... locks().
     function locks() external view returns (uint256);
@@ -27,7 +28,7 @@ interface IVault is IStakeVault {
 
 /// @title The market, with what only its deployer and its pauser need.
 interface IMarket is ITaskMarket {
-    function initialise(IAuditBoard board, address game) external;
+    function initialise(IAuditBoard board, address game, address commitments) external;
     function pause() external;
     function unpause() external;
 }
@@ -79,10 +80,18 @@ abstract contract Production is Test {
         return IAuditBoard(deployCode("AuditBoard.sol:AuditBoard", abi.encode(vault, market, beacon)));
     }
 
-    function _newGame(ITaskMarket market, IStakeVault vault, IArbiter arbiter)
+    function _newCommitments(IStakeVault vault, ITaskMarket market, IAuditBoard board)
+        internal
+        returns (ICommitments)
+    {
+        return ICommitments(deployCode("Commitments.sol:Commitments", abi.encode(vault, market, board)));
+    }
+
+    function _newGame(ITaskMarket market, IStakeVault vault, IArbiter arbiter, ICommitments commitments)
         internal
         returns (IDisputeGame)
     {
-        return IDisputeGame(deployCode("DisputeGame.sol:DisputeGame", abi.encode(market, vault, arbiter)));
+        bytes memory arguments = abi.encode(market, vault, arbiter, commitments);
+        return IDisputeGame(deployCode("DisputeGame.sol:DisputeGame", arguments));
     }
 }

@@ -14,7 +14,7 @@ import {Test} from "forge-std/Test.sol";
 
 /// @title What always holds (dispute.md section 10), as far as vault, market and audit board can break it.
 contract MarketInvariants is Test {
-    uint256 private constant ACTIONS = 23;
+    uint256 private constant ACTIONS = 25;
 
     MarketHandler private handler;
     IVault private vault;
@@ -46,8 +46,9 @@ contract MarketInvariants is Test {
         actions[17] = handler.closeStalled.selector;
         actions[18] = handler.release.selector;
         actions[19] = handler.resume.selector;
-        // Three chances in twenty-three.
-        actions[20] = actions[21] = actions[22] = handler.advance.selector;
+        (actions[20], actions[21]) = (handler.claim.selector, handler.burnRest.selector);
+        // Three chances in twenty-five.
+        actions[22] = actions[23] = actions[24] = handler.advance.selector;
         targetContract(address(handler));
         targetSelector(FuzzSelector(address(handler), actions));
     }
@@ -129,7 +130,8 @@ contract MarketInvariants is Test {
             ITaskMarket.Task memory entry = market.taskOf(task);
             assertEq(uint8(entry.status), uint8(ended));
             assertEq(_remaining(entry.escrow), entry.owesDraw ? market.parameters().drawFee : 0);
-            if (entry.stake != 0) assertEq(_remaining(entry.stake), 0);
+            if (entry.stake == 0) continue;
+            assertEq(_remaining(entry.stake), _restOf(task, ended));
         }
     }
 
@@ -203,7 +205,7 @@ contract MarketInvariants is Test {
         else if (choice == 9) handler.finish(seed);
         else if (choice == 10) handler.openGame(seed);
         else if (choice == 11) handler.closeGame(seed);
-        else if (choice == 12) handler.convict(seed, seed);
+        else if (choice == 12) handler.convict(seed);
         else if (choice == 13) handler.withdraw(seed, seed >> 8);
         else if (choice == 14) handler.turnOver(seed);
         else if (choice == 15) handler.bidLate(seed);
@@ -211,7 +213,19 @@ contract MarketInvariants is Test {
         else if (choice == 17) handler.closeStalled(seed);
         else if (choice == 18) handler.release();
         else if (choice == 19) handler.resume(seed);
+        else if (choice == 20) handler.claim(seed, seed & 8 == 0, seed & 16 == 0);
+        else if (choice == 21) handler.burnRest(seed);
         else handler.advance(seed);
+    }
+
+    /// @dev What is left of the stake: of a convicted task what was not paid out, until it burns; at least a quarter burns.
+    function _restOf(TaskId task, ITaskMarket.Status ended) private view returns (uint256 rest) {
+        if (ended != ITaskMarket.Status.Slashed) return 0;
+        Terms memory terms = market.termsOf(task);
+        rest = terms.stake - terms.restitution - handler.claimed(task);
+        rest -= handler.stalled(task) ? terms.retrainReward : terms.reward;
+        assertGe(rest, (uint256(terms.stake) + 3) / 4);
+        if (handler.rests(task)) rest = 0;
     }
 
     function _lateBids(uint128 best) private pure returns (uint256 bids) {

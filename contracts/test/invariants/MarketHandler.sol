@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
+import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Bids} from "../../src/libraries/Bids.sol";
@@ -16,6 +17,7 @@ import {Vm} from "forge-std/Vm.sol";
 /// @notice An action that nothing is ready for does nothing; none reverts. Time and blocks are the handler's own.
 contract MarketHandler is Deployment {
     uint256 private constant MOST_TASKS = 6;
+    uint64 private constant CLAIM_PERIOD = 60 + STALL_PERIOD;
 
     address[] public people;
     /// @dev Sums over the vault's events of each lock: put in, taken out.
@@ -25,6 +27,10 @@ contract MarketHandler is Deployment {
     mapping(TaskId task => ITaskMarket.Status) public ended;
     mapping(ITaskMarket.Status => uint256) public endings;
     mapping(TaskId task => bool) public stalled;
+    /// @dev What seats have got of a convicted stake, and whether the rest was burned.
+    mapping(TaskId task => uint256) public claimed;
+    mapping(TaskId task => bool) public rests;
+    mapping(TaskId task => mapping(uint256 seat => bool[2])) private _claimed;
     uint256 public silences;
     uint256 public deposited;
     uint256 public withdrawn;
@@ -239,13 +245,38 @@ contract MarketHandler is Deployment {
         }
     }
 
-    function convict(uint256 seed, uint256 reward) external action {
+    function convict(uint256 seed) external action {
         TaskId task = _challengeable(seed);
         if (TaskId.unwrap(task) == 0 || seed % 3 != 0) return;
         vm.startPrank(game);
         if (market.taskOf(task).openGames == 0) market.gameOpened(task);
-        market.convict(task, challenger, reward);
+        market.convict(task, challenger);
         vm.stopPrank();
+        _mockClaims(task, uint64(_time) + CLAIM_PERIOD);
+    }
+
+    /// @notice A seat of a convicted task claims its cost, its fee, or both; each once.
+    function claim(uint256 seed, bool cost, bool fee) public action {
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Slashed);
+        uint256 seats = board.seatsOf(task).length;
+        if (seats == 0 || rests[task]) return;
+        uint256 seat = seed % seats;
+        (cost, fee) = (cost && !_claimed[task][seat][0], fee && !_claimed[task][seat][1]);
+        if (cost) _claimed[task][seat][0] = true;
+        if (fee) _claimed[task][seat][1] = true;
+        address account = board.seatOf(task, seat).account;
+        if (account == address(0)) account = challenger;
+        vm.prank(commitments);
+        claimed[task] += market.compensate(task, account, cost, fee);
+    }
+
+    /// @notice The time for claims is over.
+    function burnRest(uint256 seed) external action {
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Slashed);
+        if (TaskId.unwrap(task) == 0 || seed % 3 != 0) return;
+        _reach(ICommitments(commitments).claimsUntil(task) + 1);
+        market.burnRest(task);
+        rests[task] = true;
     }
 
     function withdraw(uint256 who, uint256 amount) external action {

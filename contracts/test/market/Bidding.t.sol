@@ -135,10 +135,6 @@ contract BiddingTest is Deployment {
         terms.budget = 0;
         _expectRefused("budget", 0, 1, type(uint128).max, terms);
         terms = _terms();
-        // 40 - ceil(40 / 4) = 30 is the reward cap.
-        terms.stake = 40 * UNIT - 1;
-        _expectRefused("stake", 40 * UNIT - 1, 40 * UNIT, type(uint128).max, terms);
-        terms = _terms();
         terms.delayPenalty = STAKE + 1;
         _expectRefused("delayPenalty", STAKE + 1, 0, STAKE, terms);
         terms = _terms();
@@ -232,7 +228,7 @@ contract BiddingTest is Deployment {
     function test_post_beaconNeverShown_reverts() public {
         IBeacon silent = _newBeacon(_key(), START, PERIOD);
         IMarket other = _newMarket(vault, _newArbiter(), silent, pauser, _parameters());
-        other.initialise(board, game);
+        other.initialise(board, game, commitments);
         vm.expectRevert(abi.encodeWithSelector(Errors.StaleBeacon.selector, 0, block.timestamp));
         other.post(_terms());
     }

@@ -16,21 +16,23 @@ contract DeployingTest is Deployment {
 
     function test_initialise_again_reverts() public {
         vm.expectRevert(Errors.AlreadyInitialised.selector);
-        market.initialise(board, game);
+        market.initialise(board, game, commitments);
     }
 
     function test_initialise_byStranger_reverts() public {
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), solver));
         vm.prank(solver);
-        market.initialise(board, game);
+        market.initialise(board, game, commitments);
     }
 
     function test_initialise_withoutCode_reverts() public {
         IMarket other = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
-        other.initialise(board, solver);
+        other.initialise(board, solver, commitments);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
-        other.initialise(IAuditBoard(solver), game);
+        other.initialise(board, game, solver);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, solver));
+        other.initialise(IAuditBoard(solver), game, commitments);
     }
 
     function test_constructor_roundOfNow_reverts() public {
@@ -85,23 +87,53 @@ contract DeployingTest is Deployment {
         parameters.stakeUnit = 0;
         _expectNoMarket("stakeUnit", 0, 1, most, parameters);
         parameters = _parameters();
-        parameters.challengeBond = 0;
-        _expectNoMarket("challengeBond", 0, 1, MAX_LOCK, parameters);
-        parameters.challengeBond = MAX_LOCK + 1;
-        _expectNoMarket("challengeBond", MAX_LOCK + 1, 1, MAX_LOCK, parameters);
-        parameters = _parameters();
-        most = 3 * MAX_LOCK / 4;
-        parameters.rewardCap = most + 1;
-        _expectNoMarket("rewardCap", most + 1, 0, most, parameters);
+        most = MAX_LOCK / 64;
+        parameters.gameFloor = 0;
+        _expectNoMarket("gameFloor", 0, 1, most, parameters);
+        parameters.gameFloor = most + 1;
+        _expectNoMarket("gameFloor", most + 1, 1, most, parameters);
+        parameters.gameFloor = most;
+        _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
+        parameters.gameFloor = 1;
+        _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
     }
 
-    /// @dev With the greatest reward there still is a stake that a lock holds.
-    function test_post_greatestRewardCap_succeeds() public {
+    function test_constructor_capitalRateOutOfBounds_reverts() public {
         Parameters memory parameters = _parameters();
-        parameters.rewardCap = 3 * MAX_LOCK / 4;
+        parameters.capitalRate = 10_001;
+        _expectNoMarket("capitalRate", 10_001, 0, 10_000, parameters);
+        parameters.capitalRate = 10_000;
+        _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
+        parameters.capitalRate = 0;
+        _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
+        // The longer the least clock, the lower the rate with which the greatest stake still covers a bond.
+        (parameters.minClock, parameters.maxClock) = (20 days, 30 days);
+        (parameters.maxPeriod, parameters.openingPeriod) = (50 days, 20 days);
+        uint32 most = uint32(10_000 * uint256(365 days) / (32 * 20 days));
+        parameters.capitalRate = most + 1;
+        _expectNoMarket("capitalRate", most + 1, 0, most, parameters);
+        parameters.capitalRate = most;
+        _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
+    }
+
+    /// @dev With the greatest parameters there still are terms that a lock's stake covers.
+    function test_post_greatestParameters_succeeds() public {
+        Parameters memory parameters = _parameters();
+        parameters.gameFloor = MAX_LOCK / 64;
+        (parameters.minClock, parameters.maxClock) = (20 days, 30 days);
+        (parameters.maxPeriod, parameters.openingPeriod) = (50 days, 20 days);
+        parameters.capitalRate = uint32(10_000 * uint256(365 days) / (32 * 20 days));
         market = _newMarket(vault, _newArbiter(), beacon, pauser, parameters);
         Terms memory terms = _terms();
-        _expectBounds("stake", STAKE, MAX_LOCK, type(uint128).max);
+        (terms.verifiers, terms.clock, terms.replayAllowance) = (1, 20 days, 0);
+        terms.challengePeriod = 41 days;
+        (terms.stake, terms.bond, terms.gameCost) = (MAX_LOCK, MAX_LOCK / 4, MAX_LOCK / 64);
+        market.initialise(board, game, commitments);
+        // The terms are in order: it is the vault that does not know this market.
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotModule.selector, address(market)));
+        market.post(terms);
+        terms.bond = MAX_LOCK / 4 + 1;
+        vm.expectPartialRevert(Errors.OutOfBounds.selector);
         market.post(terms);
     }
 

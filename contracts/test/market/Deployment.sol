@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
+import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {TaskId} from "../../src/types/Ids.sol";
@@ -14,11 +15,14 @@ import {Rounds} from "../harness/Rounds.sol";
 import {Trees} from "./Trees.sol";
 
 /// @title The market's deployment with its people, and a task's way up to each status.
-/// @notice The game is an account of the test: what the market does for a game is called by hand here.
+/// @notice Game and commitments are accounts of the test: what the market does for them is called by hand here.
 abstract contract Deployment is Rounds {
     uint128 internal constant UNIT = 1e18;
     uint128 internal constant BUDGET = 100 * UNIT;
     uint128 internal constant STAKE = 1000 * UNIT;
+    uint128 internal constant REWARD = 30 * UNIT;
+    uint128 internal constant RETRAIN_REWARD = 50 * UNIT;
+    uint128 internal constant GAME_COST = 5 * UNIT;
     uint128 internal constant FEE = 2 * UNIT;
     uint128 internal constant DRAW_FEE = UNIT;
     uint32 internal constant SEGMENTS = 5;
@@ -41,6 +45,7 @@ abstract contract Deployment is Rounds {
     IAuditBoard internal board;
     IBeacon internal beacon;
     address internal game = makeAddr("game");
+    address internal commitments = makeAddr("commitments");
     address internal pauser = makeAddr("pauser");
     address internal submitter = makeAddr("submitter");
     address internal solver = makeAddr("solver");
@@ -63,8 +68,9 @@ abstract contract Deployment is Rounds {
         market = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
         board = _newBoard(vault, market, beacon);
         vm.etch(game, hex"00");
-        vault.initialise(address(market), address(board), game);
-        market.initialise(board, game);
+        vm.etch(commitments, hex"00");
+        market.initialise(board, game, commitments);
+        vault.initialise(address(market), address(board), game, commitments);
         _fund(submitter);
         _fund(solver);
         _fund(rival);
@@ -85,12 +91,12 @@ abstract contract Deployment is Rounds {
             drawDelay: DRAW_DELAY,
             stallPeriod: STALL_PERIOD,
             unbondingPeriod: UNBONDING_PERIOD,
+            openingPeriod: 60,
             drawFee: DRAW_FEE,
             stakeUnit: uint128(STAKE_UNIT),
-            openingPeriod: 60,
-            challengeBond: 20 * UNIT,
-            rewardCap: 30 * UNIT,
-            dataFee: 0
+            gameFloor: UNIT,
+            dataFee: 0,
+            capitalRate: 1000
         });
     }
 
@@ -109,7 +115,9 @@ abstract contract Deployment is Rounds {
             budget: BUDGET,
             stake: STAKE,
             restitution: 60 * UNIT,
+            reward: REWARD,
             auditFee: FEE,
+            gameCost: GAME_COST,
             delayPenalty: 40 * UNIT,
             biddingPeriod: 100,
             trainingPeriod: 1000,
@@ -122,6 +130,8 @@ abstract contract Deployment is Rounds {
             segmentsPerVerifier: 2,
             arithmetic: 1,
             seatLock: 40 * UNIT,
+            bond: 20 * UNIT,
+            retrainReward: RETRAIN_REWARD,
             bundle: "http://127.0.0.1:9000/bundle"
         });
     }
@@ -250,6 +260,24 @@ abstract contract Deployment is Rounds {
 
     function _endWindow(TaskId task) internal {
         _reach(market.taskOf(task).challengeUntil + 1);
+    }
+
+    /// @dev A game on the task, won by the challenger.
+    function _convict(TaskId task) internal {
+        vm.startPrank(game);
+        market.gameOpened(task);
+        market.convict(task, challenger);
+        vm.stopPrank();
+    }
+
+    /// @dev The time for claims is over.
+    function _burnRest(TaskId task) internal {
+        _mockClaims(task, uint64(vm.getBlockTimestamp()) - 1);
+        market.burnRest(task);
+    }
+
+    function _mockClaims(TaskId task, uint64 until) internal {
+        vm.mockCall(commitments, abi.encodeCall(ICommitments.claimsUntil, (task)), abi.encode(until));
     }
 
     function _reach(uint64 time) internal {

@@ -19,6 +19,8 @@ contract ExtremesTest is Deployment, Snapshot {
         (terms.verifiers, terms.segmentsPerVerifier) = (32, 5);
         terms.auditFee = 8 * UNIT;
         terms.seatLock = 50 * UNIT;
+        // 32 seats with fee and cost: 4 / 3 of 32 x 45 + 110.
+        terms.stake = 2100 * UNIT;
         bytes memory bundle = new bytes(1024);
         for (uint256 i; i < 1024; ++i) {
             bundle[i] = "x";

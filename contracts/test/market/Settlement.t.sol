@@ -123,7 +123,9 @@ contract SettlementTest is Deployment {
         vm.expectRevert(notGame);
         market.gameClosed(task);
         vm.expectRevert(notGame);
-        market.convict(task, challenger, 1);
+        market.convict(task, challenger);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, commitments, address(this)));
+        market.compensate(task, challenger, true, true);
         bytes memory notBoard =
             abi.encodeWithSelector(Errors.NotAllowed.selector, address(board), address(this));
         vm.expectRevert(notBoard);
@@ -138,43 +140,122 @@ contract SettlementTest is Deployment {
         board.askFirstDraw(task, 3);
     }
 
-    /// @dev 1000 staked: 250 burn first, 30 reward, 60 restitution, 660 burn; the escrow goes back.
-    function test_convict_distributesStake_succeeds() public {
+    /// @dev Reward and restitution are paid at once, the escrow goes back, and the rest of the stake waits for seats.
+    function test_convict_paysRewardAndRestitution_succeeds() public {
         TaskId task = _drawn(5);
         vm.startPrank(game);
         market.gameOpened(task);
         vm.expectEmit();
-        emit ITaskMarket.Slashed(task, solver, challenger, STAKE, 30 * UNIT);
-        market.convict(task, challenger, 30 * UNIT);
-        assertEq(vault.burned(), 910 * UNIT);
-        assertEq(vault.free(challenger), 30 * UNIT);
+        emit ITaskMarket.Slashed(task, solver, challenger, STAKE, REWARD);
+        market.convict(task, challenger);
+        assertEq(vault.burned(), 0);
+        assertEq(vault.free(challenger), REWARD);
         assertEq(vault.free(submitter), FUNDS + 60 * UNIT - DRAW_FEE);
         assertEq(vault.free(solver), FUNDS - STAKE);
         assertEq(market.taskOf(task).openGames, 0);
         assertEq(_remaining(market.taskOf(task).escrow), 0);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - REWARD - 60 * UNIT);
     }
 
-    function testFuzz_convict_anyReward_succeeds(uint256 reward, uint128 stake, uint128 restitution) public {
+    /// @dev The least stake that terms may have covers all that it owes, and a quarter of it burns all the same.
+    function testFuzz_convict_leastStake_coversEverySeat_succeeds(
+        uint128 reward,
+        uint128 retrainReward,
+        uint128 restitution,
+        uint128 gameCost,
+        uint128 fee
+    ) public {
         Terms memory terms = _terms();
-        terms.stake = uint128(bound(stake, 40 * UNIT, FUNDS));
-        terms.delayPenalty = 0;
         terms.restitution = uint128(bound(restitution, 0, BUDGET));
+        terms.gameCost = uint128(bound(gameCost, UNIT, 50 * UNIT));
+        terms.auditFee = uint128(bound(fee, 0, 15 * UNIT));
+        uint256 seats = 3 * (uint256(terms.gameCost) + 2 * uint256(terms.auditFee));
+        // Both rewards are below an eighth of a stake that is below 16 times the sum of everything else.
+        terms.reward = uint128(bound(reward, 0, (seats + terms.restitution) / 6));
+        terms.retrainReward = uint128(bound(retrainReward, 0, (seats + terms.restitution) / 6));
+        uint256 most = terms.reward > terms.retrainReward ? terms.reward : terms.retrainReward;
+        terms.stake = uint128((4 * (most + seats + terms.restitution) + 2) / 3);
+        terms.delayPenalty = 0;
+        terms.bond = terms.stake / 4;
+        // Where its cost is nearly all that a game takes, a quarter of the least stake is below the least bond.
+        vm.assume(terms.bond >= 2 * terms.gameCost + terms.stake / 1_000_000 + 2);
         TaskId task = _submitted(terms, 5);
-        _convict(task, reward);
-        // The escrow keeps the fee of the draw that is asked for.
-        uint256 restored = vault.free(submitter) + DRAW_FEE - FUNDS;
-        assertEq(vault.burned() + vault.free(challenger) + restored, terms.stake);
-        assertGe(vault.burned(), (terms.stake + 3) / 4);
-        assertLe(restored, terms.restitution);
-        if (reward <= 30 * UNIT) assertEq(vault.free(challenger), reward);
+        _convict(task);
+        uint256 left = terms.stake - terms.reward - terms.restitution;
+        vm.startPrank(commitments);
+        for (uint256 i; i < 3; ++i) {
+            uint256 due = uint256(terms.gameCost) + 2 * uint256(terms.auditFee);
+            assertEq(market.compensate(task, verifiers[i], true, true), due);
+            left -= due;
+        }
+        vm.stopPrank();
+        assertEq(_remaining(market.taskOf(task).stake), left);
+        _burnRest(task);
+        assertEq(vault.burned(), left);
+        assertGe(left, (uint256(terms.stake) + 3) / 4);
+    }
+
+    // ------------------------------------------------------------------ hook of the commitments, and the rest
+
+    function test_compensate_costAndFeeApart_succeeds() public {
+        TaskId task = _drawn(5);
+        _convict(task);
+        uint256 had = vault.free(rival);
+        vm.startPrank(commitments);
+        assertEq(market.compensate(task, rival, true, false), GAME_COST);
+        assertEq(vault.free(rival), had + GAME_COST);
+        assertEq(market.compensate(task, rival, false, true), SEAT_FEE);
+        assertEq(vault.free(rival), had + GAME_COST + SEAT_FEE);
+    }
+
+    function test_compensate_notConvicted_reverts() public {
+        TaskId task = _audited(5);
+        _expectWrongStatus(task, ITaskMarket.Status.Submitted);
+        vm.prank(commitments);
+        market.compensate(task, rival, true, true);
+        market.settle(task);
+        _expectWrongStatus(task, ITaskMarket.Status.Settled);
+        vm.prank(commitments);
+        market.compensate(task, rival, true, true);
+    }
+
+    function test_burnRest_early_reverts() public {
+        TaskId task = _drawn(5);
+        _convict(task);
+        uint64 until = uint64(block.timestamp) + 77;
+        _mockClaims(task, until);
+        vm.warp(until);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        market.burnRest(task);
+        vm.warp(until + 1);
+        vm.expectEmit();
+        emit ITaskMarket.RestBurned(task, STAKE - REWARD - 60 * UNIT);
+        market.burnRest(task);
+        assertEq(vault.burned(), STAKE - REWARD - 60 * UNIT);
+        assertEq(_remaining(market.taskOf(task).stake), 0);
+    }
+
+    function test_burnRest_twice_burnsNothing_succeeds() public {
+        TaskId task = _drawn(5);
+        _convict(task);
+        _burnRest(task);
+        uint256 burned = vault.burned();
+        market.burnRest(task);
+        assertEq(vault.burned(), burned);
+    }
+
+    function test_burnRest_notConvicted_reverts() public {
+        TaskId task = _drawn(5);
+        _expectWrongStatus(task, ITaskMarket.Status.Submitted);
+        market.burnRest(task);
     }
 
     function test_convict_twice_reverts() public {
         TaskId task = _submitted(5);
-        _convict(task, 1);
+        _convict(task);
         _expectWrongStatus(task, ITaskMarket.Status.Slashed);
         vm.prank(game);
-        market.convict(task, challenger, 1);
+        market.convict(task, challenger);
     }
 
     function test_convict_settled_reverts() public {
@@ -182,7 +263,7 @@ contract SettlementTest is Deployment {
         market.settle(task);
         _expectWrongStatus(task, ITaskMarket.Status.Settled);
         vm.prank(game);
-        market.convict(task, challenger, 1);
+        market.convict(task, challenger);
     }
 
     function test_ends_slashed_reverts() public {
@@ -190,7 +271,7 @@ contract SettlementTest is Deployment {
         _attestAll(task);
         uint64 until = market.taskOf(task).challengeUntil;
         vm.warp(until);
-        _convict(task, 1);
+        _convict(task);
         vm.warp(until + STALL_PERIOD);
         _expectWrongStatus(task, ITaskMarket.Status.Slashed);
         market.settle(task);
@@ -205,15 +286,6 @@ contract SettlementTest is Deployment {
     }
 
     // ------------------------------------------------------------------ inside
-
-    /// @dev A game on the task, won.
-    function _convict(TaskId task, uint256 reward) private {
-        vm.startPrank(game);
-        market.gameOpened(task);
-        market.convict(task, challenger, reward);
-        vm.stopPrank();
-        assertEq(market.taskOf(task).openGames, 0);
-    }
 
     function _expectSettleTooEarly(TaskId task, uint64 until) private {
         vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, block.timestamp));

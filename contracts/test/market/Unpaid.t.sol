@@ -173,7 +173,7 @@ contract UnpaidTest is Deployment {
         market.closeStalled(task);
     }
 
-    /// @dev Whoever trains again can convict inside the window: then the whole stake is divided.
+    /// @dev Whoever trains again can convict inside the window, and has the retrainer's reward.
     function test_convict_stalledUndrawn_succeeds() public {
         TaskId task = _submitted(PRICE);
         vm.warp(beacon.timeOf(board.firstDraw().round) + STALL_PERIOD + 1);
@@ -186,10 +186,10 @@ contract UnpaidTest is Deployment {
         market.closeStalled(task);
         uint256 had = vault.free(submitter);
         vm.prank(game);
-        market.convict(task, challenger, 30 * UNIT);
-        assertEq(vault.free(challenger), 30 * UNIT);
+        market.convict(task, challenger);
+        assertEq(vault.free(challenger), RETRAIN_REWARD);
         assertEq(vault.free(submitter), had + 60 * UNIT + _escrowOf(_terms()) - DRAW_FEE);
-        assertEq(vault.burned(), 910 * UNIT);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - RETRAIN_REWARD - 60 * UNIT);
         assertEq(vault.free(solver), FUNDS - STAKE);
         _draw(task);
         assertEq(vault.free(drawer), DRAW_FEE);
@@ -203,10 +203,10 @@ contract UnpaidTest is Deployment {
         uint256 had = vault.free(submitter);
         vm.startPrank(game);
         market.gameOpened(task);
-        market.convict(task, challenger, 30 * UNIT);
+        market.convict(task, challenger);
         vm.stopPrank();
         assertEq(vault.free(submitter), had + 60 * UNIT + _escrowOf(_terms()) - DRAW_FEE);
-        assertEq(vault.burned(), 910 * UNIT);
+        assertEq(_remaining(market.taskOf(task).stake), STAKE - RETRAIN_REWARD - 60 * UNIT);
         assertEq(_remaining(market.taskOf(task).escrow), 0);
     }
 

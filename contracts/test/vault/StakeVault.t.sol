@@ -14,6 +14,7 @@ contract StakeVaultTest is Production {
     address private market = makeAddr("market");
     address private board = makeAddr("board");
     address private game = makeAddr("game");
+    address private commitments = makeAddr("commitments");
     address private owner = makeAddr("owner");
     address private submitter = makeAddr("submitter");
     address private other = makeAddr("other");
@@ -24,6 +25,7 @@ contract StakeVaultTest is Production {
         vm.etch(market, hex"00");
         vm.etch(board, hex"00");
         vm.etch(game, hex"00");
+        vm.etch(commitments, hex"00");
         token = _newToken();
         vault = _vault(token);
     }
@@ -32,20 +34,22 @@ contract StakeVaultTest is Production {
 
     function test_initialise_again_reverts() public {
         vm.expectRevert(Errors.AlreadyInitialised.selector);
-        vault.initialise(market, board, game);
+        vault.initialise(market, board, game, commitments);
     }
 
     function test_initialise_byStranger_reverts() public {
         IVault fresh = _newVault(token);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(this), owner));
         vm.prank(owner);
-        fresh.initialise(market, board, game);
+        fresh.initialise(market, board, game, commitments);
     }
 
     function test_initialise_withoutCode_reverts() public {
         IVault fresh = _newVault(token);
         vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
-        fresh.initialise(market, board, other);
+        fresh.initialise(market, board, other, commitments);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoCode.selector, other));
+        fresh.initialise(market, board, game, other);
     }
 
     function test_constructor_noToken_reverts() public {
@@ -167,9 +171,9 @@ contract StakeVaultTest is Production {
         assertEq(vault.release(id, type(uint256).max), MAX_LOCK);
     }
 
-    /// @dev A stake goes as `Shares.slash` says: a quarter burns first, what is left after reward and restitution burns too. The
-    /// escrow, here of the same owner, is free again but for what is kept.
-    function testFuzz_slash_emptiesTheLock_succeeds(
+    /// @dev Reward before restitution, as far as the lock goes; the rest stays in it. The escrow, here of the same owner, is free
+    /// again but for what is kept.
+    function testFuzz_slash_paysWhatIsThere_succeeds(
         uint96 stake,
         uint256 reward,
         uint256 restitution,
@@ -182,18 +186,36 @@ contract StakeVaultTest is Production {
         vm.startPrank(market);
         uint256 id = vault.lock(owner, stake);
         uint256 escrow = vault.lock(owner, 5);
-        (uint256 slashed, uint256 rewarded) =
-            vault.slash(id, other, reward, submitter, restitution, escrow, kept);
-        uint256 left = stake - (uint256(stake) + 3) / 4;
-        assertEq(slashed, stake);
-        assertEq(rewarded, reward < left ? reward : left);
-        assertEq(vault.free(other), rewarded);
-        assertEq(vault.free(submitter), restitution < left - rewarded ? restitution : left - rewarded);
-        assertEq(vault.burned(), stake - vault.free(other) - vault.free(submitter));
+        assertEq(vault.slash(id, other, reward, submitter, restitution, escrow, kept), stake);
+        uint256 left = reward < stake ? stake - reward : 0;
+        assertEq(vault.free(other), stake - left);
+        uint256 restored = restitution < left ? restitution : left;
+        assertEq(vault.free(submitter), restored);
+        (,, uint256 remaining) = vault.lockOf(id);
+        assertEq(remaining, left - restored);
+        assertEq(vault.burned(), 0);
         kept = kept < 5 ? kept : 5;
         assertEq(vault.free(owner), 5 - kept);
-        (slashed, rewarded) = vault.slash(id, other, reward, submitter, restitution, escrow, 0);
-        assertEq(slashed + rewarded + vault.free(owner), 5);
+        assertEq(vault.slash(id, other, 0, submitter, 0, escrow, 0), remaining);
+        assertEq(vault.free(owner), 5);
+    }
+
+    /// @dev A bond is locked by the commitments and ends in the game.
+    function test_release_lockOfTheCommitments_byTheGame_succeeds() public {
+        _deposit(10);
+        vm.prank(commitments);
+        uint256 id = vault.lock(owner, 10);
+        (, address module,) = vault.lockOf(id);
+        assertEq(module, game);
+        vm.prank(game);
+        assertEq(vault.pay(id, other, 4), 4);
+        vm.prank(commitments);
+        assertEq(vault.burn(id, 1), 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, game, market));
+        vm.prank(market);
+        vault.release(id, 5);
+        vm.prank(game);
+        assertEq(vault.release(id, 6), 5);
     }
 
     function test_lock_byStranger_reverts() public {
@@ -217,8 +239,8 @@ contract StakeVaultTest is Production {
         _deposit(10);
         vm.prank(market);
         uint256 id = vault.lock(owner, 10);
-        address[3] memory callers = [board, game, owner];
-        for (uint256 i; i < 3; ++i) {
+        address[4] memory callers = [board, game, commitments, owner];
+        for (uint256 i; i < 4; ++i) {
             bytes memory refusal = abi.encodeWithSelector(Errors.NotAllowed.selector, market, callers[i]);
             vm.startPrank(callers[i]);
             vm.expectRevert(refusal);
@@ -323,7 +345,7 @@ contract StakeVaultTest is Production {
 
     function _vault(IERC20 token_) private returns (IVault made) {
         made = _newVault(token_);
-        made.initialise(market, board, game);
+        made.initialise(market, board, game, commitments);
     }
 
     function _deposit(uint256 amount) private {
