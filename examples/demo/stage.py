@@ -34,6 +34,7 @@ from protocol.chain.transactions import Sender
 from protocol.chain.views import Offer
 from protocol.node.home import VARIABLE, Home
 from protocol.node.http import free_port
+from protocol.tasks.task import Terms
 
 ROOT = Path(__file__).parents[2]
 """The repository: the adversaries are found there."""
@@ -43,8 +44,8 @@ FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 SEATED = range(FIRST_SEATED, DEVELOPMENT_ACCOUNTS)
 SILENT_LEVEL = 6
 """Of the silent verifier's stake: 64 units, where the others have one each."""
-SEAT_LEVEL = 1
-"""Of the stake of the seat's verifier in the accomplice's story: 2 units cover a lock that one does not."""
+SEAT_LEVEL = 2
+"""Of the stake of the seat's verifier in the accomplice's story: 4 units cover a lock that one does not."""
 SEAT_NAME = "seat-verifier"
 MARK = ".assay-demo"
 """A folder with this file may be emptied."""
@@ -199,19 +200,19 @@ class Stage:
         for prepared in self.prepared.values():
             require_served(terms(prepared, url, {}))
         for story in POSTED:
-            if story.silent:
-                self._register(SILENT, SILENT_LEVEL, story)
-            if story.accomplice:
-                self._register(SEAT, SEAT_LEVEL, story)
             own = terms(self.prepared[story.example], url, story.terms)
+            if story.silent:
+                self._register(SILENT, SILENT_LEVEL, own)
+            if story.accomplice:
+                self._register(SEAT, SEAT_LEVEL, own)
             self.tasks[story.letter] = post(self.client, own, signature_of, own.verifiers)
             if story.accomplice:
                 self._start_seat(self.tasks[story.letter])
 
-    def _register(self, index: int, level: int, story: Story) -> None:
-        """An account in the draws of this story, and of later ones with no larger locks: the other tasks are posted."""
-        everything = 2**64 - 1
-        offer = Offer(everything, everything, lock=story.terms["seat_lock"], fee=0)
+    def _register(self, index: int, level: int, own: Terms) -> None:
+        """An account in the draws of this story alone: the other tasks are posted, or pay less."""
+        everything, fee = 2**64 - 1, own.seat_fee * 10**9 // own.seat_operations
+        offer = Offer(everything, everything, own.seat_lock, fee)
         with connect(self.chain.url, account=f"dev:{index}") as client:
             client.fund(client.deployment.parameters.stake_unit << level)
             client.audit.register(level, offer)

@@ -47,10 +47,11 @@ SILENT_TERMS = {
 """So little is bound in the seats of no other story: the silent verifier takes no seat that binds more."""
 
 SEAT_TERMS = {
-    # One seat that has every segment, and whose lock no account but its verifier's covers.
+    # One seat that has every segment. No account but its verifier's covers the lock, and that takes no lower fee.
     "verifiers": 1,
     "segments_per_verifier": 8,
-    "seat_lock": 17 * TOKEN,
+    "audit_fee": 3 * TOKEN,
+    "seat_lock": 25 * TOKEN,
 }
 
 STORIES = (
@@ -80,6 +81,6 @@ STORIES = (
 )
 """In the order of the telling."""
 
-POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijklm".index(story.letter)))
+POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkml".index(story.letter)))
 """In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for the
 end of a window; last those that verifiers of their own register for, who are in the draws of no earlier task."""

@@ -170,7 +170,7 @@ def test_a_silent_seat_pays_for_another_draw_and_is_filled_by_another(report: Re
 
 def test_a_seat_is_whole_after_an_accomplices_conviction(report: Report) -> None:
     found = run(report, "m")
-    seat, fee = found["seat"], 8 * 2
+    seat, fee = found["seat"], 8 * 3
     assert found["convicted_by"] == "the accomplice"
     assert seat["ended"] in ("moot", "opened late"), "either way its bond is back"
     assert Decimal(seat["bond"]) > 0

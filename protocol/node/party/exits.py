@@ -71,6 +71,8 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
     audit = seen.audit
     if audit.pending:
         return Exit.DRAW if now >= deployment.beacon.time_of(audit.round) else None
+    if view.status is not TaskStatus.SUBMITTED:  # a verifier looks at its seats, and at claims, after the end
+        return None
     if audit.attested == len(seen.seats):
         return Exit.SETTLE if closable else None
     due = [seat for seat in seen.seats if not seat.attested and now > seat.until]

@@ -105,6 +105,14 @@ def test_a_task_whose_seats_are_all_attested_is_settled_after_the_window_and_the
     assert due(seen(TaskStatus.SUBMITTED, END + 1, both, *seats)) is Exit.SETTLE
 
 
+@pytest.mark.parametrize("attested", [True, False])
+def test_of_a_task_that_is_over_a_draw_alone_is_due(attested: bool) -> None:
+    over, last = audit(attested=int(attested)), seat(0, attested=attested)
+    for status in (TaskStatus.SETTLED, TaskStatus.VOID, TaskStatus.SLASHED):
+        assert due(seen(status, 10**6, over, last)) is None
+        assert due(seen(status, 10**6, replace(over, pending=True), last)) is Exit.DRAW
+
+
 @pytest.mark.parametrize("late", [seat(1), seat(1, NOBODY)])
 def test_a_seat_that_is_silent_or_empty_is_drawn_again_once_its_time_is_over(late: Seat) -> None:
     one, done = audit(attested=1), seat(0, attested=True)

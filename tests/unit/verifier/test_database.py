@@ -84,6 +84,13 @@ def test_an_accusation_that_begins_again_has_another_salt_and_no_commitment(tmp_
     )
 
 
+def test_what_a_seat_was_owed_is_fetched_once(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    database.put_claimed(4, 1)
+    database.put_claimed(4, 1)
+    assert [opened(tmp_path).is_claimed(4, seat) for seat in (0, 1)] == [False, True]
+
+
 def test_a_dropped_state_leaves_the_others_but_for_later_ones_of_the_same_run(tmp_path: Path) -> None:
     database = opened(tmp_path)
     rows = [StateRow(number, own, A, "ab" * 32) for own in (False, True) for number in (0, 1, 2)]
