@@ -76,7 +76,7 @@ def test_the_sentence_turns_with_the_data() -> None:
 
 def test_edges_are_named_only_where_all_were_played() -> None:
     centre = STUDY.points({"segments": (20,), "stake": (3000 * TOKEN, 5000 * TOKEN)})
-    sentence = STUDY.answer(played(centre, runs=100)).findings[0].sentence
+    sentence = STUDY.answer(played(centre, runs=2000)).findings[0].sentence
     assert "Cheating loses wherever it was played" in sentence
     assert "at 'centre' with 20 segments, stake 3,000" in sentence
     off = STUDY.points({"segments": (20,), "gain": (100 * TOKEN, 150 * TOKEN)})

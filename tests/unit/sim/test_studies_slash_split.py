@@ -53,7 +53,7 @@ def test_sentences_are_the_measured_ones(answer: Verdict) -> None:
 def test_sentences_follow_the_rows() -> None:
     results = run("slash_split", runs=20, rounds=1, params=SMALL)
     table = {name: np.array(results.rows[name]) for name in results.rows}
-    table["conceding"] += 200 * TOKEN
+    table["conceding"] += 700 * TOKEN
     answer = SlashSplit().answer(table)
     assert "at times less than the burned 25%" in answer.findings[0].sentence
     assert any("also with a penalty of at most half" in finding.sentence for finding in answer.findings)
