@@ -222,6 +222,8 @@ def concession(rows: Rows) -> Part:
         if zero is not None:
             limits.append((reward / TOKEN, rows.forms[numbers[0]].net, *zero))
     half = 2 * min(-(-form.parameters.stake // 4) for form in rows.forms) / TOKEN
+    if not limits and max(gain[n] for n in chosen) <= 0:
+        return [Finding("Conceding to oneself beats missing a deadline at no reward and no penalty")], claims
     if not limits:
         return [], claims
     low, high = limits[0], limits[-1]

@@ -17,6 +17,8 @@ from sim.theory import stake_multiple
 from sim.units import TOKEN
 
 STUDY = Recommended()
+OWED = ("restitution", "reward", "retrain_reward", "game_cost", "audit_fee")
+"""What a conviction owes."""
 
 
 def played(points: Sequence[Point], runs: int = 400) -> Table:
@@ -64,7 +66,7 @@ def test_edges_are_played_and_honest_work_earns(table: Table) -> None:
 
 def test_the_sentence_turns_with_the_data() -> None:
     points: list[Mapping[str, float]] = [
-        {**point, "stake": 60 * TOKEN, "restitution": 0, "delay_penalty": 0, "reward": 0}
+        {**point, **dict.fromkeys(OWED, 0), "stake": 60 * TOKEN, "delay_penalty": 0}
         for point in STUDY.points({"segments": (20,), "false_share": (0.0, 0.001)})
     ]
     answer = STUDY.answer(played(points))
@@ -73,10 +75,10 @@ def test_the_sentence_turns_with_the_data() -> None:
 
 
 def test_edges_are_named_only_where_all_were_played() -> None:
-    centre = STUDY.points({"segments": (20,), "stake": (1175 * TOKEN, 2000 * TOKEN)})
-    sentence = STUDY.answer(played(centre, runs=100)).findings[0].sentence
+    centre = STUDY.points({"segments": (20,), "stake": (3000 * TOKEN, 5000 * TOKEN)})
+    sentence = STUDY.answer(played(centre, runs=2000)).findings[0].sentence
     assert "Cheating loses wherever it was played" in sentence
-    assert "at 'centre' with 20 segments, stake 1,175" in sentence
+    assert "at 'centre' with 20 segments, stake 3,000" in sentence
     off = STUDY.points({"segments": (20,), "gain": (100 * TOKEN, 150 * TOKEN)})
     sentence = STUDY.answer(played(off, runs=100)).findings[0].sentence
     assert "wherever it was played" in sentence
