@@ -1,0 +1,119 @@
+"""Each line of the contracts that pays somebody, changed by a unit or a condition, makes `sim replay` disagree.
+
+The contracts are compiled with the change in a folder of their own; the replay deploys them in place of the package's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from protocol.errors import ExitCode
+from scripts.contract_data import documents
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+REPLAY: Final = """
+import sys
+from pathlib import Path
+from protocol.chain import abi
+abi.DATA = Path(sys.argv.pop(1))
+from sim.cli import main
+main()
+"""
+"""`sim` with contracts from the folder that is its first argument."""
+
+pytestmark = [pytest.mark.chain, pytest.mark.heavy]
+
+
+class Mutation(NamedTuple):
+    """In a file below contracts/src a text, what stands in its place, and the scenario that it shows in."""
+
+    file: str
+    old: str
+    new: str
+    story: str
+
+
+MUTATIONS = (
+    Mutation("TaskMarket.sol", "drawer, DRAW_FEE)", "drawer, DRAW_FEE - 1)", "honest"),
+    Mutation(
+        "TaskMarket.sol", "terms.retrainReward : terms.reward", "terms.reward : terms.reward", "retrained"
+    ),
+    Mutation(
+        "TaskMarket.sol", "terms.retrainReward : terms.reward", "terms.reward : terms.reward + 1", "cheat"
+    ),
+    Mutation("TaskMarket.sol", "terms.restitution,", "terms.restitution - 1,", "cheat"),
+    Mutation("TaskMarket.sol", "entry.escrow, _owed(entry)", "entry.escrow, 0", "retrained_undrawn"),
+    Mutation("TaskMarket.sol", "amount = terms.gameCost;", "amount = terms.gameCost - 1;", "cheat"),
+    Mutation("TaskMarket.sol", "amount += Fees", "amount += 1 + Fees", "cheat"),
+    Mutation("market/Ends.sol", "penalty / 2", "(penalty + 1) / 2", "deadline"),
+    Mutation("market/Ends.sol", "entry.bidder, entry.price)", "entry.bidder, entry.price - 1)", "honest"),
+    Mutation("market/Ends.sol", "entry.price / 2 : 0", "(entry.price + 1) / 2 : 0", "beacon_stops"),
+    Mutation("market/Ends.sol", "account, fee)", "account, fee - 1)", "honest"),
+    Mutation("market/Ends.sol", "if (seats[i].attested) VAULT", "VAULT", "unattested"),
+    Mutation("market/Ends.sol", "entry.escrow, _owed(entry)", "entry.escrow, 0", "beacon_stops"),
+    Mutation("AuditBoard.sol", "pays ? fee : penalty", "fee", "silent_seat"),
+    Mutation(
+        "AuditBoard.sol", "uint256 penalty = fee + DRAW_FEE", "uint256 penalty = DRAW_FEE", "silent_seat"
+    ),
+    Mutation(
+        "dispute/GameState.sol",
+        "remaining / SOLVER_SHARE",
+        "(remaining + 1) / SOLVER_SHARE",
+        "false_challenge",
+    ),
+)
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """The contracts in a folder of their own, with what has been compiled of them."""
+    for name in ("contracts/src", "scripts"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name)
+    shutil.copy(REPOSITORY / "foundry.toml", tmp_path)
+    (tmp_path / "node_modules").symlink_to((REPOSITORY / "node_modules").resolve())
+    shutil.copytree(REPOSITORY / "build/contracts", tmp_path / "build/contracts")
+    return tmp_path
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: f"{each.file}: {each.new}")
+def test_a_changed_payout_is_found(sources: Path, mutation: Mutation) -> None:
+    path = sources / "contracts/src" / mutation.file
+    text = path.read_text()
+    assert text.count(mutation.old) == 1, f"{mutation.old!r} stands once in {mutation.file}"
+    path.write_text(text.replace(mutation.old, mutation.new))
+    _compile(sources)
+    done = subprocess.run(
+        [sys.executable, "-c", REPLAY, str(sources / "data"), "replay", mutation.story],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == ExitCode.FRAUD, done.stdout + done.stderr
+
+
+def _compile(folder: Path) -> None:
+    """Writes the package's contract data into `data`."""
+    forge = os.environ.get("FORGE", "forge")
+    done = subprocess.run(
+        [forge, "build", "contracts/src"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    data = folder / "data"
+    data.mkdir()
+    for name, document in documents(folder / "build/contracts/out").items():
+        (data / f"{name}.json").write_text(json.dumps(document))
