@@ -53,6 +53,7 @@ budget = 50
 stake = 100
 restitution = 10
 audit_fee = 1
+game_cost = 3
 delay_penalty = 1
 bidding_period = 60
 training_period = 600
@@ -146,7 +147,10 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         bundles = submitter.serve()
         assert scene.submitter.beacon.latest() == 0
         unsold, said = submitter.run("submit", str(submitter.file), "--bundles-url", bundles, "--json")
-        assert "seat_lock 1.1" in said
+        assert "derived for 2 segments and this budget: reward 6, seat_lock 1.1, bond 6.00" in said
+        assert re.search(r"trust costs [\d.]+ % of the budget: audit fees 2 %, draws and gas", said)
+        assert unsold["trust"]["audit_fees"] == str(TOKEN)
+        assert 0.02 < unsold["trust"]["share_of_budget"] < 0.04
         shown = scene.submitter.beacon.latest()
         assert shown > 0, "no task is taken before"
         assert unsold["terms"]["program_id"] == planned["terms"]["program_id"]
