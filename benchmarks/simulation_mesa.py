@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import mesa
-from simulation_plain import FIRST_SOLVER, Market, Terms, sell, serve
+from simulation_plain import FIRST_SOLVER, Market, Seat, Terms, sell, serve
 
 
 class Solver(mesa.Agent):
@@ -40,13 +40,11 @@ class Verifier(mesa.Agent):
         drawn = model.random.sample(range(1, last + 1), terms["segments_per_verifier"])
         differs = self.looks and min(drawn) <= terms["false"]
         account = model.books.first_verifier + self.number
-        model.seats.append(account)
+        model.seats.append((account, min(drawn) if differs else 0, drawn))
         spent = model.books.gas("gas_dispute" if differs else "gas_attest")
         if self.looks:
             spent += len(drawn) * terms["replay_cost"] * terms["training_cost"] / last
         model.books.outside[account] -= round(spent)
-        if differs and model.challenger is None:
-            model.challenger = account
 
 
 class Baseline(mesa.Model):
@@ -57,8 +55,7 @@ class Baseline(mesa.Model):
         self.terms = terms
         self.effort = 1 - terms["false"] / terms["segments"]
         self.books = Market(terms, rounds, seed)
-        self.seats: list[int] = []
-        self.challenger: int | None = None
+        self.seats: list[Seat] = []
         for cost in self.books.costs:
             Solver(self, cost)
         for number in range(terms["verifier_count"]):
@@ -79,13 +76,13 @@ class Baseline(mesa.Model):
         solver = FIRST_SOLVER + number
         books.outside[solver] -= round(agent.cost * self.effort + books.gas("gas_task"))
         books.move(0, 1, terms["draw_fee"])
-        self.seats, self.challenger = [], None
+        self.seats = []
         for verifier in self.random.sample(self.verifiers, k=terms["verifiers"]):
             verifier.check()
-        if self.challenger is not None:
-            books.convict(solver, self.challenger)
+        if any(named for _, named, _ in self.seats):
+            books.convict(solver, self.seats)
         else:
-            books.settle(solver, price, self.seats)
+            books.settle(solver, price, [account for account, _, _ in self.seats])
 
 
 def play(terms: Terms, rounds: int, seed: int) -> Market:

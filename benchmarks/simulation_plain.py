@@ -17,6 +17,8 @@ from typing import Any
 
 Terms = Mapping[str, Any]
 """Fields of `sim.parameters.MarketParameters`, `honest_verifiers`, and `false`: segments that every solver invents."""
+Seat = tuple[int, int, list[int]]
+"""Account, segment that it challenges, and its segments."""
 FIRST_SOLVER = 2
 """After the submitter and the drawer."""
 
@@ -44,7 +46,7 @@ class Market:
         escrow = terms["budget"] + terms["verifiers"] * self.fee + terms["draw_fee"]
         self.deposits = [rounds * escrow, 0]
         self.deposits += [rounds * terms["stake"]] * solvers
-        self.deposits += [terms["stake_unit"] + rounds * terms["challenge_bond"]] * verifiers
+        self.deposits += [terms["stake_unit"] + rounds * terms["bond"]] * verifiers
         self.free = list(self.deposits)
         self.outside = [0] * len(self.free)
         self.burned = 0
@@ -68,18 +70,17 @@ class Market:
         solver = FIRST_SOLVER + winner
         self.outside[solver] -= round(self.costs[winner] * effort + self.gas("gas_task"))
         self.move(0, 1, terms["draw_fee"])
-        seats, challenger = self.check()
-        if challenger is not None:
-            self.convict(solver, challenger)
+        seats = self.check()
+        if any(named for _, named, _ in seats):
+            self.convict(solver, seats)
         else:
-            self.settle(solver, price, seats)
+            self.settle(solver, price, [account for account, _, _ in seats])
 
-    def check(self) -> tuple[list[int], int | None]:
-        """Accounts of the seats, and the first of them that challenges."""
+    def check(self) -> list[Seat]:
+        """Who has each seat, the segment that it challenges, 0 for none, and its segments."""
         terms, last = self.terms, self.terms["segments"]
-        challenger = None
-        seats = self.luck.sample(range(terms["verifier_count"]), terms["verifiers"])
-        for verifier in seats:
+        seats: list[Seat] = []
+        for verifier in self.luck.sample(range(terms["verifier_count"]), terms["verifiers"]):
             drawn = self.luck.sample(range(1, last + 1), terms["segments_per_verifier"])
             looks = verifier < terms["honest_verifiers"]
             differs = looks and min(drawn) <= terms["false"]
@@ -88,20 +89,26 @@ class Market:
             if looks:
                 spent += len(drawn) * terms["replay_cost"] * terms["training_cost"] / last
             self.outside[account] -= round(spent)
-            if differs and challenger is None:
-                challenger = account
-        return [self.first_verifier + verifier for verifier in seats], challenger
+            seats.append((account, min(drawn) if differs else 0, drawn))
+        return seats
 
-    def convict(self, solver: int, challenger: int) -> None:
-        """The stake: a quarter burns, then the reward, then restitution, the rest burns."""
+    def convict(self, solver: int, seats: list[Seat]) -> None:
+        """Out of the stake: reward, restitution, costs and fees of seats that challenge, fees of others but for those
+        that have attested the convicted segment. The rest burns.
+        """
         stake = self.terms["stake"]
-        left = stake - -(-stake // 4)
-        rewarded = min(self.terms["reward_cap"], left)
-        restored = min(self.terms["restitution"], left - rewarded)
-        self.move(solver, challenger, rewarded)
-        self.move(solver, 0, restored)
-        self.free[solver] -= stake - rewarded - restored
-        self.burned += stake - rewarded - restored
+        challenger, convicted, _ = next(seat for seat in seats if seat[1])
+        paid = [(challenger, self.terms["reward"]), (0, self.terms["restitution"])]
+        for account, named, drawn in seats:
+            if named:
+                paid.append((account, self.terms["game_cost"] + self.fee))
+            elif convicted not in drawn:
+                paid.append((account, self.fee))
+        for account, amount in paid:
+            self.move(solver, account, amount)
+        rest = stake - sum(amount for _, amount in paid)
+        self.free[solver] -= rest
+        self.burned += rest
         self.outside[solver] -= round(self.gas("gas_defence"))
         self.ends["convicted"] += 1
 

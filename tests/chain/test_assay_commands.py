@@ -149,7 +149,8 @@ def test_from_a_file_to_a_checked_result(scene: Stage, tmp_path: Path) -> None:
         unsold, said = submitter.run("submit", str(submitter.file), "--bundles-url", bundles, "--json")
         assert "derived for 2 segments and this budget: reward 6, seat_lock 1.1, bond 6.00" in said
         assert re.search(r"trust costs [\d.]+ % of the budget: audit fees 2 %, draws and gas", said)
-        assert unsold["trust"]["audit_fees"] == TOKEN < unsold["trust"]["total"]
+        assert unsold["trust"]["audit_fees"] == str(TOKEN)
+        assert 0.02 < unsold["trust"]["share_of_budget"] < 0.04
         shown = scene.submitter.beacon.latest()
         assert shown > 0, "no task is taken before"
         assert unsold["terms"]["program_id"] == planned["terms"]["program_id"]

@@ -78,7 +78,16 @@ def test_a_dry_run_says_where_everything_will_be(tmp_path: Path, capsys: pytest.
     with Devnet(block_time=None) as fresh:
         deploy_contracts(context(tmp_path, fresh.url), None, None, dry_run=True)
         said = json.loads(capsys.readouterr().out)["data"]
-        assert said["missing"] == ["token", "vault", "arbiter", "beacon", "market", "audit", "game"]
+        assert said["missing"] == [
+            "token",
+            "vault",
+            "arbiter",
+            "beacon",
+            "market",
+            "audit",
+            "commitments",
+            "game",
+        ]
         assert fresh.connection.transaction_count(said["deployer"]) == 0
         with Sender(fresh.connection, development_account(0, fresh.chain_id), QUICK) as sender:
             assert deploy(sender).addresses.model_dump() == said["addresses"]
@@ -131,7 +140,7 @@ def test_whoever_creates_the_contracts_first_has_created_ours() -> None:
             for made in due.creations[:5]:
                 stranger.send(creation_call(due.salt, made.code, made.key))
             at, market = due.addresses, contract("TaskMarket")
-            taken = Call(at.market, market.encode("initialise", [at.vault, at.vault]), "initialise")
+            taken = Call(at.market, market.encode("initialise", [at.vault, at.vault, at.vault]), "initialise")
             with pytest.raises(Reverted, match="NotAllowed"):
                 stranger.send(taken)
         with Sender(fresh.connection, development_account(0, fresh.chain_id), QUICK) as sender:

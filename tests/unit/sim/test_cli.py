@@ -154,11 +154,11 @@ def test_a_second_run_plays_nothing_and_another_question_is_refused(folder: Path
 
 
 def test_a_sweep_plays_every_combination(folder: Path) -> None:
-    values = ["--param", "stake=100:300:3", "--param", "audits=1:2", "--param", "gain=5"]
+    values = ["--param", "stake=300:500:3", "--param", "audits=1:2", "--param", "gain=5"]
     done = run("sweep", "tiny.py", *values, "--out", "here", "--json", folder=folder)
     assert json.loads(done.stdout)["data"]["points"] == 6
     axes = json.loads((folder / "here/manifest.json").read_text())["question"]["axes"]
-    assert axes["stake"] == {"unit": "tokens", "values": [100_000_000, 200_000_000, 300_000_000]}
+    assert axes["stake"] == {"unit": "tokens", "values": [300_000_000, 400_000_000, 500_000_000]}
     assert axes["segments_per_verifier"]["values"] == [1, 2]
 
 

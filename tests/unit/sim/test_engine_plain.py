@@ -24,7 +24,7 @@ ENDS = ("settled", "convicted", "escaped", "unsold")
         ({}, 140, 0.1),
         ({}, 200, 0.0),
         ({"segments": 5, "verifiers": 8, "segments_per_verifier": 3, "verifier_count": 9}, 3, 0.2),
-        ({"stake": 150 * TOKEN, "budget": 62 * TOKEN, "restitution": 62 * TOKEN, "segments": 8}, 60, 0.01),
+        ({"stake": 250 * TOKEN, "budget": 62 * TOKEN, "restitution": 62 * TOKEN, "segments": 8}, 60, 0.01),
         ({"audit_fee": 9 * TOKEN, "verifiers": 2, "solver_count": 1, "segments": 4}, 100, 1.0),
     ],
 )

@@ -124,7 +124,7 @@ def test_a_block_takes_no_more_memory_with_more_accounts(verifiers: int, rows: i
         {"verifiers": 6},
         {"segments_per_verifier": 1},
         {"segments": 50},
-        {"stake": 7 * TOKEN, "delay_penalty": 0},
+        {"stake": 300 * TOKEN, "delay_penalty": 0},
         {"downtime": 0.5},
         {"crash_rate": 0.9},
         {"silence_rate": 1.0},
