@@ -73,7 +73,7 @@ contract WholeStakeTest is Seated, Snapshot {
         _attest(2);
         vm.warp(game.gameOf(id).deadline);
         bytes32 salt = _commitFrom(0, own[0], holders[0]);
-        _matches("commit from a seat", 150_000);
+        _matches("commit from a seat", 160_000);
         bytes32 stale = _commitFrom(2, own[2], holders[2]);
         _lapse(id);
         _matches("convict by time", 200_000);
