@@ -7,7 +7,7 @@ import {GameId} from "../../src/types/Ids.sol";
 import {Play} from "../dispute/Play.sol";
 
 /// @title Twenty challengers at once against one honest solver (attack 19): it answers once and is paid twenty times. Four
-/// of them wait.
+/// of them wait, and their bonds double each time.
 contract TwentyChallengersTest is Play {
     uint256 private constant COUNT = 20;
     uint256 private constant AT_ONCE = 16;
@@ -18,11 +18,15 @@ contract TwentyChallengersTest is Play {
     }
 
     function test_challenge_byTwenty_honestSolverIsPaid_succeeds() public {
-        address[] memory accusers = _accusers();
         uint256 burned = vault.burned();
         uint256 solverHad = _free(solver);
+        address[] memory accusers = new address[](COUNT);
         GameId[] memory ids = new GameId[](COUNT);
+        uint256 bonds;
         for (uint256 k; k < COUNT; ++k) {
+            uint256 bond = k < AT_ONCE ? BOND : uint256(BOND) << (k + 1 - AT_ONCE);
+            bonds += bond;
+            accusers[k] = _accuser(string.concat("accuser ", vm.toString(k)), bond);
             ids[k] = _challengeBy(accusers[k], SEGMENT);
         }
         // One claim serves all of them, and nobody waits for it longer than the first.
@@ -36,19 +40,12 @@ contract TwentyChallengersTest is Play {
             _assertVerdict(ids[k], IDisputeGame.Verdict.ChallengerSilent);
             assertEq(_free(accusers[k]), 0);
         }
-        assertEq(_free(solver), solverHad + COUNT * BOND / 2);
-        assertEq(vault.burned(), burned + COUNT * BOND / 2);
+        assertEq(_free(solver), solverHad + bonds / 2);
+        assertEq(vault.burned(), burned + bonds / 2);
         ITaskMarket.Task memory t = market.taskOf(task);
         assertEq(uint256(t.status), uint256(ITaskMarket.Status.Submitted));
         assertEq(t.openGames, 0);
         (,, uint256 stake) = vault.lockOf(t.stake);
         assertEq(stake, STAKE);
-    }
-
-    function _accusers() private returns (address[] memory accusers) {
-        accusers = new address[](COUNT);
-        for (uint256 k; k < COUNT; ++k) {
-            accusers[k] = _accuser(string.concat("accuser ", vm.toString(k)));
-        }
     }
 }

@@ -102,7 +102,8 @@ abstract contract Deployed is Rounds {
 
     function _terms(bytes32 program, bytes32 constantsRoot, bytes32 initialState, uint32 segments)
         internal
-        pure
+        view
+        virtual
         returns (Terms memory)
     {
         return Terms({
@@ -176,12 +177,16 @@ abstract contract Deployed is Rounds {
 
     /// @dev An account with a bond and nothing more, so that a bond lost shows.
     function _accuser(string memory name) internal returns (address who) {
+        return _accuser(name, BOND);
+    }
+
+    function _accuser(string memory name, uint256 amount) internal returns (address who) {
         who = makeAddr(name);
         IToken token = IToken(vault.token());
-        token.mint(who, BOND);
+        token.mint(who, amount);
         vm.startPrank(who);
-        token.approve(address(vault), BOND);
-        vault.deposit(BOND);
+        token.approve(address(vault), amount);
+        vault.deposit(amount);
         vm.stopPrank();
     }
 

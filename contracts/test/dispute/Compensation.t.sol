@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ICommitments} from "../../src/interfaces/ICommitments.sol";
+import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
+import {Leaf} from "../../src/types/Openings.sol";
+import {Seated} from "./Seated.sol";
+
+/// @title Who gets what of a convicted solver's stake: dispute.md section 8.
+contract CompensationTest is Seated {
+    uint256 private constant DUE = uint256(GAME_COST) + SEAT_FEE;
+
+    function setUp() public override {
+        super.setUp();
+        _begin();
+    }
+
+    // ------------------------------------------------------------------ the conviction itself
+
+    function test_timeOut_pays_rewardAndRestitution_succeeds() public {
+        (uint256 had, uint256 due) = (_free(challenger), _free(submitter) + RESTITUTION + _escrow());
+        _convictOn(others, challenger);
+        assertEq(_free(challenger), had + REWARD);
+        assertEq(_free(submitter), due);
+        assertEq(_stakeLeft(), STAKE - REWARD - RESTITUTION);
+        assertEq(vault.burned(), 0);
+        (uint64 time, SegmentIndex segment) = game.convictionOf(task);
+        assertEq(time, vm.getBlockTimestamp());
+        assertEq(segment, others);
+        assertEq(commitments.claimsUntil(task), time + OPENING_PERIOD + STALL_PERIOD);
+    }
+
+    /// @dev Whoever trained the stalled task again has the retrainer's reward.
+    function test_timeOut_unpaid_paysTheRetrainer_succeeds() public {
+        vm.warp(vm.getBlockTimestamp() + STALL_PERIOD + 1);
+        market.stall(task);
+        uint256 had = _free(challenger);
+        _convictOn(others, challenger);
+        assertEq(_free(challenger), had + RETRAIN_REWARD);
+        assertEq(_stakeLeft(), STAKE - RETRAIN_REWARD - RESTITUTION);
+    }
+
+    // ------------------------------------------------------------------ seats that spoke up
+
+    /// @dev The seat that convicts has the reward, and what every seat that spoke up has.
+    function test_compensate_theConvictingGame_succeeds() public {
+        uint256 had = _free(holders[0]);
+        GameId id = _convictOn(own[0], holders[0]);
+        vm.expectEmit(address(commitments));
+        emit ICommitments.Compensated(task, 0, holders[0], DUE);
+        commitments.compensate(task, 0, id);
+        assertEq(_free(holders[0]), had + REWARD + DUE);
+    }
+
+    /// @dev On its own segment, while another segment was convicted; attested or not.
+    function test_compensate_mootGameElsewhere_succeeds() public {
+        GameId[2] memory ids = [_challengeBy(holders[0], own[0]), _challengeBy(holders[1], own[1])];
+        _attest(0);
+        _convictOn(others, challenger);
+        for (uint8 seat; seat < 2; ++seat) {
+            uint256 had = _free(holders[seat]);
+            if (seat == 0) game.closeMoot(ids[seat]);
+            vm.prank(anyone);
+            commitments.compensate(task, seat, ids[seat]);
+            if (seat == 1) game.closeMoot(ids[seat]);
+            assertEq(_free(holders[seat]), had + BOND + DUE);
+        }
+        assertEq(_free(anyone), 0);
+    }
+
+    /// @dev An accomplice convicts on the seat's segment and has priority: the seat has its cost all the same.
+    function test_compensate_accompliceFirst_succeeds() public {
+        bytes32 salt = _commit(task, own[0], challenger);
+        GameId id = _challengeBy(holders[0], own[0]);
+        (Leaf memory first, Leaf memory last) = _around(own[0]);
+        vm.prank(challenger);
+        _lapse(game.challenge(task, own[0], salt, first, last));
+        uint256 had = _free(holders[0]);
+        commitments.compensate(task, 0, id);
+        assertEq(_free(holders[0]), had + DUE);
+    }
+
+    function test_compensate_blindGame_succeeds() public {
+        GameId id = _openBlind(holders[2]);
+        _convictOn(own[0], challenger);
+        commitments.compensate(task, 2, id);
+        assertEq(_stakeLeft(), STAKE - REWARD - RESTITUTION - DUE);
+    }
+
+    function test_compensate_blindGameThatSelected_succeeds() public {
+        GameId[2] memory ids = [_openBlind(holders[1]), _openBlind(holders[2])];
+        _select(ids[0], own[1], holders[1]);
+        _select(ids[1], others, holders[2]);
+        _convictOn(own[0], challenger);
+        commitments.compensate(task, 1, ids[0]);
+        _notOfSeat(2, ids[1]);
+    }
+
+    function test_compensate_afterPayFee_paysTheCost_succeeds() public {
+        GameId id = _challengeBy(holders[1], own[1]);
+        _attest(1);
+        _convictOn(own[0], challenger);
+        uint256 had = _free(holders[1]);
+        commitments.payFee(task, 1);
+        assertEq(_free(holders[1]), had + SEAT_FEE);
+        vm.expectEmit(address(commitments));
+        emit ICommitments.Compensated(task, 1, holders[1], GAME_COST);
+        commitments.compensate(task, 1, id);
+        assertEq(_free(holders[1]), had + DUE);
+        _nothingOwed(1);
+        commitments.compensate(task, 1, id);
+        _nothingOwed(1);
+        commitments.payFee(task, 1);
+    }
+
+    /// @dev A second game of the seat is paid nothing more.
+    function test_compensate_twice_reverts() public {
+        GameId first = _challengeBy(holders[0], own[0]);
+        GameId next = _challengeBy(holders[0], own[0]);
+        _convictOn(others, challenger);
+        commitments.compensate(task, 0, first);
+        _nothingOwed(0);
+        commitments.compensate(task, 0, first);
+        _nothingOwed(0);
+        commitments.compensate(task, 0, next);
+    }
+
+    function test_compensate_anothersGame_reverts() public {
+        GameId stranger = _challengeBy(second, own[0]);
+        GameId neighbour = _challengeBy(holders[1], own[1]);
+        GameId elsewhere = _challengeBy(holders[0], own[1]);
+        _convictOn(others, challenger);
+        _notOfSeat(0, stranger);
+        _notOfSeat(0, neighbour);
+        _notOfSeat(0, elsewhere);
+        _notOfSeat(1, elsewhere);
+        _notOfSeat(0, GameId.wrap(0));
+        _notOfSeat(0, GameId.wrap(100));
+        // No such seats.
+        _notOfSeat(SEATS, GameId.wrap(100));
+        _notOfSeat(SEATS, neighbour);
+        _notOfSeat(NO_SEAT, GameId.wrap(100));
+    }
+
+    /// @dev Speaking up and leaving the game alone is not speaking up.
+    function test_compensate_dismissedGame_reverts() public {
+        GameId id = _dismissed(own[0], holders[0]);
+        _convictOn(others, challenger);
+        _notOfSeat(0, id);
+    }
+
+    function test_compensate_gameOfAnotherTask_reverts() public {
+        TaskId first = task;
+        task = _submitted(top.id, keccak256("constants"), checkpoints);
+        GameId id = _challengeBy(holders[0], own[0]);
+        task = first;
+        _convictOn(others, challenger);
+        _notOfSeat(0, id);
+    }
+
+    function test_compensate_notConvicted_reverts() public {
+        GameId id = _challengeBy(holders[0], own[0]);
+        bytes memory reason = abi.encodeWithSelector(Errors.NotConvicted.selector, task);
+        vm.expectRevert(reason);
+        commitments.compensate(task, 0, id);
+        vm.expectRevert(reason);
+        commitments.payFee(task, 0);
+        vm.expectRevert(reason);
+        commitments.claimsUntil(task);
+    }
+
+    // ------------------------------------------------------------------ seats that attested
+
+    function test_payFee_otherSegments_succeeds() public {
+        _attest(0);
+        _attest(1);
+        _convictOn(own[0], challenger);
+        uint256 had = _free(holders[1]);
+        vm.prank(anyone);
+        commitments.payFee(task, 1);
+        assertEq(_free(holders[1]), had + SEAT_FEE);
+        _nothingOwed(1);
+        commitments.payFee(task, 1);
+        // It attested what was false, and said nothing.
+        _nothingOwed(0);
+        commitments.payFee(task, 0);
+        // It did not attest.
+        _nothingOwed(2);
+        commitments.payFee(task, 2);
+        _nothingOwed(SEATS);
+        commitments.payFee(task, SEATS);
+        _nothingOwed(NO_SEAT);
+        commitments.payFee(task, NO_SEAT);
+    }
+
+    /// @dev Who attested the false segment and has a game on it is paid.
+    function test_payFee_falseSegmentButSpokeUp_isCompensated_succeeds() public {
+        GameId id = _challengeBy(holders[0], own[0]);
+        _attest(0);
+        _convictOn(own[0], challenger);
+        _nothingOwed(0);
+        commitments.payFee(task, 0);
+        commitments.compensate(task, 0, id);
+        assertEq(_stakeLeft(), STAKE - REWARD - RESTITUTION - DUE);
+    }
+
+    /// @dev No segment is false there, so none was attested wrongly.
+    function test_payFee_convictedBlind_everyAttestedSeat_succeeds() public {
+        _attest(0);
+        _attest(1);
+        _convictBlind();
+        (, SegmentIndex segment) = game.convictionOf(task);
+        assertEq(segment, SegmentIndex.wrap(0));
+        commitments.payFee(task, 0);
+        commitments.payFee(task, 1);
+        _nothingOwed(2);
+        commitments.payFee(task, 2);
+        assertEq(_stakeLeft(), STAKE - REWARD - RESTITUTION - 2 * SEAT_FEE);
+    }
+
+    // ------------------------------------------------------------------ commitments that come too late to be opened
+
+    function test_openLate_inTime_succeeds() public {
+        uint256 had = _free(holders[0]);
+        GameId id = _challengeBy(challenger, own[0]);
+        vm.warp(game.gameOf(id).deadline);
+        bytes32 salt = _commitFrom(0, own[0], holders[0]);
+        assertEq(_free(holders[0]), had - BOND);
+        _lapse(id);
+        bytes32 commitment = _commitment(task, own[0], holders[0], salt);
+        vm.warp(vm.getBlockTimestamp() + OPENING_PERIOD - 1);
+        vm.expectEmit(address(commitments));
+        emit ICommitments.OpenedLate(task, commitment, holders[0]);
+        vm.expectEmit(address(commitments));
+        emit ICommitments.Compensated(task, 0, holders[0], DUE);
+        _openLate(0, own[0], holders[0], salt);
+        assertEq(_free(holders[0]), had + DUE);
+        assertEq(commitments.waiting(task), 0);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, commitment));
+        _openLate(0, own[0], holders[0], salt);
+    }
+
+    function test_openLate_withoutSeat_returnsTheBond_succeeds() public {
+        uint256 had = _free(second);
+        bytes32 salt = _late(NO_SEAT, own[0], second);
+        _openLate(NO_SEAT, own[0], second, salt);
+        assertEq(_free(second), had);
+        assertEq(_stakeLeft(), STAKE - REWARD - RESTITUTION);
+    }
+
+    function test_openLate_unknownSegment_succeeds() public {
+        uint256 had = _free(holders[2]);
+        bytes32 salt = _late(2, UNKNOWN, holders[2]);
+        _openLate(2, UNKNOWN, holders[2], salt);
+        assertEq(_free(holders[2]), had + DUE);
+    }
+
+    /// @dev The bond of a commitment that names another segment comes back, without a claim.
+    function test_openLate_segmentOfAnotherSeat_reverts() public {
+        bytes32 salt = _late(0, own[1], holders[0]);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotItsSegment.selector, task, 0, own[1]));
+        _openLate(0, own[1], holders[0], salt);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, holders[1], holders[0]));
+        _openLate(1, own[1], holders[0], salt);
+        uint256 had = _free(holders[0]);
+        _openLate(NO_SEAT, own[1], holders[0], salt);
+        assertEq(_free(holders[0]), had + BOND);
+    }
+
+    function test_openLate_byStranger_reverts() public {
+        bytes32 salt = _late(NO_SEAT, own[0], second);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, holders[0], second));
+        _openLate(0, own[0], second, salt);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), second));
+        _openLate(SEATS, own[0], second, salt);
+        bytes32 none = _commitment(task, own[0], anyone, salt);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, none));
+        _openLate(NO_SEAT, own[0], anyone, salt);
+    }
+
+    /// @dev Paid once, the seat takes its second bond back without its seat.
+    function test_openLate_secondOfTheSeat_reverts() public {
+        GameId id = _challengeBy(challenger, others);
+        vm.warp(game.gameOf(id).deadline);
+        bytes32 first = _commitFrom(0, own[0], holders[0]);
+        bytes32 salt = _commitFrom(0, own[0], holders[0]);
+        _lapse(id);
+        _openLate(0, own[0], holders[0], first);
+        _nothingOwed(0);
+        _openLate(0, own[0], holders[0], salt);
+        uint256 had = _free(holders[0]);
+        _openLate(NO_SEAT, own[0], holders[0], salt);
+        assertEq(_free(holders[0]), had + BOND);
+    }
+
+    function test_openLate_notConvicted_reverts() public {
+        bytes32 salt = _commitFrom(0, own[0], holders[0]);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotConvicted.selector, task));
+        _openLate(0, own[0], holders[0], salt);
+    }
+
+    /// @dev Conviction or not, a commitment that is not opened in time loses its bond.
+    function test_openLate_afterTheOpeningPeriod_reverts() public {
+        uint256 had = _free(holders[0]);
+        GameId id = _challengeBy(challenger, own[0]);
+        vm.warp(game.gameOf(id).deadline);
+        uint64 until = uint64(vm.getBlockTimestamp()) + OPENING_PERIOD;
+        bytes32 salt = _commitFrom(0, own[0], holders[0]);
+        _lapse(id);
+        vm.warp(until + 1);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
+        _openLate(0, own[0], holders[0], salt);
+        commitments.forfeit(holders[0], _commitment(task, own[0], holders[0], salt));
+        assertEq(vault.burned(), BOND);
+        assertEq(_free(holders[0]), had - BOND);
+    }
+
+    // ------------------------------------------------------------------ the end of claims
+
+    function test_claims_inTheLastSecond_succeeds() public {
+        GameId id = _challengeBy(holders[0], own[0]);
+        _attest(1);
+        _convictOn(others, challenger);
+        vm.warp(commitments.claimsUntil(task));
+        commitments.compensate(task, 0, id);
+        commitments.payFee(task, 1);
+    }
+
+    function test_claims_late_reverts() public {
+        GameId id = _challengeBy(holders[0], own[0]);
+        _attest(1);
+        bytes32 salt = _late(0, own[0], holders[0]);
+        uint64 until = commitments.claimsUntil(task);
+        vm.warp(until + 1);
+        bytes memory late = abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1);
+        vm.expectRevert(late);
+        commitments.compensate(task, 0, id);
+        vm.expectRevert(late);
+        commitments.payFee(task, 1);
+        vm.expectRevert(late);
+        _openLate(0, own[0], holders[0], salt);
+        vm.expectEmit(address(market));
+        emit ITaskMarket.RestBurned(task, STAKE - REWARD - RESTITUTION);
+        market.burnRest(task);
+        assertEq(vault.burned(), STAKE - REWARD - RESTITUTION);
+        // What is open gives its bond back at any time.
+        uint256 had = _free(holders[0]);
+        game.closeMoot(id);
+        assertEq(_free(holders[0]), had + BOND);
+    }
+
+    function test_burnRest_early_reverts() public {
+        vm.expectRevert(
+            abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Submitted)
+        );
+        market.burnRest(task);
+        _convictOn(others, challenger);
+        uint64 until = commitments.claimsUntil(task);
+        vm.warp(until);
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, until));
+        market.burnRest(task);
+        vm.warp(until + 1);
+        market.burnRest(task);
+        uint256 burned = vault.burned();
+        market.burnRest(task);
+        assertEq(vault.burned(), burned);
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    /// @dev Commits, and is overtaken by a conviction on a segment that no seat has, within the opening period.
+    function _late(uint8 seat, SegmentIndex segment, address who) private returns (bytes32 salt) {
+        GameId id = _challengeBy(challenger, others);
+        vm.warp(game.gameOf(id).deadline);
+        salt = _commitFrom(seat, segment, who);
+        _lapse(id);
+    }
+
+    function _select(GameId id, SegmentIndex segment, address who) private {
+        (Leaf memory first, Leaf memory last) = _around(segment);
+        bytes32 head = _head(id);
+        vm.prank(who);
+        game.selectSegment(id, head, segment, first, last);
+    }
+
+    function _escrow() private view returns (uint256 remaining) {
+        (,, remaining) = vault.lockOf(market.taskOf(task).escrow);
+    }
+
+    function _notOfSeat(uint8 seat, GameId id) private {
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotOfSeat.selector, task, seat, id));
+        commitments.compensate(task, seat, id);
+    }
+
+    function _nothingOwed(uint8 seat) private {
+        vm.expectRevert(abi.encodeWithSelector(Errors.NothingOwed.selector, task, seat));
+    }
+}
