@@ -21,7 +21,7 @@ from sim.results.report import write_report
 from sim.results.results import Progress, Results, fill
 from sim.studies.catalogue import STUDIES
 from sim.studies.catalogue import study as found
-from sim.studies.study import Claim
+from sim.studies.checks import Check
 from sim.sweeping.axes import axes_of
 from sim.sweeping.plan import Plan, plan
 from sim.sweeping.workers import Workers, cores, here, pool
@@ -178,16 +178,17 @@ def _workers(asked: Asked, question: Plan) -> Workers:
 def _conclude(results: Results, output: Output) -> dict[str, Any]:
     """Write the report, say what was found, and return it for programs."""
     path = write_report(results)
-    claims, findings = results.answer.claims, results.answer.findings
+    verdict, findings = results.answer, results.answer.findings
+    claims = verdict.ordered
     failed = [claim for claim in claims if not claim.holds]
     for finding in findings:
         output.say(f"- {finding.sentence}")
     if claims:
-        output.say(f"{len(claims) - len(failed):,} of {len(claims):,} claims hold")
-    for claim in failed[:_MOST_FAILED]:
         output.say(
-            f"  does not hold: {claim.text}: expected {claim.expected:.6g}, measured {claim.measured:.6g}"
+            f"{verdict.held:,} of {len(claims):,} claims hold with both seeds, {verdict.weak:,} of them weakly"
         )
+    for claim in failed[:_MOST_FAILED]:
+        output.say(f"  does not hold: {claim.text}: {claim.words}")
     if len(failed) > _MOST_FAILED:
         output.say(f"  and {len(failed) - _MOST_FAILED:,} more; the report begins with them")
     output.say(f"{results.rows.count:,} rows in {results.folder.path}, report in {path}")
@@ -207,11 +208,22 @@ def _holds(results: Results) -> bool:
     return all(claim.holds for claim in results.answer.claims)
 
 
-def _plain(claim: Claim) -> dict[str, Any]:
+def _plain(claim: Check) -> dict[str, Any]:
     """JSON has no infinite numbers."""
-    numbers = {"expected": claim.expected, "measured": claim.measured, "error": claim.error}
-    kept = {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}
-    return {"text": claim.text, **kept, "holds": bool(claim.holds)}
+    numbers = {"expected": claim.expected, "tolerance": claim.tolerance, "relative": claim.relative}
+    return {
+        "text": claim.text,
+        **{name: _finite(value) for name, value in numbers.items()},
+        "bound": float(claim.together.bound),
+        "measured": [_finite(value) for value in claim.measured],
+        "draws": claim.draws,
+        "weak": bool(claim.weak),
+        "holds": bool(claim.holds),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 @contextmanager

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
-from protocol.chain.recommendation import RULES, most_segments, recommended_terms
+from protocol.chain.recommendation import COIN_PRICE, GAS_PRICE, RULES
 from protocol.commitments.atomic import write_atomically
-from protocol.tasks.task import MAX_SEAT_SEGMENTS
 from sim.parameters import MarketParameters
+from sim.recommendation import recommended, trust
 from sim.results.report import svg
 from sim.results.results import Results
 from sim.studies.catalogue import STUDIES
@@ -30,7 +30,9 @@ FIGURES: Final = DOCS / "figures"
 RESULTS: Final = Path("build/sim")
 BUDGET: Final = 100 * CHAIN_TOKEN
 DAY: Final = 86_400
-_SIZES: Final = (5, 10, 20, 60, 120, 300)
+WIDEST: Final = 10
+"""Claims of each study that the page shows: those with the widest tolerance."""
+_SIZES: Final = (5, 10, 20, 60, 120, 300, 1000)
 
 Kept = Mapping[str, Mapping[str, Any]]
 Drawn = Mapping[str, str]
@@ -54,13 +56,18 @@ def gather(results: Path) -> tuple[Kept, Drawn]:
                     "figure": file if finding.figure is not None else None,
                 }
             )
-        claims = found.answer.claims
+        verdict = found.answer
         question = found.manifest["question"]
         kept[name] = {
             "question": found.study.question,
             "findings": findings,
-            "claims": len(claims),
-            "held": sum(bool(claim.holds) for claim in claims),
+            "claims": len(verdict.claims),
+            "held": verdict.held,
+            "weak": verdict.weak,
+            "widest": [
+                {"text": claim.text, "words": claim.words, "weak": claim.weak, "holds": claim.holds}
+                for claim in verdict.ordered[:WIDEST]
+            ],
             "points": found.manifest["points"],
             "runs": question["runs"],
             "rounds": question["rounds"],
@@ -84,7 +91,9 @@ def _head() -> Iterator[str]:
     yield "# Economics: recommended defaults, and why"
     yield ""
     yield "Written by `make studies`, which plays what this code has not played yet (`sim run all --fresh`) and draws"
-    yield "the figures; do not edit."
+    yield "the figures; do not edit. Studies play each point with two seeds and random numbers of its own; a claim is"
+    yield "weak where its tolerance is more than a tenth of the value and, for a chance, more than 0.02:"
+    yield "docs/studies.md."
     yield "The values are those of `protocol/chain/presets/recommended.toml`, which the deployment, `assay submit` and"
     yield "the simulation read. What the simulation leaves out: `sim/ASSUMPTIONS.md`. The formulas: `sim/theory/`."
     yield ""
@@ -92,13 +101,14 @@ def _head() -> Iterator[str]:
 
 def _parameters() -> Iterator[str]:
     """One row for each recommended number."""
-    chain, rules, k = RECOMMENDED, RULES, most_segments()
+    chain, rules = RECOMMENDED, RULES
     proof = challenges()
     rows = [
         (
             "stake S",
-            f"{float(rules.stake):g} budgets + restitution + reward",
-            "the first part deters; the rest is what a cheater that is its own challenger and submitter gets back",
+            "S_min + restitution + reward",
+            "the least with which no number of false segments pays, for every price up to the budget; what a cheater "
+            "that is its own challenger and submitter gets back is not counted on",
         ),
         (
             "seats V",
@@ -108,17 +118,35 @@ def _parameters() -> Iterator[str]:
         (
             "segments of a seat q",
             "by K, below",
-            f"least with S_min at most {float(rules.stake):g} budgets at any price",
+            "the one at which audit fees and the stake's capital together cost least",
         ),
         (
             "assumed",
-            f"h = {float(rules.honest_share):g}, G = {float(rules.gain):g} budget",
+            f"h = {float(rules.honest_share):g}, G = {float(rules.gain):g} budget, capital at "
+            f"{float(rules.capital_rate):.0%} a year, gas at {float(GAS_PRICE) / 1e9:g} gwei and "
+            f"{float(COIN_PRICE):,g} tokens a coin",
             "one try at a draw: the beacon's round can be neither chosen nor missed (dispute.md section 3)",
         ),
         (
             "audit fee",
-            f"{float(rules.audit_fee):g} budget / K for a segment",
-            "what training the segment may cost at most",
+            f"{float(rules.replay):g} budget / K for a segment, and a seat's gas",
+            "what replaying the segment may cost",
+        ),
+        (
+            "game cost",
+            "a game's gas, and two replays of a segment",
+            "what every seat that spoke up has on a conviction, whoever convicted",
+        ),
+        (
+            "reward",
+            "two game costs, at most S / 8",
+            f"with a game's cost and the fee a seat has {proof.least:.1f} to {proof.most:.1f} times what a challenge "
+            "costs it, by K",
+        ),
+        (
+            "reward of retrainers",
+            "4 budgets, at most S / 8",
+            "somebody did the whole work again, and waits for its pay",
         ),
         (
             "restitution",
@@ -128,18 +156,12 @@ def _parameters() -> Iterator[str]:
         (
             "delay penalty",
             f"{float(rules.delay_penalty):g} budgets",
-            "half of it pays the submitter; at most half of S, or convicting oneself is cheaper than being late",
+            "half of it pays the submitter; far below half of S, or convicting oneself is cheaper than being late",
         ),
         (
-            "reward cap",
-            _tokens(chain.reward_cap),
-            f"{proof.least:.1f} to {proof.most:.1f} times the cost of a challenge, by K; where it is below 1 attesting "
-            "blind pays more than convicting",
-        ),
-        (
-            "challenge bond",
-            _tokens(chain.challenge_bond),
-            "makes a wrongly accused solver nearly whole; half of it burns",
+            "bond",
+            "two game costs, and twice the stake's capital while a game lasts",
+            "half of a lost bond makes a wrongly accused solver whole; the other half burns",
         ),
         (
             "seat lock",
@@ -157,11 +179,6 @@ def _parameters() -> Iterator[str]:
             _tokens(chain.draw_fee),
             "somebody must be paid to execute each draw; the escrow holds eight",
         ),
-        (
-            "longest task K_max",
-            f"{k} segments",
-            f"with q = {MAX_SEAT_SEGMENTS}; longer runs are split (milestones)",
-        ),
     ]
     yield "## Recommended defaults"
     yield ""
@@ -173,28 +190,36 @@ def _parameters() -> Iterator[str]:
 
 
 def _by_segments() -> Iterator[str]:
-    most = most_segments()
     yield f"## Terms by the number of segments, for a budget of {_tokens(BUDGET)}"
     yield ""
-    yield "| K | V | q | stake | audit fee | seat lock | all fees, budgets |"
-    yield "|---|---|---|---|---|---|---|"
-    for segments in (*_SIZES, most):
-        terms = recommended_terms(segments, BUDGET)
+    yield "| K | V | q | stake | audit fee | game cost | bond | seat lock | all fees, budgets | trust, budgets |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for segments in _SIZES:
+        terms = recommended(segments, BUDGET)
         yield (
             f"| {segments} | {terms.verifiers} | {terms.segments_per_verifier} | {_tokens(terms.stake)} "
-            f"| {_tokens(terms.audit_fee)} | {_tokens(terms.seat_lock)} | {_fees(segments):.2f} |"
+            f"| {_tokens(terms.audit_fee)} | {_tokens(terms.game_cost)} | {_tokens(terms.bond)} "
+            f"| {_tokens(terms.seat_lock)} | {_fees(segments):.3f} | {_trust(segments):.3f} |"
         )
+    yield ""
+    yield "Trust: audit fees, a draw, gas, and the capital of the stake and of all locks, for a training of three days"
+    yield "that is settled five days after its draw."
     yield ""
 
 
 def _fees(segments: int) -> float:
     """Of all seats, in budgets."""
-    terms = recommended_terms(segments, BUDGET)
-    return terms.verifiers * terms.forgone / BUDGET
+    terms = recommended(segments, BUDGET)
+    return terms.verifiers * terms.seat_fee / BUDGET
+
+
+def _trust(segments: int) -> float:
+    """What trust costs in all, in budgets."""
+    return trust(segments, BUDGET).total / BUDGET
 
 
 def _long() -> Iterator[str]:
-    most, thin, short = most_segments(), MarketParameters(), _SIZES[0]
+    thin, short, long = MarketParameters(), _SIZES[0], _SIZES[-1]
     needed = stake_multiple(
         segments=thin.segments,
         segments_per_verifier=thin.segments_per_verifier,
@@ -206,12 +231,8 @@ def _long() -> Iterator[str]:
     yield ""
     yield "At a fixed audit the least stake grows in proportion to K. The simulation's default market"
     yield f"(K = {thin.segments}, V = {thin.verifiers}, q = {thin.segments_per_verifier}) takes {needed:,.1f} prices as"
-    yield "stake. In this order:"
-    yield ""
-    yield f"1. Let q grow with K. `assay submit` does so up to K = {most}; audit fees are {_fees(short):.2f} budgets at"
-    yield f"   K = {short} and {_fees(most):.2f} at K = {most}."
-    yield f"2. Split longer runs into tasks of at most {most} segments, each beginning with the result of the one"
-    yield "   before, each with the stake of the whole run: one false segment anywhere spoils the last result."
+    yield "stake. `assay submit` lets q and the stake grow with K, so that both together cost least: audit fees are"
+    yield f"{_fees(short):.3f} budgets at K = {short} and {_fees(long):.3f} at K = {long}."
     yield ""
 
 
@@ -222,18 +243,36 @@ def _studies(kept: Kept, order: list[str]) -> Iterator[str]:
         study = kept[name]
         yield f"### {name}: {study['question']}"
         yield ""
-        claims = f"; {study['held']:,} of {study['claims']:,} claims of theory hold within 4 standard errors"
+        claims = (
+            f"; {study['held']:,} of {study['claims']:,} claims of theory hold within 4 standard errors with each of "
+            f"two seeds, {study['weak']:,} of them weakly"
+        )
         yield (
             f"`sim run {name}`: {study['points']:,} points, {study['runs']:,} runs of {study['rounds']:,} rounds each, "
             f"seed {study['seed']}{claims if study['claims'] else ''}."
         )
         yield ""
+        yield from _widest(study["widest"])
         for finding in study["findings"]:
             yield f"**{finding['sentence']}.**" + (f" {finding['note']}" if finding["note"] else "")
             yield ""
             if finding["figure"]:
                 yield f"![{name}](figures/{finding['figure']})"
                 yield ""
+
+
+def _widest(claims: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Claims, folded: those that say the least come first."""
+    if not claims:
+        return
+    yield "<details><summary>The claims with the widest tolerance</summary>"
+    yield ""
+    for claim in claims:
+        mark = "" if claim["holds"] else " (does not hold)"
+        yield f"- {'Weak: ' if claim['weak'] else ''}{claim['text']}: {claim['words']}{mark}"
+    yield ""
+    yield "</details>"
+    yield ""
 
 
 def _tokens(units: int) -> str:

@@ -6,24 +6,35 @@ are is not here: that is a `Population`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Final
 
+from protocol.chain.duties import FILE as GAS_FILE
+from protocol.chain.duties import GAS
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
-from protocol.chain.recommendation import recommended_terms
+from protocol.chain.recommendation import gas_units
 from protocol.tasks.task import ESCROW_DRAWS, MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENTS
 from sim.errors import ParameterError
+from sim.recommendation import recommended
 from sim.units import TOKEN, Unit
 
 _MOST_TOKENS: Final = 10**9 * TOKEN
 _SEGMENTS: Final = 100
-_DRAWS: Final = 4
-"""Of the default market, which is audited thinly: the recommended q deters, and studies are to see what does not."""
 _BUDGET: Final = 100
-_TERMS: Final = recommended_terms(_SEGMENTS, _BUDGET * CHAIN_TOKEN, draws=_DRAWS)
+_THIN: Final = {
+    "segments_per_verifier": 4,
+    "audit_fee": 2 * CHAIN_TOKEN,
+    "stake": 11 * _BUDGET * CHAIN_TOKEN,
+}
+"""What the default market has of its own: the recommended stake deters, and studies are to see what does not."""
+_TERMS: Final = recommended(_SEGMENTS, _BUDGET * CHAIN_TOKEN, _THIN)
+_GAS: Final[Mapping[str, int]] = json.loads(GAS_FILE.read_bytes())
+_SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
+"""Calls of a solver; the submitter posts."""
 
 
 def _number(default: float, unit: Unit, least: float, most: float, text: str) -> Any:
@@ -56,6 +67,10 @@ def _factor(default: float, text: str, most: float = 1e6) -> Any:
     return _number(default, Unit.FACTOR, 0.0, most, text)
 
 
+def _gas(default: int, text: str) -> Any:
+    return _number(default, Unit.GAS, 0, 10**9, text)
+
+
 @dataclass(frozen=True, slots=True)
 class MarketParameters:
     """One market. Amounts are units of 10^-6 token. Raises ParameterError when a value is out of its bounds."""
@@ -64,20 +79,28 @@ class MarketParameters:
     budget: int = _tokens(_BUDGET, "most that a solver may ask")
     stake: int = _recommended("stake", "S: what a solver locks")
     restitution: int = _recommended(
-        "restitution", "most that a slash returns to the submitter, at most the budget"
+        "restitution", "what a conviction returns to the submitter, at most the budget"
     )
-    audit_fee: int = _tokens(2, "paid for each segment of an attested seat")
+    audit_fee: int = _recommended("audit_fee", "paid for each segment of an attested seat")
     delay_penalty: int = _recommended(
         "delay_penalty", "lost by a solver that misses its deadline, half of it to the submitter"
     )
     segments: int = _count(_SEGMENTS, 1, MAX_SEGMENTS, "K: segments of a task")
     verifiers: int = _count(_TERMS.verifiers, 1, MAX_SEATS, "V: seats of a task")
-    segments_per_verifier: int = _count(_DRAWS, 1, MAX_SEAT_SEGMENTS, "q: segments of a seat (also: audits)")
+    segments_per_verifier: int = _count(
+        _TERMS.segments_per_verifier, 1, MAX_SEAT_SEGMENTS, "q: segments of a seat (also: audits)"
+    )
+    bond: int = _recommended("bond", "locked by a challenger; half of a lost one is the solver's")
+    reward: int = _recommended("reward", "R: earned by the game that convicts")
+    game_cost: int = _recommended(
+        "game_cost", "what a game costs one side; paid to every seat that spoke up before a conviction"
+    )
+    retrain_reward: int = _recommended(
+        "retrain_reward", "in place of the reward where the task had stalled: somebody did the work again"
+    )
     # ---- parameters of the deployment: protocol/chain/presets/recommended.toml
     draw_fee: int = _deployed("draw_fee", "paid to whoever executes a draw")
     stake_unit: int = _deployed("stake_unit", "stake of a verifier for each of its slots")
-    challenge_bond: int = _deployed("challenge_bond", "locked by a challenger")
-    reward_cap: int = _deployed("reward_cap", "most that a challenger earns on top of its bond")
     # ---- costs and values outside of the vault
     training_cost: int = _tokens(60, "c: cost of honest training on the median device")
     device_spread: float = _factor(0.25, "standard deviation of the logarithm of devices' costs", 3.0)
@@ -86,14 +109,14 @@ class MarketParameters:
     replay_cost: float = _factor(1.1, "cost of replaying a segment, as a multiple of training it")
     gain: int = _tokens(100, "G: worth of an accepted false result to the cheater")
     # ---- gas
-    gas_price: float = _factor(1e-6, "tokens for one gas at the start", 1.0)
+    gas_price: float = _factor(float(gas_units() / CHAIN_TOKEN), "tokens for one gas at the start", 1.0)
     gas_volatility: float = _factor(
         0.0, "standard deviation of the logarithm of the gas price, by round", 3.0
     )
-    gas_attest: int = _number(60_000, Unit.GAS, 0, 10**8, "gas of a seat's attestation")
-    gas_dispute: int = _number(600_000, Unit.GAS, 0, 10**9, "the challenger's gas in a dispute")
-    gas_defence: int = _number(400_000, Unit.GAS, 0, 10**9, "the solver's gas in a dispute")
-    gas_task: int = _number(500_000, Unit.GAS, 0, 10**9, "the solver's gas for a task without dispute")
+    gas_attest: int = _gas(GAS.seat, "gas of a seat that attests")
+    gas_dispute: int = _gas(GAS.game, "the challenger's gas in a dispute")
+    gas_defence: int = _gas(400_000, "the solver's gas in a dispute")
+    gas_task: int = _gas(sum(_GAS[call] for call in _SOLVER), "the solver's gas for a task without dispute")
     # ---- what happens to people
     downtime: float = _share(0.0, "chance that a drawn verifier is offline")
     crash_rate: float = _share(0.0, "chance that a solver misses its deadline")
@@ -124,6 +147,12 @@ class MarketParameters:
         self._fits("segments_per_verifier", self.segments, "K")
         self._fits("restitution", self.budget, "the budget")
         self._fits("delay_penalty", self.stake, "the stake")
+        if self.owed > self.stake:
+            written = KNOWN["stake"].metadata["unit"].format
+            raise ParameterError(
+                f"stake: expected at least {written(self.owed)} (reward, restitution, costs and fees of seats: what a "
+                f"conviction owes), got {written(self.stake)}; correct one of them"
+            )
 
     def _fits(self, name: str, most: int, reason: str) -> None:
         unit, value = KNOWN[name].metadata["unit"], getattr(self, name)
@@ -142,6 +171,12 @@ class MarketParameters:
     def seat_fee(self) -> int:
         """What an attested seat is paid."""
         return self.audit_fee * self.segments_per_verifier
+
+    @property
+    def owed(self) -> int:
+        """Most that a conviction owes out of the stake."""
+        seats = self.verifiers * (self.game_cost + self.seat_fee)
+        return max(self.reward, self.retrain_reward) + seats + self.restitution
 
     @property
     def silence_costs(self) -> int:

@@ -35,6 +35,8 @@ class Look(NamedTuple):
     """Segments."""
     games: Indices
     """Challenges. They are won where a replay differed or nothing is served, and lost otherwise."""
+    unopened: Indices | None = None
+    """Commitments that are never opened; None: nobody makes any."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,25 @@ class Griefer(Bystander):
     def most_games(self) -> int:
         """All at once."""
         return self.games
+
+
+@dataclass(frozen=True)
+class Forgetful(Bystander):
+    """Commits to `commitments` challenges with the chance `chance` and opens none of them: its bonds burn."""
+
+    name: ClassVar[str] = "forgetful"
+    commitments: int = 1
+
+    def look(self, view: Passing) -> Look:
+        """Nothing is replayed, and nothing played."""
+        acts = view.uniform < self.chance
+        nothing = np.zeros(acts.shape, dtype=np.int64)
+        return Look(nothing, nothing, np.where(acts, self.commitments, 0))
+
+    @property
+    def most_games(self) -> int:
+        """A bond for each."""
+        return self.commitments
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from sim.agents.bystanders import Bystander, Griefer, Retrainer
+from sim.agents.bystanders import Bystander, Forgetful, Griefer, Retrainer
 from sim.agents.solvers import Crashing, Late, Lazy, Noisy, Skipper, Solver, Withholder
 from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Thrifty, Trusting, Verifier
@@ -24,7 +24,7 @@ SOLVERS: Final = {kind.name: kind for kind in (Solver, Lazy, Skipper, Withholder
 VERIFIERS: Final = {
     kind.name: kind for kind in (Verifier, Trusting, Copying, Colluding, Absent, Mixing, Accusing, Thrifty)
 }
-BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer, Retrainer)}
+BYSTANDERS: Final = {kind.name: kind for kind in (Bystander, Griefer, Forgetful, Retrainer)}
 SUBMITTERS: Final = {kind.name: kind for kind in (Submitter, Shill, Vanishing, Challenging, Insider)}
 HONEST_SUBMITTER: Final = Submitter()
 MOST_SLOTS: Final = 1 << 15

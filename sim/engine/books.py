@@ -6,13 +6,33 @@ from math import ceil
 
 import numpy as np
 
-from sim.agents.population import Population, spread
+from sim.agents.population import Population
 from sim.engine.tally import Tally
 from sim.mechanism.arrays import Amounts, Floats, Indices
+from sim.mechanism.bonds import most_locked
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
 from sim.mechanism.ledger import Ledger, book, require_range
 from sim.parameters import MarketParameters
 from sim.units import TOKEN
+
+
+class Bonds:
+    """Most that everybody without a seat can have locked in bonds for one task, token units."""
+
+    def __init__(self, bond: int, seats: int, people: Population) -> None:
+        # Seats that are drawn at first commit before them.
+        held = seats
+        self.bystanders: list[int] = []
+        """Of each bystander."""
+        for group in people.bystanders:
+            games = group.strategy.most_games
+            for _ in range(group.size):
+                if group.strategy.late:
+                    self.bystanders.append(games * bond)
+                else:
+                    self.bystanders.append(most_locked(bond, held, games))
+                    held += games
+        self.submitter = most_locked(bond, held, people.submitter.most_games)
 
 
 class Books:
@@ -40,16 +60,15 @@ class Books:
 
         All but solvers with a given capital own what they can lose at most.
         """
-        games, bond = people.submitter.most_games, parameters.challenge_bond
+        bond, bonds = parameters.bond, Bonds(parameters.bond, parameters.verifiers, people)
         a_task = parameters.escrow + parameters.delay_penalty
         needed = np.zeros(self.bystanders.stop, dtype=object)
-        needed[SUBMITTER] = rounds * (a_task + games * bond)
+        needed[SUBMITTER] = rounds * (a_task + bonds.submitter)
         needed[self.solvers] = (parameters.solver_capital or rounds) * parameters.stake
         # A verifier has one seat of a task at most, and may be silent in it.
         slots = people.slots.astype(object)
         needed[self.verifiers] = parameters.stake_unit * slots + rounds * (bond + parameters.silence_costs)
-        games_each = spread(people.bystanders, [group.strategy.most_games for group in people.bystanders])
-        needed[self.bystanders] = games_each.astype(object) * (rounds * bond)
+        needed[self.bystanders] = [rounds * most for most in bonds.bystanders]
         return needed
 
     def spend(self, rows: Indices, accounts: Indices, amounts: Floats) -> None:

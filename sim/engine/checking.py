@@ -12,7 +12,8 @@ from sim.engine.streams import Stream, Streams
 from sim.engine.task import Checks, Games, Looks, Silence, Sitting, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
 from sim.mechanism.booking import FIRST_SOLVER, SUBMITTER
-from sim.mechanism.draw import NOBODY, Draw, Pool, distinct
+from sim.mechanism.claims import NO_SEGMENT
+from sim.mechanism.draw import NOBODY, Draw, Pool, Segments, distinct
 from sim.parameters import MarketParameters
 
 
@@ -100,7 +101,9 @@ class _Checking:
         self._task = task
         parameters, random = checker.parameters, checker.random
         shape = drawn.accounts.shape
-        self._hit: Flags = drawn.segments.min(axis=0) <= task.work.false
+        self._segments = drawn.segments
+        self._least: Segments = drawn.segments.min(axis=0)
+        self._hit: Flags = self._least <= task.work.false
         self._silence = random.silence.uniform() if parameters.silence_rate else None
         self._luck: Stream | None = None
         self._accounts = np.where(task.live & task.drawn, drawn.accounts, NOBODY)
@@ -117,7 +120,8 @@ class _Checking:
         self._looks = self._pass_by()
         if task.own_games is not None:
             own = (task.own_games * task.live)[None]
-            self._games.append(Games(np.full_like(own, SUBMITTER), own, np.zeros(own.shape, dtype=np.bool_)))
+            nothing = np.zeros(own.shape, dtype=np.bool_)
+            self._games.append(Games.of(np.full_like(own, SUBMITTER), own, nothing, self._any(own.shape)))
 
     def due(self) -> Indices:
         """Rows whose seats are drawn again: nobody is convicted, and a silent account or the escrow pays."""
@@ -157,9 +161,11 @@ class _Checking:
         return Checks(
             self._accounts,
             self._attested,
+            self._segments,
             self._sittings,
             self._silences,
             games,
+            self._named(games),
             self._won(games),
             early,
             self._looks,
@@ -183,12 +189,30 @@ class _Checking:
 
         It is silent in each game by itself.
         """
-        lost: Flags = ~self._task.work.serves
-        if self._silence is not None:
-            opened = games.opened.sum(axis=0)
-            lost = lost | (self._silence < 1 - (1 - self._checker.parameters.silence_rate) ** opened)
+        lost: Flags = ~self._task.work.serves | self._silent(games)
         won: Flags = (games.opened > 0) & (games.right | lost)
         return won
+
+    def _silent(self, games: Games) -> Flags:
+        """Where the solver misses a move in some game."""
+        opened = games.opened.sum(axis=0)
+        if self._silence is None:
+            return np.zeros(opened.shape, dtype=np.bool_)
+        return np.asarray(self._silence < 1 - (1 - self._checker.parameters.silence_rate) ** opened)
+
+    def _named(self, games: Games) -> Segments:
+        """The segment of each game, (n, rows).
+
+        None where nothing is served, nor by who has not looked where something is false, unless the solver is silent:
+        it could name what is false by luck.
+        """
+        work = self._task.work
+        names = work.serves & (games.right | (work.false == 0) | self._silent(games))
+        return np.where(names, games.segments, NO_SEGMENT)
+
+    def _any(self, shape: tuple[int, ...]) -> Segments:
+        """What is named by who has not looked."""
+        return np.full(shape, self._checker.parameters.segments, dtype=np.int32)
 
     # ------------------------------------------------------------------ what is done
 
@@ -212,11 +236,13 @@ class _Checking:
         self._sittings.append(Sitting(rows, accounts, check))
         self._attested[:, rows] |= check.attests
         if check.challenges.any() or not self._games:
-            games = Games.nothing(self._attested.shape)
-            games.accounts[:, rows] = checker.in_ledger(accounts)
-            games.opened[:, rows] = check.challenges
-            games.right[:, rows] = check.challenges & hit & check.replays
-            self._games.append(games)
+            shape = self._attested.shape
+            held, opened = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+            right = np.zeros(shape, dtype=np.bool_)
+            held[:, rows] = checker.in_ledger(accounts)
+            opened[:, rows] = check.challenges
+            right[:, rows] = check.challenges & hit & check.replays
+            self._games.append(Games.of(held, opened, right, self._least, seated=True))
 
     def _pass_by(self) -> Looks | None:
         """What bystanders do; each draws a segment itself."""
@@ -234,7 +260,7 @@ class _Checking:
             np.broadcast_to(task.wrong, shape),
             random.uniform(count),
         )
-        looks = Looks(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), view)
+        looks = Looks(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), segment, view)
         self._look(looks, task.live, late=False)
         return looks
 
@@ -259,4 +285,10 @@ class _Checking:
             looks.replays[mine], looks.games[mine] = look.replays * tasks, look.games * tasks
             false = view.wrong if late else view.hit
             accounts = np.broadcast_to(self._checker.bystanders(mine), false.shape)
-            self._games.append(Games(accounts, looks.games[mine], (looks.replays[mine] > 0) & false))
+            right = (looks.replays[mine] > 0) & false
+            # Who replays all sees the first one, and false ones are numbered first.
+            named = np.where(right, 1 if late else looks.segment[mine], self._any(right.shape))
+            unopened = None if look.unopened is None else look.unopened * tasks
+            self._games.append(
+                Games.of(accounts, looks.games[mine], right, named.astype(np.int32), unopened=unopened)
+            )

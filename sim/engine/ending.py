@@ -6,10 +6,12 @@ import numpy as np
 
 from sim.engine.books import Books
 from sim.engine.prices import Prices
-from sim.engine.task import Checks, Task
+from sim.engine.task import NO_SEAT, Checks, Task
 from sim.mechanism import booking
 from sim.mechanism.arrays import Amounts, Flags, Indices
+from sim.mechanism.bonds import bonds_of
 from sim.mechanism.booking import SUBMITTER
+from sim.mechanism.claims import fees_owed
 from sim.parameters import MarketParameters
 
 
@@ -34,6 +36,7 @@ class Closer:
         self._convict(task, checks, convicted)
         left = task.live & ~convicted
         self._dismiss(task, checks)
+        self._forfeit(checks)
         settled = left & task.drawn & checks.full
         stalled = left & checks.stalled
         tally.settled += settled
@@ -65,41 +68,73 @@ class Closer:
     # ------------------------------------------------------------------ challenges
 
     def _convict(self, task: Task, checks: Checks, ends: Flags) -> None:
-        """The first that wins earns the reward; the bonds of all return."""
+        """The first that wins earns the reward; the bonds of all games return; then seats have what they are owed."""
         parameters, rows = self.parameters, ends.nonzero()[0]
-        first = checks.won.take(rows, axis=1).argmax(axis=0)
+        if not rows.size:
+            return
+        first = checks.first[rows]
         challengers = checks.games.accounts[first, rows]
         if self.preempted:
             challengers = np.full_like(challengers, SUBMITTER)
             self.books.spend(rows, challengers, self.prices.gas[rows] * parameters.gas_dispute)
+        reward = np.where(checks.late[rows], parameters.retrain_reward, parameters.reward)
         booking.convict(
             self.books.ledger,
             rows,
             task.solver[rows],
             challengers,
-            stake=parameters.stake,
-            reward=parameters.reward_cap,
+            reward=reward,
             restitution=parameters.restitution,
         )
+        self._compensate(task, checks, rows, parameters.stake - reward - parameters.restitution)
         self.books.tally.convicted += ends
         self._defend(task, rows)
 
+    def _compensate(self, task: Task, checks: Checks, rows: Indices, left: Amounts) -> None:
+        """Seats that spoke up have costs and fees out of what is left of the stake, others fees; the rest burns."""
+        parameters, ledger, solvers = self.parameters, self.books.ledger, task.solver[rows]
+        cost, fee = parameters.game_cost, parameters.seat_fee
+        seats = self._seats(checks.accounts[:, rows])
+        spoke = checks.spoke(self._seats)[:, rows]
+        convicted = checks.named[checks.first[rows], rows]
+        owed = fees_owed(checks.attested[:, rows], spoke, checks.segments[:, :, rows], convicted)
+        booking.compensate(ledger, rows, solvers, seats, spoke, cost=cost, fee=fee)
+        booking.pay_fees(ledger, rows, solvers, seats, owed, fee=fee)
+        rest = left - (cost + fee) * spoke.sum(axis=0) - fee * owed.sum(axis=0)
+        booking.burn_rest(ledger, rows, solvers, rest)
+
     def _dismiss(self, task: Task, checks: Checks) -> None:
         """Lost games, each with its bond: also those before a task stalled and was then convicted."""
-        opened = checks.games.opened * (checks.lost & task.live)
-        while opened.any():
-            for challengers, mine in zip(checks.games.accounts, opened):
-                rows = mine.nonzero()[0]
+        games = checks.games
+        opened = games.opened * (checks.lost & task.live)
+        for number in range(int(opened.max(initial=0))):
+            for line, challengers in enumerate(games.accounts):
+                rows = (opened[line] > number).nonzero()[0]
                 booking.dismiss(
                     self.books.ledger,
                     rows,
                     task.solver[rows],
                     challengers[rows],
-                    self.parameters.challenge_bond,
+                    self._bonds(checks, line, number)[rows],
                 )
                 self.books.tally.dismissed[rows] += 1
                 self._defend(task, rows)
-            opened = np.maximum(opened - 1, 0)
+
+    def _forfeit(self, checks: Checks) -> None:
+        """Commitments that are not opened lose their bonds, however the task ends."""
+        games = checks.games
+        for number in range(int(games.unopened.max(initial=0))):
+            for line, challengers in enumerate(games.accounts):
+                rows = (games.unopened[line] > number).nonzero()[0]
+                bonds = self._bonds(checks, line, number, first=games.opened[line])[rows]
+                booking.forfeit(self.books.ledger, rows, challengers[rows], bonds)
+
+    def _bonds(self, checks: Checks, line: int, number: int, first: Amounts | int = 0) -> Amounts:
+        """What each row's commitment of this number locks, `first` of them before it, (rows,)."""
+        games, bond = checks.games, self.parameters.bond
+        if games.seats[line] != NO_SEAT or line >= checks.early:
+            return np.full(len(self.books.every), bond)
+        return bonds_of(bond, games.held[line] + first + number)
 
     def _defend(self, task: Task, rows: Indices) -> None:
         """The solver's gas of one game."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from sim.agents.solvers import Work
 from sim.agents.verifiers import Check
 from sim.engine.prices import Prices
 from sim.mechanism.arrays import Amounts, Flags, Indices
+from sim.mechanism.draw import NOBODY, Segments
+
+NO_SEAT: Final = -1
+"""In place of a seat's number."""
 
 
 class Task(NamedTuple):
@@ -62,13 +66,34 @@ class Games(NamedTuple):
     """How many games each opens."""
     right: Flags
     """The challenger has seen what is false."""
+    segments: Segments
+    """What it names where it names one: the least false one that it saw, or any."""
+    seats: Indices
+    """Number of the seat that each was drawn for, (n,); NO_SEAT for the others."""
+    unopened: Amounts
+    """Commitments beside the games, which are never opened."""
 
     @classmethod
-    def nothing(cls, shape: tuple[int, ...]) -> Games:
-        """Nobody challenges."""
-        return cls(
-            np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
-        )
+    def of(
+        cls,
+        accounts: Indices,
+        opened: Amounts,
+        right: Flags,
+        segments: Segments,
+        *,
+        seated: bool = False,
+        unopened: Amounts | None = None,
+    ) -> Games:
+        """One of each account, (n, rows); `seated`: of the seats, in their order."""
+        seats = np.arange(len(accounts)) if seated else np.full(len(accounts), NO_SEAT)
+        none = np.zeros_like(opened) if unopened is None else unopened
+        return cls(accounts, opened, right, segments, seats, none)
+
+    @property
+    def held(self) -> Amounts:
+        """Bonds of the task that are held before each one's first, (n, rows)."""
+        made = self.opened + self.unopened
+        return np.asarray(made.cumsum(axis=0) - made)
 
     @classmethod
     def joined(cls, parts: Sequence[Games]) -> Games:
@@ -81,6 +106,8 @@ class Looks(NamedTuple):
 
     replays: Indices
     games: Indices
+    segment: Indices
+    """The one that each has drawn itself."""
     view: Passing
     """What they see."""
 
@@ -91,9 +118,13 @@ class Checks(NamedTuple):
     accounts: Indices
     """Who has each seat in the end, NOBODY for an empty one."""
     attested: Flags
+    segments: Segments
+    """Of the seats, (q, V, rows)."""
     sittings: Sequence[Sitting]
     silences: Sequence[Silence]
     games: Games
+    named: Segments
+    """By each game, (n, rows); NO_SEGMENT by one that begins without."""
     won: Flags
     """Of each game's challenger, (n, rows)."""
     early: int
@@ -110,6 +141,28 @@ class Checks(NamedTuple):
         """Somebody won."""
         flags: Flags = np.logical_or.reduce(self.won, axis=0)
         return flags
+
+    @property
+    def late(self) -> Flags:
+        """Convicted when the task had stalled."""
+        early: Flags = np.logical_or.reduce(self.won[: self.early], axis=0)
+        return self.convicted & ~early
+
+    @property
+    def first(self) -> Indices:
+        """The game that convicts, where one does: of those that win the first, (rows,)."""
+        return np.asarray(self.won.argmax(axis=0))
+
+    def spoke(self, in_ledger: Callable[[Indices], Indices]) -> Flags:
+        """Seats whose accounts have a game that was not dismissed, (V, rows): on a segment of their own, or none."""
+        spoke = np.zeros_like(self.attested)
+        open_games = (self.games.opened > 0) & ~self.lost
+        holders = in_ledger(self.accounts)
+        for number, seat in enumerate(self.games.seats):
+            if seat != NO_SEAT:
+                holds = (self.accounts[seat] != NOBODY) & (holders[seat] == self.games.accounts[number])
+                spoke[seat] |= open_games[number] & holds
+        return spoke
 
     @property
     def lost(self) -> Flags:

@@ -7,7 +7,6 @@ rows, accounts and amounts (n,) each, or (V, n) where there is one for each seat
 
 from __future__ import annotations
 
-from sim.mechanism import shares
 from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.ledger import Ledger
 
@@ -50,25 +49,53 @@ def convict(
     solvers: Indices,
     challengers: Indices,
     *,
-    stake: int,
-    reward: int,
+    reward: Amounts,
     restitution: int,
-) -> shares.Slash:
-    """TaskMarket.convict, StakeVault.slash: reward, restitution, the rest burns; the escrow returns."""
-    whole = ledger.amount(stake)
-    split = shares.slash(whole, ledger.amount(reward), ledger.amount(restitution))
-    ledger.take(rows, solvers, whole)
-    ledger.give(rows, challengers, split.rewarded)
-    ledger.give(rows, SUBMITTER, split.restored)
-    ledger.burn(rows, split.burned)
-    return split
+) -> None:
+    """TaskMarket.convict, StakeVault.slash: reward and restitution, out of the stake; the escrow returns."""
+    ledger.take(rows, solvers, reward + ledger.amount(restitution))
+    ledger.give(rows, challengers, reward)
+    ledger.give(rows, SUBMITTER, ledger.amount(restitution))
 
 
-def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indices, bond: int) -> None:
+def compensate(
+    ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, spoke: Flags, *, cost: int, fee: int
+) -> None:
+    """Commitments.compensate, openLate: a game's cost and the fee to each seat that spoke up, out of the stake.
+
+    `seats`: accounts of the ledger, (V, n).
+    """
+    amounts = ledger.amount(cost + fee) * spoke
+    ledger.take(rows, solvers, amounts.sum(axis=0))
+    ledger.give(rows, seats, amounts)
+
+
+def pay_fees(
+    ledger: Ledger, rows: Indices, solvers: Indices, seats: Indices, owed: Flags, *, fee: int
+) -> None:
+    """Commitments.payFee: the fee to each seat that is owed no more, out of the stake. (V, n) both."""
+    amounts = ledger.amount(fee) * owed
+    ledger.take(rows, solvers, amounts.sum(axis=0))
+    ledger.give(rows, seats, amounts)
+
+
+def burn_rest(ledger: Ledger, rows: Indices, solvers: Indices, rest: Amounts) -> None:
+    """TaskMarket.burnRest: what nobody has claimed of a convicted stake."""
+    ledger.take(rows, solvers, rest)
+    ledger.burn(rows, rest)
+
+
+def forfeit(ledger: Ledger, rows: Indices, challengers: Indices, bonds: Amounts) -> None:
+    """Commitments.forfeit: bonds of commitments that were not opened in time, whole."""
+    ledger.take(rows, challengers, bonds)
+    ledger.burn(rows, bonds)
+
+
+def dismiss(ledger: Ledger, rows: Indices, solvers: Indices, challengers: Indices, bonds: Amounts) -> None:
     """GameState._dismiss: half of the bond, rounded down, pays the solver, the rest burns."""
-    ledger.take(rows, challengers, ledger.amount(bond))
-    ledger.give(rows, solvers, ledger.amount(bond // 2))
-    ledger.burn(rows, ledger.amount(bond - bond // 2))
+    ledger.take(rows, challengers, bonds)
+    ledger.give(rows, solvers, bonds // 2)
+    ledger.burn(rows, bonds - bonds // 2)
 
 
 def pay_seats(ledger: Ledger, rows: Indices, seats: Indices, attested: Flags, fee: int) -> None:

@@ -17,7 +17,8 @@ from sim.units import DECIMALS
 SCALE: Final = TOKEN // 10**DECIMALS
 """Chain units in one of the engine's: 10^12."""
 
-# Primes below 10^12, the largest for the amounts that must not be below another one.
+# Primes below 10^12, the largest for the amounts that must not be below another one: a reward is at most an eighth of a
+# stake, a bond a quarter and at least twice a game's cost.
 _REMAINDERS: Final = {
     "budget": 999_999_999_989,
     "stake": 999_999_999_961,
@@ -26,11 +27,15 @@ _REMAINDERS: Final = {
     "delay_penalty": 599_999_999_993,
     "draw_fee": 499_999_999_979,
     "stake_unit": 399_999_999_977,
-    "challenge_bond": 299_999_999_989,
-    "reward_cap": 199_999_999_949,
+    "bond": 249_999_999_973,
+    "reward": 123_999_999_989,
+    "game_cost": 111_999_999_989,
+    "retrain_reward": 119_999_999_981,
 }
 STALL: Final = 1_000_000
 """Seconds: every redraw of a replay is over before, and time is let pass for it."""
+OPENING: Final = 20_000
+"""Seconds to open a commitment: longer than two games, within a challenge window."""
 _PRICE: Final = 99_999_999_977
 _OUTSIDE: Final = 899_999_999_981
 
@@ -46,8 +51,10 @@ class Amounts:
     delay_penalty: int
     draw_fee: int
     stake_unit: int
-    challenge_bond: int
-    reward_cap: int
+    bond: int
+    reward: int
+    game_cost: int
+    retrain_reward: int
     exact: bool
 
     @classmethod
@@ -85,7 +92,10 @@ class Amounts:
 
 
 def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) -> Parameters:
-    """Parameters of the deployment: the market's where it has them, else those of a development chain."""
+    """Parameters of the deployment: the market's where it has them, else those of a development chain.
+
+    Capital costs nothing there, so that a bond needs only to be twice a game's cost.
+    """
     amounts = Amounts.of(parameters, exact=exact)
     return replace(
         DEVNET,
@@ -93,6 +103,7 @@ def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) 
         unbonding_period=2 * STALL,
         draw_fee=amounts.draw_fee,
         stake_unit=amounts.stake_unit,
-        challenge_bond=amounts.challenge_bond,
-        reward_cap=amounts.reward_cap,
+        game_floor=1,
+        capital_rate=0,
+        opening_period=OPENING,
     )

@@ -13,7 +13,8 @@ import numpy as np
 
 from sim.errors import SimError
 from sim.mechanism import booking
-from sim.mechanism.arrays import Indices
+from sim.mechanism.arrays import Amounts as Units
+from sim.mechanism.arrays import Flags, Indices
 from sim.mechanism.booking import DRAWER, SUBMITTER
 from sim.mechanism.ledger import Ledger
 from sim.parameters import MarketParameters
@@ -120,22 +121,46 @@ class Books:
         """The deadline passed."""
         booking.expire(self.ledger, ROW, _at(solver), self._amounts.delay_penalty)
 
-    def convicted(self, solver: int, challenger: int) -> None:
-        """The stake is slashed."""
+    def convicted(self, solver: int, challenger: int, *, late: bool) -> None:
+        """Reward and restitution are paid out of the stake; `late`: the task had stalled."""
+        amounts = self._amounts
+        reward = amounts.retrain_reward if late else amounts.reward
         booking.convict(
             self.ledger,
             ROW,
             _at(solver),
             _at(challenger),
-            stake=self._amounts.stake,
-            reward=self._amounts.reward_cap,
-            restitution=self._amounts.restitution,
+            reward=_exact(reward),
+            restitution=amounts.restitution,
         )
+        self.release(solver, STAKE, reward + amounts.restitution)
 
-    def dismissed(self, solver: int, challenger: int) -> None:
+    def compensated(self, solver: int, account: int) -> None:
+        """A seat that spoke up has a game's cost and its fee out of the stake."""
+        cost, fee = self._amounts.game_cost, self._amounts.seat_fee(self._terms)
+        booking.compensate(self.ledger, ROW, _at(solver), *_seat(account), cost=cost, fee=fee)
+        self.release(solver, STAKE, cost + fee)
+
+    def paid_fee(self, solver: int, account: int) -> None:
+        """An attested seat has its fee out of the stake."""
+        fee = self._amounts.seat_fee(self._terms)
+        booking.pay_fees(self.ledger, ROW, _at(solver), *_seat(account), fee=fee)
+        self.release(solver, STAKE, fee)
+
+    def burned_rest(self, solver: int) -> None:
+        """What is left of the stake. A solver has one lock of a stake at a time."""
+        rest = self._open[solver, STAKE]
+        booking.burn_rest(self.ledger, ROW, _at(solver), _exact(rest))
+        self.release(solver, STAKE, rest)
+
+    def dismissed(self, solver: int, challenger: int, bond: int) -> None:
         """A challenge of what is right ended: the bond is lost."""
-        bond = self._amounts.challenge_bond
-        booking.dismiss(self.ledger, ROW, _at(solver), _at(challenger), bond)
+        booking.dismiss(self.ledger, ROW, _at(solver), _at(challenger), _exact(bond))
+        self.release(challenger, BOND, bond)
+
+    def forfeited(self, challenger: int, bond: int) -> None:
+        """A commitment was not opened in time: the bond is burned."""
+        booking.forfeit(self.ledger, ROW, _at(challenger), _exact(bond))
         self.release(challenger, BOND, bond)
 
     def paid_seats(self, accounts: Iterable[int]) -> None:
@@ -146,11 +171,11 @@ class Books:
 
     def paid_solver(self, solver: int, price: int) -> None:
         """The price."""
-        booking.pay_solver(self.ledger, ROW, _at(solver), np.array([price], dtype=object))
+        booking.pay_solver(self.ledger, ROW, _at(solver), _exact(price))
 
     def closed_undrawn(self, solver: int, price: int) -> None:
         """Half of it."""
-        booking.close_undrawn(self.ledger, ROW, _at(solver), np.array([price], dtype=object))
+        booking.close_undrawn(self.ledger, ROW, _at(solver), _exact(price))
 
     # ------------------------------------------------------------------ what follows
 
@@ -175,3 +200,12 @@ class Books:
 
 def _at(account: int) -> Indices:
     return np.array([account])
+
+
+def _exact(amount: int) -> Units:
+    return np.array([amount], dtype=object)
+
+
+def _seat(account: int) -> tuple[Indices, Flags]:
+    """One seat with something due to it."""
+    return np.array([[account]]), np.ones((1, 1), dtype=np.bool_)

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from protocol.dispute.view import Verdict
+from protocol.tasks.task import GAMES_AT_ONCE
+from sim.mechanism.bonds import bond_of
 from sim.replay.auditing import Auditing
-from sim.replay.comparison import BOND, STAKE
-from sim.replay.games import Accusation, Sides, commit, open_game, play
+from sim.replay.claiming import Claim, Claims
+from sim.replay.comparison import BOND
+from sim.replay.games import Accusation, Sides, answer, commit, open_game, open_late, play
 from sim.replay.shadow import Challenge
 from sim.replay.stage import Stage
 from sim.replay.training import Trained
@@ -25,83 +28,141 @@ class Submitted(NamedTuple):
     auditing: Auditing
 
 
+class _Made(NamedTuple):
+    """A challenge that was committed to."""
+
+    challenge: Challenge
+    accusation: Accusation
+    commitment: bytes
+    bond: int
+    until: int
+    """Last second to open it."""
+
+
 class _Game(NamedTuple):
-    """A challenge and the number of its game."""
+    """The number of a game, and what it opened."""
 
     number: int
-    challenge: Challenge
+    made: _Made
 
 
-def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge]) -> bool:
-    """All commit, then open; who wins plays first. Tell whether the solver was convicted."""
-    named = [_accusation(stage, task, number, each) for number, each in enumerate(accused)]
-    for each in named:
-        commit(stage.clients[each.account], task.number, each)
-        stage.books.lock(each.account, BOND, stage.amounts.challenge_bond)
-        stage.booked(f"task {task.number}: {stage.name(each.account)} commits to a challenge")
-    games = [
-        _Game(open_game(stage, task.number, name, task.trained), each)
-        for name, each in zip(named, accused, strict=True)
-    ]
-    right = [game for game in games if game.challenge.wins]
-    if not right:
+def dispute(stage: Stage, task: Submitted, accused: Sequence[Challenge], owed: Sequence[Claim]) -> bool:
+    """All commit, then open; who wins plays first. Then seats have what they are owed.
+
+    Tell whether the solver was convicted.
+    """
+    made = [_commit(stage, task, number, each) for number, each in enumerate(accused)]
+    right = [each for each in made if each.challenge.wins]
+    opening = [each for each in made if each.challenge.opens]
+    waiting: list[_Made] = []
+    if right and right[0].challenge.preempts:
+        # It convicts before anybody else has opened its commitment.
+        waiting = [each for each in opening if each != right[0]]
+        opening = right[:1]
+    games = [_Game(open_game(stage, task.number, each.accusation, task.trained), each) for each in opening]
+    claims = Claims(stage, task.number, task.solver, owed)
+    if right:
+        rights = [game for game in games if game.made.challenge.wins]
+        played = rights[-1] if stage.scenario.newest_first else rights[0]
+        _win(stage, task, played, rewarded=right[0].challenge)
+        for each in waiting:
+            _open_late(stage, task, each, claims)
+        for game in games:
+            if game != played:
+                _moot(stage, task, game)
+        seated = {game.made.accusation.seat: game.number for game in games}
+        claims.pay({seat: number for seat, number in seated.items() if seat is not None})
+    else:
+        # Further games wait for a place, with both clocks stopped.
+        for game in games[:GAMES_AT_ONCE]:
+            answer(stage, _sides(stage, task, game), game.number, task.trained.run)
         for game in games:
             _lose(stage, task, game)
-        return False
-    played = right[-1] if stage.scenario.newest_first else right[0]
-    _win(stage, task, played, rewarded=right[0].challenge.account)
-    for game in games:
-        if game != played:
-            _moot(stage, task, game)
-    return True
+    for each in made:
+        if not each.challenge.opens:
+            _forfeit(stage, task, each)
+    if right:
+        claims.burn()
+    return bool(right)
 
 
-def _accusation(stage: Stage, task: Submitted, number: int, each: Challenge) -> Accusation:
-    """Whoever has looked names the first false segment that it saw; who has not names none that is false.
-
-    By chance it could: then the contracts would reward it before whoever looked and committed later.
-    """
-    segment, false = None, task.trained.false_segments
-    if task.serves and (each.wins or not false):
-        if each.seat is not None:
-            false = false.intersection(task.auditing.segments(each.seat)) or false
-        segment = min(false, default=stage.scenario.parameters.segments)
+def _commit(stage: Stage, task: Submitted, number: int, each: Challenge) -> _Made:
+    """Names the engine's segment, which is false where the engine says that it was seen to be."""
+    if each.right:
+        stage.same("a segment seen to be false", True, each.segment in task.trained.false_segments)
     salt = number.to_bytes(16, "big") + each.late.to_bytes(16, "big")
-    return Accusation(each.account, segment, salt)
+    accusation = Accusation(each.account, each.seat, each.segment, salt)
+    client, amounts = stage.clients[each.account], stage.amounts
+    commitment = commit(client, task.number, accusation)
+    single = each.seat is not None or each.late
+    bond = amounts.bond if single else bond_of(amounts.bond, number)
+    stage.books.lock(each.account, BOND, bond)
+    stage.booked(f"task {task.number}: {stage.name(each.account)} commits to a challenge")
+    until = client.now() + client.deployment.parameters.opening_period
+    return _Made(each, accusation, commitment, bond, until)
 
 
-def _win(stage: Stage, task: Submitted, game: _Game, *, rewarded: int) -> None:
+def _win(stage: Stage, task: Submitted, game: _Game, *, rewarded: Challenge) -> None:
     """The solver is convicted; the engine rewards whoever committed first of those that are right."""
     # A solver that serves, and loses a game about nothing false, has lost it by being silent.
-    answers = task.serves and bool(task.trained.false_segments)
+    challenge = game.made.challenge
+    answers = task.serves and challenge.right
     due = Verdict.SOLVER_FALSE if answers else Verdict.SOLVER_SILENT
     stage.same("a verdict", due, _run(stage, task, game, answers=answers))
-    stage.books.release(game.challenge.account, BOND, stage.amounts.challenge_bond)
-    stage.books.release(task.solver, STAKE, stage.amounts.stake)
+    named = stage.referee.game.conviction(task.number)[1]
+    stage.same("the convicted segment", rewarded.segment or 0, named)
+    _return_bond(stage, game.made)
     stage.books.close_escrow(owed=not task.auditing.accounts)
-    stage.books.convicted(task.solver, rewarded)
+    stage.books.convicted(task.solver, rewarded.account, late=rewarded.late)
     how = stage.judged[-1] if answers else "silence"
     stage.booked(f"task {task.number}: {stage.name(task.solver)} convicted: {how}")
 
 
 def _lose(stage: Stage, task: Submitted, game: _Game) -> None:
     stage.same("a verdict", Verdict.CHALLENGER_SILENT, _run(stage, task, game, answers=True))
-    stage.books.dismissed(task.solver, game.challenge.account)
-    who = stage.name(game.challenge.account)
-    stage.booked(f"task {task.number}: {who} has nothing to show and loses its bond")
+    account = game.made.challenge.account
+    stage.books.dismissed(task.solver, account, game.made.bond)
+    stage.booked(f"task {task.number}: {stage.name(account)} has nothing to show and loses its bond")
 
 
 def _moot(stage: Stage, task: Submitted, game: _Game) -> None:
-    account = game.challenge.account
+    account = game.made.challenge.account
     stage.clients[account].game.close_moot(game.number)
-    stage.books.release(account, BOND, stage.amounts.challenge_bond)
+    _return_bond(stage, game.made)
     stage.booked(f"task {task.number}: game of {stage.name(account)} is moot")
 
 
+def _open_late(stage: Stage, task: Submitted, made: _Made, claims: Claims) -> None:
+    account, seat = made.challenge.account, made.accusation.seat
+    open_late(stage.clients[account], task.number, made.accusation)
+    _return_bond(stage, made)
+    if seat is None:
+        stage.booked(f"task {task.number}: {stage.name(account)} opens its commitment late")
+    else:
+        claims.spoke(seat)
+
+
+def _forfeit(stage: Stage, task: Submitted, made: _Made) -> None:
+    account = made.challenge.account
+    stage.until(made.until)
+    stage.referee.commitments.forfeit(stage.clients[account].address, made.commitment)
+    stage.books.forfeited(account, made.bond)
+    stage.booked(
+        f"task {task.number}: {stage.name(account)} has not opened its commitment and loses its bond"
+    )
+
+
+def _return_bond(stage: Stage, made: _Made) -> None:
+    stage.books.release(made.challenge.account, BOND, made.bond)
+
+
 def _run(stage: Stage, task: Submitted, game: _Game, *, answers: bool) -> Verdict:
-    clients = stage.clients
-    trained = task.trained
-    looked = game.challenge.wins or not trained.false_segments
+    trained, challenge = task.trained, game.made.challenge
+    looked = challenge.wins or not trained.false_segments
     run = (trained.checked if task.serves else trained.repeated) if looked else None
-    sides = Sides(clients[task.solver], clients[game.challenge.account], stage.referee)
-    return play(stage, sides, game.number, trained.run if answers else None, run)
+    return play(stage, _sides(stage, task, game), game.number, trained.run if answers else None, run)
+
+
+def _sides(stage: Stage, task: Submitted, game: _Game) -> Sides:
+    clients = stage.clients
+    return Sides(clients[task.solver], clients[game.made.challenge.account], stage.referee)

@@ -11,7 +11,7 @@ from protocol.commitments import segment_tree
 from protocol.dispute import challenger, defender
 from protocol.dispute.errors import NothingToChallenge
 from protocol.dispute.in_process import Serving, Silent
-from protocol.dispute.keys import SEGMENT_UNKNOWN, priority_commitment
+from protocol.dispute.keys import NO_SEAT, SEGMENT_UNKNOWN, priority_commitment
 from protocol.dispute.moves import Move
 from protocol.dispute.openings import open_leaf
 from protocol.dispute.provider import Provider, Run
@@ -31,18 +31,41 @@ class EndlessGame(SimError):
 
 @dataclass(frozen=True)
 class Accusation:
-    """One challenge. `segment` None: the game begins without one."""
+    """One challenge. `seat` None: of somebody without one; `segment` None: the game begins without one."""
 
     account: int
+    seat: int | None
     segment: int | None
     salt: bytes
 
+    @property
+    def place(self) -> int:
+        """The seat as the contracts have it."""
+        return NO_SEAT if self.seat is None else self.seat
 
-def commit(client: Client, task: int, accusation: Accusation) -> None:
-    """Make the priority commitment, which locks the bond."""
-    segment = SEGMENT_UNKNOWN if accusation.segment is None else accusation.segment
-    chain, game = client.deployment.chain_id, client.game.address
-    client.game.commit(priority_commitment(chain, game, task, segment, client.address, accusation.salt))
+    @property
+    def named(self) -> int:
+        """The segment as the contracts have it."""
+        return SEGMENT_UNKNOWN if self.segment is None else self.segment
+
+
+def commit(client: Client, task: int, accusation: Accusation) -> bytes:
+    """Make the priority commitment, which locks the bond; the commitment."""
+    commitment = priority_commitment(
+        client.deployment.chain_id,
+        client.commitments.address,
+        task,
+        accusation.named,
+        client.address,
+        accusation.salt,
+    )
+    client.commitments.commit(task, accusation.place, commitment)
+    return commitment
+
+
+def open_late(client: Client, task: int, accusation: Accusation) -> None:
+    """Open the commitment once the task is convicted: the bond returns, and a seat has what it is owed."""
+    client.commitments.open_late(task, accusation.named, accusation.salt, accusation.place)
 
 
 def open_game(stage: Stage, task: int, accusation: Accusation, trained: Trained) -> int:
@@ -96,6 +119,15 @@ def play(stage: Stage, sides: Sides, game: int, record: Run | None, own: Run | N
     raise EndlessGame(
         f"game {game}: expected an end within {MAX_TURNS} turns, got none; report this as a defect"
     )
+
+
+def answer(stage: Stage, sides: Sides, game: int, record: Run) -> None:
+    """The solver moves as long as it is its turn, and no time passes: its clocks run in all games that are played."""
+    reader = GameReader(
+        sides.challenger.game, game, stage.training.program.program, sides.challenger.deployment.block
+    )
+    while (view := reader.view()).solver_to_move and (move := defender.next_move(view, record)):
+        sides.solver.game.send_move(move, view.head)
 
 
 def _solver_move(view: GameView, record: Run | None) -> Move | None:

@@ -48,6 +48,6 @@ class Reader:
     def _cause(self, number: int, module: str) -> str:
         if module == self._client.audit.address:
             return REGISTRATION
-        if module == self._client.game.address:
+        if module in (self._client.game.address, self._client.commitments.address):
             return BOND
         return ESCROW if number in self._escrows.values() else STAKE

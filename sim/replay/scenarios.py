@@ -11,9 +11,10 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
 
-from sim.agents.bystanders import Bystander, Griefer, Retrainer
-from sim.agents.population import Population, population
+from sim.agents.bystanders import Bystander, Forgetful, Griefer, Retrainer
+from sim.agents.population import HONEST_SUBMITTER, Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver, Withholder
+from sim.agents.submitters import Insider
 from sim.agents.verifiers import Absent, Accusing, Colluding, Mixing, Trusting, Verifier
 from sim.errors import StudyError
 from sim.parameters import MarketParameters
@@ -35,6 +36,8 @@ class Scenario:
     """Of several games on a task, the one that was opened last is played first."""
     late: bool = False
     """Each bid comes in the last second that it may, and so prolongs bidding."""
+    drawn: tuple[tuple[int, ...], ...] = ()
+    """Segments that the first draw is to give to each seat: the solver submits at such a time. Empty: any."""
     exact: bool = False
     """Amounts are whole units of the engine, so that its own `Market` can play the same."""
 
@@ -54,11 +57,14 @@ def _story(
     name: str, text: str, end: str, solver: Solver, verifiers: tuple[Verifier, ...], **more: Any
 ) -> Scenario:
     """One task of one solver, or of `solvers` alike; `more` are fields of Scenario, of MarketParameters in `terms`, and
-    `bystanders`.
+    `bystanders` and `submitter`.
     """
     terms = more.pop("terms", {})
     others = [(each, 1) for each in more.pop("bystanders", ())]
-    people = population([(solver, more.pop("solvers", 1))], [(each, 1) for each in verifiers], others)
+    submitter = more.pop("submitter", HONEST_SUBMITTER)
+    people = population(
+        [(solver, more.pop("solvers", 1))], [(each, 1) for each in verifiers], others, submitter
+    )
     terms = {"verifiers": min(2, len(verifiers))} | terms
     return Scenario(name, text, people, parameters(people, **terms), (end,), **more)
 
@@ -79,7 +85,12 @@ def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False)
     people = population(
         [(Solver(), 1), (Skipper(), 1), (Bluffing(), 1), (Crashing(rate=0.5), 1), (Noisy(rate=0.4), 1)],
         [(Verifier(), 2), (Mixing(0.5), 1, 4), (Trusting(), 1), (Accusing(rate=0.3), 1), (Absent(), 1)],
-        [(Bystander(chance=0.3), 1), (Griefer(chance=0.2), 1), (Retrainer(chance=0.5), 1)],
+        [
+            (Bystander(chance=0.3), 1),
+            (Griefer(chance=0.2), 1),
+            (Forgetful(chance=0.2), 1),
+            (Retrainer(chance=0.5), 1),
+        ],
     )
     # Everybody wins at times, and at times nobody: chance decides about the bids, more than devices do.
     terms = parameters(
@@ -98,6 +109,8 @@ def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False)
 
 
 _HONEST = Verifier()
+_LOOKED: Final = 1
+"""Seed under which the bystander looks at the first of two segments."""
 _SILENT_ONCE: Final = 11
 """Seed under which two seats of three are silent, and who is drawn for them is there."""
 _SILENT_TWICE: Final = 10
@@ -153,13 +166,59 @@ _ALL = (
     ),
     _story(
         "two_challengers",
-        "two challenge at once, the later game convicts: the earlier commitment is rewarded, its game is moot",
+        "a bystander's game convicts: the seat that committed first is rewarded; both seats have costs and fees",
         "convicted",
         Skipper(),
-        (_HONEST,),
+        (_HONEST,) * 2,
         bystanders=(Bystander(chance=1.0),),
         newest_first=True,
         terms={"segments": 1, "segments_per_verifier": 1},
+    ),
+    _story(
+        "preempted",
+        "an accomplice convicts before a seat opens its commitment, which opens it late and is whole; a seat elsewhere "
+        "has its fee",
+        "convicted",
+        Skipper(),
+        (_HONEST,) * 2,
+        submitter=Insider(),
+        drawn=((1,), (2,)),
+        terms={"segments_per_verifier": 1},
+    ),
+    _story(
+        "vouched",
+        "a bystander convicts what seats have attested: the seat of that segment has nothing, another its fee",
+        "convicted",
+        Skipper(),
+        (Trusting(),) * 2,
+        bystanders=(Bystander(chance=1.0),),
+        seed=_LOOKED,
+        drawn=((1,), (2,)),
+        terms={"segments_per_verifier": 1},
+    ),
+    _story(
+        "unnamed",
+        "a solver that serves nothing is convicted before a segment is named: all that attested have their fees",
+        "convicted",
+        Withholder(),
+        (Colluding(),) * 2,
+        bystanders=(Bystander(chance=1.0),),
+    ),
+    _story(
+        "forgetful",
+        "two commitments are never opened: their bonds burn, conviction or not",
+        "convicted",
+        Skipper(),
+        (_HONEST,),
+        bystanders=(Forgetful(chance=1.0, commitments=2),),
+    ),
+    _story(
+        "crowd",
+        "seventeen challenges of a right result by one account: the last bond is twice the others, all are lost",
+        "settled",
+        Solver(),
+        (_HONEST,),
+        bystanders=(Griefer(chance=1.0, games=17),),
     ),
     _story(
         "late_bids",

@@ -14,12 +14,15 @@ from sim.agents.verifiers import Check, Seats
 from sim.engine.checking import Checker
 from sim.engine.market import Market
 from sim.engine.streams import Stream, streams
-from sim.engine.task import Checks, Task
+from sim.engine.task import NO_SEAT, Checks, Task
 from sim.errors import StudyError
 from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.auctions import Assignment, Auction, descending, late
+from sim.mechanism.booking import SUBMITTER
+from sim.mechanism.claims import NO_SEGMENT, fees_owed
 from sim.mechanism.draw import NOBODY, Draw
 from sim.replay.auditing import Auditing
+from sim.replay.claiming import Claim
 from sim.replay.scenarios import Scenario
 
 _TASKS: Final = {"arrival_rate": 1, "solver_capital": 0}
@@ -28,14 +31,21 @@ _ENDS: Final = ("unsold", "expired", "convicted", "void", "stalled", "settled")
 
 
 class Challenge(NamedTuple):
-    """One game that somebody opens, as the engine sees it."""
+    """One game that somebody opens, or one commitment that is not opened, as the engine sees it."""
 
     account: int
     seat: int | None
-    """Number of the seat, None for a challenger that was not drawn."""
+    """Number of the seat, None for a challenger that has none."""
+    segment: int | None
+    """None where it names none."""
+    right: bool
+    """It has seen that the segment is false."""
     wins: bool
     late: bool
     """Opened when the task has stalled."""
+    opens: bool = True
+    preempts: bool = False
+    """Made by an insider, just before whoever else would win."""
 
 
 class _Seated(Checker):
@@ -65,19 +75,13 @@ class Shadow(Market):
     """The market of a scenario, a task at a time: `begin`, then `end` with the chain's draws where it was submitted."""
 
     def __init__(self, scenario: Scenario) -> None:
-        """Raises StudyError when parameters or submitter ask for what the contracts or a replay do not have."""
+        """Raises StudyError when parameters ask for what a replay does not have."""
         for name, due in _TASKS.items():
             if getattr(scenario.parameters, name) != due:
                 raise StudyError(
                     f"scenario {scenario.name!r}, {name}: expected {due}, for every task of a replay is posted, "
                     f"got {getattr(scenario.parameters, name)}; leave it out of a replay"
                 )
-        submitter = scenario.population.submitter
-        if submitter.preempts:
-            raise StudyError(
-                f"scenario {scenario.name!r}, submitter: expected one that lets challengers come first, for a replay "
-                f"plays their games as they are, got {submitter.name!r}; choose another"
-            )
         random = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self._auction: Auction = late if scenario.late else descending
         self.asks: Amounts
@@ -100,25 +104,41 @@ class Shadow(Market):
         return {name: int(getattr(self.books.tally, name)[0]) for name in _ENDS}
 
     def challenges(self) -> list[Challenge]:
-        """All games of the task that ended last, in the engine's order."""
-        games, won = self._last.games, self._last.won
-        seats = {
+        """All games of the task that ended last, and commitments that are not opened, in the engine's order."""
+        checks, games = self._last, self._last.games
+        holders = {
             self.books.verifiers.start + int(account): seat
-            for sitting in self._last.sittings
-            for seat, account in enumerate(sitting.accounts[:, 0])
+            for seat, account in enumerate(checks.accounts[:, 0])
             if account != NOBODY
         }
-        first = self.books.bystanders.start
-        late = {
-            first + number
-            for group in self.population.bystanders
-            if group.strategy.late
-            for number in range(group.first, group.first + group.size)
-        }
+        made: list[Challenge] = []
+        for line, account in enumerate(games.accounts[:, 0].tolist()):
+            named = int(checks.named[line, 0])
+            each = Challenge(
+                account,
+                holders.get(account) if games.seats[line] != NO_SEAT else None,
+                None if named == NO_SEGMENT else named,
+                bool(games.right[line, 0]),
+                bool(checks.won[line, 0]),
+                line >= checks.early,
+            )
+            made += [each] * int(games.opened[line, 0])
+            made += [each._replace(opens=False, wins=False)] * int(games.unopened[line, 0])
+        first = next((each for each in made if each.wins), None)
+        if self.closer.preempted and first is not None:
+            made.insert(0, first._replace(account=SUBMITTER, seat=None, preempts=True))
+        return made
+
+    def claims(self) -> list[Claim]:
+        """What each seat that somebody has is owed, where the task that ended last was convicted."""
+        checks = self._last
+        spoke = checks.spoke(self.checker.in_ledger)
+        convicted = checks.named[checks.first, 0]
+        fees = fees_owed(checks.attested, spoke, checks.segments, convicted)
         return [
-            Challenge(int(account), seats.get(int(account)), bool(wins), int(account) in late)
-            for account, opened, wins in zip(games.accounts[:, 0], games.opened[:, 0], won[:, 0])
-            for _ in range(int(opened))
+            Claim(seat, self.books.verifiers.start + int(account), bool(spoke[seat, 0]), bool(fees[seat, 0]))
+            for seat, account in enumerate(checks.accounts[:, 0])
+            if account != NOBODY
         ]
 
     def _record(self, asks: Amounts, budget: Amounts) -> Assignment:

@@ -18,6 +18,7 @@ from protocol.chain.devnet import Devnet
 from protocol.chain.transactions import Sender, Sending
 from protocol.chain.views import Offer
 from protocol.node.home import VARIABLE
+from sim.engine.books import Bonds
 from sim.errors import Disagreement, StudyError
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
 from sim.replay.amounts import Amounts, deployment_parameters
@@ -140,12 +141,12 @@ class Stage:
     def _fund(self) -> list[int]:
         """First deposits, by account: enough for all tasks, and an odd rest."""
         amounts, terms, people = self.amounts, self.scenario.parameters, self.scenario.population
-        bond = amounts.challenge_bond
-        # The submitter may bid itself, and challenge; a verifier may be silent in its seat.
-        each = [amounts.escrow(terms) + amounts.stake + people.submitter.most_games * bond, 0]
+        bonds = Bonds(amounts.bond, terms.verifiers, people)
+        # The submitter may bid itself, and challenge, also in another's place; a verifier may be silent in its seat.
+        each = [amounts.escrow(terms) + amounts.stake + bonds.submitter + amounts.bond, 0]
         each += people.solver_count * [amounts.stake]
-        each += people.verifier_count * [bond + amounts.seat_lock(terms)]
-        each += [group.strategy.most_games * bond for group in people.bystanders for _ in range(group.size)]
+        each += people.verifier_count * [amounts.bond + amounts.seat_lock(terms)]
+        each += bonds.bystanders
         deposits = [self.scenario.tasks * amount + 2 * account + 1 for account, amount in enumerate(each)]
         for verifier, count in enumerate(self.slots, start=self.first_verifier):
             deposits[verifier] += count * amounts.stake_unit

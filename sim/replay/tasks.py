@@ -21,6 +21,7 @@ from sim.replay.disputing import Submitted, dispute
 from sim.replay.shadow import Shadow
 from sim.replay.stage import Stage
 from sim.replay.terms import terms
+from sim.replay.timing import submission
 from sim.replay.training import Trained
 
 _MOST_BIDS: Final = 8
@@ -38,6 +39,8 @@ class Life:
         self._parameters = stage.scenario.parameters
         self._submitter: Client = stage.clients[SUBMITTER]
         self._referee: Client = stage.referee
+        self._halves = [0] * len(stage.names)
+        """Chain units that the int64 ledger has lost, by account: it halves odd prices in whole units of its own."""
 
     def play(self) -> str:
         """One task; how it ended on the chain, which is how it ended in the engine."""
@@ -47,9 +50,8 @@ class Life:
         self._stage.same("the end of a task", ended, [end])
         if self._stage.scenario.exact:
             own, theirs = self._books.ledger.gains()[:, 0], self._shadow.books.ledger.gains()[:, 0]
-            self._stage.same(
-                "gains by the int64 ledger", [int(gain) * SCALE for gain in theirs], own.tolist()
-            )
+            whole = [int(gain) * SCALE + half for gain, half in zip(theirs, self._halves, strict=True)]
+            self._stage.same("gains by the int64 ledger", whole, own.tolist())
         return end
 
     def _play(self, engine: Task) -> str:
@@ -85,8 +87,8 @@ class Life:
 
     def _end(self, task: Submitted, checks: Checks) -> str:
         """Challenges, then how the task ends without a conviction."""
-        accused = self._shadow.challenges()
-        if dispute(self._stage, task, [each for each in accused if not each.late]):
+        accused, owed = self._shadow.challenges(), self._shadow.claims()
+        if dispute(self._stage, task, [each for each in accused if not each.late], owed):
             return "convicted"
         attested = [
             self._stage.first_verifier + int(account)
@@ -95,7 +97,7 @@ class Life:
         ]
         if checks.stalled[0]:
             self._stall(task)
-            if dispute(self._stage, task, [each for each in accused if each.late]):
+            if dispute(self._stage, task, [each for each in accused if each.late], owed):
                 return "convicted"
             return self._close(task, attested, "stalled")
         return self._close(task, attested, "settled" if checks.full[0] else "void")
@@ -176,6 +178,10 @@ class Life:
         roots = trained.roots
         tree = ProgressTree(list(roots)).at(len(roots))
         last = len(roots) - 1
+        wanted = self._stage.scenario.drawn
+        if wanted:
+            time = submission(self._referee, task, tree.root, self._parameters.segments, wanted)
+            self._stage.devnet.next_block_at(time)
         self._stage.clients[solver].market.submit(
             task, tree.root, tree.inclusion_path(0), [], roots[last], tree.inclusion_path(last)
         )
@@ -206,6 +212,10 @@ class Life:
             self._books.paid_solver(task.solver, task.price)
         if not drawn:
             self._books.closed_undrawn(task.solver, task.price)
+            if self._stage.scenario.exact:
+                lost = task.price // 2 - task.price // SCALE // 2 * SCALE
+                self._halves[task.solver] += lost
+                self._halves[SUBMITTER] -= lost
         return self._ended(task.number, end)
 
     def _ended(self, task: int, how: str) -> str:

@@ -26,7 +26,9 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         budget=amounts.budget,
         stake=amounts.stake,
         restitution=amounts.restitution,
+        reward=amounts.reward,
         audit_fee=amounts.audit_fee,
+        game_cost=amounts.game_cost,
         delay_penalty=amounts.delay_penalty,
         bidding_period=600,
         training_period=10_000,
@@ -39,5 +41,7 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         segments_per_verifier=parameters.segments_per_verifier,
         arithmetic=ARITHMETIC,
         seat_lock=amounts.seat_lock(parameters),
+        bond=amounts.bond,
+        retrain_reward=amounts.retrain_reward,
         bundle="http://127.0.0.1/none",
     )

@@ -6,7 +6,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 from protocol.commitments.atomic import write_atomically
 from sim.results.folder import REPORT
 from sim.results.results import Results
-from sim.studies.study import Claim, Finding
+from sim.studies.checks import WIDEST, Check, Verdict
+from sim.studies.study import Finding
 from sim.units import Unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_CLAIMS: Final = 500
-"""Rows of the table of claims; those that do not hold come first."""
+"""Rows of the table of claims: those that do not hold, then the others, the widest tolerance first."""
 
 _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }
@@ -29,7 +30,7 @@ h1 { margin-bottom: 0 } h2 { font-size: 1.15rem; margin-top: 2.5rem }
 figure { margin: 0 } svg { max-width: 100%; height: auto }
 table { border-collapse: collapse; font-size: .85rem } td, th { padding: .15rem .7rem .15rem 0; text-align: left }
 tr { border-bottom: 1px solid #ddd } .number { text-align: right; font-variant-numeric: tabular-nums }
-.fails { background: #fde7e0 } code { font-size: .85em; overflow-wrap: anywhere }
+.fails { background: #fde7e0 } .weak { background: #fdf6d8 } code { font-size: .85em; overflow-wrap: anywhere }
 """
 
 
@@ -49,7 +50,7 @@ def page(results: Results) -> str:
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(results.study.name)}: {escape(about['title'])}</title><style>{_STYLE}</style></head><body>\n"
         f"<h1>{escape(results.study.name)}</h1><p>{escape(about['title'])}</p>\n"
-        f"{findings}{_claims(answer.claims)}{_manifest(about)}</body></html>\n"
+        f"{findings}{_claims(answer)}{_manifest(about)}</body></html>\n"
     )
 
 
@@ -76,26 +77,45 @@ def _finding(number: int, finding: Finding) -> str:
     return f"<h2>{escape(finding.sentence)}</h2>{drawn}{note}\n"
 
 
-def _claims(claims: Sequence[Claim]) -> str:
+def _claims(verdict: Verdict) -> str:
+    """The claims, folded: those that do not hold first, then the widest tolerance first."""
+    claims = verdict.ordered
     if not claims:
         return ""
-    held = sum(claim.holds for claim in claims)
-    rows = "".join(map(_claim, sorted(claims, key=lambda claim: claim.holds)[:MOST_CLAIMS]))
+    rows = "".join(map(_claim, claims[:MOST_CLAIMS]))
     left = (
         f"<p>{len(claims) - MOST_CLAIMS:,} more claims are left out.</p>" if len(claims) > MOST_CLAIMS else ""
     )
     return (
-        f"<h2>{held:,} of {len(claims):,} claims hold</h2><p>A claim holds within 4 standard errors.</p>"
-        f"<table><tr><th>Claim</th><th>Expected</th><th>Measured</th><th>Standard error</th><th>Holds</th></tr>"
-        f"{rows}</table>{left}\n"
+        f"<h2>{verdict.held:,} of {len(claims):,} claims hold, {verdict.weak:,} of them weakly</h2>"
+        f"<p>Every point is played with two seeds, each with a stream of random numbers of its own. A claim holds when "
+        f"each seed, and both together, are within 4 standard errors. Draws are tasks with their own random numbers, "
+        f"of each seed; what is played with the same numbers counts once. A claim is weak when its tolerance is wider "
+        f"than {WIDEST:.0%} of what is expected and than its bound, an absolute one that chances have.</p>"
+        f"<details><summary>All claims, the widest tolerance first</summary>"
+        f"<table><tr><th>Claim</th><th>Expected</th><th>±</th><th>of it</th><th>Bound</th><th>First seed</th>"
+        f"<th>Second seed</th><th>Distinct draws</th><th>Holds</th></tr>{rows}</table>{left}</details>\n"
     )
 
 
-def _claim(claim: Claim) -> str:
-    numbers = "".join(
-        f'<td class="number">{_number(value)}</td>' for value in (claim.expected, claim.measured, claim.error)
+def _claim(claim: Check) -> str:
+    first, second = (*(_number(value) for value in claim.measured), "none", "none")[:2]
+    bound = f"{claim.together.bound:.2g}" if claim.together.bound else ""
+    texts = (
+        _number(claim.expected),
+        f"{claim.tolerance:.2g}",
+        claim.share,
+        bound,
+        first,
+        second,
+        f"{claim.draws:,}",
     )
-    word, style = ("yes", "") if claim.holds else ("no", ' class="fails"')
+    numbers = "".join(f'<td class="number">{text}</td>' for text in texts)
+    word, style = (
+        (("weakly", ' class="weak"') if claim.weak else ("yes", ""))
+        if claim.holds
+        else ("no", ' class="fails"')
+    )
     return f"<tr{style}><td>{escape(claim.text)}</td>{numbers}<td>{word}</td></tr>"
 
 
@@ -117,7 +137,7 @@ def _manifest(about: Mapping[str, Any]) -> str:
     facts = {
         "runs of each point": question["runs"],
         "rounds of each run": question["rounds"],
-        "seed": question["seed"],
+        "seed": f"{question['seed']}, of which half of the runs have one child each",
         "points": about["points"],
         "commit": about["commit"] or "not known",
         "digest of the question": about["digest"],

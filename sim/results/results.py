@@ -17,7 +17,8 @@ from sim.results.folder import Folder
 from sim.results.manifest import manifest_of
 from sim.results.table import Rows, arrow
 from sim.studies.catalogue import study as found
-from sim.studies.study import Answer, Study
+from sim.studies.checks import Verdict, checked
+from sim.studies.study import Study
 from sim.sweeping.axes import axes_of, texts
 from sim.sweeping.plan import Plan, plan
 from sim.sweeping.workers import Workers, here, pool
@@ -55,9 +56,9 @@ class Results:
         return arrow(self.folder)
 
     @cached_property
-    def answer(self) -> Answer:
-        """The study's findings and claims."""
-        return self.study.answer(self.rows)
+    def answer(self) -> Verdict:
+        """The study's findings, and its claims as both seeds have them."""
+        return checked(self.study, self.rows)
 
 
 def run(

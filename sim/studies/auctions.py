@@ -51,7 +51,7 @@ class Auctions(Study):
 
     name = "auctions"
     question = "What do descending bids, second and posted price cost, and does the cheapest bid waste strong devices?"
-    runs = 1536
+    runs = 3072
     rounds = 1
 
     def parameters(self) -> MarketParameters:

@@ -15,8 +15,8 @@ from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
 from sim.studies.grids import within
 from sim.studies.points import where
-from sim.studies.study import Claim, Finding, Point, Study, Table
-from sim.studies.tables import by_point, mean, standard_error
+from sim.studies.study import CHANCE, Claim, Finding, Point, Study, Table
+from sim.studies.tables import by_point, draws, mean, standard_error
 from sim.theory import (
     Market,
     Outcome,
@@ -76,7 +76,14 @@ def of_formats(
             error = _error(table, measure, number, least)
             text = f"{name.replace('_', ' ')}: {column} at {here}"
             claims.append(
-                Claim(text, expected / unit, float(mean(table, measure)[number]) / unit, error / unit)
+                Claim(
+                    text,
+                    expected / unit,
+                    float(mean(table, measure)[number]) / unit,
+                    error / unit,
+                    draws=draws(table, number),
+                    bound=CHANCE if unit == 1 else 0.0,
+                )
             )
     return claims
 
@@ -93,7 +100,8 @@ def of_variances(by_point: Sequence[MarketParameters], table: Table, numbers: Se
             continue
         measured, error = _variance(table, "second_price", number)
         text = f"second price: variance of the price at solver_count {n}"
-        claims.append(Claim(text, ordered_cost_variance(market, 2) / TOKEN**2, measured, error))
+        expected = ordered_cost_variance(market, 2) / TOKEN**2
+        claims.append(Claim(text, expected, measured, error, draws=draws(table, number)))
     return claims
 
 
@@ -121,6 +129,8 @@ def of_rules(study: Study, point: Point, table: Table, number: int) -> list[Clai
                 float(mean(table, form)[number]),
                 float(mean(table, f"done_{rule}")[number]),
                 _error(apart, "apart", number, 0.0),
+                draws=draws(table, number, each=1),
+                bound=CHANCE,
             )
         )
     return claims

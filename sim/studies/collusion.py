@@ -24,8 +24,8 @@ from sim.studies.cheaters import Disguised
 from sim.studies.grids import within
 from sim.studies.points import agreement, asked, crossing, require, where
 from sim.studies.prices import expected_price
-from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
-from sim.studies.tables import by_point, mean, points_of, standard_error
+from sim.studies.study import CHANCE, Answer, Claim, Extra, Finding, Point, Study, Table
+from sim.studies.tables import by_point, draws, mean, points_of, standard_error
 from sim.theory import advantage_at, caught_by_others, collusion_threshold, missed_probability, seats_law
 from sim.units import TOKEN, Unit
 
@@ -50,8 +50,8 @@ class Collusion(Study):
 
     name = "collusion"
     question = "From which share of the stake do colluders win, and does splitting it change that?"
-    runs = 1000
-    rounds = 4
+    runs = 1024
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
         """Devices alike."""
@@ -115,8 +115,8 @@ class Collusion(Study):
             best = int(expected.argmax())
             numbers = (expected[best], means["joint"][i, best], errors["joint"][i, best])
             text = f"joint advantage in tokens ({forms[i].false[best]} false) at {where(self, points[i])}"
-            claims.append(Claim(text, *(float(number) / TOKEN for number in numbers)))
-        seats, also = _seats(self, points, forms, means, errors)
+            claims.append(Claim(text, *(float(number) / TOKEN for number in numbers), draws=draws(table, i)))
+        seats, also = _seats(self, points, forms, means, errors, table)
         splits, more = _splits(self, points, forms, table)
         claims = [*also, *more, *claims]
         return Answer([*seats, *splits] or [agreement(claims)], claims)
@@ -227,6 +227,7 @@ def _seats(
     forms: Sequence[Forms],
     means: Mapping[str, Floats],
     errors: Mapping[str, Floats],
+    table: Table,
 ) -> Part:
     """Where profit changes its sign, by the number of seats."""
     chosen = within(study, points, SEATS)
@@ -248,7 +249,10 @@ def _seats(
         if zeros["alone"] is not None and expected > 0:
             claims.append(
                 Claim(
-                    f"colluding share from which {seats:g} seats let a cheater win", expected, *zeros["alone"]
+                    f"colluding share from which {seats:g} seats let a cheater win",
+                    expected,
+                    *zeros["alone"],
+                    draws=draws(table, *numbers),
                 )
             )
             found.append(
@@ -333,10 +337,14 @@ def _splits(study: Study, points: Sequence[Point], forms: Sequence[Forms], table
             means, errors = seen[_convicted(share)]
             error = max(float(errors[n]), float(np.sqrt(caught * (1 - caught) / tasks)), 1 / tasks)
             text = f"convictions ({share:.0%} false) where colluders have {accounts}"
-            claims.append(Claim(text, float(caught), float(means[n]), error))
+            claims.append(
+                Claim(text, float(caught), float(means[n]), error, draws=draws(table, n), bound=CHANCE)
+            )
         means, errors = seen["accomplices"]
         fees.append((form.accounts, form.fees / TOKEN, means[n] / TOKEN, max(errors[n], 1.0) / TOKEN))
-        claims.append(Claim(f"tokens a task that {accounts} earn", *map(float, fees[-1][1:])))
+        claims.append(
+            Claim(f"tokens a task that {accounts} earn", *map(float, fees[-1][1:]), draws=draws(table, n))
+        )
     first, last = numbers[0], numbers[-1]
     convicted = seen[_convicted(SHARES[1])][0]
     sentence = (

@@ -20,7 +20,7 @@ from sim.studies.dilemma_reading import FEES, GAME, Rows, fees, game
 from sim.studies.dilemma_seat import Seat
 from sim.studies.points import ALIKE, agreement, asked, of_both, require, where
 from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
-from sim.studies.tables import by_point, mean, points_of, standard_error
+from sim.studies.tables import by_point, draws, mean, points_of, standard_error
 from sim.units import TOKEN
 
 
@@ -29,8 +29,8 @@ class Dilemma(Study):
 
     name = "dilemma"
     question = "When does replaying pay more than rubber-stamping, and do fees change it?"
-    runs = 1000
-    rounds = 8
+    runs = 1024
+    rounds = 16
 
     def parameters(self) -> MarketParameters:
         """Devices alike, no gas."""
@@ -99,13 +99,16 @@ class Dilemma(Study):
             np.nan_to_num(standard_error(table, "profit_solver"), posinf=0.0),
             mean(table, "replaying"),
             np.nan_to_num(standard_error(table, "replaying"), posinf=0.0),
+            table,
         )
         claims = [
             Claim(
-                f"gain of replaying a seat in tokens at {where(self, point)}", *(n / TOKEN for n in numbers)
+                f"gain of replaying a seat in tokens at {where(self, point)}",
+                *(amount / TOKEN for amount in amounts),
+                draws=draws(table, n),
             )
-            for point, *numbers in zip(
-                points, rows.expected.tolist(), rows.gain.tolist(), rows.error.tolist()
+            for n, (point, *amounts) in enumerate(
+                zip(points, rows.expected.tolist(), rows.gain.tolist(), rows.error.tolist())
             )
         ]
         parts = [part(rows) for part in (game, fees)]

@@ -12,7 +12,8 @@ from sim.mechanism.arrays import Floats
 from sim.studies.dilemma_seat import Seat
 from sim.studies.grids import within
 from sim.studies.points import crossing, grid
-from sim.studies.study import Claim, Finding, Point, Study
+from sim.studies.study import Claim, Finding, Point, Study, Table
+from sim.studies.tables import draws
 from sim.theory import cheating_rate, least_attestation_fee
 from sim.units import TOKEN
 
@@ -39,6 +40,11 @@ class Rows:
     replaying: Floats
     """What a seat that replays earns, and its standard error."""
     replaying_error: Floats
+    table: Table
+
+    def draws(self, numbers: Sequence[int]) -> int:
+        """Distinct ones behind points."""
+        return draws(self.table, *numbers)
 
 
 Part = tuple[list[Finding], list[Claim]]
@@ -71,7 +77,7 @@ def game(rows: Rows) -> Part:
         zero = _zero(rows, numbers, "false_rate")
         if zero is not None:
             text = f"false results that make replaying pay, where {looking:g} of the verifiers do it"
-            claims.append(Claim(text, contour[-1][0], *zero))
+            claims.append(Claim(text, contour[-1][0], *zero, draws=rows.draws(numbers)))
     rest = _rest(rows, contour, claims)
     across, up, laid = grid([rows.points[n] for n in chosen], rows.gain[chosen] / TOKEN, *GAME)
     if min(laid.shape) < 2 or not claims:
@@ -97,15 +103,25 @@ def _rest(rows: Rows, contour: Sequence[tuple[float, float]], claims: Sequence[C
         return []
     looking = np.array([rows.points[n]["diligence"] for n in honest])
     more = rows.solver[cheating] - rows.solver[honest]
-    zero = crossing(looking, more, rows.solver_error[cheating])
+    zero = crossing(looking, more, np.hypot(rows.solver_error[cheating], rows.solver_error[honest]))
     if zero is None:
         return []
     theory = rows.seats[honest[0]].equilibrium()
     false = [float(np.interp(zero[0], looking, values)) for values in (
         [claim.measured for claim in claims], [claim.error for claim in claims])]  # fmt: skip
     return [
-        Claim("false results in equilibrium", theory.cheating, *false),
-        Claim("share of the verifiers that replays in equilibrium", theory.checking, *zero),
+        Claim(
+            "false results in equilibrium",
+            theory.cheating,
+            *false,
+            draws=min(claim.draws for claim in claims),
+        ),
+        Claim(
+            "share of the verifiers that replays in equilibrium",
+            theory.checking,
+            *zero,
+            draws=rows.draws([*honest, *cheating]),
+        ),
     ]
 
 
@@ -138,7 +154,8 @@ def fees(rows: Rows) -> Part:
         zero = _zero(rows, numbers, "false_rate")
         if zero is not None:
             text = f"false results that make replaying pay at a fee of {fee / TOKEN:g} tokens"
-            found.append((fee / TOKEN, Claim(text, rows.seats[numbers[0]].indifferent(), *zero)))
+            expected = rows.seats[numbers[0]].indifferent()
+            found.append((fee / TOKEN, Claim(text, expected, *zero, draws=rows.draws(numbers))))
     claims = [claim for _, claim in found]
     paid = _paid(rows)
     if len(found) < 2:
@@ -178,4 +195,4 @@ def _paid(rows: Rows) -> list[Claim]:
         return []
     seat = rows.seats[numbers[0]]
     least = least_attestation_fee(cost=seat.replay / seat.parameters.segments_per_verifier / TOKEN)
-    return [Claim("tokens a segment from which replaying is paid", least, *zero)]
+    return [Claim("tokens a segment from which replaying is paid", least, *zero, draws=rows.draws(numbers))]

@@ -20,7 +20,13 @@ class Seat:
         self.replay = segments * parameters.replay_cost * parameters.training_cost / parameters.segments
         false = Disguised(point["false_share"]).false(parameters)
         self.hit = float(1 - missed_probability(parameters.segments, false, segments))
-        self.duty = Duty(float(parameters.seat_fee), self.replay, float(parameters.reward_cap))
+        self.duty = Duty(
+            float(parameters.seat_fee),
+            self.replay,
+            float(parameters.reward),
+            float(parameters.game_cost),
+            segments / parameters.segments,
+        )
 
     @property
     def against_cheater(self) -> float:
@@ -56,4 +62,4 @@ class Seat:
     def least_error(self, tasks: int) -> float:
         """Of a mean over `tasks`: that of one event among the seats of the rarer kind."""
         rarer = min(self.looking, 1 - self.looking) * self.parameters.verifiers
-        return self.parameters.reward_cap / (rarer * tasks)
+        return self.parameters.reward / (rarer * tasks)

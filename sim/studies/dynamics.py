@@ -24,7 +24,7 @@ from sim.studies.points import of_both
 from sim.studies.prices import expected_price
 from sim.studies.recommended import parameters_for
 from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
-from sim.studies.tables import by_point, points_of
+from sim.studies.tables import by_point, draws, points_of
 from sim.theory import (
     Duty,
     Equilibrium,
@@ -67,7 +67,7 @@ class Dynamics(Study):
     question = (
         "Where do the shares of cheating solvers and replaying verifiers go when everybody follows profit?"
     )
-    runs = 3
+    runs = 4
     rounds = 256
     """Runs are trajectories, rounds the tasks that an epoch's payoffs are taken from."""
 
@@ -126,7 +126,7 @@ class Dynamics(Study):
                 gains = payoffs(parameters, point["false_share"], x, y, rounds, own)
                 for name, value in (("cheating", x), ("checking", y), *gains._asdict().items()):
                     columns.setdefault(f"{name}_{epoch:02}", np.empty(runs))[run] = value
-                scale = Gains(parameters.gain / TOKEN, parameters.reward_cap / TOKEN)
+                scale = Gains(parameters.gain / TOKEN, parameters.reward / TOKEN)
                 x = _moved(x, gains.solver / scale.solver, int(point["rule"]))
                 y = _moved(y, gains.verifier / scale.verifier, int(point["rule"]))
         return columns
@@ -178,7 +178,9 @@ class Dynamics(Study):
         k, q = parameters.segments, parameters.segments_per_verifier
         false = Disguised(share=point["false_share"]).false(parameters)
         replays = parameters.replay_cost * parameters.training_cost / k * q
-        duty = Duty(float(parameters.seat_fee), replays, float(parameters.reward_cap))
+        duty = Duty(
+            float(parameters.seat_fee), replays, float(parameters.reward), float(parameters.game_cost), q / k
+        )
         price = expected_price(parameters)
         return _Game(parameters, duty, false, 1 - float(missed_probability(k, false, q)), price)
 
@@ -207,6 +209,7 @@ class Dynamics(Study):
                         getattr(expected, name),
                         float(gains.mean()),
                         error,
+                        draws=draws(table, number, each=EPOCHS * int(table["rounds"][0])),
                     )
                 )
         return found

@@ -41,6 +41,8 @@ from sim.units import TOKEN, Unit
 DAY: Final = 86_400
 HELD: Final = held_seconds(game_time=RECOMMENDED.max_clock, solver=0) / DAY
 """Days that a challenger alone can hold a payout: the solver answers at once, and nothing is allowed for replays."""
+_LARGE_BONDS: Final = tuple(amount * TOKEN for amount in (20, 50, 100))
+"""Above the recommended one."""
 REDRAW: Final = (RECOMMENDED.draw_delay + DAY) / DAY
 """Days that a redraw takes: the draw delay, and a day to attest."""
 
@@ -58,7 +60,7 @@ class Griefing(Study):
     question = (
         "What do false challengers, silent verifiers and late solvers cost others for each token they lose?"
     )
-    runs = 512
+    runs = 1024
     rounds = 2
 
     def parameters(self) -> MarketParameters:
@@ -68,7 +70,7 @@ class Griefing(Study):
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Three grids: bonds and penalties for three rates, and fees."""
         return {
-            "challenge_bond": tuple(amount * TOKEN for amount in (1, 2, 5, 10, 20, 50, 100)),
+            "bond": (*(amount * TOKEN for amount in (1, 2, 5)), self.parameters().bond, *_LARGE_BONDS),
             "audit_fee": tuple(amount * TOKEN for amount in (1, 2, 4, 8, 16)),
             "delay_penalty": tuple(amount * TOKEN for amount in (1, 2, 5, 10, 20, 50, 100)),
             "yearly_rate": (0.2, 0.05, 1.0),
@@ -155,7 +157,7 @@ class Griefing(Study):
             self._silence(seen),
             Finding(
                 f"A false challenge takes more from others than from its challenger below a bond of {bond}; at the "
-                f"bond of {seen.at('challenge_bond')} it takes {seen.factor('challenge'):.2g} tokens for each lost",
+                f"bond of {seen.at('bond')} it takes {seen.factor('challenge'):.2g} tokens for each lost",
                 seen.figure(BONDS, "challenge", "challenge bond, tokens"),
             ),
             Finding(
@@ -196,7 +198,7 @@ class Griefing(Study):
         waiting = _waited(point, "held_days", price + parameters.stake)
         defence = gas * parameters.gas_defence + cost / parameters.segments
         challenge = false_challenge(
-            bond=parameters.challenge_bond,
+            bond=parameters.bond,
             defence=defence,
             delay=waiting,
             gas=gas * parameters.gas_dispute,

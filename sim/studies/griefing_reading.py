@@ -13,13 +13,13 @@ import numpy as np
 from sim.mechanism.arrays import Floats
 from sim.studies.grids import within
 from sim.studies.study import Claim, Point, Study, Table
-from sim.studies.tables import mean, standard_error
+from sim.studies.tables import draws, mean, standard_error
 from sim.units import TOKEN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BONDS: Final = ("challenge_bond", "yearly_rate")
+BONDS: Final = ("bond", "yearly_rate")
 FEES: Final = ("audit_fee",)
 PENALTIES: Final = ("delay_penalty", "yearly_rate")
 ATTACKS: Final = {
@@ -85,6 +85,7 @@ class Seen:
                         float(self.expected[column][number]) / TOKEN,
                         max(0.0, float(means[number])) / TOKEN,
                         max(1.0, float(errors[number])) / TOKEN,
+                        draws=draws(self.table, number),
                     )
                 )
         return claims
@@ -123,7 +124,8 @@ class Seen:
             if np.isfinite(least):
                 text = f"{form.replace('_', ' ')} at yearly_rate {rate:g}"
                 off = max(1.0, float(error[numbers].max())) / slope / TOKEN
-                claims.append(Claim(text, float(self.expected[form][numbers[0]]) / TOKEN, least, off))
+                expected = float(self.expected[form][numbers[0]]) / TOKEN
+                claims.append(Claim(text, expected, least, off, draws=draws(self.table, *numbers)))
         others = f" ({', '.join(words[1:])})" if words[1:] else ""
         return words[0] + others, claims
 

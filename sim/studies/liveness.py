@@ -20,8 +20,8 @@ from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
 from sim.studies.grids import Grid, within
 from sim.studies.points import agreement, asked, require, where
-from sim.studies.study import Answer, Claim, Finding, Point, Study, Table
-from sim.studies.tables import by_point, mean, points_of, standard_error
+from sim.studies.study import CHANCE, Answer, Claim, Finding, Point, Study, Table
+from sim.studies.tables import by_point, draws, mean, points_of, standard_error
 from sim.theory import expected_redraws, least_up, stall_probability
 from sim.units import TOKEN
 
@@ -52,8 +52,8 @@ class Liveness(Study):
 
     name = "liveness"
     question = "How often are right tasks drawn again, and how many stall, when verifiers are offline or gas is dear?"
-    runs = 512
-    rounds = 4
+    runs = 1024
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
         """Few segments and redraws, so that something stalls."""
@@ -87,8 +87,10 @@ class Liveness(Study):
         expected = np.array([self.stalled(parameters, rounds) for parameters in cases])
         seen, error = mean(table, "stalled"), self._error(table, expected)
         claims = [
-            Claim(f"stalled at {where(self, point)}", *map(float, numbers))
-            for point, *numbers in zip(points, expected, seen, error)
+            Claim(
+                f"stalled at {where(self, point)}", *map(float, numbers), draws=draws(table, n), bound=CHANCE
+            )
+            for n, (point, *numbers) in enumerate(zip(points, expected, seen, error))
         ]
         claims += self._redraws(table, points, rounds)
         findings = [
@@ -124,6 +126,8 @@ class Liveness(Study):
                     (1 - costly) * drawn + costly * parameters.redraws,
                     float(means[number]),
                     max(float(errors[number]), least),
+                    draws=draws(table, number),
+                    bound=CHANCE,
                 )
             )
         return claims

@@ -1,7 +1,7 @@
-"""Closed forms behind the recommended terms: how far they reach, what they cost, and what longer tasks do instead.
+"""Closed forms behind the recommended terms: how far they reach, and what they cost.
 
 Not a study: `sim.studies.recommended` shows these findings below what it has played. All sentences are computed from
-protocol.tasks.economics, sim.theory and the recommended file; nothing is drawn here.
+protocol.tasks.amounts, sim.theory and the recommended file; nothing is drawn here.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
-from protocol.chain.recommendation import RULES, most_segments, recommended_terms
-from protocol.tasks.task import MAX_SEAT_SEGMENTS
+from protocol.chain.recommendation import RULES
 from sim.parameters import MarketParameters
+from sim.recommendation import recommended, trust
 from sim.studies.study import Finding
 from sim.theory import (
-    fewest_milestones,
     least_audits,
     least_bond,
     stake_multiple,
@@ -28,15 +27,15 @@ from sim.units import TOKEN
 _BUDGET: Final = MarketParameters().budget
 _SHORT: Final = 5
 """Segments of the shortest tasks that are looked at."""
-_LONG: Final = (1000, 2000, 5000)
-"""Segments of longer tasks."""
+_LONG: Final = 1_000
+"""Segments of the longest."""
 _REFERENCE: Final = 60
 """Segments of the task that the rule of deterrence is shown for."""
 
 
 def margins() -> list[Finding]:
     """Findings of theory about the recommended terms."""
-    return [explosion(), reach(), audits(), longer(), reward(), bond()]
+    return [explosion(), reach(), audits(), reward(), bond()]
 
 
 def explosion() -> Finding:
@@ -66,7 +65,7 @@ def reach() -> Finding:
     """How few honest verifiers the recommended terms stand, by K."""
     from sim.figures import Line, lines
 
-    sizes = np.unique(np.geomspace(_SHORT, most_segments(), 25).astype(int))
+    sizes = np.unique(np.geomspace(_SHORT, _LONG, 25).astype(int))
     series, worst = [], {}
     for gain in (1, 2):
         shares = np.array([_least_honest(int(size), gain) for size in sizes])
@@ -82,105 +81,75 @@ def reach() -> Finding:
 
 
 def audits() -> Finding:
-    """What the audit costs, in budgets."""
+    """What trust costs, in budgets, by K: all of it, and the seats' fees."""
     from sim.figures import Line, lines
 
-    most = most_segments()
-    sizes = np.unique(np.geomspace(_SHORT, most, 30).astype(int))
-    costs = np.array([_fees(int(size)) for size in sizes])
-    verb = "fall" if costs[-1] < costs[0] else "go"
+    sizes = np.unique(np.geomspace(_SHORT, _LONG, 30).astype(int))
+    prices = [trust(int(size), CHAIN_TOKEN).shares(CHAIN_TOKEN) for size in sizes]
+    total, fees = (np.array([float(each[part]) for each in prices]) for part in ("total", "audit_fees"))
+    at = trust(_REFERENCE, CHAIN_TOKEN).shares(CHAIN_TOKEN)
     sentence = (
-        f"At the same stake V q must grow with K; from K = {_SHORT} on audit fees {verb} from {costs[0]:.2f} to "
-        f"{costs[-1]:.2f} budgets at K = {most}"
+        f"Fees, draws, gas and capital cost {total.min():.1%} to {total.max():.1%} of the budget from K = {_SHORT} to "
+        f"K = {_LONG:,}, and {float(at['total']):.1%} at K = {_REFERENCE}, of which {float(at['audit_fees']):.1%} are "
+        f"audit fees and {float(at['stake']):.1%} the stake's capital"
     )
-    at = _REFERENCE
-    terms = recommended_terms(at, CHAIN_TOKEN)
+    terms = recommended(_REFERENCE, CHAIN_TOKEN)
     rule = float(
         least_audits(
-            segments=at,
+            segments=_REFERENCE,
             honest=float(RULES.honest_share),
             price=0.0,
             gain=float(RULES.gain),
-            stake=float(RULES.stake),
+            stake=_at_risk(_REFERENCE),
         )
     )
     note = (
         f"Deterrence of one false segment, with nothing counted on but the stake, n = K G / (h (S - R)): {rule:.1f} "
-        f"audits at K = {at}; the recommended V q is {terms.verifiers * terms.segments_per_verifier}."
+        f"audits at K = {_REFERENCE}; the recommended V q is {terms.verifiers * terms.segments_per_verifier}."
     )
-    return Finding(
-        sentence,
-        lines([Line("", sizes, costs)], x="K: segments of a task", y="audit fees, budgets", log_x=True),
-        note,
-    )
-
-
-def longer() -> Finding:
-    """Milestones: into how many tasks longer runs are split."""
-    most = most_segments()
-    by_rule = {size: -(-size // most) for size in _LONG}
-    # A false segment anywhere makes the last result false: every part is to stand the whole gain.
-    whole = {
-        size: fewest_milestones(
-            segments=size,
-            segments_per_verifier=MAX_SEAT_SEGMENTS,
-            verifiers=RULES.verifiers,
-            honest=RULES.honest_share,
-            price=_BUDGET,
-            gain=_BUDGET,
-            audit_fee=0,
-            multiple=float(RULES.stake),
-        )
-        for size in _LONG
-    }
-    parts = ", ".join(f"{by_rule[size]} for {size:,} segments" for size in _LONG)
-    same = ", ".join(
-        f"{plan.tasks} of {plan.segments}" if (plan := whole[size]) is not None else "none" for size in _LONG
-    )
-    sentence = (
-        f"Longer runs are split into tasks of at most {most} segments, each beginning with the result of the one "
-        f"before: {parts}"
-    )
-    note = (
-        f"Each part is posted with the stake of the whole run's budget, for one false segment anywhere spoils the last "
-        f"result; with prices of parts alone counted as lost, theory splits these runs into {same}."
-    )
-    return Finding(sentence, None, note)
+    series = [Line("all", sizes, total), Line("audit fees", sizes, fees)]
+    return Finding(sentence, lines(series, x="K: segments of a task", y="budgets", log_x=True), note)
 
 
 class Challenges(NamedTuple):
-    """What proving a false result costs beside the reward cap, for the default budget."""
+    """What proving a false result costs a seat, and what it has of it, for the default budget."""
 
     costs: Mapping[int, float]
     """Tokens by K."""
+    pays: Mapping[int, float]
+    """Reward, a game's cost and the seat's fee: tokens by K."""
     least: float
-    """Least and most that the reward cap is, in costs of a challenge."""
+    """Least and most of what it has, in costs of a challenge."""
     most: float
 
 
 def challenges() -> Challenges:
     """For numbers of segments of one task."""
-    cap = MarketParameters().reward_cap / TOKEN
-    sizes = np.unique(np.geomspace(1, most_segments(), 40).astype(int))
-    costs = {int(size): _challenge_cost(int(size)) for size in sizes}
-    ratios = [cap / cost for cost in costs.values()]
-    return Challenges(costs, min(ratios), max(ratios))
+    sizes = [int(size) for size in np.unique(np.geomspace(_SHORT, _LONG, 40).astype(int))]
+    costs, pays = {}, {}
+    for size in sizes:
+        terms = recommended(size, _BUDGET * CHAIN_TOKEN // TOKEN)
+        costs[size] = _challenge_cost(size, terms.segments_per_verifier)
+        pays[size] = (terms.reward + terms.game_cost + terms.seat_fee) / CHAIN_TOKEN
+    ratios = [pays[size] / costs[size] for size in sizes]
+    return Challenges(costs, pays, min(ratios), max(ratios))
 
 
 def reward() -> Finding:
-    """The reward cap beside what a challenge costs."""
+    """What a seat has of a conviction beside what a challenge costs it."""
     from sim.figures import Line, lines
 
-    found, cap = challenges(), MarketParameters().reward_cap / TOKEN
-    sizes, costs = list(found.costs), np.array(list(found.costs.values()))
+    found = challenges()
+    sizes, costs, pays = list(found.costs), list(found.costs.values()), list(found.pays.values())
     sentence = (
-        f"For a budget of {_BUDGET / TOKEN:g} a challenge costs {costs.min():.0f} to {costs.max():.0f} tokens (gas, "
-        f"replays, the seat's fee), by the task's length; the reward cap of {cap:g} tokens is {found.least:.1f} to "
+        f"For a budget of {_BUDGET / TOKEN:g} a challenge costs a seat {min(costs):.2g} to {max(costs):.2g} tokens "
+        f"(gas and replays), by the task's length; reward, a game's cost and its fee are {found.least:.1f} to "
         f"{found.most:.1f} times that"
     )
-    if found.least < 1:
-        sentence += ", and where it is less than the cost, attesting blind pays more than convicting"
-    series = [Line("cost of a challenge", sizes, costs), Line("reward cap", sizes, np.full(len(sizes), cap))]
+    series = [
+        Line("cost of a challenge", sizes, np.array(costs)),
+        Line("reward, cost and fee", sizes, np.array(pays)),
+    ]
     return Finding(sentence, lines(series, x="K: segments of a task", y="tokens", log_x=True, log_y=True))
 
 
@@ -192,11 +161,11 @@ def bond() -> Finding:
     delay = waiting_cost(amount=held, seconds=30 * 86_400, yearly_rate=0.1)
     defence = (
         parameters.gas_defence * parameters.gas_price
-        + parameters.replay_cost * parameters.training_cost / TOKEN / most_segments()
+        + parameters.replay_cost * parameters.training_cost / TOKEN / parameters.segments
     )
     whole = least_bond(defence=defence, delay=delay, factor=0)
     half = least_bond(defence=defence, delay=delay, factor=0.5)
-    given = parameters.challenge_bond / TOKEN
+    given = parameters.bond / TOKEN
     sentence = (
         f"A bond of {given:g} tokens is between the {half:.1f} with which a false challenge harms others by half of "
         f"what it costs, and the {whole:.1f} that would make a solver whole after a game of 30 days"
@@ -218,7 +187,7 @@ def _multiple(segments: int, draws: int) -> float:
 
 def _least_honest(segments: int, gain: float) -> float:
     """Bisection: S_min falls as h grows. 1 where even that is too few. The price counts as nothing that is lost."""
-    terms = recommended_terms(segments, CHAIN_TOKEN)
+    terms, at_risk = recommended(segments, CHAIN_TOKEN), _at_risk(segments)
 
     def stands(honest: float) -> bool:
         needed = stake_multiple(
@@ -228,7 +197,7 @@ def _least_honest(segments: int, gain: float) -> float:
             honest=honest,
             gain_ratio=gain,
         )
-        return needed + 1 <= float(RULES.stake)
+        return needed + 1 <= at_risk
 
     low, high = 0.0, 1.0
     if not stands(high):
@@ -239,19 +208,17 @@ def _least_honest(segments: int, gain: float) -> float:
     return high
 
 
-def _fees(segments: int) -> float:
-    terms = recommended_terms(segments, CHAIN_TOKEN)
-    return terms.verifiers * terms.forgone / CHAIN_TOKEN
+def _at_risk(segments: int) -> float:
+    """What the recommended stake takes from whoever has reward and restitution back, in budgets."""
+    terms = recommended(segments, CHAIN_TOKEN)
+    return (terms.stake - terms.reward - terms.restitution) / CHAIN_TOKEN
 
 
-def _challenge_cost(segments: int) -> float:
-    """Tokens: the game's gas, the seat's replays, and the fees that a conviction does not pay."""
+def _challenge_cost(segments: int, draws: int) -> float:
+    """Tokens: the game's gas, and the seat's replays."""
     parameters = MarketParameters()
-    terms = recommended_terms(segments, _BUDGET * CHAIN_TOKEN // TOKEN)
-    replays = (
-        parameters.replay_cost * parameters.training_cost / TOKEN / segments * terms.segments_per_verifier
-    )
-    return parameters.gas_dispute * parameters.gas_price + replays + terms.forgone / CHAIN_TOKEN
+    replays = parameters.replay_cost * parameters.training_cost / TOKEN / segments * draws
+    return parameters.gas_dispute * parameters.gas_price + replays
 
 
 def _words(share: float) -> str:

@@ -48,7 +48,8 @@ class Batch:
 def play(batch: Batch, *, runs: int, seed: np.random.SeedSequence) -> Columns:
     """Shares of tasks that are done, by rule, and welfare for each task: worth of what is done less its cost.
 
-    `done_most` is the most that any assignment could do; `done_form` is what theory expects of the cheapest.
+    `done_most` is the most that any assignment could do; `done_form` is what theory expects of the cheapest. A run is
+    one draw.
     """
     sizes = _normal(batch.size_spread, runs, MOST_LOAD * batch.devices, seed, 0)[: batch.tasks]
     deadlines = _normal(batch.deadline_spread, runs, MOST_LOAD * batch.devices, seed, 1)[: batch.tasks]

@@ -8,30 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
-from protocol.chain.recommendation import most_segments, recommended_terms
 from sim.agents.population import Population, population
 from sim.agents.verifiers import Trusting, Verifier
 from sim.engine.simulate import Case
 from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
+from sim.recommendation import recommended
 from sim.studies.cheaters import Disguised
 from sim.studies.margins import margins
 from sim.studies.points import of_both, where
 from sim.studies.sizes import bounded
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
-from sim.studies.tables import by_point, mean, points_of
+from sim.studies.tables import by_point, draws, mean, points_of, standard_error
 from sim.theory import cheating_advantage
 from sim.units import TOKEN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SEGMENTS: Final = (8, 20, 40, most_segments())
+SEGMENTS: Final = (8, 20, 60, 200)
 BUDGET: Final = MarketParameters().budget
 _CENTRE: Final[Mapping[str, float]] = {
     "honest_share": 0.7,
@@ -45,7 +46,7 @@ EDGES: Final[Mapping[str, Mapping[str, float]]] = {
     "gain of 2 budgets": {"gain": 2 * BUDGET},
     "work at half the price": {"training_cost": 30 * TOKEN},
     "work at 1.4 times the price": {"training_cost": 84 * TOKEN},
-    "gas at 5 times the price": {"gas_price": 5e-6},
+    "gas at 5 times the price": {"gas_price": 5 * MarketParameters().gas_price},
     "all of the cheater's at once": {"honest_share": 0.5, "gain": 2 * BUDGET, "training_cost": 30 * TOKEN},
 }
 _ASKED: Final = "as asked"
@@ -55,12 +56,12 @@ _CHEATERS: Final = (0.001, 0.1, 0.5, 1.0)
 """False shares; the first is one segment."""
 
 
+@cache
 def parameters_for(segments: int) -> MarketParameters:
     """The recommended market for a task of K segments: what `assay submit` would ask for. Raises NoRecommendation."""
-    terms = asdict(recommended_terms(segments, BUDGET * CHAIN_TOKEN // TOKEN))
-    amounts = ("stake", "restitution", "audit_fee", "delay_penalty")
+    terms = asdict(recommended(segments, BUDGET * CHAIN_TOKEN // TOKEN))
     values = {
-        name: value * TOKEN // CHAIN_TOKEN if name in amounts else value
+        name: value if name in ("verifiers", "segments_per_verifier") else value * TOKEN // CHAIN_TOKEN
         for name, value in terms.items()
         if name != "seat_lock"
     }
@@ -73,8 +74,8 @@ class Recommended(Study):
 
     name = "recommended"
     question = "Which terms make cheating lose and honest work earn, and how far does that reach?"
-    runs = 2_000
-    rounds = 1
+    runs = 2048
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
         """The largest task; others have terms of their own."""
@@ -122,16 +123,24 @@ class Recommended(Study):
 
     def answer(self, table: Table) -> Answer:
         """What was played, then the closed forms."""
-        points = points_of(self, table)
-        if not any(point["false_share"] == _HONEST for point in points) or all(
-            point["false_share"] == _HONEST for point in points
-        ):
+        played = self._played(table)
+        if played is None:
             return Answer([Finding("Neither honest nor false work was left out: nothing can be compared")])
-        played = _Played(self, table, points)
         return Answer(
             [played.cheating(), played.earning(), *margins()],
             played.claims(),
         )
+
+    def claims(self, table: Table) -> Sequence[Claim]:
+        """Without the closed forms' findings."""
+        played = self._played(table)
+        return [] if played is None else played.claims()
+
+    def _played(self, table: Table) -> _Played | None:
+        """None where honest or false work was left out."""
+        points = points_of(self, table)
+        honest = [point["false_share"] == _HONEST for point in points]
+        return _Played(self, table, points) if any(honest) and not all(honest) else None
 
 
 class _Played:
@@ -149,10 +158,10 @@ class _Played:
             )
             for point in points
         ]
-        paired = self.profit - self.profit[self.base]
-        """Markets of one seed: prices and bids are the same."""
-        self.advantage: Floats = paired.mean(axis=1)
-        self.error: Floats = paired.std(axis=1, ddof=1) / np.sqrt(paired.shape[1])
+        means, errors = self.profit.mean(axis=1), standard_error(table, "profit_solver_disguised") / TOKEN
+        self.advantage: Floats = means - means[self.base]
+        self.error: Floats = np.hypot(errors, errors[self.base])
+        """Each point has random numbers of its own, so the errors of both add up."""
 
     def _edges(self) -> dict[str, list[int]]:
         """Numbers of the points of each edge that was played; those of none are as the operator asked."""
@@ -223,6 +232,11 @@ class _Played:
         case = self.study.case(self.points[number])
         return case.parameters.verifiers * case.population.honest
 
+    def _price(self, number: int) -> float:
+        """Tokens for a task that is sold, among honest solvers."""
+        sold = 1 - by_point(self.table, "unsold")[number]
+        return float((by_point(self.table, "price")[number] * sold).sum() / max(sold.sum(), 1)) / TOKEN
+
     def claims(self) -> list[Claim]:
         """The advantage beside theory's."""
         found = []
@@ -232,8 +246,10 @@ class _Played:
             case = self.study.case(point)
             parameters = case.parameters
             false = Disguised(share=point["false_share"]).false(parameters)
-            price = self.table["price"].reshape(len(self.points), -1)[self.base[number]].mean() / TOKEN
-            expected = cheating_advantage(
+            # Where work is dear some tasks find no bid within the budget; nobody loses or earns by those.
+            sold = 1 - by_point(self.table, "unsold")[number].mean()
+            price = self._price(self.base[number])
+            expected = sold * cheating_advantage(
                 segments=parameters.segments,
                 false=false,
                 segments_per_verifier=parameters.segments_per_verifier,
@@ -247,7 +263,8 @@ class _Played:
                 accounts=parameters.verifier_count,
             )
             # A task is a coin: where none of them escaped, one may have.
-            coin = (price + parameters.gain / TOKEN + parameters.stake / TOKEN) / self.profit.shape[1]
+            tasks = draws(self.table, number)
+            coin = (price + parameters.gain / TOKEN + parameters.stake / TOKEN) / tasks
             where = ", ".join(
                 f"{name} {self.study.unit(name).format(value)}" for name, value in point.items()
             )
@@ -257,6 +274,7 @@ class _Played:
                     float(expected),
                     float(self.advantage[number]),
                     max(float(self.error[number]), coin),
+                    draws=draws(self.table, number, self.base[number]),
                 )
             )
         return found

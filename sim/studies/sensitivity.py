@@ -2,7 +2,8 @@
 
 Morris' elementary effects (Technometrics 33(2), 1991) screen; Sobol's indices with Saltelli's sampling (Computer
 Physics Communications 181(2), 2010) say which share of an outcome's variance a parameter explains alone (first order)
-and with all others (total). Both are SALib's. Every point plays the same seed with honest solvers and with cheaters.
+and with all others (total). Both are SALib's. Every point plays the same random numbers with honest solvers and with
+cheaters, for effects are differences between points; no closed form is compared with them.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Sensitivity(Study):
     """Samples of all ranges at once."""
 
     name = "sensitivity"
+    common = True
     question = "Which parameters decide whether cheating pays, and whether checking does?"
     runs = 128
     rounds = 1

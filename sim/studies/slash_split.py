@@ -1,6 +1,7 @@
 """The split of a slashed stake: what does convicting oneself cost, and what do those earn who look?
 
-A quarter of the stake burns, then the challenger has its reward and the submitter its restitution, and the rest burns.
+The challenger has its reward, the submitter its restitution, and each seat that spoke up a game's cost and its fee: all
+of it at most three quarters of the stake. The rest burns.
 A cheater that is both, or has friends there, has both back. At every split four things are played: an insider that
 convicts its own solver, honest verifiers that do, a solver that misses its deadline, and a cheater with few false
 segments that concedes whatever would be proven against it. All is compared with the closed forms.
@@ -53,18 +54,20 @@ class SlashSplit(Study):
 
     name = "slash_split"
     question = "What does a self-challenge cost, when does it pay, and what do honest whistleblowers earn?"
-    runs = 1000
-    rounds = 4
+    runs = 1024
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
         """Devices alike; a stake of 1,000 tokens, and a budget that any restitution fits."""
-        return MarketParameters(device_spread=0.0, stake=1000 * TOKEN, budget=1000 * TOKEN)
+        return MarketParameters(
+            device_spread=0.0, stake=1000 * TOKEN, budget=1000 * TOKEN, retrain_reward=125 * TOKEN
+        )
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Reward by restitution, and reward by the penalty of a missed deadline."""
         return {
-            "reward_cap": tuple(tokens * TOKEN for tokens in (0, 70, 150, 300, 500, 750)),
-            "restitution": tuple(tokens * TOKEN for tokens in (0, 100, 300, 500, 750)),
+            "reward": tuple(tokens * TOKEN for tokens in (0, 25, 50, 75, 100, 125)),
+            "restitution": tuple(tokens * TOKEN for tokens in (0, 100, 250, 400, 550)),
             "delay_penalty": tuple(tokens * TOKEN for tokens in (10, 200, 400, 600, 800, 1000)),
             "honest_share": (0.7,),
             "false_share": (0.03,),
@@ -133,6 +136,7 @@ class SlashSplit(Study):
             {name: mean(table, name) / TOKEN for name in names},
             {name: standard_error(table, name) / TOKEN for name in names},
             int(by_point(table, "run").shape[1] * table["rounds"][0]),
+            table,
         )
         parts = [part(rows) for part in (cost, concession, whistleblowers, insured)]
         return Answer(

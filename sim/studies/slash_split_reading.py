@@ -13,15 +13,16 @@ from sim.engine.simulate import Case
 from sim.mechanism.arrays import Floats
 from sim.studies.grids import within
 from sim.studies.points import crossing, grid, where
-from sim.studies.study import Claim, Finding, Point, Study
+from sim.studies.study import Claim, Finding, Point, Study, Table
+from sim.studies.tables import draws
 from sim.theory import caught_probability, concession_pays, self_challenge
 from sim.units import TOKEN
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SPLIT: Final = ("reward_cap", "restitution")
-PENALTY: Final = ("reward_cap", "delay_penalty")
+SPLIT: Final = ("reward", "restitution")
+PENALTY: Final = ("reward", "delay_penalty")
 UNIT: Final = 1 / TOKEN
 """Amounts are whole units: a certain one has no other error."""
 
@@ -39,7 +40,7 @@ class Forms:
         self.net, self.net_challenger = (
             self_challenge(
                 stake=parameters.stake,
-                reward=parameters.reward_cap,
+                reward=parameters.reward,
                 restitution=parameters.restitution,
                 own_task=own,
             ).net_cost
@@ -48,6 +49,8 @@ class Forms:
         )
         """What the stake costs who has reward and restitution back, and the reward alone."""
         self.reward = self.stake - self.net_challenger
+        self.claims = parameters.verifiers * (parameters.game_cost + parameters.seat_fee) / TOKEN
+        """What all seats have together that spoke up."""
         self.audits = parameters.verifiers * parameters.segments_per_verifier
         self.honest = case.population.honest
         strategy = case.population.solvers[0].strategy
@@ -106,7 +109,7 @@ class Forms:
 
 @dataclass(frozen=True)
 class Rows:
-    """Means and standard errors of all measures by point."""
+    """Means and standard errors of all measures by point, and what they rest on."""
 
     study: Study
     points: Sequence[Point]
@@ -114,6 +117,11 @@ class Rows:
     means: Mapping[str, Floats]
     errors: Mapping[str, Floats]
     tasks: int
+    table: Table
+
+    def draws(self, *numbers: int, rounds: int | None = None) -> int:
+        """Distinct ones behind points."""
+        return draws(self.table, *numbers, each=rounds)
 
     def error(self, name: str, number: int) -> float:
         """Of a mean; a token unit where nothing varies."""
@@ -138,6 +146,7 @@ def cost(rows: Rows) -> Part:
                 form.net,
                 float(net[n]),
                 rows.error("conceding", n),
+                draws=rows.draws(n, rounds=1),
             )
         )
         alone = -float(rows.means["conceding_challenger"][n]) - form.task - form.defence - form.dispute
@@ -147,6 +156,7 @@ def cost(rows: Rows) -> Part:
                 form.net_challenger,
                 alone,
                 rows.error("conceding_challenger", n),
+                draws=rows.draws(n, rounds=1),
             )
         )
     share = net[chosen] / np.array([rows.forms[n].stake for n in chosen])
@@ -187,17 +197,24 @@ def concession(rows: Rows) -> Part:
                 form.late - form.conceding,
                 float(gain[n]),
                 error,
+                draws=rows.draws(n, rounds=1),
             )
         )
     # Beside gas and the draw's fee, which `concession_pays` has no term for.
     clear = [n for n in chosen if abs(gain[n]) > rows.forms[n].conceding - rows.forms[n].net]
     agree = sum((gain[n] > 0) == _pays(rows.forms[n]) for n in clear)
     claims.append(
-        Claim("splits at which conceding pays on the side that theory says", len(clear), agree, 0.0)
+        Claim(
+            "splits at which conceding pays on the side that theory says",
+            len(clear),
+            agree,
+            0.0,
+            draws=rows.draws(*chosen, rounds=1),
+        )
     )
-    for reward in sorted({rows.points[n]["reward_cap"] for n in chosen}):
+    for reward in sorted({rows.points[n]["reward"] for n in chosen}):
         numbers = sorted(
-            (n for n in chosen if rows.points[n]["reward_cap"] == reward),
+            (n for n in chosen if rows.points[n]["reward"] == reward),
             key=lambda n: rows.points[n]["delay_penalty"],
         )
         penalty = np.array([rows.points[n]["delay_penalty"] / TOKEN for n in numbers])
@@ -205,6 +222,8 @@ def concession(rows: Rows) -> Part:
         if zero is not None:
             limits.append((reward / TOKEN, rows.forms[numbers[0]].net, *zero))
     half = 2 * min(-(-form.parameters.stake // 4) for form in rows.forms) / TOKEN
+    if not limits and max(gain[n] for n in chosen) <= 0:
+        return [Finding("Conceding to oneself beats missing a deadline at no reward and no penalty")], claims
     if not limits:
         return [], claims
     low, high = limits[0], limits[-1]
@@ -223,7 +242,7 @@ def _pays(form: Forms) -> bool:
     parameters = form.parameters
     return concession_pays(
         stake=parameters.stake,
-        reward=parameters.reward_cap,
+        reward=parameters.reward,
         delay_penalty=parameters.delay_penalty,
         restitution=parameters.restitution,
         own_task=True,
@@ -254,35 +273,41 @@ def whistleblowers(rows: Rows) -> Part:
     first = min(rows.points[n]["restitution"] for n in every)
     chosen = sorted(
         (n for n in every if rows.points[n]["restitution"] == first),
-        key=lambda n: rows.points[n]["reward_cap"],
+        key=lambda n: rows.points[n]["reward"],
     )
     claims = []
     for n in chosen:
-        form, at = rows.forms[n], where(rows.study, rows.points[n], "reward_cap")
+        form, at = rows.forms[n], where(rows.study, rows.points[n], "reward")
         for name, text, prize in (
-            ("whistleblowers", "verifiers earn by proving a false result", form.reward),
-            ("whistleblowers_preempted", "they earn when an insider is first", 0.0),
+            ("whistleblowers", "verifiers earn by proving a false result", form.reward + form.claims),
+            ("whistleblowers_preempted", "they earn when an insider is first", form.claims),
         ):
             measured = float(rows.means[name][n])
             claims.append(
-                Claim(f"tokens that {text} at {at}", prize - form.work, measured, rows.error(name, n))
+                Claim(
+                    f"tokens that {text} at {at}",
+                    prize - form.work,
+                    measured,
+                    rows.error(name, n),
+                    draws=rows.draws(n, rounds=1),
+                )
             )
-    reward = np.array([rows.points[n]["reward_cap"] / TOKEN for n in chosen])
-    earned, lost = (rows.means[name][chosen] for name in ("whistleblowers", "whistleblowers_preempted"))
+    reward = np.array([rows.points[n]["reward"] / TOKEN for n in chosen])
+    earned, later = (rows.means[name][chosen] for name in ("whistleblowers", "whistleblowers_preempted"))
     zero = crossing(reward, earned, np.array([rows.error("whistleblowers", n) for n in chosen]))
     sentence = (
         f"Who proves a false result earns up to {earned.max():,.0f} tokens for the seats of a task together"
-        f"{f', and nothing below a reward of {zero[0]:,.0f}' if zero else ''}; where an insider is first they lose "
-        f"{-lost.mean():,.1f} at any reward"
+        f"{f', and nothing below a reward of {zero[0]:,.0f}' if zero else ''}; where an insider is first they have "
+        f"{later.mean():+,.1f} at any reward"
     )
     from sim.figures import Line, lines
 
-    expected = np.array([rows.forms[n].reward - rows.forms[n].work for n in chosen])
-    work = np.array([-rows.forms[n].work for n in chosen])
+    preempted = np.array([rows.forms[n].claims - rows.forms[n].work for n in chosen])
+    expected = preempted + np.array([rows.forms[n].reward for n in chosen])
     figure = lines(
         [
             Line("nobody before them", reward, expected, points=earned),
-            Line("insider first", reward, work, points=lost),
+            Line("insider first", reward, preempted, points=later),
         ],
         x="reward, tokens (lines: theory, dots: engine)",
         y="earned by all seats of a task, tokens",
@@ -301,7 +326,7 @@ def insured(rows: Rows) -> Part:
         error = max(rows.error("insured", n), coin * (form.at_stake + form.parameters.gain / TOKEN))
         at = where(rows.study, rows.points[n], *SPLIT)
         text = f"advantage in tokens of a cheater that concedes ({form.false} false) at {at}"
-        claims.append(Claim(text, form.insured, float(rows.means["insured"][n]), error))
+        claims.append(Claim(text, form.insured, float(rows.means["insured"][n]), error, draws=rows.draws(n)))
     net, order = np.unique([rows.forms[n].net for n in chosen], return_index=True)
     measured = np.array([claims[i].measured for i in order])
     spread = np.array([claims[i].error for i in order])
@@ -310,7 +335,13 @@ def insured(rows: Rows) -> Part:
     if zero is None:
         return [], claims
     claims.insert(
-        0, Claim("cost of a self-challenge below which few false segments pay, tokens", form.enough, *zero)
+        0,
+        Claim(
+            "cost of a self-challenge below which few false segments pay, tokens",
+            form.enough,
+            *zero,
+            draws=rows.draws(*(chosen[i] for i in order)),
+        ),
     )
     sentence = (
         f"What a self-challenge costs deters, not the stake of {form.stake:,.0f} tokens: {form.false} of "

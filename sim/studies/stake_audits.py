@@ -23,7 +23,7 @@ from sim.studies.grids import within
 from sim.studies.points import asked, grid, require, where
 from sim.studies.prices import expected_price
 from sim.studies.study import Answer, Claim, Extra, Finding, Point, Study, Table
-from sim.studies.tables import by_point, mean, points_of, standard_error
+from sim.studies.tables import by_point, draws, mean, points_of, standard_error
 from sim.theory import advantage_at, caught_probability, stake_at
 from sim.units import TOKEN, Unit
 
@@ -40,12 +40,12 @@ class StakeAudits(Study):
     question = (
         "Which stake and how many audits take the best cheater's advantage, and what do long tasks need?"
     )
-    runs = 1000
-    rounds = 4
+    runs = 1024
+    rounds = 8
 
     def parameters(self) -> MarketParameters:
-        """Devices alike."""
-        return MarketParameters(device_spread=0.0)
+        """Devices alike; nothing is owed out of the stake but to verifiers, so that small stakes can be asked for."""
+        return MarketParameters(device_spread=0.0, restitution=0, retrain_reward=0)
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """Stake by audits for one length; lengths whole and in ten parts for one stake and audit."""
@@ -112,9 +112,9 @@ class StakeAudits(Study):
         seen = np.stack([standard_error(table, _column("advantage", share)) for share in SHARES], axis=1)
         coin = np.stack([form.coin(tasks) * form.swing for form in forms])
         error = np.where(np.isfinite(seen), np.maximum(seen, coin), coin)
-        findings, claims = _map(self, points, forms, advantage, error)
+        findings, claims = _map(self, points, forms, advantage, error, table)
         convicted = np.stack([mean(table, _column("convicted", share)) for share in SHARES], axis=1)
-        more, also = _lengths(self, points, forms, convicted, tasks)
+        more, also = _lengths(self, points, forms, convicted, tasks, table)
         return Answer([*findings, *more], [*claims, *also])
 
 
@@ -186,19 +186,25 @@ class _Forms:
 
 
 def _map(
-    study: Study, points: Sequence[Point], forms: Sequence[_Forms], advantage: Floats, error: Floats
+    study: Study,
+    points: Sequence[Point],
+    forms: Sequence[_Forms],
+    advantage: Floats,
+    error: Floats,
+    table: Table,
 ) -> tuple[list[Finding], list[Claim]]:
     claims, agree, off = [], 0, 0
-    for point, form, seen, spread in zip(points, forms, advantage, error):
+    for number, (point, form, seen, spread) in enumerate(zip(points, forms, advantage, error)):
         best = int(form.advantage.argmax())
         three = (form.advantage[best], seen[best], spread[best])
         text = f"best cheater's advantage in tokens ({form.false[best]} false) at {where(study, point)}"
-        claims.append(Claim(text, *(float(number) / TOKEN for number in three)))
+        claims.append(Claim(text, *(float(amount) / TOKEN for amount in three), draws=draws(table, number)))
         measured = int(seen.argmax())
         if abs(seen[measured]) > 4 * spread[measured]:
             off += 1
             agree += (seen[measured] > 0) == (form.parameters.stake < form.zero_profit())
-    claims.append(Claim("points off the contour where cheating pays on one side only", off, agree, 0.0))
+    text = "points off the contour where cheating pays on one side only"
+    claims.append(Claim(text, off, agree, 0.0, draws=draws(table, *range(len(points)))))
     numbers = within(study, points, MAP)
     chosen = [points[i] for i in numbers]
     across, up, laid = grid(chosen, advantage[numbers].max(axis=1) / TOKEN, "stake", "segments_per_verifier")
@@ -234,7 +240,12 @@ def _heat(across: Floats, up: Floats, laid: Floats, contour: Mapping[float, floa
 
 
 def _lengths(
-    study: Study, points: Sequence[Point], forms: Sequence[_Forms], convicted: Floats, tasks: int
+    study: Study,
+    points: Sequence[Point],
+    forms: Sequence[_Forms],
+    convicted: Floats,
+    tasks: int,
+    table: Table,
 ) -> tuple[list[Finding], list[Claim]]:
     """The stake that ends cheating by length: theory's, and that of the conviction rate that the engine measured."""
     numbers = within(study, points, LENGTHS)
@@ -257,7 +268,11 @@ def _lengths(
         )
         if np.isfinite(measured):
             text = f"zero-profit stake in tokens ({form.false[worst]} false) at {where(study, points[i])}"
-            claims.append(Claim(text, *(float(n) / TOKEN for n in (needed[worst], measured, error))))
+            claims.append(
+                Claim(
+                    text, *(float(n) / TOKEN for n in (needed[worst], measured, error)), draws=draws(table, i)
+                )
+            )
         rows.append((points[i]["segments"], points[i]["milestones"], needed[worst], measured))
     if len({row[0] for row in rows}) < 2:
         return [], claims

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,12 @@ Table = Mapping[str, Floats]
 number them, `rounds` is how many tasks a run has. sim.studies.tables reads them by point."""
 
 
+SEEDS: Final = 2
+"""Every point is played with so many seeds, half of its runs with each; claims must hold with both (`checks`)."""
+CHANCE: Final = 0.02
+"""The absolute tolerance that is narrow enough for a chance, however small: below 0.2 it is less than a tenth."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """A number of the theory beside the engine's, or a recommended one."""
@@ -43,11 +49,20 @@ class Claim:
     measured: float
     error: float
     """Standard error of the measured one."""
+    draws: int = field(kw_only=True)
+    """Distinct draws that it rests on (`sim.studies.tables.draws`)."""
+    bound: float = field(default=0.0, kw_only=True)
+    """An absolute tolerance that is narrow enough whatever is expected: CHANCE for chances, or what hangs on one."""
+
+    @property
+    def tolerance(self) -> float:
+        """4 standard errors: a right claim fails once in 16,000 times."""
+        return 4 * self.error + 1e-12
 
     @property
     def holds(self) -> bool:
-        """Within 4 standard errors: a right claim fails once in 16,000 times."""
-        return abs(self.expected - self.measured) <= 4 * self.error + 1e-12
+        """Within its tolerance."""
+        return abs(self.expected - self.measured) <= self.tolerance
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,9 @@ class Extra(NamedTuple):
 
 class Study(ABC):
     """Base of all studies. Class attributes are the study's defaults; runs and rounds are per point."""
+
+    common: ClassVar[bool] = False
+    """All points meet the same random numbers, of one seed: for differences between points, not for claims."""
 
     name: ClassVar[str]
     question: ClassVar[str]
@@ -118,12 +136,16 @@ class Study(ABC):
         return Case(parameters, self.population(parameters, point))
 
     def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
-        """Results of one point, a row for each run. All points share the seed: common random numbers."""
+        """Results of one point with one seed, a row for each run. What it plays side by side shares the seed."""
         return simulate(self.case(point), runs=runs, rounds=rounds, seed=seed)
 
     @abstractmethod
     def answer(self, table: Table) -> Answer:
         """Findings, figures and checked claims from all results."""
+
+    def claims(self, table: Table) -> Sequence[Claim]:
+        """The claims of `answer` alone, for one seed's rows; overridden where its findings take long."""
+        return self.answer(table).claims
 
     def known(self, name: str) -> str:
         """The name under which a parameter is kept. Raises ParameterError that names the nearest ones."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import numpy as np
 
 from sim.mechanism.arrays import Floats
@@ -32,6 +34,36 @@ def standard_error(table: Table, name: str) -> Floats:
     if runs == 1:
         return np.full(len(rows), np.inf)
     return np.asarray(rows.std(axis=1, ddof=1) / np.sqrt(runs))
+
+
+def draws(table: Table, *points: int, each: int | None = None) -> int:
+    """How many distinct draws the rows of some points rest on: `each` for a run, one a round unless told.
+
+    Rows of one seed, stream and run met the same random numbers, whatever was played with them, and count once.
+    """
+    seeds, streams, runs = (
+        by_point(table, name)[list(points)].ravel().astype(np.int64) for name in ("seed", "stream", "run")
+    )
+    keys = (seeds * (streams.max() + 1) + streams) * (runs.max() + 1) + runs
+    return len(np.unique(keys)) * (int(table["rounds"][0]) if each is None else each)
+
+
+class OfSeed(Mapping[str, Floats]):
+    """The rows of a table that were played with one seed, as a table of its own; columns are read when asked for."""
+
+    def __init__(self, table: Table, seed: int) -> None:
+        self._table = table
+        self._rows = np.flatnonzero(table["seed"] == seed)
+
+    def __getitem__(self, name: str) -> Floats:
+        values = self._table[name][self._rows]
+        return values - values.min() if name == "run" else values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
 
 
 def points_of(study: Study, table: Table) -> list[Point]:

@@ -1,14 +1,16 @@
 """Playing one chunk: rows of some points as the bytes of a Parquet file. A pure function; workers of any kind call it.
 
-Columns: `point`, `run` and `rounds` (int32), the swept parameters in the engine's units, then the study's measures
-(float64). A measure that a point does not have is null there. Swept columns carry their unit as field metadata.
+Columns: `point`, `run`, `rounds`, `seed` and `stream` (int32), the swept parameters in the engine's units, then the
+study's measures (float64). Half of a point's runs are played with each of two seeds, 0 and 1, and each point has a
+stream of its own; in a `common` study all points have one seed and one stream. Rows of the same seed, stream and run
+met the same random numbers. A measure that a point does not have is null there. Swept columns carry their unit as
+field metadata.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,42 +19,62 @@ import pyarrow.parquet as pq
 from sim.engine.simulate import Columns
 from sim.errors import StudyError
 from sim.studies.catalogue import study as found
-from sim.studies.study import Study
+from sim.studies.study import SEEDS, Study
 from sim.sweeping.plan import Chunk
 from sim.units import DECIMALS, Unit
 
-INDEX = ("point", "run", "rounds")
+INDEX = ("point", "run", "rounds", "seed", "stream")
 
 
 def play_chunk(chunk: Chunk) -> bytes:
-    """Play all points of a chunk. All share the seed: common random numbers. Raises what a study raises."""
+    """Play all points of a chunk. Raises what a study raises."""
     study = found(chunk.source)
-    results = [_play(study, chunk, point) for point in chunk.points]
+    results = [_play(study, chunk, number) for number in range(len(chunk.points))]
     sink = io.BytesIO()
     pq.write_table(_table(study, chunk, results), sink, compression="zstd", use_dictionary=[*INDEX])
     return sink.getvalue()
 
 
-def _play(study: Study, chunk: Chunk, point: Any) -> Columns:
-    seed = np.random.SeedSequence(chunk.seed)
-    columns = study.play(point, runs=chunk.runs, rounds=chunk.rounds, seed=seed)
-    taken = {*INDEX, *point} & set(columns)
-    wrong = [name for name, values in columns.items() if np.shape(values) != (chunk.runs,)]
-    if taken or wrong:
-        raise StudyError(
-            f"study {study.name!r}: expected measures with other names than the parameters' and one number for each of "
-            f"{chunk.runs} runs, got {', '.join(sorted(taken) or wrong)}; correct its `play`"
-        )
-    return columns
+def _play(study: Study, chunk: Chunk, number: int) -> Columns:
+    """Both seeds' rows of one point, the first seed's first."""
+    point, stream = chunk.points[number], _stream(study, chunk, number)
+    halves = []
+    for seed, runs in enumerate(_shares(study, chunk.runs)):
+        own = np.random.SeedSequence(chunk.seed, spawn_key=(seed, stream))
+        columns = study.play(point, runs=runs, rounds=chunk.rounds, seed=own)
+        taken = {*INDEX, *point} & set(columns)
+        wrong = [name for name, values in columns.items() if np.shape(values) != (runs,)]
+        if taken or wrong:
+            raise StudyError(
+                f"study {study.name!r}: expected measures with other names than the parameters' and one number for "
+                f"each of {runs} runs, got {', '.join(sorted(taken) or wrong)}; correct its `play`"
+            )
+        halves.append(columns)
+    return {name: np.concatenate([columns[name] for columns in halves]) for name in halves[0]}
+
+
+def _shares(study: Study, runs: int) -> tuple[int, ...]:
+    """Runs of each seed. Differences between points are no claims, and need no second one."""
+    seeds = 1 if study.common else SEEDS
+    return tuple((runs + number) // seeds for number in reversed(range(seeds)))
+
+
+def _stream(study: Study, chunk: Chunk, number: int) -> int:
+    return 0 if study.common else chunk.first + number
 
 
 def _table(study: Study, chunk: Chunk, results: Sequence[Columns]) -> pa.Table:
-    runs, count = chunk.runs, len(results)
+    runs, count, shares = chunk.runs, len(results), _shares(study, chunk.runs)
     fields, arrays = [], []
     for name, values in (
         ("point", np.repeat(np.arange(chunk.first, chunk.first + count, dtype=np.int32), runs)),
         ("run", np.tile(np.arange(runs, dtype=np.int32), count)),
         ("rounds", np.full(runs * count, chunk.rounds, dtype=np.int32)),
+        ("seed", np.tile(np.repeat(np.arange(len(shares), dtype=np.int32), shares), count)),
+        (
+            "stream",
+            np.repeat(np.array([_stream(study, chunk, n) for n in range(count)], dtype=np.int32), runs),
+        ),
     ):
         fields.append(pa.field(name, pa.int32(), nullable=False))
         arrays.append(pa.array(values))

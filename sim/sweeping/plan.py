@@ -13,7 +13,7 @@ from typing import Final
 from sim.errors import SweepError
 from sim.studies.catalogue import study as found
 from sim.studies.sizes import bounded
-from sim.studies.study import Point, Study
+from sim.studies.study import SEEDS, Point, Study
 from sim.sweeping.axes import Axes
 
 MOST_ROUNDS: Final = 1_000_000
@@ -95,7 +95,7 @@ def plan(
     Raises StudyError, ParameterError and SweepError.
     """
     study = found(source)
-    runs = _whole("runs", study.runs if runs is None else runs, 1, MOST_RUNS)
+    runs = _whole("runs", study.runs if runs is None else runs, SEEDS, MOST_RUNS)
     rounds = _whole("rounds", study.rounds if rounds is None else rounds, 1, MOST_ROUNDS)
     points = study.points(axes)
     if not points:

@@ -1,7 +1,7 @@
 """Closed forms of the protocol's economics, on `protocol.tasks.economics`; each with its derivation where it stands.
 
 Not a simulation: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
-`cheating`, `frontier`, `inspection`, `collusion`, `griefing`, `auctions`, `liveness`. Pure functions of NumPy
+`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `auctions`, `liveness`. Pure functions of NumPy
 and the standard library.
 """
 
@@ -30,6 +30,7 @@ from sim.theory.cheating import (
     worst_false,
     zero_profit_stake,
 )
+from sim.theory.claims import Claims, expected_claims
 from sim.theory.collusion import (
     SelfChallenge,
     caught_by_others,
@@ -86,6 +87,7 @@ from sim.theory.liveness import (
 
 __all__ = [
     "Audits",
+    "Claims",
     "Duty",
     "Equilibrium",
     "Griefing",
@@ -112,6 +114,7 @@ __all__ = [
     "descending",
     "efficiency",
     "escape_probability",
+    "expected_claims",
     "expected_redraws",
     "expected_silences",
     "false_challenge",

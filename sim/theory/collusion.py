@@ -1,6 +1,6 @@
 """What stake in the draw buys a cheater, what splitting a stake changes, and what conceding to oneself costs.
 
-Amounts are token units: floats where they are expectations, integers where `protocol.tasks.economics` splits them.
+Amounts are token units: floats where they are expectations, integers where the contracts pay them.
 """
 
 from typing import NamedTuple
@@ -8,16 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocol.tasks.economics import slash_split
 from sim.theory.bounds import TheoryError, Values, count, within
 from sim.theory.cheating import cheating_advantage
 
 
 class SelfChallenge(NamedTuple):
-    """What convicting itself costs a cheater: `net_cost`, with the first quarter `burned`; and what it takes back."""
+    """What convicting itself costs a cheater, and what it takes back of its stake."""
 
     net_cost: int
-    burned: int
     recovered: int
 
 
@@ -103,20 +101,33 @@ def caught_by_others(law: ArrayLike, missed: ArrayLike) -> Values:
     return np.asarray((held * (1 - a ** np.arange(len(held) - 1, -1, -1))).sum(axis=-1))
 
 
-def self_challenge(*, stake: int, reward: int, restitution: int = 0, own_task: bool = False) -> SelfChallenge:
+def self_challenge(
+    *,
+    stake: int,
+    reward: int,
+    restitution: int = 0,
+    seats: int = 0,
+    seat_pay: int = 0,
+    own_task: bool = False,
+) -> SelfChallenge:
     """Return what conceding to oneself costs, in integer token units (gas and the bond's capital come on top).
 
-    `StakeVault.slash` burns ceil(S / 4) first, then pays the challenger min(R, rest), the submitter min(T,
-    what is then left), and burns what remains. A cheater that is its own challenger gets the first back, one
-    that is also its own submitter (`own_task`) both. So it loses S - R' - T' >= ceil(S / 4): never nothing,
-    and no split of roles lowers it further. The escrow returns to whoever paid it and is no gain.
-    `minimum_stake` therefore adds reward and restitution.
+    A conviction pays the challenger R, the submitter the restitution T, and each of the cheater's own `seats` that
+    spoke up `seat_pay`, a game's cost and its fee; the rest burns (`Commitments`, `TaskMarket.burnRest`). A cheater
+    that is its own challenger gets R back, one that is also its own submitter (`own_task`) T too. Terms keep all that
+    a conviction owes below three quarters of S, so it loses ceil(S / 4) or more, whatever roles it plays. Raises
+    `TheoryError` where these amounts are more than such terms allow. The escrow returns to whoever paid it and is no
+    gain.
     """
-    parts = slash_split(
-        count("stake", stake, 0), count("reward", reward, 0), count("restitution", restitution, 0)
-    )
-    recovered = parts.rewarded + (parts.restored if own_task else 0)
-    return SelfChallenge(stake - recovered, parts.burned, recovered)
+    whole, paid = count("stake", stake, 0), count("reward", reward, 0)
+    claimed = count("seats", seats, 0) * count("seat_pay", seat_pay, 0)
+    owed = paid + count("restitution", restitution, 0) + claimed
+    if owed > whole - -(-whole // 4):
+        raise TheoryError(
+            f"what a conviction owes must be at most three quarters of the stake {whole}, got {owed}"
+        )
+    recovered = paid + claimed + (restitution if own_task else 0)
+    return SelfChallenge(whole - recovered, recovered)
 
 
 def concession_pays(
@@ -134,10 +145,13 @@ def concession_pays(
     return cost < penalty - (penalty // 2 if own_task else 0)
 
 
-def least_effective_stake(*, stake: int, reward: int, restitution: int) -> int:
+def least_effective_stake(
+    *, stake: int, reward: int, restitution: int, seats: int = 0, seat_pay: int = 0
+) -> int:
     """Return what the best placed cheater has at risk of a stake S: `self_challenge` with every role its own.
 
-    It, not S, stands in the no-cheating condition. At the least stake that terms allow, ceil(4 R / 3), it is
-    just the quarter.
+    It, not S, stands in the no-cheating condition. At the least stake that terms allow it is just the quarter.
     """
-    return self_challenge(stake=stake, reward=reward, restitution=restitution, own_task=True).net_cost
+    return self_challenge(
+        stake=stake, reward=reward, restitution=restitution, seats=seats, seat_pay=seat_pay, own_task=True
+    ).net_cost

@@ -18,14 +18,17 @@ NEVER = float("inf")
 class Duty(NamedTuple):
     """What a seat is worth to its verifier.
 
-    `audit_fee`: paid for an attestation of a task that nobody is convicted in. `cost`: of the replays. `reward`: what a
-    conviction brings it, less the gas of the game (the bond comes back); scale it by the chance of having priority, for
-    a cheater that commits to its own segments first takes it (`DisputeGame.commit` costs it nothing but capital).
+    `audit_fee`: of the seat, for an attestation. `cost`: of the replays. `reward`: what the first that convicts earns;
+    scale it by the chance of having priority, for a cheater that commits to its own segments first takes it.
+    `game_cost`: what a seat that spoke up has beside, less the gas of the game, whoever convicted (the bond comes
+    back). `held`: the chance that a seat has the convicted segment, q / K; if it attested that, it has no fee.
     """
 
     audit_fee: float
     cost: float
     reward: float
+    game_cost: float = 0.0
+    held: float = 0.0
 
 
 class Payoffs(NamedTuple):
@@ -54,17 +57,16 @@ def checked(duty: Duty) -> Duty:
 def verifier_payoffs(duty: Duty, *, hit: float = 1.0) -> Payoffs:
     """Return a lone verifier's payoffs, in token units.
 
-    `hit` is 1 - a(f): the chance that the seat's segments hold a false one. With F fee, k cost, R reward:
+    `hit` is 1 - a(f): the chance that the seat's segments hold a false one. With F fee, k cost, R reward, g game_cost:
 
-    - replaying: -k always. Where it meets a false segment: R; a conviction pays no fee, for the escrow goes back to the
-      submitter. Where it does not: F.
+    - replaying: F - k always. Where it meets a false segment it convicts: R, and g for a game's cost, on top.
     - skipping: F, whether a segment is false or not; alone, nobody else finds it.
     """
     d = checked(duty)
     h = number("hit", hit, 0, 1)
     return Payoffs(
         verify_honest=d.audit_fee - d.cost,
-        verify_cheat=h * d.reward + (1 - h) * d.audit_fee - d.cost,
+        verify_cheat=h * (d.reward + d.game_cost) + d.audit_fee - d.cost,
         skip_honest=d.audit_fee,
         skip_cheat=d.audit_fee,
     )
@@ -75,8 +77,8 @@ def cheating_rate(duty: Duty, *, hit: float = 1.0) -> float:
 
     Replaying less skipping is A = verify_honest - skip_honest at x = 0 and moves linearly to B = verify_cheat
     - skip_cheat at x = 1, so x = A / (A - B) = -A / (B - A). 0: replaying costs nothing (A >= 0). 1: it never is the
-    better answer (B <= 0). So x = k / (hit (R - F)): the
-    stake is not in it, for no stake of the *solver* makes *verifiers* work; and a larger fee makes it worse.
+    better answer (B <= 0). So x = k / (hit (R + g)): the stake is not in it, for no stake of the *solver* makes
+    *verifiers* work, and neither is the fee, which a seat has whatever it does.
     """
     pay = verifier_payoffs(duty, hit=hit)
     honest, cheat = pay.verify_honest - pay.skip_honest, pay.verify_cheat - pay.skip_cheat
@@ -143,8 +145,7 @@ def inspection_equilibrium(
     - A >= 0 and D <= hit: replaying is the better answer to honest work, and deters. It is always done, and
       there is no fraud.
     - D = 0: nobody gains by fraud, and nobody looks for it.
-    - D > hit: fraud pays against any verifier and is certain; it is looked for if B > 0. (A >= 0 does not
-      imply that: a conviction costs its finder the fee.)
+    - D > hit: fraud pays against any verifier and is certain; it is looked for if B > 0.
     - B <= 0: skipping is better even against certain fraud, which therefore is certain.
     - otherwise no pair of certain choices is stable (each answer undoes the other), and both mix: each with
       the rate that leaves the *other* indifferent, (x*, y*).
@@ -177,13 +178,12 @@ def committee_equilibrium(
     """Return the symmetric equilibrium of V verifiers, who share the work of finding a fraud and one reward.
 
     y is `checking_rate`. Each other seat finds the fraud with chance z = h y hit, so none does with n = (1 -
-    z)^(V - 1). Against a cheater, replaying pays its finder R s with s = (1 - (1 - z)^V) / (V z), the chance
+    z)^(V - 1). Against a cheater, replaying pays its finder g, and R s with s = (1 - (1 - z)^V) / (V z), the chance
     to be the first among 1 + Bin(V - 1, z) finders, equally likely (which of them has priority is a matter of
-    blocks); whoever finds nothing earns its fee with chance n. So replaying less skipping is
-    hit (R s - F n) - k against a cheater, against `cheating_rate`'s hit (R - F) - k: the reward is divided,
-    and so is the fee that is lost anyway. x = -A / (B - A) as there. Certain choices are as in
-    `inspection_equilibrium`; where fraud is certain and y is more than pays, the rate is lower: one at which
-    B = 0. There may be further equilibria.
+    blocks). Whoever replays has its fee in any case; who skips loses it where another convicts a segment that it has
+    attested, with chance (1 - n) q / K. So replaying less skipping is hit (R s + g) + (1 - n) (q / K) F - k against a
+    cheater. x = -A / (B - A) as in `cheating_rate`. Certain choices are as in `inspection_equilibrium`; where fraud is
+    certain and y is more than pays, the rate is lower: one at which B = 0. There may be further equilibria.
     """
     d = checked(duty)
     needed = needed_chance(share=share, price=price, gain=gain, stake=stake, cost=cost)
@@ -221,13 +221,13 @@ def committee_equilibrium(
 def gain_against_cheater(duty: Duty, *, hit: float, verifiers: int, found: float) -> float:
     """Return what replaying earns over skipping when the solver cheats; other seats find it with chance `found`.
 
-    The formula of `committee_equilibrium`, whose z is `found`: hit R s + (1 - hit) F n - k against F n. In token units.
+    The formula of `committee_equilibrium`, whose z is `found`. In token units.
     """
     d = checked(duty)
     z, v, h = number("found", found, 0, 1), count("verifiers", verifiers, 1), number("hit", hit, 0, 1)
     missed = (1 - z) ** (v - 1)
     first = (1 - (1 - z) ** v) / (v * z) if z > 0 else 1.0
-    return h * (d.reward * first - d.audit_fee * missed) - d.cost
+    return h * (d.reward * first + d.game_cost) + (1 - missed) * d.held * d.audit_fee - d.cost
 
 
 def least_attestation_fee(*, cost: float) -> float:
@@ -238,13 +238,13 @@ def least_attestation_fee(*, cost: float) -> float:
     return number("cost", cost, 0)
 
 
-def reward_for_rate(*, cost: float, audit_fee: float, cheating: float, hit: float = 1.0) -> float:
-    """Return the reward with which plain attestations still allow fraud at a rate of `cheating`: F + k / (hit x).
+def reward_for_rate(*, cost: float, game_cost: float, cheating: float, hit: float = 1.0) -> float:
+    """Return the reward with which plain attestations still allow fraud at a rate of `cheating`: k / (hit x) - g.
 
-    `cheating_rate` solved for R. As x falls to 0 it grows without bound, and a reward is capped at twice the
-    cost of a challenge, so rewards alone never end the dilemma.
+    `cheating_rate` solved for R. As x falls to 0 it grows without bound, and a reward is about twice the cost of a
+    challenge, so rewards alone never end the dilemma.
     """
     x = number("cheating", cheating, 0, 1) * number("hit", hit, 0, 1)
     if x == 0:
         raise TheoryError("no reward ends fraud altogether: cheating and hit must be above 0")
-    return number("audit_fee", audit_fee, 0) + number("cost", cost, 0) / x
+    return max(0.0, number("cost", cost, 0) / x - number("game_cost", game_cost, 0))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.tasks.economics import slash_split
 from sim.replay.amounts import Amounts
 from sim.replay.comparison import Comparison
 from sim.replay.scenarios import SCENARIOS, market, scenario
@@ -51,17 +50,17 @@ def test_an_honest_task_settles(replayed: Replayed) -> None:
 
 def test_a_cheat_is_judged_and_slashed(replayed: Replayed) -> None:
     ended, amounts = played(replayed, "cheat")
-    split = slash_split(amounts.stake, amounts.reward_cap, amounts.restitution)
+    spoke = amounts.game_cost + 2 * amounts.audit_fee
     assert ended.judged == ("replayed > half, instruction 2 (mul)",)
     assert of(ended, "solver") == -amounts.stake
-    assert of(ended, "verifier") == split.rewarded
-    assert of(ended, "submitter") == split.restored - amounts.draw_fee
-    assert burned(ended) == split.burned + split.rest
+    assert of(ended, "verifier") == amounts.reward + spoke
+    assert of(ended, "submitter") == amounts.restitution - amounts.draw_fee
+    assert burned(ended) == amounts.stake - amounts.reward - amounts.restitution - spoke
 
 
 def test_false_challenges_cost_their_bonds(replayed: Replayed) -> None:
     ended, amounts = played(replayed, "false_challenge")
-    bond = amounts.challenge_bond
+    bond = amounts.bond
     assert bond % 2, "an even bond has no rounding to see"
     assert of(ended, "bystander") == -2 * bond
     assert burned(ended) == 2 * (bond - bond // 2)
@@ -96,7 +95,7 @@ def test_the_first_of_two_silent_accounts_pays_the_draw(replayed: Replayed) -> N
 
 def test_an_accuser_loses_its_bond_and_its_seat(replayed: Replayed) -> None:
     ended, amounts = played(replayed, "accuser")
-    fee, bond = 2 * amounts.audit_fee, amounts.challenge_bond
+    fee, bond = 2 * amounts.audit_fee, amounts.bond
     gains = sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier"))
     assert gains == [-bond - fee - amounts.draw_fee, 0, fee]
     assert burned(ended) == bond - bond // 2 + fee
@@ -134,31 +133,72 @@ def test_half_of_the_price_of_a_task_that_is_never_drawn(replayed: Replayed) -> 
 @pytest.mark.parametrize(("name", "silent"), [("retrained", 1), ("retrained_undrawn", 0)])
 def test_whoever_retrains_convicts_a_stalled_task(replayed: Replayed, name: str, silent: int) -> None:
     ended, amounts = played(replayed, name)
-    split = slash_split(amounts.stake, amounts.reward_cap, amounts.restitution)
-    fee = 2 * amounts.audit_fee
+    fee, reward = 2 * amounts.audit_fee, amounts.retrain_reward
+    assert reward != amounts.reward, "else nothing tells which was paid"
     assert any(event == "task 1: stalled" for event in ended.events)
     assert len(ended.judged) == 1
     assert of(ended, "solver") == -amounts.stake
-    assert of(ended, "bystander") == split.rewarded
-    assert of(ended, "submitter") == split.restored - amounts.draw_fee
+    assert of(ended, "bystander") == reward
+    assert of(ended, "submitter") == amounts.restitution - amounts.draw_fee
     assert of(ended, "verifier") == -silent * (fee + amounts.draw_fee)
-    assert burned(ended) == split.burned + split.rest + silent * fee
+    assert burned(ended) == amounts.stake - reward - amounts.restitution + silent * fee
 
 
-@pytest.mark.parametrize("name", ["silent", "asleep"])
-def test_silence_convicts(replayed: Replayed, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "owed"),
+    [("silent", ("game_cost", "fee")), ("asleep", ()), ("unnamed", ("fee", "fee"))],
+)
+def test_silence_convicts(replayed: Replayed, name: str, owed: tuple[str, ...]) -> None:
+    """Both seats of `asleep` have attested the convicted segment; in `unnamed` no segment was named."""
     ended, amounts = played(replayed, name)
-    split = slash_split(amounts.stake, amounts.reward_cap, amounts.restitution)
+    paid = amounts.reward + sum(
+        2 * amounts.audit_fee if each == "fee" else amounts.game_cost for each in owed
+    )
     assert of(ended, "solver") == -amounts.stake
-    assert of(ended, "verifier") + of(ended, "bystander") == split.rewarded
+    assert of(ended, "verifier") + of(ended, "bystander") == paid
+    assert burned(ended) == amounts.stake - amounts.restitution - paid
     assert not ended.judged
 
 
 def test_the_earlier_commitment_is_rewarded_and_moot(replayed: Replayed) -> None:
+    """A bystander convicts: the seat that committed first is rewarded, and both seats have their costs and fees."""
     ended, amounts = played(replayed, "two_challengers")
-    assert of(ended, "verifier") == amounts.reward_cap
+    spoke = amounts.game_cost + amounts.audit_fee
+    gains = sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier"))
+    assert gains == [spoke, amounts.reward + spoke]
     assert of(ended, "bystander") == 0
-    assert any("game of verifier 1 (honest) is moot" in event for event in ended.events)
+    assert sum("is moot" in event for event in ended.events) == 2
+
+
+def test_a_seat_that_an_accomplice_preempted_is_whole(replayed: Replayed) -> None:
+    """Its commitment is opened late; the seat that attested the other segment has its fee."""
+    ended, amounts = played(replayed, "preempted")
+    gains = sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier"))
+    assert gains == [amounts.audit_fee, amounts.game_cost + amounts.audit_fee]
+    assert of(ended, "submitter") == amounts.reward + amounts.restitution - amounts.draw_fee
+    assert burned(ended) == amounts.stake - amounts.reward - amounts.restitution - sum(gains)
+
+
+def test_who_vouched_for_what_was_convicted_has_nothing(replayed: Replayed) -> None:
+    ended, amounts = played(replayed, "vouched")
+    gains = sorted(gain for name, gain in ended.gains.items() if name.startswith("verifier"))
+    assert gains == [0, amounts.audit_fee]
+    assert of(ended, "bystander") == amounts.reward
+    assert burned(ended) == amounts.stake - amounts.reward - amounts.restitution - amounts.audit_fee
+
+
+def test_commitments_that_are_not_opened_burn_their_bonds(replayed: Replayed) -> None:
+    ended, amounts = played(replayed, "forgetful")
+    spoke = amounts.game_cost + 2 * amounts.audit_fee
+    assert of(ended, "bystander") == -2 * amounts.bond
+    assert burned(ended) == amounts.stake - amounts.reward - amounts.restitution - spoke + 2 * amounts.bond
+
+
+def test_the_seventeenth_bond_is_twice_the_others(replayed: Replayed) -> None:
+    ended, amounts = played(replayed, "crowd")
+    bond = amounts.bond
+    assert of(ended, "bystander") == -18 * bond
+    assert burned(ended) == 16 * (bond - bond // 2) + bond
 
 
 def test_late_bids_end_at_a_small_price(replayed: Replayed) -> None:

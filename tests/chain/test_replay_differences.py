@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from protocol.chain.errors import Reverted
 from protocol.errors import ExitCode
 from protocol.tasks import bidding
 from sim.errors import Disagreement, SimError
-from sim.mechanism import auctions, booking, shares
+from sim.mechanism import auctions, booking
 from sim.mechanism.booking import DRAWER, SUBMITTER
 from sim.mechanism.ledger import Ledger
 from sim.replay import auditing, tasks
 from sim.replay.amounts import Amounts
+from sim.replay.books import Books
 from sim.replay.comparison import Comparison
 from sim.replay.scenarios import scenario
 from tests.chain.conftest import Replayed
@@ -40,30 +41,55 @@ def differences(error: Disagreement) -> dict[tuple[str, str], int]:
     return {(line.place.owner, line.place.where): line.difference for line in error.comparison.differing}
 
 
-def one_more_rewarded(real: Callable[..., shares.Slash]) -> Callable[..., shares.Slash]:
-    """A unit of the burned part goes to the challenger."""
+def test_a_unit_of_a_reward(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = booking.convict
 
-    def slash(*arguments: Any) -> shares.Slash:
-        split = real(*arguments)
-        return split._replace(rewarded=split.rewarded + 1, burned=split.burned - 1)
+    def convict(ledger: Ledger, *arguments: Any, reward: Any, restitution: int) -> None:
+        real(ledger, *arguments, reward=reward + 1, restitution=restitution)
 
-    return slash
-
-
-def test_a_unit_of_a_slash(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shares, "slash", one_more_rewarded(shares.slash))
+    monkeypatch.setattr(booking, "convict", convict)
     error = found(replayed, "cheat")
-    assert differences(error) == {("verifier 1 (honest)", "free"): -1, ("vault", "burned"): 1}
+    assert differences(error) == {("verifier 1 (honest)", "free"): -1, ("solver 1 (skipper)", "free"): 1}
     assert "convicted" in str(error)
     assert "difference -1" in str(error)
+
+
+def test_the_reward_in_place_of_the_retrainers(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Books.convicted
+
+    def early(self: Books, solver: int, challenger: int, *, late: bool) -> None:
+        assert late
+        real(self, solver, challenger, late=False)
+
+    monkeypatch.setattr(Books, "convicted", early)
+    assert differences(found(replayed, "retrained"))
+
+
+def test_a_bond_that_does_not_double(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.replay.disputing.bond_of", lambda bond, _held: bond)
+    found_at = differences(found(replayed, "crowd"))
+    assert {where for _, where in found_at} == {"bond", "free"}
+
+
+@pytest.mark.parametrize(("story", "attested"), [("vouched", True), ("unnamed", False), ("preempted", False)])
+def test_other_claims_of_seats(
+    replayed: Replayed, monkeypatch: pytest.MonkeyPatch, story: str, attested: bool
+) -> None:
+    """Every attested seat is owed a fee; or none is."""
+    monkeypatch.setattr(
+        "sim.replay.shadow.fees_owed",
+        lambda seats, spoke, *_segments: seats & ~spoke if attested else np.zeros_like(seats),
+    )
+    with pytest.raises((Disagreement, Reverted), match=r"another fee of a seat|NothingOwed"):
+        replayed(scenario(story), lambda _event: None)
 
 
 def test_a_rounding_of_a_bond(replayed: Replayed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of the bond rounded up instead of down."""
     real = booking.dismiss
 
-    def dismiss(ledger: Any, rows: Any, solvers: Any, challengers: Any, bond: int) -> None:
-        real(ledger, rows, solvers, challengers, bond + 1)
+    def dismiss(ledger: Any, rows: Any, solvers: Any, challengers: Any, bonds: Any) -> None:
+        real(ledger, rows, solvers, challengers, bonds + 1)
         ledger.give(rows, challengers, ledger.amount(1))
         ledger.burn(rows, ledger.amount(-1))
 
@@ -83,6 +109,10 @@ FORGOTTEN = {
     "pay_draws": "honest",
     "silence": "silent_seat",
     "convict": "cheat",
+    "compensate": "preempted",
+    "pay_fees": "preempted",
+    "burn_rest": "preempted",
+    "forfeit": "forgetful",
     "dismiss": "false_challenge",
     "pay_seats": "honest",
     "pay_solver": "honest",
@@ -114,43 +144,75 @@ MOVEMENTS = [
 """Every line that moves tokens."""
 
 
-class Generous:
-    """A ledger that moves a unit more than it is told, in one movement."""
+NOBODY = object()
+"""In the place of an account, for what burns."""
 
-    def __init__(self, ledger: Ledger, number: int) -> None:
+
+class Wrong:
+    """A ledger that does one movement otherwise than it is told."""
+
+    def __init__(self, ledger: Ledger, number: int, how: str) -> None:
         self._ledger = ledger
         self._left = number
+        self._how = how
 
     def amount(self, amount: int) -> Any:
         return self._ledger.amount(amount)
 
     def take(self, rows: Any, givers: Any, amounts: Any) -> None:
-        self._ledger.take(rows, givers, self._more(amounts))
+        self._ledger.take(rows, *self._moved(givers, amounts))
 
     def give(self, rows: Any, takers: Any, amounts: Any) -> None:
-        self._ledger.give(rows, takers, self._more(amounts))
+        self._ledger.give(rows, *self._moved(takers, amounts))
 
     def burn(self, rows: Any, amounts: Any) -> None:
-        self._ledger.burn(rows, self._more(amounts))
+        account, moved = self._moved(NOBODY, amounts)
+        if account is NOBODY:
+            self._ledger.burn(rows, moved)
+        else:
+            self._ledger.give(rows, account, moved)
 
-    def _more(self, amounts: Any) -> Any:
+    def _moved(self, account: Any, amounts: Any) -> tuple[Any, Any]:
         self._left -= 1
-        return amounts + self._ledger.amount(self._left == -1)
+        if self._left != -1:
+            return account, amounts
+        if self._how == "account":
+            # One account for the whole row; a seat's wrong account is the next one.
+            if not isinstance(account, int) and account is not NOBODY:
+                return account - 1, amounts
+            return (SUBMITTER if account is DRAWER else DRAWER), amounts
+        return account, {"unit": amounts + 1, "drop": amounts * 0, "double": amounts * 2}[self._how]
 
 
-@pytest.mark.parametrize(("name", "story", "number"), MOVEMENTS)
-def test_a_unit_more_in_any_movement(
-    replayed: Replayed, monkeypatch: pytest.MonkeyPatch, name: str, story: str, number: int
+def check_movement(
+    replayed: Replayed, monkeypatch: pytest.MonkeyPatch, movement: tuple[str, str, int], how: str
 ) -> None:
     """The ledger does not add up any more, or the chain has booked something else."""
+    name, story, number = movement
     real = getattr(booking, name)
 
-    def generous(ledger: Ledger, *arguments: Any, **amounts: Any) -> Any:
-        return real(Generous(ledger, number), *arguments, **amounts)
+    def wrong(ledger: Ledger, *arguments: Any, **amounts: Any) -> Any:
+        return real(Wrong(ledger, number, how), *arguments, **amounts)
 
-    monkeypatch.setattr(booking, name, generous)
+    monkeypatch.setattr(booking, name, wrong)
     with pytest.raises(SimError, match=r"disagree|adds up"):
         replayed(scenario(story), lambda _event: None)
+
+
+@pytest.mark.parametrize("movement", MOVEMENTS)
+def test_a_unit_more_in_any_movement(
+    replayed: Replayed, monkeypatch: pytest.MonkeyPatch, movement: tuple[str, str, int]
+) -> None:
+    check_movement(replayed, monkeypatch, movement, "unit")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("how", ["drop", "double", "account"])
+@pytest.mark.parametrize("movement", MOVEMENTS)
+def test_any_movement_forgotten_doubled_or_misplaced(
+    replayed: Replayed, monkeypatch: pytest.MonkeyPatch, movement: tuple[str, str, int], how: str
+) -> None:
+    check_movement(replayed, monkeypatch, movement, how)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +220,11 @@ def test_a_unit_more_in_any_movement(
     [
         ("expire", "burned"),
         ("dismiss", "burned"),
-        ("convict", "burned"),
+        ("convict", "submitter"),
+        ("compensate", "submitter"),
+        ("pay_fees", "submitter"),
+        ("burn_rest", "burned"),
+        ("forfeit", "burned"),
         ("silence", "burned"),
         ("pay_seats", "submitter"),
         ("close_undrawn", "submitter"),

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from sim.agents.bystanders import Bystander, Griefer, Retrainer
+from sim.agents.bystanders import Bystander, Forgetful, Griefer, Retrainer
 from sim.agents.population import Population, population
 from sim.agents.solvers import Crashing, Lazy, Noisy, Skipper, Solver
-from sim.agents.submitters import Challenging, Shill, Submitter, Vanishing
+from sim.agents.submitters import Challenging, Insider, Shill, Submitter, Vanishing
 from sim.agents.verifiers import Absent, Accusing, Colluding, Copying, Mixing, Trusting, Verifier
 from sim.parameters import MarketParameters
 from sim.replay.scenarios import Bluffing, Scenario
@@ -23,8 +23,20 @@ def people(luck: random.Random) -> Population:
     """Two to four solvers, one to four verifiers with one, two or four slots, and what else there is."""
     solvers = [Solver(), Bluffing(), Crashing(rate=0.4), Lazy(share=0.7), Noisy(rate=0.5), Skipper()]
     verifiers = [Verifier(), Absent(), Accusing(rate=0.4), Colluding(), Copying(), Mixing(0.5), Trusting()]
-    submitters = [Submitter(), Submitter(), Shill(0.3, 1.0), Vanishing(rate=0.3), Challenging(games=2)]
-    bystanders = [Bystander(chance=0.5), Griefer(chance=0.4, games=2), Retrainer(chance=0.7)]
+    submitters = [
+        Submitter(),
+        Submitter(),
+        Shill(0.3, 1.0),
+        Vanishing(rate=0.3),
+        Challenging(games=2),
+        Insider(),
+    ]
+    bystanders = [
+        Bystander(chance=0.5),
+        Griefer(chance=0.4, games=2),
+        Forgetful(chance=0.3),
+        Retrainer(chance=0.7),
+    ]
     return population(
         [(each, 1) for each in luck.sample(solvers, luck.randint(2, 4))],
         [(Verifier(), luck.randint(0, 1))]
@@ -42,20 +54,26 @@ def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
 
     segments, verifiers = luck.randint(1, 4), luck.randint(1, 3)
     each, fee, draw_fee = luck.randint(1, segments), some(), some()
-    reward, budget = some(), luck.choice([100 * TOKEN, 150 * TOKEN])
-    # Rewards end in more digits than stakes: one unit above the contracts' bound.
-    stake = luck.choice([-(-4 * reward // 3) + 2, 1000 * TOKEN + reward * 2])
+    reward, retrain, cost = some(), some(), some()
+    budget = luck.choice([100 * TOKEN, 150 * TOKEN])
+    restitution, bond = luck.choice([0, 1, budget]), 2 * cost + luck.choice([0, some()])
+    owed = max(reward, retrain) + verifiers * (cost + each * fee) + restitution
+    # The least that the contracts take: amounts of the chain end in up to one unit more each, twice as many per seat.
+    least = max(-(-4 * (owed + 2 * verifiers * each + 4) // 3), 8 * max(reward, retrain), 4 * bond) + 2
+    stake = luck.choice([least, 1000 * TOKEN + 2 * least])
     return MarketParameters(
         budget=budget,
         stake=stake,
-        restitution=luck.choice([0, 1, budget]),
+        restitution=restitution,
         audit_fee=fee,
         delay_penalty=luck.choice([0, 1, stake]),
         draw_fee=draw_fee,
         # Every stake covers what silence in a seat costs: amounts of the chain end in up to six units more.
         stake_unit=each * fee + draw_fee + 6 + some(),
-        challenge_bond=some(),
-        reward_cap=reward,
+        bond=bond,
+        reward=reward,
+        game_cost=cost,
+        retrain_reward=retrain,
         segments=segments,
         verifiers=verifiers,
         segments_per_verifier=each,

@@ -40,15 +40,19 @@ SMALL = MarketParameters(
     markup=0.0,
     draw_fee=TOKEN,
     stake_unit=10 * TOKEN,
-    challenge_bond=20 * TOKEN,
-    reward_cap=50 * TOKEN,
+    bond=20 * TOKEN,
+    reward=50 * TOKEN,
+    game_cost=3 * TOKEN,
+    retrain_reward=80 * TOKEN,
 )
 GAS_TASK, GAS_ATTEST, GAS_DISPUTE, GAS_DEFENCE = 0.5, 0.07, 0.6, 0.4
 """At 10^-6 tokens for one gas."""
 REPLAY = 66
 """1.1 times the training of the only segment."""
+SPOKE = 3 + 2
+"""A game's cost and a seat's fee: what a seat has that challenged, beside reward and bond."""
 SLASH_BURNED = 1000 - 50 - 100
-"""All but reward and restitution."""
+"""All but reward and restitution, where no seat has a claim."""
 SILENCE = 2 + 1
 """The fee of a seat and the draw's."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ import sim
 from sim.errors import ParameterError
 from sim.mechanism.arrays import Floats
 from sim.studies.baseline import Baseline
+from sim.studies.checks import Check
 from sim.studies.study import Claim
 from sim.studies.tables import by_point, mean, of_points, points_of, standard_error
 from sim.sweeping.plan import plan
@@ -23,7 +25,7 @@ def results() -> sim.Results:
     return sim.run("baseline", runs=100, rounds=20)
 
 
-def failed(claims: list[Claim]) -> list[str]:
+def failed(claims: Sequence[Claim | Check]) -> list[str]:
     return [claim.text for claim in claims if not claim.holds]
 
 
@@ -33,7 +35,7 @@ def test_the_engine_meets_the_closed_forms_at_every_point(results: sim.Results) 
     assert failed(claims) == []
     # The errors are small enough to tell: at the middle of the grid, below 2 percent of the tasks.
     middle = next(c for c in claims if c.text == "escape at false_share 0.1, honest_share 0.5")
-    assert 0 < middle.error < 0.02
+    assert 0 < middle.together.error < 0.02
     s = Baseline().parameters()
     false, drawn = round(0.1 * s.segments), s.segments_per_verifier
     missed = math.comb(s.segments - false, drawn) / math.comb(s.segments, drawn)
@@ -53,8 +55,11 @@ def test_other_parameters_meet_them_too() -> None:
         "segments": [7, 300],
         "verifiers": [1, 5],
         "audits": [1, 6],
-        "stake": 20,
-        "reward_cap": 3,
+        "stake": 100,
+        "restitution": 5,
+        "reward": 3,
+        "game_cost": 1,
+        "retrain_reward": 0,
         "delay_penalty": 1,
         "markup": 0.5,
         "gas_price": 2e-6,
@@ -69,12 +74,24 @@ def test_other_parameters_meet_them_too() -> None:
 
 
 def test_nothing_at_stake_burns_nothing() -> None:
-    params = {"stake": 0, "delay_penalty": 0, "false_share": 0.5, "honest_share": [0.5, 0.7]}
+    nothing = dict.fromkeys(
+        (
+            "stake",
+            "delay_penalty",
+            "restitution",
+            "reward",
+            "retrain_reward",
+            "game_cost",
+            "audit_fee",
+        ),
+        0,
+    )
+    params = {**nothing, "false_share": 0.5, "honest_share": [0.5, 0.7]}
     answer = sim.run("baseline", runs=20, rounds=5, params=params).answer
     assert failed(list(answer.claims)) == []
-    assert "agree on the burned stake: 2 of 2 points within 4 standard errors, the farthest 0.0 away" in (
-        answer.findings[2].sentence
-    )
+    sentence = answer.findings[2].sentence
+    assert "agree on the burned stake: 2 of 2 points within 4 standard errors of both seeds" in sentence
+    assert sentence.endswith("the farthest 0.0 away")
 
 
 DEFECTS = [
@@ -96,7 +113,7 @@ def test_a_wrong_engine_is_found(results: sim.Results, column: str, text: str, s
 
 
 def test_one_event_where_none_is_expected_is_no_contradiction() -> None:
-    rare = Claim("rare", 1e-9, 1 / 2000, 1 / 2000)
+    rare = Claim("rare", 1e-9, 1 / 2000, 1 / 2000, draws=2000)
     assert rare.holds
     assert not replace(rare, measured=1 / 200).holds
 

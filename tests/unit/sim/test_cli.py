@@ -35,7 +35,7 @@ class Tiny(Study):
         time.sleep(0.1)
         return {'luck': np.random.default_rng(seed).random(runs)}
     def answer(self, table):
-        return Answer([Finding('No.')], [Claim('one is two', 2.0, 1.0, 0.1)])
+        return Answer([Finding('No.')], [Claim('one is two', 2.0, 1.0, 0.1, draws=6)])
 """
 
 
@@ -165,7 +165,8 @@ def test_a_sweep_plays_every_combination(folder: Path) -> None:
 def test_a_claim_that_does_not_hold_is_said_and_strict_ends_with_2(folder: Path) -> None:
     done = run("run", "tiny.py", folder=folder)
     assert done.returncode == 0
-    assert "- No.\n0 of 1 claims hold\n  does not hold: one is two: expected 2, measured 1" in done.stdout
+    assert "- No.\n0 of 1 claims hold with both seeds, 0 of them weakly\n" in done.stdout
+    assert "does not hold: one is two: 2 ± 0.4 expected (20.0%), 1 and 1 played" in done.stdout
     assert run("run", "tiny.py", "--strict", folder=folder).returncode == 2
 
 

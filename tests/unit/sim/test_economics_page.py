@@ -35,21 +35,21 @@ def test_every_figure_is_there_and_none_is_left_over() -> None:
 
 
 def test_other_recommendations_make_another_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.economics_page.RECOMMENDED", replace(RECOMMENDED, reward_cap=3 * TOKEN))
+    monkeypatch.setattr("sim.economics_page.RECOMMENDED", replace(RECOMMENDED, draw_fee=3 * TOKEN))
     assert "3 tokens" in economics_page.page(KEPT)
     assert economics_page.PAGE.read_text() != economics_page.page(KEPT)
 
 
 def test_the_reward_stands_beside_the_cost_of_a_challenge() -> None:
-    row = next(line for line in economics_page.page(KEPT).splitlines() if line.startswith("| reward cap"))
+    row = next(line for line in economics_page.page(KEPT).splitlines() if line.startswith("| reward |"))
     found = challenges()
-    assert f"{found.least:.1f} to {found.most:.1f} times the cost of a challenge" in row
+    assert f"{found.least:.1f} to {found.most:.1f} times what a challenge costs" in row
 
 
 def test_fees_are_those_of_the_table() -> None:
     text = economics_page.page(KEPT)
     cells = [row.strip("| ").split(" | ") for row in text.splitlines()]
-    fees = {row[0]: row[6] for row in cells if len(row) == 7}
+    fees = {row[0]: row[8] for row in cells if len(row) == 10}
     words = " ".join(text.split())
     said = re.search(r"audit fees are ([\d.]+) budgets at K = (\d+) and ([\d.]+) at K = (\d+)\.", words)
     assert said
@@ -80,6 +80,9 @@ def test_findings_are_taken_from_results(docs: Path) -> None:
     text = economics_page.PAGE.read_text()
     assert found.answer.findings[0].sentence in text
     assert "2 points, 20 runs of 5 rounds each" in text
+    widest = found.answer.ordered[0]
+    assert f"Weak: {widest.text}: {widest.words}" in text
+    assert f"with each of two seeds, {found.answer.weak} of them weakly" in text
     assert economics_page.page(json.loads(economics_page.KEPT.read_text())) == text
     files = sorted(file.name for file in (docs / "figures").iterdir())
     assert files == [f"economics-baseline-{n}.svg" for n in (1, 2, 3)]

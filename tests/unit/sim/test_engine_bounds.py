@@ -28,7 +28,7 @@ MANY_SLOTS = population([(Solver(), 1)], [(Verifier(), 1000, 1 << 15)])
         (PEOPLE, 10_000, {"stake": MOST}),
         (PEOPLE, 1, {"stake": MOST, "solver_capital": 10**6}),
         (PEOPLE, 10_000, {"budget": MOST}),
-        (MANY_GAMES, 1_000_000, {"challenge_bond": MOST}),
+        (MANY_GAMES, 1_000_000, {"bond": MOST}),
         (MANY_SLOTS, 1, {"stake_unit": MOST}),
     ],
 )

@@ -20,6 +20,7 @@ from tests.unit.sim.small_market import (
     SILENCE,
     SLASH_BURNED,
     SMALL,
+    SPOKE,
     each,
     play,
     result,
@@ -47,15 +48,15 @@ def test_a_false_segment_is_slashed() -> None:
         convicted=1,
         false=1,
         escaped=0,
-        burned=SLASH_BURNED,
+        burned=SLASH_BURNED - SPOKE,
         profit_submitter=100 - 1,
         profit_solver_lazy=-1000 - GAS_TASK - GAS_DEFENCE,
-        profit_verifier_honest=50 - REPLAY - GAS_DISPUTE,
+        profit_verifier_honest=50 + SPOKE - REPLAY - GAS_DISPUTE,
     )
 
 
 def test_what_is_not_served_is_slashed_without_a_replay() -> None:
-    each(play(Withholder(), (Verifier(), 1)), convicted=1, profit_verifier_honest=50 - GAS_DISPUTE)
+    each(play(Withholder(), (Verifier(), 1)), convicted=1, profit_verifier_honest=50 + SPOKE - GAS_DISPUTE)
 
 
 def test_a_rubber_stamp_lets_the_cheater_win() -> None:
@@ -111,7 +112,7 @@ def test_accusing_blindly_does_not_convict_a_cheat() -> None:
 def test_a_conviction_comes_before_a_redraw() -> None:
     """Two seats: who is absent loses nothing where the other one convicts."""
     found = play(Lazy(1.0), (Verifier(), 1), (Absent(), 1), verifiers=2)
-    each(found, convicted=1, silent=0, redrawn=0, profit_verifier_absent=0, burned=SLASH_BURNED)
+    each(found, convicted=1, silent=0, redrawn=0, profit_verifier_absent=0, burned=SLASH_BURNED - SPOKE)
 
 
 def test_a_seat_that_is_drawn_again_has_the_same_segments() -> None:
@@ -170,12 +171,15 @@ def test_a_griefer_pays_for_every_game() -> None:
 
 def test_bonds_of_moot_games_return() -> None:
     found = play(Lazy(1.0), (Verifier(), 1), bystanders=[(Griefer(1.0, games=3), 1)])
-    each(found, convicted=1, dismissed=0, burned=SLASH_BURNED, profit_bystander_griefer=-3 * GAS_DISPUTE)
+    each(found, convicted=1, dismissed=0, burned=SLASH_BURNED - SPOKE)
+    each(found, profit_bystander_griefer=-3 * GAS_DISPUTE)
 
 
 def test_an_honest_solver_that_is_silent_in_its_games_is_slashed() -> None:
     found = play(Solver(), (Verifier(), 1), submitter=Challenging(), silence_rate=1.0)
     each(found, convicted=1, false=0, profit_submitter=50 + 100 - 1 - GAS_DISPUTE)
+    # The only segment is convicted, which the seat has attested.
+    each(found, burned=SLASH_BURNED, profit_verifier_honest=-REPLAY - GAS_ATTEST)
     found = play(Solver(), (Verifier(), 1), submitter=Challenging(2))
     each(found, settled=1, dismissed=2, profit_submitter=-60 - 2 - 1 - 2 * (20 + GAS_DISPUTE))
 
@@ -193,10 +197,9 @@ def test_a_solver_may_be_silent_in_each_of_its_games() -> None:
 
 def test_an_insider_has_the_reward_of_whoever_would_have_won() -> None:
     found = play(Lazy(1.0), (Verifier(), 1), submitter=Insider())
-    each(found, convicted=1, burned=SLASH_BURNED, profit_submitter=50 + 100 - 1 - GAS_DISPUTE)
-    each(
-        found, profit_solver_lazy=-1000 - GAS_TASK - GAS_DEFENCE, profit_verifier_honest=-REPLAY - GAS_DISPUTE
-    )
+    each(found, convicted=1, burned=SLASH_BURNED - SPOKE, profit_submitter=50 + 100 - 1 - GAS_DISPUTE)
+    each(found, profit_solver_lazy=-1000 - GAS_TASK - GAS_DEFENCE)
+    each(found, profit_verifier_honest=SPOKE - REPLAY - GAS_DISPUTE)
     found = play(Lazy(1.0), (Trusting(), 1), submitter=Insider())
     each(found, settled=1, escaped=1, burned=0, profit_submitter=-2 - 1)
 

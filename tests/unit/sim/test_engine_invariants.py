@@ -26,18 +26,25 @@ def games(draw: st.DrawFn, fixed: Mapping[str, float] | None = None) -> MarketPa
     """Small tasks, in which little amounts meet great ones and much is drawn twice."""
     budget = draw(st.sampled_from([1, 60 * TOKEN, 100 * TOKEN]))
     segments, verifiers = draw(st.integers(1, 6)), draw(st.integers(1, 5))
-    stake = draw(st.sampled_from([0, 1, 7, 1000 * TOKEN]))
+    restitution, fee = draw(st.sampled_from([0, budget])), draw(st.sampled_from([0, 3, 50 * TOKEN]))
+    reward, cost = draw(st.sampled_from([0, 50 * TOKEN])), draw(st.sampled_from([0, 1, 20 * TOKEN]))
+    retrain, each = draw(st.sampled_from([0, 7, 90 * TOKEN])), draw(st.integers(1, segments))
+    # From what a conviction owes on, which then leaves nothing to burn.
+    owed = max(reward, retrain) + verifiers * (cost + each * fee) + restitution
+    stake = owed + draw(st.sampled_from([0, 1, 7, 1000 * TOKEN]))
     values = {
         "budget": budget,
         "stake": stake,
-        "restitution": draw(st.sampled_from([0, budget])),
-        "audit_fee": draw(st.sampled_from([0, 3, 50 * TOKEN])),
+        "restitution": restitution,
+        "audit_fee": fee,
         "delay_penalty": draw(st.sampled_from([0, stake])),
         "segments": segments,
         "verifiers": verifiers,
-        "segments_per_verifier": draw(st.integers(1, segments)),
-        "challenge_bond": draw(st.sampled_from([0, 3, 20 * TOKEN])),
-        "reward_cap": draw(st.sampled_from([0, 50 * TOKEN])),
+        "segments_per_verifier": each,
+        "bond": draw(st.sampled_from([0, 3, 20 * TOKEN])),
+        "reward": reward,
+        "game_cost": cost,
+        "retrain_reward": retrain,
         "gas_volatility": draw(st.sampled_from([0.0, 0.5])),
         "token_volatility": draw(st.sampled_from([0.0, 0.5])),
         "downtime": draw(SHARES),
@@ -146,13 +153,13 @@ def test_no_lock_pays_more_than_it_holds(
     market = played(parameters, everybody, seed)
     books, games = market.books, everybody.submitter.most_games
     gains = books.ledger.gains()
-    a_task = parameters.escrow + parameters.delay_penalty + games * parameters.challenge_bond
+    a_task = parameters.escrow + parameters.delay_penalty + games * parameters.bond
     assert (gains[SUBMITTER] >= -ROUNDS * a_task).all()
     assert (gains[DRAWER] >= 0).all()
     assert (gains[books.solvers] >= -ROUNDS * parameters.stake).all()
-    a_seat = parameters.challenge_bond + parameters.silence_costs
+    a_seat = parameters.bond + parameters.silence_costs
     assert (gains[books.verifiers] >= -ROUNDS * a_seat).all()
-    assert (gains[books.bystanders] >= -ROUNDS * parameters.challenge_bond).all()
+    assert (gains[books.bystanders] >= -ROUNDS * parameters.bond).all()
 
 
 @given(games({"arrival_rate": 0.0}), people(), st.integers(0, 2**32))

@@ -114,7 +114,7 @@ def test_a_challenge_needs_no_draw() -> None:
 def test_whoever_retrains_a_stalled_task_convicts_it(changed: dict[str, Any]) -> None:
     """All four segments are replayed, each for a quarter of 66 tokens."""
     found = play(Lazy(0.25), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)
-    each(found, convicted=1, false=1, profit_bystander_retrainer=50 - REPLAY - GAS_DISPUTE)
+    each(found, convicted=1, false=1, profit_bystander_retrainer=80 - REPLAY - GAS_DISPUTE)
     found = play(Solver(), (Verifier(), 9), bystanders=[(Retrainer(), 1)], segments=4, **changed)
     each(found, stalled=1, dismissed=0, profit_bystander_retrainer=-REPLAY)
 

@@ -17,8 +17,8 @@ PARAMETERS = MarketParameters()
 @pytest.mark.parametrize(
     ("default", "calls"),
     [
-        (PARAMETERS.gas_attest, ("attest",)),
-        (PARAMETERS.gas_task, ("bid", "assign", "submit", "settle")),
+        (PARAMETERS.gas_attest, ("attest", "release")),
+        (PARAMETERS.gas_task, ("bid", "assign", "first progress", "submit", "settle")),
     ],
 )
 def test_gas_is_what_the_contracts_use(default: int, calls: tuple[str, ...]) -> None:

@@ -20,8 +20,10 @@ NAMES = [
     "delay_penalty",
     "draw_fee",
     "stake_unit",
-    "challenge_bond",
-    "reward_cap",
+    "bond",
+    "reward",
+    "game_cost",
+    "retrain_reward",
 ]
 
 
@@ -51,12 +53,23 @@ def test_exact_amounts_have_no_more_digits() -> None:
 def test_bounds_of_the_contracts_are_kept(exact: bool) -> None:
     """What is at its bound in the parameters stays within it."""
     parameters = replace(
-        MarketParameters(), budget=100, restitution=100, stake=68, reward_cap=50, delay_penalty=68
+        MarketParameters(),
+        budget=100,
+        restitution=100,
+        audit_fee=1,
+        stake=400,
+        reward=50,
+        retrain_reward=50,
+        game_cost=50,
+        bond=100,
+        delay_penalty=400,
+        verifiers=1,
     )
     amounts = Amounts.of(parameters, exact=exact)
     assert amounts.restitution <= amounts.budget
     assert amounts.delay_penalty <= amounts.stake
-    assert amounts.stake >= -(-4 * amounts.reward_cap // 3)
+    assert max(amounts.reward, amounts.retrain_reward) <= amounts.stake // 8
+    assert 2 * amounts.game_cost <= amounts.bond <= amounts.stake // 4
     assert all(amounts.price(100, solver) <= amounts.budget for solver in range(20))
 
 
@@ -70,5 +83,5 @@ def test_of_equal_asks_the_first_is_lowest() -> None:
 def test_deployments_have_the_markets_parameters() -> None:
     parameters = SCENARIOS["honest"].parameters
     found = deployment_parameters(parameters)
-    for name in ("draw_fee", "stake_unit", "challenge_bond", "reward_cap"):
+    for name in ("draw_fee", "stake_unit"):
         assert getattr(found, name) // SCALE == getattr(parameters, name)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from protocol.errors import ExitCode
-from sim.agents.submitters import Insider
 from sim.errors import Disagreement, StudyError
 from sim.parameters import MarketParameters
 from sim.replay.amounts import Amounts
@@ -100,9 +99,3 @@ def test_what_leaves_the_chain_without_a_task_is_not_replayed(more: dict[str, An
     (name,) = more
     with pytest.raises(StudyError, match=name):
         Shadow(replace(story, parameters=replace(story.parameters, **more)))
-
-
-def test_a_submitter_quicker_than_every_challenger_is_not_replayed() -> None:
-    story = scenario("cheat")
-    with pytest.raises(StudyError, match=f"submitter: expected one .* got {Insider().name!r}"):
-        Shadow(replace(story, population=replace(story.population, submitter=Insider())))

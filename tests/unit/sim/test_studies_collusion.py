@@ -7,8 +7,8 @@ from sim.engine.simulate import Columns
 from sim.errors import ParameterError
 from sim.parameters import MarketParameters
 from sim.results.results import run
+from sim.studies.checks import Verdict
 from sim.studies.collusion import Collusion, Forms
-from sim.studies.study import Answer
 from sim.units import TOKEN
 
 POINT = {"colluding": 0.32, "verifiers": 3, "level": 0}
@@ -19,20 +19,20 @@ def played(**values: float) -> Columns:
 
 
 @pytest.fixture(scope="module")
-def answer() -> Answer:
+def answer() -> Verdict:
     params = {"colluding": "0.32,0.8", "verifiers": "4", "level": "0,3,6"}
     return run("collusion", runs=1200, rounds=1, params=params).answer
 
 
-def test_engine_and_theory_agree(answer: Answer) -> None:
+def test_engine_and_theory_agree(answer: Verdict) -> None:
     assert [claim.text for claim in answer.claims if not claim.holds] == []
     for words in ("let a cheater win", "convictions", "units earn", "joint advantage"):
         assert any(words in claim.text for claim in answer.claims), words
 
 
-def test_sentence_gives_the_measured_threshold(answer: Answer) -> None:
+def test_sentence_gives_the_measured_threshold(answer: Verdict) -> None:
     (claim,) = (claim for claim in answer.claims if "from which 4 seats" in claim.text)
-    assert f"from {claim.measured:.0%} of the stake with 4 seats" in answer.findings[0].sentence
+    assert f"from {claim.together.measured:.0%} of the stake with 4 seats" in answer.findings[0].sentence
     assert answer.findings[2].sentence.startswith(
         "An account has one seat of a task at most: 32% of the stake"
     )
@@ -53,7 +53,7 @@ def test_one_account_has_one_seat() -> None:
     assert whole["convicted_100"].tolist() == [1.0] * 300
     assert split["convicted_100"].min() < 1
     # Honest work in a seat: 4 segments, each for 2 tokens less a replay of 0.66, and the gas of an attestation.
-    gas = MarketParameters().gas_attest / 10**6
+    gas = MarketParameters().gas_attest * MarketParameters().gas_price
     most = (4 * (2 - 0.66) - gas) * TOKEN
     assert whole["accomplices"].max() == pytest.approx(most)
     assert whole["accomplices"].mean() < split["accomplices"].mean()

@@ -6,9 +6,9 @@ import pytest
 
 from sim.errors import ParameterError
 from sim.results.results import run
+from sim.studies.checks import Verdict
 from sim.studies.dilemma import Dilemma
 from sim.studies.dilemma_seat import Seat
-from sim.studies.study import Answer
 from sim.theory import Duty, cheating_rate
 from sim.units import TOKEN
 
@@ -26,33 +26,33 @@ def seat(**values: float) -> Seat:
 
 
 @pytest.fixture(scope="module")
-def answer() -> Answer:
-    return run("dilemma", runs=1500, rounds=1).answer
+def answer() -> Verdict:
+    return run("dilemma", runs=1024, rounds=4).answer
 
 
-def test_engine_and_theory_agree(answer: Answer) -> None:
+def test_engine_and_theory_agree(answer: Verdict) -> None:
     assert len(answer.claims) > 80
     assert [claim.text for claim in answer.claims if not claim.holds] == []
     for words in ("in equilibrium", "at a fee of", "replaying is paid"):
         assert any(words in claim.text for claim in answer.claims), words
 
 
-def test_sentences_give_what_was_measured(answer: Answer) -> None:
+def test_sentences_give_what_was_measured(answer: Verdict) -> None:
     sentences = " ".join(finding.sentence for finding in answer.findings)
     (claim,) = (claim for claim in answer.claims if "false results in equilibrium" in claim.text)
-    assert f"it rests at {claim.measured:.1%} false results" in sentences
+    assert f"it rests at {claim.together.measured:.1%} false results" in sentences
     assert re.search("Fees do not make anybody look", sentences)
 
 
 def test_seat_of_one_segment_is_the_plain_game() -> None:
     """K = q = 1."""
     one = seat(segments=1, segments_per_verifier=1, verifiers=1, false_share=1.0, diligence=0.995)
-    reward, replay, fee = one.parameters.reward_cap, 66 * TOKEN, 2 * TOKEN
+    reward, cost, replay, fee = one.parameters.reward, one.parameters.game_cost, 66 * TOKEN, 2 * TOKEN
     assert one.hit == 1
     assert one.replay == pytest.approx(replay)
     assert one.gain() == pytest.approx(-replay)
-    assert one.against_cheater == pytest.approx(reward - fee - replay)
-    assert one.indifferent() == pytest.approx(cheating_rate(Duty(fee, replay, reward)))
+    assert one.against_cheater == pytest.approx(reward + cost - replay)
+    assert one.indifferent() == pytest.approx(cheating_rate(Duty(fee, replay, reward, cost, 1.0)))
 
 
 def test_terms_that_theory_lacks_are_refused() -> None:

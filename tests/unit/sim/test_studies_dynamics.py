@@ -21,6 +21,7 @@ def table(points: list[Point], runs: int, rounds: int) -> Table:
         found = STUDY.play(point, runs=runs, rounds=rounds, seed=np.random.SeedSequence(3))
         rows = {name: np.full(runs, float(value)) for name, value in point.items()}
         numbers = {"point": np.full(runs, number), "run": np.arange(runs), "rounds": np.full(runs, rounds)}
+        numbers |= {"seed": np.zeros(runs), "stream": np.full(runs, number)}
         for name, values in {**rows, **numbers, **found}.items():
             columns.setdefault(name, []).append(values)
     return {name: np.concatenate(parts) for name, parts in columns.items()}

@@ -11,6 +11,7 @@ import sim
 from sim.errors import ParameterError, SweepError
 from sim.results.results import Results
 from sim.studies.liveness import Liveness, dear
+from sim.studies.tables import mean, points_of
 from sim.sweeping.plan import plan
 from sim.units import TOKEN
 
@@ -25,7 +26,7 @@ def test_the_engine_meets_the_closed_forms(results: Results) -> None:
     assert len(claims) == 2 * len(results.study.points({})) > 100
     assert [claim.text for claim in claims if not claim.holds] == []
     most = max(claims, key=lambda claim: claim.expected)
-    assert most.error < 0.1 < most.expected
+    assert most.together.error < 0.1 < most.expected
 
 
 def test_everything_at_once_meets_them_too() -> None:
@@ -47,7 +48,14 @@ def test_findings_say_what_the_table_has(results: Results) -> None:
     assert seats.startswith("Each silent seat is drawn again: where 30% are offline")
     assert "32% with 1" in seats  # 0.01^(1/4)
     assert "0 at 0.1%" in redrawn
-    assert "4 at 30.0%" in redrawn
+    points = points_of(results.study, results.rows)
+    centre = {"downtime": 0.3, "verifiers": 3, "audit_fee": 5 * TOKEN, "gas_volatility": 0.0}
+    enough = [
+        point["redraws"]
+        for point, stalled in zip(points, mean(results.rows, "stalled"))
+        if {**point, **centre} == point and stalled <= 0.01
+    ]
+    assert f"{min(enough)} at 30.0%" in redrawn
     assert "1.7 tokens at a volatility of 0.25" in spikes
 
 
@@ -107,4 +115,4 @@ def test_figures_are_drawn_where_all_or_none_stall(params: dict[str, list[float]
 
 def test_what_the_closed_forms_do_not_know_is_refused() -> None:
     with pytest.raises(ParameterError, match="crash_rate"):
-        sim.run("liveness", runs=1, rounds=1, params={"crash_rate": 0.1})
+        sim.run("liveness", runs=2, rounds=1, params={"crash_rate": 0.1})

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
-from protocol.chain.recommendation import RULES, most_segments, recommended_terms
+from protocol.chain.recommendation import RULES
 from sim.errors import ParameterError, SweepError
 from sim.mechanism.arrays import Floats
 from sim.parameters import MarketParameters
+from sim.recommendation import recommended, trust
 from sim.studies.margins import challenges, margins
 from sim.studies.recommended import EDGES, SEGMENTS, Recommended, parameters_for
 from sim.studies.study import Point, Table
@@ -16,15 +17,18 @@ from sim.theory import stake_multiple
 from sim.units import TOKEN
 
 STUDY = Recommended()
+OWED = ("restitution", "reward", "retrain_reward", "game_cost", "audit_fee")
+"""What a conviction owes."""
 
 
 def played(points: Sequence[Point], runs: int = 400) -> Table:
     """A table as `sim run` writes it."""
     columns: dict[str, list[Floats]] = {}
     for number, point in enumerate(points):
-        found = STUDY.play(point, runs=runs, rounds=1, seed=np.random.SeedSequence(7))
+        found = STUDY.play(point, runs=runs, rounds=1, seed=np.random.SeedSequence(7, spawn_key=(number,)))
         rows = {name: np.full(runs, float(value)) for name, value in point.items()}
         order = {"point": np.full(runs, number), "run": np.arange(runs), "rounds": np.ones(runs)}
+        order |= {"seed": np.zeros(runs), "stream": np.full(runs, number)}
         for name, values in {**rows, **order, **found}.items():
             columns.setdefault(name, []).append(values)
     return {name: np.concatenate(parts) for name, parts in columns.items()}
@@ -32,7 +36,7 @@ def played(points: Sequence[Point], runs: int = 400) -> Table:
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    return played(STUDY.points({"segments": (8, most_segments())}))
+    return played(STUDY.points({"segments": (8, SEGMENTS[-1])}))
 
 
 def test_points_cross_edges_sizes_and_shares() -> None:
@@ -43,8 +47,8 @@ def test_points_cross_edges_sizes_and_shares() -> None:
 
 def test_every_point_has_the_terms_that_submit_asks_for() -> None:
     parameters = parameters_for(20)
-    terms = recommended_terms(20, 100 * 10**18)
-    assert parameters.stake * 10**12 == terms.stake
+    terms = recommended(20, 100 * 10**18)
+    assert parameters.stake == terms.stake // 10**12
     assert (parameters.verifiers, parameters.segments_per_verifier) == (
         RULES.verifiers,
         terms.segments_per_verifier,
@@ -62,7 +66,7 @@ def test_edges_are_played_and_honest_work_earns(table: Table) -> None:
 
 def test_the_sentence_turns_with_the_data() -> None:
     points: list[Mapping[str, float]] = [
-        {**point, "stake": 60 * TOKEN, "restitution": 0, "delay_penalty": 0, "reward_cap": 0}
+        {**point, **dict.fromkeys(OWED, 0), "stake": 60 * TOKEN, "delay_penalty": 0}
         for point in STUDY.points({"segments": (20,), "false_share": (0.0, 0.001)})
     ]
     answer = STUDY.answer(played(points))
@@ -71,10 +75,10 @@ def test_the_sentence_turns_with_the_data() -> None:
 
 
 def test_edges_are_named_only_where_all_were_played() -> None:
-    centre = STUDY.points({"segments": (20,), "stake": (1175 * TOKEN, 2000 * TOKEN)})
-    sentence = STUDY.answer(played(centre, runs=100)).findings[0].sentence
+    centre = STUDY.points({"segments": (20,), "stake": (3000 * TOKEN, 5000 * TOKEN)})
+    sentence = STUDY.answer(played(centre, runs=2000)).findings[0].sentence
     assert "Cheating loses wherever it was played" in sentence
-    assert "at 'centre' with 20 segments, stake 1,175" in sentence
+    assert "at 'centre' with 20 segments, stake 3,000" in sentence
     off = STUDY.points({"segments": (20,), "gain": (100 * TOKEN, 150 * TOKEN)})
     sentence = STUDY.answer(played(off, runs=100)).findings[0].sentence
     assert "wherever it was played" in sentence
@@ -96,27 +100,27 @@ def test_too_many_points_are_refused_before_they_are_made() -> None:
 
 
 def test_theory_says_what_the_sentences_say() -> None:
-    explosion, reach, audits, longer, reward, _ = margins()
+    explosion, reach, audits, reward, _ = margins()
     thin = stake_multiple(
         segments=100, segments_per_verifier=4, verifiers=RULES.verifiers, honest=0.7, gain_ratio=1.0
     )
     assert f"{thin:,.1f} prices at K = 100" in explosion.sentence
     assert "down to 70%" in reach.sentence
-    assert f"budgets at K = {most_segments()}" in audits.sentence
-    terms = recommended_terms(5, 10**18)
-    assert f"from {terms.verifiers * terms.forgone / 10**18:.2f} to" in audits.sentence
-    assert f"{60 / (0.7 * 10):.1f} audits at K = 60" in audits.note
-    assert f"at most {most_segments()} segments" in longer.sentence
+    shares = trust(60, 10**18).shares(10**18)
+    assert f"{float(shares['total']):.1%} at K = 60" in audits.sentence
+    assert f"{float(shares['stake']):.1%} the stake's capital" in audits.sentence
+    terms = recommended(60, 10**18)
+    kept = (terms.stake - terms.reward - terms.restitution) / 10**18
+    assert f"{60 / (0.7 * kept):.1f} audits at K = 60" in audits.note
     found = challenges()
-    assert (
-        f"reward cap of {MarketParameters().reward_cap / TOKEN:g} tokens is {found.least:.1f}"
-        in reward.sentence
-    )
-    assert "attesting blind pays more than convicting" in reward.sentence
+    assert f"are {found.least:.1f} to {found.most:.1f} times that" in reward.sentence
+    assert found.least > 1
 
 
-def test_a_challenge_costs_gas_replays_and_the_seats_fee() -> None:
-    found = challenges()
-    # K = 1: the only segment's replay of 66 tokens, the fee of 100, gas of 0.6.
-    assert found.costs[1] == pytest.approx(66 + 100 + 0.6)
-    assert found.least == pytest.approx(75 / 166.6)
+def test_a_challenge_costs_gas_and_replays() -> None:
+    found, terms = challenges(), recommended(5, 100 * 10**18)
+    gas = MarketParameters().gas_dispute * MarketParameters().gas_price
+    # K = 5: a replay of 13.2 tokens for each segment of the seat.
+    assert found.costs[5] == pytest.approx(terms.segments_per_verifier * 13.2 + gas)
+    paid = terms.reward + terms.game_cost + terms.audit_fee * terms.segments_per_verifier
+    assert found.pays[5] == pytest.approx(paid / 10**18)

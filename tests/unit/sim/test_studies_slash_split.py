@@ -6,19 +6,19 @@ import pytest
 from sim.engine.simulate import Columns
 from sim.errors import ParameterError
 from sim.results.results import run
+from sim.studies.checks import Verdict
 from sim.studies.slash_split import SlashSplit
 from sim.studies.slash_split_reading import Forms
-from sim.studies.study import Answer
 from sim.units import TOKEN
 
 POINT = {
-    "reward_cap": 100 * TOKEN,
+    "reward": 100 * TOKEN,
     "restitution": 200 * TOKEN,
     "delay_penalty": 400 * TOKEN,
     "honest_share": 0.7,
     "false_share": 0.03,
 }
-SMALL = {"reward_cap": "0,750", "restitution": "0,500", "delay_penalty": "10,500,1000"}
+SMALL = {"reward": "0,125", "restitution": "0,550", "delay_penalty": "10,500,1000"}
 
 
 def played(**values: float) -> Columns:
@@ -30,30 +30,30 @@ def forms(**values: float) -> Forms:
 
 
 @pytest.fixture(scope="module")
-def answer() -> Answer:
+def answer() -> Verdict:
     return run("slash_split", runs=1000, rounds=1, params=SMALL).answer
 
 
-def test_engine_and_closed_forms_agree(answer: Answer) -> None:
+def test_engine_and_closed_forms_agree(answer: Verdict) -> None:
     assert [claim.text for claim in answer.claims if not claim.holds] == []
     for words in ("own task", "another's task", "conceding saves", "proving a false", "below which few"):
         assert any(words in claim.text for claim in answer.claims), words
 
 
-def test_sentences_are_the_measured_ones(answer: Answer) -> None:
+def test_sentences_are_the_measured_ones(answer: Verdict) -> None:
     cost, concession, whistle, insured = (finding.sentence for finding in answer.findings)
-    assert "25% to 100% of its stake" in cost
+    assert "32% to 100% of its stake" in cost
     assert "never less than the burned 25%" in cost
-    assert "never with a penalty of at most half of the stake, 500" in concession
-    assert "where an insider is first they lose" in whistle
+    assert concession == "Conceding to oneself beats missing a deadline at no reward and no penalty"
+    assert "where an insider is first they have" in whistle
     (claim,) = (claim for claim in answer.claims if "below which few" in claim.text)
-    assert f"below {claim.measured:,.0f} (theory {claim.expected:,.0f})" in insured
+    assert f"below {claim.together.measured:,.0f} (theory {claim.expected:,.0f})" in insured
 
 
 def test_sentences_follow_the_rows() -> None:
     results = run("slash_split", runs=20, rounds=1, params=SMALL)
     table = {name: np.array(results.rows[name]) for name in results.rows}
-    table["conceding"] += 200 * TOKEN
+    table["conceding"] += 700 * TOKEN
     answer = SlashSplit().answer(table)
     assert "at times less than the burned 25%" in answer.findings[0].sentence
     assert any("also with a penalty of at most half" in finding.sentence for finding in answer.findings)
@@ -62,21 +62,25 @@ def test_sentences_follow_the_rows() -> None:
 
 def test_a_self_challenge_by_hand() -> None:
     columns = played()
+    market = SlashSplit().parameters()
+    task, defence, dispute = (
+        used * market.gas_price for used in (market.gas_task, market.gas_defence, market.gas_dispute)
+    )
     # 1000 - 100 - 200 of the stake; 0.1 for the draw; gas of task, defence and dispute.
-    assert columns["conceding"] == pytest.approx(-(700 + 0.1 + 0.5 + 0.4 + 0.6) * TOKEN)
-    assert columns["conceding_challenger"] == pytest.approx(-(900 + 0.5 + 0.4 + 0.6) * TOKEN)
+    assert columns["conceding"] == pytest.approx(-(700 + 0.1 + task + defence + dispute) * TOKEN)
+    assert columns["conceding_challenger"] == pytest.approx(-(900 + task + defence + dispute) * TOKEN)
     # The half of the penalty that is not the submitter's, and the task's gas.
-    assert columns["late"] == pytest.approx(-200.5 * TOKEN)
+    assert columns["late"] == pytest.approx(-(200 + task) * TOKEN)
     # The reward is all that the insider takes from the verifiers.
     assert columns["whistleblowers"] - columns["whistleblowers_preempted"] == pytest.approx(100 * TOKEN)
     assert (forms().net, forms().net_challenger) == (700, 900)
 
 
-def test_reward_and_restitution_share_three_quarters() -> None:
-    assert forms(reward_cap=600 * TOKEN, restitution=600 * TOKEN).net == 250
-    assert played(reward_cap=600 * TOKEN, restitution=600 * TOKEN)["conceding"] == pytest.approx(
-        -251.6 * TOKEN
-    )
+def test_seats_that_an_insider_preempted_have_their_costs_and_fees() -> None:
+    form = forms()
+    market = form.parameters
+    assert form.claims == pytest.approx(market.verifiers * (market.game_cost + market.seat_fee) / TOKEN)
+    assert played()["whistleblowers_preempted"] == pytest.approx((form.claims - form.work) * TOKEN, abs=9)
 
 
 def test_the_cost_that_deters_leaves_the_cheater_nothing() -> None:

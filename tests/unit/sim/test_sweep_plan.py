@@ -13,7 +13,7 @@ from sim.engine.simulate import Columns
 from sim.errors import ParameterError, SimError, StudyError, SweepError
 from sim.studies import catalogue
 from sim.studies.study import Answer, Point, Study, Table
-from sim.sweeping.chunk import play_chunk
+from sim.sweeping.chunk import INDEX, play_chunk
 from sim.sweeping.plan import plan
 from sim.units import TOKEN
 
@@ -75,7 +75,7 @@ def test_the_grid_is_the_product_of_the_studys_axes_and_the_operators() -> None:
 
 @pytest.mark.parametrize(
     ("count", "runs", "rounds"),
-    [(1, 1, 1), (31, 10, 10), (1000, 1, 1), (10_000, 100, 50), (500, 10_000, 100)],
+    [(1, 2, 1), (31, 10, 10), (1000, 2, 1), (10_000, 100, 50), (500, 10_000, 100)],
 )
 def test_chunks_hold_every_point_once_and_are_bounded(count: int, runs: int, rounds: int) -> None:
     axes = {"gain": tuple(range(count))}
@@ -94,7 +94,7 @@ REFUSED = [
     ("echo", {"stake": (-1,)}, {}, ParameterError, "stake: expected"),
     ("echo", {"verifiers": (33,)}, {}, ParameterError, "verifiers: expected 1 to 32"),
     ("echo", {"stake": range(1000), "gain": range(1001)}, {}, SweepError, "at most 1,000,000 points"),
-    ("echo", {}, {"runs": 0}, SweepError, "runs: expected 1"),
+    ("echo", {}, {"runs": 0}, SweepError, "runs: expected 2"),
     ("echo", {}, {"rounds": 10**9}, SweepError, "rounds: expected 1"),
     ("echo", {}, {"seed": 1 << 60}, SweepError, "seed: expected 0"),
 ]
@@ -124,7 +124,7 @@ def test_points_are_counted_however_a_study_makes_them(monkeypatch: pytest.Monke
 def test_rows_are_tidy_and_say_their_units() -> None:
     chunk = plan("echo", {"stake": (500 * TOKEN, 600 * TOKEN)}).chunk(2)
     table = pq.read_table(io.BytesIO(play_chunk(chunk)))
-    assert table.column_names == ["point", "run", "rounds", "gain", "stake", "luck", "tokens"]
+    assert table.column_names == [*INDEX, "gain", "stake", "luck", "tokens"]
     assert table["point"].to_pylist() == [2] * 4
     assert table["run"].to_pylist() == [0, 1, 2, 3]
     assert table["gain"].to_pylist() == [2 * TOKEN] * 4
@@ -141,17 +141,25 @@ def test_a_measure_that_a_point_lacks_is_null_there() -> None:
     assert table["only_at_one"].to_pylist() == [1.0] * 4 + [None] * 4
 
 
-def test_all_points_meet_the_same_luck_and_another_seed_brings_other() -> None:
-    def luck(seed: int, number: int) -> list[float]:
-        rows: list[float] = pq.read_table(io.BytesIO(play_chunk(plan("echo", {}, seed=seed).chunk(number))))[
-            "luck"
-        ].to_pylist()
-        return rows
+def luck(study: str, seed: int, number: int) -> list[float]:
+    rows: list[float] = pq.read_table(io.BytesIO(play_chunk(plan(study, {}, seed=seed).chunk(number))))[
+        "luck"
+    ].to_pylist()
+    return rows
 
-    assert luck(1, 0) == luck(1, 1) == luck(1, 0)
-    assert luck(1, 0) != luck(2, 0)
+
+def test_each_point_and_each_of_its_two_seeds_has_luck_of_its_own() -> None:
+    every = luck("echo", 1, 0) + luck("echo", 1, 1) + luck("echo", 2, 0)
+    assert len(set(every)) == len(every) == 12
+    assert luck("echo", 1, 0) == luck("echo", 1, 0)
+
+
+def test_points_whose_differences_are_asked_for_meet_the_same_luck(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Echo, "common", True)
+    assert luck("echo", 1, 0) == luck("echo", 1, 1)
+    assert luck("echo", 1, 0) != luck("echo", 2, 0)
 
 
 def test_a_study_that_returns_too_few_numbers_is_told() -> None:
-    with pytest.raises(StudyError, match="one number for each of 4 runs, got luck"):
+    with pytest.raises(StudyError, match="one number for each of 2 runs, got luck"):
         play_chunk(plan("wrong", {}).chunk(0))

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocol.tasks.economics import slash_split
 from sim.theory import (
     TheoryError,
     caught_by_others,
@@ -75,25 +74,27 @@ def test_others_find_what_all_of_equal_stake_would() -> None:
     assert np.allclose(caught_by_others(law, missed), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("stake", [0, 1, 7, 100, 10**18 + 1])
-@pytest.mark.parametrize("reward", [0, 5, 90])
-@pytest.mark.parametrize("restitution", [0, 40])
-def test_conceding_to_oneself_always_costs_a_quarter(stake: int, reward: int, restitution: int) -> None:
-    split = slash_split(stake, reward, restitution)
-    for own in (False, True):
-        got = self_challenge(stake=stake, reward=reward, restitution=restitution, own_task=own)
-        assert got.net_cost == stake - split.rewarded - (split.restored if own else 0)
-        assert got.net_cost >= got.burned == -(-stake // 4)
-    assert (
-        least_effective_stake(stake=stake, reward=reward, restitution=restitution)
-        == split.burned + split.rest
-    )
+@pytest.mark.parametrize("stake", [4, 7, 100, 10**18 + 1])
+@pytest.mark.parametrize("seats", [0, 3])
+def test_conceding_to_oneself_always_costs_a_quarter(stake: int, seats: int) -> None:
+    """Of the three quarters that may be paid, all are, in whatever parts."""
+    most = stake - -(-stake // 4)
+    pay = most // 8
+    for reward in range(0, most - seats * pay + 1, max(1, most // 5)):
+        rest = most - seats * pay - reward
+        for own in (False, True):
+            got = self_challenge(
+                stake=stake, reward=reward, restitution=rest, seats=seats, seat_pay=pay, own_task=own
+            )
+            assert got.net_cost == stake - reward - seats * pay - (rest if own else 0)
+            assert got.net_cost >= -(-stake // 4)
+        least = least_effective_stake(stake=stake, reward=reward, restitution=rest, seats=seats, seat_pay=pay)
+        assert least == -(-stake // 4)
 
 
-def test_at_the_least_stake_of_terms_only_the_quarter_is_at_risk() -> None:
-    for reward in (1, 2, 3, 50, 1001):
-        stake = (4 * reward + 2) // 3  # TermsCheck
-        assert least_effective_stake(stake=stake, reward=reward, restitution=0) == -(-stake // 4)
+def test_more_than_three_quarters_cannot_be_owed() -> None:
+    with pytest.raises(TheoryError, match="three quarters of the stake 100, got 76"):
+        self_challenge(stake=100, reward=50, restitution=26)
 
 
 def test_conceding_beats_expiring_only_with_a_large_penalty() -> None:
@@ -102,7 +103,7 @@ def test_conceding_beats_expiring_only_with_a_large_penalty() -> None:
     assert not concession_pays(stake=100, reward=30, delay_penalty=70)
     # Half of the penalty is the submitter's own: 35 are lost, and a conviction costs 60.
     assert not concession_pays(stake=100, reward=30, delay_penalty=70, restitution=10, own_task=True)
-    assert not concession_pays(stake=100, reward=50, delay_penalty=50, restitution=50, own_task=True)
-    assert concession_pays(stake=100, reward=50, delay_penalty=52, restitution=50, own_task=True)
+    assert not concession_pays(stake=100, reward=50, delay_penalty=50, restitution=25, own_task=True)
+    assert concession_pays(stake=100, reward=50, delay_penalty=52, restitution=25, own_task=True)
     with pytest.raises(TheoryError, match="at most the stake"):
         concession_pays(stake=100, reward=1, delay_penalty=101)

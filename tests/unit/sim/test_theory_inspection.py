@@ -21,7 +21,7 @@ from sim.theory import (
     verifier_payoffs,
 )
 
-PLAIN = Duty(audit_fee=4, cost=3, reward=20)
+PLAIN = Duty(audit_fee=4, cost=3, reward=20, game_cost=2, held=0.25)
 SOLVER: dict[str, float] = {"share": 0.5, "price": 100, "gain": 40, "stake": 300, "cost": 80}
 
 
@@ -67,7 +67,8 @@ def test_payoffs_sum_over_events() -> None:
     for drawn in (False, True):
         chance = hit if drawn else 1 - hit
         sums["verify_honest"] += chance * (PLAIN.audit_fee - PLAIN.cost)
-        sums["verify_cheat"] += chance * ((PLAIN.reward if drawn else PLAIN.audit_fee) - PLAIN.cost)
+        convicts = PLAIN.reward + PLAIN.game_cost if drawn else 0
+        sums["verify_cheat"] += chance * (convicts + PLAIN.audit_fee - PLAIN.cost)
         sums["skip_honest"] += chance * PLAIN.audit_fee
         sums["skip_cheat"] += chance * PLAIN.audit_fee
     for name, value in verifier_payoffs(PLAIN, hit=hit)._asdict().items():
@@ -75,37 +76,37 @@ def test_payoffs_sum_over_events() -> None:
 
 
 def test_plain_attestations_leave_the_classic_rates() -> None:
-    """x = k / (R - F), y = (f c + G) / (S + p): each side's rate holds the other side's money."""
+    """x = k / (R + g), y = (f c + G) / (S + p): each side's rate holds the other side's money."""
     found = inspection_equilibrium(PLAIN, **SOLVER)
-    assert found.cheating == pytest.approx(3 / 16)
+    assert found.cheating == pytest.approx(3 / 22)
     assert found.checking == pytest.approx(80 / 400)
     richer = inspection_equilibrium(PLAIN, **{**SOLVER, "stake": 10**6})
     assert richer.cheating == found.cheating
     assert richer.checking < found.checking / 1000
-    assert cheating_rate(PLAIN._replace(audit_fee=12)) > found.cheating
-    assert reward_for_rate(cost=3, audit_fee=4, cheating=3 / 16) == pytest.approx(20)
+    assert cheating_rate(PLAIN._replace(audit_fee=12)) == found.cheating
+    assert reward_for_rate(cost=3, game_cost=2, cheating=3 / 22) == pytest.approx(20)
     with pytest.raises(TheoryError, match="no reward ends fraud"):
-        reward_for_rate(cost=3, audit_fee=4, cheating=0)
+        reward_for_rate(cost=3, game_cost=2, cheating=0)
 
 
 def test_committee_gain_sums_over_the_other_finders() -> None:
-    """Every event: which other seats find the fraud, a false segment drawn or not. A conviction pays its finders and
-    nobody else.
-    """
+    """Every event: which others find the fraud, a false segment drawn or not, the convicted one held or not."""
     hit, z, verifiers, duty = 0.25, 0.2, 4, PLAIN
     total = 0.0
-    for *others, drawn in product((False, True), repeat=verifiers):
-        chance = hit if drawn else 1 - hit
+    for *others, drawn, held in product((False, True), repeat=verifiers + 1):
+        chance = (hit if drawn else 1 - hit) * (duty.held if held else 1 - duty.held)
         for finds in others:
             chance *= z if finds else 1 - z
-        fee = 0.0 if any(others) else duty.audit_fee
-        replaying = duty.reward / (1 + sum(others)) if drawn else fee
-        total += chance * (replaying - duty.cost - fee)
+        skipping = 0.0 if any(others) and held else duty.audit_fee
+        convicts = duty.reward / (1 + sum(others)) + duty.game_cost if drawn else 0.0
+        total += chance * (convicts + duty.audit_fee - duty.cost - skipping)
     got = gain_against_cheater(duty, hit=hit, verifiers=verifiers, found=z)
     assert got == pytest.approx(total, rel=1e-12)
 
 
-@pytest.mark.parametrize("duty", [PLAIN, Duty(4, 3, 100), Duty(1, 3, 9), Duty(5, 1, 0), Duty(4, 0, 8)])
+@pytest.mark.parametrize(
+    "duty", [PLAIN, Duty(4, 3, 100, 1, 0.5), Duty(1, 3, 9), Duty(5, 1, 0), Duty(4, 0, 8)]
+)
 @pytest.mark.parametrize("verifiers", [1, 3, 8])
 @pytest.mark.parametrize("stake", [0.0, 100.0, 3000.0])
 def test_committee_equilibrium_is_stable(duty: Duty, verifiers: int, stake: float) -> None:

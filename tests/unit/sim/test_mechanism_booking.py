@@ -1,7 +1,5 @@
-"""Splits and bookings: arrays against protocol.tasks.economics and its vectors, in both kinds of integers."""
+"""Bookings, bonds and claims by hand, in both kinds of integers."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,44 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.tasks.economics import slash_split
 from sim.errors import ParameterError
-from sim.mechanism import booking, shares
+from sim.mechanism import booking
+from sim.mechanism.bonds import bond_of, bonds_of, most_locked
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
+from sim.mechanism.claims import NO_SEGMENT, fees_owed
 from sim.mechanism.ledger import Ledger, book
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "economics.json").read_text())
-ENGINE = st.integers(0, 10**15)
 CHAIN = st.integers(0, 2**94)
 SOLVER, VERIFIER = FIRST_SOLVER, FIRST_SOLVER + 1
 ROW = np.zeros(1, dtype=np.int64)
-
-
-def column(case: str, name: str) -> np.ndarray:
-    return np.array([int(text) for text in VECTORS[case][name]], dtype=object)
-
-
-def test_slashes_meet_the_vectors_that_the_contracts_replay() -> None:
-    split = shares.slash(*(column("slash", name) for name in ("stake", "reward", "restitution")))
-    assert (split.rewarded == column("slash", "rewarded")).all()
-    assert (split.restored == column("slash", "restored")).all()
-    assert (split.burned == column("slash", "burned") + column("slash", "rest")).all()
-
-
-@pytest.mark.parametrize(("dtype", "amounts"), [(np.int64, ENGINE), (object, CHAIN)])
-@given(data=st.data())
-def test_splits_are_those_of_the_protocol(
-    dtype: type[Any], amounts: st.SearchStrategy[int], data: st.DataObject
-) -> None:
-    rows = data.draw(st.lists(st.tuples(amounts, amounts, amounts), min_size=1, max_size=8))
-    one, two, three = (np.array(part, dtype=dtype) for part in zip(*rows))
-    slash = shares.slash(one, two, three)
-    assert slash.burned.dtype == dtype
-    for row, (a, b, c) in enumerate(rows):
-        expected = slash_split(a, b, c)
-        assert slash.rewarded[row] == expected.rewarded
-        assert slash.restored[row] == expected.restored
-        assert slash.burned[row] == expected.burned + expected.rest
 
 
 @pytest.mark.parametrize("dtype", [np.int64, object])
@@ -76,29 +46,63 @@ def test_one_booking_serves_one_account_or_one_amount_for_all_rows() -> None:
     assert places.tolist() == [[7, 0, 0, 0], [0, 12, 0, 6]]
 
 
-@given(amounts=st.tuples(CHAIN, CHAIN, CHAIN, CHAIN, CHAIN, CHAIN), silent=st.integers(0, 2))
+@given(amounts=st.tuples(*(CHAIN,) * 8), silent=st.integers(0, 2))
 def test_ends_in_the_chains_amounts(amounts: tuple[int, ...], silent: int) -> None:
     """Amounts of 18 decimals go through every booking without a rounding, and what nobody holds is burned."""
-    stake, reward, restitution, price, fee, draw_fee = amounts
-    ledger = Ledger(np.full((5, 1), 2 * (sum(amounts) + draw_fee), dtype=object))
+    bond, reward, restitution, price, fee, draw_fee, cost, rest = amounts
+    ledger = Ledger(np.full((5, 1), 4 * sum(amounts), dtype=object))
     solver, seats = np.array([SOLVER]), np.array([[VERIFIER], [VERIFIER + 1]])
-    dumb = np.array([[silent > 0], [silent > 1]])
+    dumb, one = np.array([[silent > 0], [silent > 1]]), np.array([[True], [False]])
+
+    def exact(amount: int) -> np.ndarray:
+        return np.array([amount], dtype=object)
+
     booking.pay_draws(ledger, ROW, draw_fee, np.array([2]))
     booking.silence(ledger, ROW, seats, dumb, fee=fee, draw_fee=draw_fee)
-    booking.dismiss(ledger, ROW, solver, seats[0], stake)
-    booking.pay_seats(ledger, ROW, seats, np.array([[True], [False]]), fee)
-    booking.pay_solver(ledger, ROW, solver, np.array([price], dtype=object))
-    booking.close_undrawn(ledger, ROW, solver, np.array([price], dtype=object))
-    booking.convict(ledger, ROW, solver, seats[1], stake=stake, reward=reward, restitution=restitution)
-    slash = slash_split(stake, reward, restitution)
+    booking.dismiss(ledger, ROW, solver, seats[0], exact(bond))
+    booking.forfeit(ledger, ROW, seats[1], exact(bond))
+    booking.pay_seats(ledger, ROW, seats, one, fee)
+    booking.pay_solver(ledger, ROW, solver, exact(price))
+    booking.close_undrawn(ledger, ROW, solver, exact(price))
+    booking.convict(ledger, ROW, solver, seats[1], reward=exact(reward), restitution=restitution)
+    booking.compensate(ledger, ROW, solver, seats, one, cost=cost, fee=fee)
+    booking.pay_fees(ledger, ROW, solver, seats, ~one, fee=fee)
+    booking.burn_rest(ledger, ROW, solver, exact(rest))
     gains = [int(gain) for gain in ledger.gains()[:, 0]]
-    lost = silent * (fee + draw_fee)
-    assert gains[SUBMITTER] == -2 * draw_fee - fee - price - price // 2 + slash.restored
+    lost = draw_fee + fee
+    assert gains[SUBMITTER] == -2 * draw_fee - fee - price - price // 2 + restitution
     assert gains[DRAWER] == 2 * draw_fee + min(silent, 1) * draw_fee
-    assert gains[SOLVER] == stake // 2 + price + price // 2 - stake
-    assert gains[VERIFIER] + gains[VERIFIER + 1] == fee - lost - stake + slash.rewarded
-    burned = stake - stake // 2 + slash.burned + slash.rest + lost - min(silent, 1) * draw_fee
+    paid = reward + restitution + cost + 2 * fee + rest
+    assert gains[SOLVER] == bond // 2 + price + price // 2 - paid
+    assert gains[VERIFIER] == 2 * fee + cost - bond - (silent > 0) * lost
+    assert gains[VERIFIER + 1] == reward + fee - bond - (silent > 1) * lost
+    burned = 2 * bond - bond // 2 + rest + silent * lost - min(silent, 1) * draw_fee
     assert int(ledger.burned[0]) == burned == -sum(gains)
+
+
+def test_fees_are_owed_to_attested_seats_elsewhere() -> None:
+    """Four seats of two segments, three rows: the third segment convicted, the first one, none named."""
+    attested = np.array([[True], [True], [False], [True]]) & np.ones(3, dtype=bool)
+    spoke = np.array([[False], [False], [False], [True]]) & np.ones(3, dtype=bool)
+    segments = np.array([[1, 2, 2, 2], [3, 4, 4, 4]])[:, :, None] + np.zeros(3, dtype=int)
+    owed = fees_owed(attested, spoke, segments, np.array([3, 1, NO_SEGMENT]))
+    assert owed.T.tolist() == [
+        [False, True, False, False],
+        [False, True, False, False],
+        [True, True, False, False],
+    ]
+
+
+def test_the_seventeenth_bond_is_the_first_that_doubles() -> None:
+    bonds = [bond_of(5, held) for held in range(19)]
+    assert bonds == [5] * 16 + [10, 20, 40]
+    assert bonds_of(5, np.arange(19)).tolist() == bonds
+    assert bond_of(1, 10**6) == 1 << 96
+
+
+@given(held=st.integers(0, 150), commitments=st.integers(0, 150))
+def test_what_is_locked_by_many_is_their_sum(held: int, commitments: int) -> None:
+    assert most_locked(3, held, commitments) == sum(bond_of(3, held + n) for n in range(commitments))
 
 
 def test_a_missed_deadline_pays_the_submitter_half_rounded_down() -> None:

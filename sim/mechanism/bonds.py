@@ -1,0 +1,37 @@
+"""What commitments to challenges lock (contracts/src/Commitments.sol, `bondOf`).
+
+Seats lock the terms' bond, and so does everybody once the task has stalled. For those without a seat it doubles with
+each bond of the task beyond sixteen that is held: so nobody delays an honest game for long.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from protocol.tasks.task import GAMES_AT_ONCE
+from sim.mechanism.arrays import Amounts
+
+MOST_DOUBLINGS: Final = 96
+"""A bond that was doubled so often is more than any lock holds."""
+
+
+def bond_of(bond: int, held: int) -> int:
+    """What somebody without a seat locks where so many bonds of the task are held."""
+    return bond << min(max(0, held + 1 - GAMES_AT_ONCE), MOST_DOUBLINGS)
+
+
+def bonds_of(bond: int, held: Amounts) -> Amounts:
+    """The same by row, in the engine's integers: doublings that its deposits cover."""
+    doublings: Amounts = np.maximum(held + 1 - GAMES_AT_ONCE, 0)
+    return np.left_shift(np.int64(bond), doublings)
+
+
+def most_locked(bond: int, held: int, commitments: int) -> int:
+    """All that so many commitments of one account lock, the first of them where `held` bonds are held before it."""
+    last = held + commitments
+    doubled = range(min(max(held, GAMES_AT_ONCE), last), min(last, GAMES_AT_ONCE + MOST_DOUBLINGS))
+    most = max(0, last - max(held, GAMES_AT_ONCE + MOST_DOUBLINGS))
+    single = commitments - len(doubled) - most
+    return single * bond + sum(bond_of(bond, each) for each in doubled) + most * (bond << MOST_DOUBLINGS)

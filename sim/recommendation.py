@@ -1,0 +1,39 @@
+"""The amounts that are recommended for a task, under the recommended deployment: `protocol.tasks.amounts` for `sim`.
+
+What a task's amounts follow from beside its budget and segments is one setting here: an L1's clocks, a training of
+three days, five days from the draw to the settlement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from protocol.chain.parameters import RECOMMENDED
+from protocol.chain.recommendation import RULES, setting
+from protocol.tasks.amounts import Amounts, Setting, TrustPrice, derive, trust_price
+
+DAY: Final = 86_400
+"""Seconds."""
+
+
+def setting_of(segments: int, budget: int) -> Setting:
+    """Of a task with this budget, in the chain's units."""
+    return setting(
+        RECOMMENDED,
+        budget=budget,
+        segments=segments,
+        training_period=3 * DAY,
+        challenge_period=5 * DAY,
+        game_time=RECOMMENDED.max_clock,
+    )
+
+
+def recommended(segments: int, budget: int, given: Mapping[str, int] | None = None) -> Amounts:
+    """Its amounts, in the chain's units; what is `given` stays. Raises NoRecommendation."""
+    return derive(setting_of(segments, budget), RULES, given)
+
+
+def trust(segments: int, budget: int) -> TrustPrice:
+    """What trust in it costs with these amounts, in the chain's units."""
+    return trust_price(setting_of(segments, budget), RULES, recommended(segments, budget))

@@ -1,0 +1,66 @@
+"""What seats have out of a convicted stake: who has a claim is the engine's word, which the contracts must bear out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from protocol.chain.errors import Reverted
+from sim.replay.stage import Stage
+
+
+class Claim(NamedTuple):
+    """What the engine owes to a seat whose holder is an account: cost and fee, the fee alone, or nothing."""
+
+    seat: int
+    account: int
+    spoke: bool
+    fee: bool
+
+
+class Claims:
+    """The claims on one conviction. `solver` is an account."""
+
+    def __init__(self, stage: Stage, task: int, solver: int, owed: Sequence[Claim]) -> None:
+        self._stage = stage
+        self._task = task
+        self._solver = solver
+        self._owed = {claim.seat: claim for claim in owed}
+        self._spoke: set[int] = set()
+
+    def spoke(self, seat: int) -> None:
+        """The chain has paid cost and fee to a seat."""
+        self._spoke.add(seat)
+        account = self._owed[seat].account
+        self._stage.books.compensated(self._solver, account)
+        self._stage.booked(f"task {self._task}: {self._stage.name(account)} has a game's cost and its fee")
+
+    def pay(self, games: Mapping[int, int]) -> None:
+        """The seats' own games, by seat; then fees. What the engine does not owe, the contracts do not pay."""
+        stage, commitments = self._stage, self._stage.referee.commitments
+        for seat, game in games.items():
+            commitments.compensate(self._task, seat, game)
+            self.spoke(seat)
+        due = {seat for seat, claim in self._owed.items() if claim.spoke}
+        stage.same("seats that spoke up", due, self._spoke)
+        for seat, claim in self._owed.items():
+            if claim.fee:
+                commitments.pay_fee(self._task, seat)
+                stage.books.paid_fee(self._solver, claim.account)
+                stage.booked(f"task {self._task}: {stage.name(claim.account)} has its fee")
+            stage.same("another fee of a seat", "NothingOwed", self._refusal(seat))
+
+    def burn(self) -> None:
+        """The time for claims passes; what is left burns."""
+        stage = self._stage
+        stage.until(stage.referee.commitments.claims_until(self._task))
+        stage.referee.market.burn_rest(self._task)
+        stage.books.burned_rest(self._solver)
+        stage.booked(f"task {self._task}: what is left of the stake is burned")
+
+    def _refusal(self, seat: int) -> str:
+        try:
+            self._stage.referee.commitments.read_all("payFee", self._task, seat)
+        except Reverted as error:
+            return error.name
+        return ""
