@@ -32,7 +32,8 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "honest_share": (0.3, 0.9),
     "false_share": (0.01, 0.1),
     "gain": (50 * TOKEN, 200 * TOKEN),
-    "stake": (300 * TOKEN, 1500 * TOKEN),
+    # From 600 tokens on a stake covers what a conviction owes beside the dearest seats: 4 / 3 of 3 x (80 + 2.2) + 100 + 75.
+    "stake": (600 * TOKEN, 1500 * TOKEN),
     "segments": (10, 100),
     "segments_per_verifier": (2, 8),
     "training_cost": (30 * TOKEN, 84 * TOKEN),
@@ -72,8 +73,14 @@ class Sensitivity(Study):
     samples: int = SAMPLES
 
     def parameters(self) -> MarketParameters:
-        """A small market with devices alike; a markup that covers gas."""
-        return MarketParameters(device_spread=0.0, markup=0.5, solver_count=5, verifier_count=50)
+        """A small market with devices alike; a markup that covers gas; rewards that fit the least stake."""
+        return MarketParameters(
+            device_spread=0.0,
+            markup=0.5,
+            retrain_reward=75 * TOKEN,
+            solver_count=5,
+            verifier_count=50,
+        )
 
     def axes(self) -> Mapping[str, Sequence[float]]:
         """The ends of each range, and the two samples."""
