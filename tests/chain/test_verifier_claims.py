@@ -70,6 +70,7 @@ class Scene:
         )
         self.node._tick()
         wait(lambda: self.row.is_committed)
+        self.node._sends.wait()  # the bond is brought into the vault beside it
 
     def until(self, what: Callable[[], bool]) -> None:
         """Let the node look, again and again, until something holds."""
@@ -96,6 +97,7 @@ class Scene:
         """Until the node has what it is owed, and has forgotten the task."""
         self.until(lambda: self.task in self.database.finished())
         assert self.database.is_claimed(self.task, 0)
+        self.node._sends.wait()  # its tokens are on their way out of the vault
 
     def close(self) -> None:
         """End the node's threads."""
