@@ -84,7 +84,7 @@ AssayError
 │   └── DevnetError              the development chain could not be started
 │       ├── AnvilMissing         no anvil program
 │       └── PortInUse            another server listens there (exit code 1)
-├── NoRecommendation             protocol.chain: no terms suit the deployment
+├── NoRecommendation             protocol.tasks: no amounts suit the task and the deployment
 ├── ParametersError              protocol.chain: parameters of a deployment that do not fit
 ├── SettingsError                protocol.node: a setting that is unknown, or whose value does not fit
 ├── DatabaseError                protocol.node: a damaged database, or one of another version, chain or account
