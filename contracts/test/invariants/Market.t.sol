@@ -161,7 +161,7 @@ contract MarketInvariants is Test {
     function test_handler_reachesEveryEnd_succeeds() public {
         uint256[4] memory reached;
         uint256[4] memory voids;
-        for (uint256 run; run < 60; ++run) {
+        for (uint256 run; run < 90; ++run) {
             uint256 start = vm.snapshotState();
             for (uint256 i; i < 70; ++i) {
                 _act(uint256(keccak256(abi.encode(run, i))));
