@@ -13,7 +13,7 @@ from examples.demo.errors import StageError
 from examples.demo.event_lines import EventLines
 from examples.demo.ledger import Act, Ledger
 from examples.demo.names import bits, number, position
-from examples.demo.play import failures
+from examples.demo.play import WHOLE, failures
 from examples.demo.report import tokens
 from examples.demo.stage import MARK, clear
 from examples.demo.stories import POSTED, STORIES
@@ -34,6 +34,8 @@ def good() -> dict[str, Any]:
             run["refusal"] = "error: LeafNotInTree"
         if story.silent:
             run["silent"] = {"seat": 0, "penalty": "2.1"}
+        if story.accomplice:
+            run |= {"convicted_by": "the accomplice", "seat": {"ended": WHOLE[0]}}
         if story.accuser:
             game = {"verdict": "challenger_silent"}
             run["accusation"] = {"game": game, "transactions": 8, "gas": {"total": 1_000_000}}
@@ -58,6 +60,8 @@ def test_a_demo_in_which_all_ends_as_it_must_has_no_failures() -> None:
         ("g", "accusation", {"game": {"verdict": "solver_false"}}),
         ("l", "silent", None),
         ("l", "verdict", "void"),
+        ("m", "convicted_by", "seat 0"),
+        ("m", "seat", {"ended": "lost"}),
     ],
 )
 def test_every_other_end_is_a_failure_of_its_story(story: str, field: str, value: object) -> None:
@@ -73,13 +77,13 @@ def test_every_other_end_is_a_failure_of_its_story(story: str, field: str, value
 
 def test_costs_are_told_for_every_game() -> None:
     lines = list(costs(good()))
-    assert [line[:3] for line in lines] == [f"({letter})" for letter in "bcdfgijk"]
+    assert [line[:3] for line in lines] == [f"({letter})" for letter in "bcdfgijkm"]
     assert "1,300,000 gas, 300,000 of it" in lines[0]
     assert lines[4].endswith("1,000,000 gas")
 
 
 def test_every_story_is_posted_once() -> None:
-    assert sorted(story.letter for story in POSTED) == list("abcdefghijkl")
+    assert sorted(story.letter for story in POSTED) == list("abcdefghijklm")
 
 
 def test_numbers_are_shown_as_their_type_reads_them() -> None:
