@@ -47,7 +47,7 @@ contract Commitments is ICommitments {
     ITaskMarket private immutable MARKET;
     IAuditBoard private immutable BOARD;
     uint32 private immutable OPENING_PERIOD;
-    uint32 private immutable CLAIM_PERIOD;
+    uint64 private immutable CLAIM_PERIOD;
 
     /// @dev Per account, so that nobody can take another's commitment by copying it.
     mapping(address account => mapping(bytes32 commitment => Commitment)) private _commitments;
@@ -56,14 +56,14 @@ contract Commitments is ICommitments {
     mapping(TaskId task => Paid) private _paid;
 
     /// @inheritdoc ICommitments
-    mapping(TaskId task => uint32) public waiting;
+    mapping(TaskId task => uint32) public held;
 
     constructor(IStakeVault vault, ITaskMarket market, IAuditBoard board) {
         (VAULT, MARKET, BOARD) = (vault, market, board);
         Parameters memory parameters = market.parameters();
         OPENING_PERIOD = parameters.openingPeriod;
         // Commitments of before the conviction are opened within the opening period.
-        CLAIM_PERIOD = parameters.openingPeriod + parameters.stallPeriod;
+        CLAIM_PERIOD = uint64(parameters.openingPeriod) + parameters.stallPeriod;
     }
 
     // ------------------------------------------------------------------ commitments
@@ -73,7 +73,7 @@ contract Commitments is ICommitments {
         Commitment storage made = _commitments[msg.sender][commitment];
         if (made.until != 0) revert Errors.AlreadyCommitted(commitment);
         uint256 bond = bondOf(task, seat, msg.sender);
-        ++waiting[task];
+        ++held[task];
         if (seat != NO_SEAT) _single[task][msg.sender] = true;
         (made.task, made.until) = (uint48(TaskId.unwrap(task)), uint40(block.timestamp) + OPENING_PERIOD);
         made.madeIn = uint40(block.number);
@@ -86,17 +86,23 @@ contract Commitments is ICommitments {
         external
         returns (uint48 lock, uint40 madeIn)
     {
-        address game = address(_game());
-        if (msg.sender != game) revert Errors.NotAllowed(game, msg.sender);
+        _requireGame();
         (, Commitment memory made) = _opened(task, segment, challenger, salt);
         if (made.madeIn == block.number) revert Errors.SameBlock(block.number);
         return (made.lock, made.madeIn);
     }
 
     /// @inheritdoc ICommitments
+    function dismissed(TaskId task) external {
+        _requireGame();
+        --held[task];
+    }
+
+    /// @inheritdoc ICommitments
     function openLate(TaskId task, SegmentIndex segment, bytes32 salt, uint8 seat) external {
         _conviction(task);
         (bytes32 commitment, Commitment memory made) = _opened(task, segment, msg.sender, salt);
+        --held[task];
         VAULT.release(made.lock, type(uint256).max);
         emit OpenedLate(task, commitment, msg.sender);
         if (seat == NO_SEAT) return;
@@ -114,7 +120,7 @@ contract Commitments is ICommitments {
         if (block.timestamp <= made.until) revert Errors.TooEarly(made.until, block.timestamp);
         TaskId task = TaskId.wrap(made.task);
         delete _commitments[challenger][commitment];
-        --waiting[task];
+        --held[task];
         emit Forfeited(task, commitment, challenger, VAULT.burn(made.lock, type(uint256).max));
     }
 
@@ -153,8 +159,8 @@ contract Commitments is ICommitments {
             if (!_single[task][challenger]) return bond;
         }
         if (!doubles) return bond;
-        uint256 held = waiting[task] + _game().gamesHeld(task);
-        return held < SINGLE_BONDS ? bond : bond << Math.min(held + 1 - SINGLE_BONDS, MOST_DOUBLINGS);
+        uint256 others = held[task];
+        return others < SINGLE_BONDS ? bond : bond << Math.min(others + 1 - SINGLE_BONDS, MOST_DOUBLINGS);
     }
 
     /// @inheritdoc ICommitments
@@ -165,6 +171,11 @@ contract Commitments is ICommitments {
     }
 
     // ------------------------------------------------------------------ inside
+
+    function _requireGame() private view {
+        address game = address(_game());
+        if (msg.sender != game) revert Errors.NotAllowed(game, msg.sender);
+    }
 
     function _game() private view returns (IDisputeGame) {
         return IDisputeGame(MARKET.game());
@@ -184,10 +195,10 @@ contract Commitments is ICommitments {
     {
         commitment = keccak256(abi.encode(block.chainid, address(this), task, segment, challenger, salt));
         made = _commitments[challenger][commitment];
-        if (made.until == 0) revert Errors.NotCommitted(commitment);
+        // The hash names a task, and so does its bond: else a bond of a small task would challenge a large one.
+        if (made.until == 0 || made.task != TaskId.unwrap(task)) revert Errors.NotCommitted(commitment);
         if (block.timestamp > made.until) revert Errors.TooLate(made.until, block.timestamp);
         delete _commitments[challenger][commitment];
-        --waiting[task];
     }
 
     function _requireHolder(TaskId task, uint8 seat, address account) private view {

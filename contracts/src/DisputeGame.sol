@@ -25,13 +25,9 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     SegmentIndex private constant SEGMENT_UNKNOWN = SegmentIndex.wrap(type(uint32).max);
     uint8 private constant MAX_DEPTH = 8;
 
-    ICommitments private immutable COMMITMENTS;
-
     constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_, ICommitments commitments_)
-        GameState(market_, vault_, arbiter_)
-    {
-        COMMITMENTS = commitments_;
-    }
+        GameState(market_, vault_, arbiter_, commitments_)
+    {}
 
     // ------------------------------------------------------------------ opening
 
@@ -171,11 +167,6 @@ contract DisputeGame is Claims, Demands, Splits, Judgments {
     function convictionOf(TaskId task) external view override returns (uint64 time, SegmentIndex segment) {
         Docket storage docket = _dockets[task];
         return (docket.convictedAt, docket.convicted);
-    }
-
-    /// @inheritdoc IDisputeGame
-    function gamesHeld(TaskId task) external view override returns (uint32) {
-        return _dockets[task].opened - _dockets[task].dismissed;
     }
 
     /// @inheritdoc IDisputeGame

@@ -52,6 +52,6 @@ class Commitments(BoundContract):
         """Last second, since 1970, in which the convicted stake pays seats. Raises Reverted without a conviction."""
         return int(self.read("claimsUntil", task))
 
-    def waiting(self, task: int) -> int:
-        """Commitments of the task that were neither opened nor forfeited."""
-        return int(self.read("waiting", task))
+    def held(self, task: int) -> int:
+        """Bonds of the task: of commitments that were neither opened late nor forfeited, and of games not dismissed."""
+        return int(self.read("held", task))

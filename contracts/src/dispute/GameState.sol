@@ -6,6 +6,7 @@ import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 import {Evidence} from "../Evidence.sol";
 import {IArbiter} from "../interfaces/IArbiter.sol";
+import {ICommitments} from "../interfaces/ICommitments.sol";
 import {IStakeVault} from "../interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../interfaces/ITaskMarket.sol";
 import {Errors} from "../libraries/Errors.sol";
@@ -98,6 +99,7 @@ abstract contract GameState is Credits {
     ITaskMarket internal immutable MARKET;
     IStakeVault internal immutable VAULT;
     IArbiter internal immutable ARBITER;
+    ICommitments internal immutable COMMITMENTS;
     /// @notice Proves openings; made by this contract, which alone relies on it.
     Evidence internal immutable EVIDENCE;
     /// @notice Wei for each byte of an answer's transaction, on top of its gas.
@@ -124,8 +126,8 @@ abstract contract GameState is Credits {
     /// @dev Games that wait, by their place in the order of the task: it is played once `place - GAMES_AT_ONCE` were dismissed.
     mapping(TaskId task => mapping(uint256 place => GameId)) private _waiting;
 
-    constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_) {
-        (MARKET, VAULT, ARBITER) = (market_, vault_, arbiter_);
+    constructor(ITaskMarket market_, IStakeVault vault_, IArbiter arbiter_, ICommitments commitments_) {
+        (MARKET, VAULT, ARBITER, COMMITMENTS) = (market_, vault_, arbiter_, commitments_);
         EVIDENCE = new Evidence(arbiter_);
         DATA_FEE = market_.parameters().dataFee;
     }
@@ -351,6 +353,7 @@ abstract contract GameState is Credits {
         VAULT.pay(record.lock, solver, remaining / SOLVER_SHARE);
         VAULT.burn(record.lock, type(uint256).max);
         _freePlace(task);
+        COMMITMENTS.dismissed(task);
         MARKET.gameClosed(task);
     }
 

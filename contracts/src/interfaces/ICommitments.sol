@@ -32,6 +32,9 @@ interface ICommitments {
         external
         returns (uint48 lock, uint40 madeIn);
 
+    /// @notice DisputeGame only: a game of the task was dismissed, its bond is lost.
+    function dismissed(TaskId task) external;
+
     /// @notice Challenger: the task was convicted before the commitment was opened. Within its opening period: returns the bond; with a
     /// seat of the caller's, which must have the segment unless it is unknown, pays what the seat is owed.
     /// @param seat The caller's seat of the task; 255 for a caller without one.
@@ -52,8 +55,9 @@ interface ICommitments {
     /// each bond of the task beyond the sixteenth that is held: of commitments that are not opened, and of games.
     function bondOf(TaskId task, uint8 seat, address challenger) external view returns (uint256);
 
-    /// @notice Commitments of the task that are neither opened nor forfeited.
-    function waiting(TaskId task) external view returns (uint32);
+    /// @notice Bonds of the task: of commitments that are neither opened late nor forfeited, and of their games, unless these were
+    /// dismissed.
+    function held(TaskId task) external view returns (uint32);
 
     /// @notice Last second for claims of seats on the stake of a convicted task.
     function claimsUntil(TaskId task) external view returns (uint64);

@@ -355,9 +355,6 @@ interface IDisputeGame {
     /// @notice When the task was convicted, 0 if it was not, and the segment that was false; 0 where none was selected.
     function convictionOf(TaskId task) external view returns (uint64 time, SegmentIndex segment);
 
-    /// @notice Games of the task that were opened and not dismissed, each with a bond.
-    function gamesHeld(TaskId task) external view returns (uint32);
-
     /// @notice Number of games; ids are 1 ... games().
     function games() external view returns (uint256);
 }

@@ -237,7 +237,8 @@ contract CompensationTest is Seated {
         emit ICommitments.Compensated(task, 0, holders[0], DUE);
         _openLate(0, own[0], holders[0], salt);
         assertEq(_free(holders[0]), had + DUE);
-        assertEq(commitments.waiting(task), 0);
+        // The game that convicted.
+        assertEq(commitments.held(task), 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, commitment));
         _openLate(0, own[0], holders[0], salt);
     }
