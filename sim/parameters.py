@@ -115,7 +115,7 @@ class MarketParameters:
     )
     gas_attest: int = _gas(GAS.seat, "gas of a seat that attests")
     gas_dispute: int = _gas(GAS.game, "the challenger's gas in a dispute")
-    gas_defence: int = _gas(400_000, "the solver's gas in a dispute")
+    gas_defence: int = _gas(GAS.defence, "the solver's gas in a dispute")
     gas_task: int = _gas(sum(_GAS[call] for call in _SOLVER), "the solver's gas for a task without dispute")
     # ---- what happens to people
     downtime: float = _share(0.0, "chance that a drawn verifier is offline")

@@ -10,19 +10,18 @@ from typing import Any
 
 from assay.errors import ResultError
 from assay.results import fetch
+from examples.demo.clock import Clock
 from examples.demo.event_lines import EventLines, Line
 from examples.demo.ledger import Ledger
 from examples.demo.names import Names
 from examples.demo.report import game_report, spoken_up, task_report, tokens, verdict
 from examples.demo.stage import SEAT, Stage
 from examples.demo.stories import STORIES, Story
-from protocol.chain.views import NEVER, TaskStatus
+from protocol.chain.views import TaskStatus
 
-LIMIT_SECONDS = 600.0
-"""Then what has not ended is reported as it is, and the demo has failed."""
+LIMIT_SECONDS = 1800.0
+"""Then what has not ended is reported as it is, and the demo has failed. Ten times what two quiet cores need."""
 POLL_SECONDS = 0.5
-NO_MOVE = "ElementAgrees"
-"""The contract's answer to a judgment of an element that is right, as the accuser logs it: it has no other move."""
 WHOLE = ("opened late", "moot")
 """Ends of what a seat has staked that give it back."""
 
@@ -77,6 +76,7 @@ class _Play:
             for story in STORIES
             for task in [stage.tasks[story.letter]]
         }
+        self._clock = Clock(stage, self._ledger, say)
         self._event_lines = EventLines(self._ledger, self._names, stage.who)
         self._letters = {task: letter for letter, task in stage.tasks.items()}
         self._metrics: dict[int, dict[str, float]] = {}
@@ -88,9 +88,10 @@ class _Play:
             self._say(f"({story.letter}) task {self._task(story)}: {story.title}")
         while True:
             self._look()
-            if all(map(self._is_over, STORIES)) or time.monotonic() - self._started > self._limit:
+            left = [story for story in STORIES if not self._is_over(story)]
+            if not left or time.monotonic() - self._started > self._limit:
                 break
-            self._pass_idle_time()
+            self._clock.pass_idle_time(left)
             time.sleep(POLL_SECONDS)
         chain = {"client": self._stage.chain.client, "chain_id": self._stage.chain.chain_id}
         runs = [self._report(story) for story in STORIES]
@@ -103,25 +104,6 @@ class _Play:
         for story in STORIES:
             self._note(story)
         self._stage.children.require_alive(self._stage.mortal)
-
-    def _pass_idle_time(self) -> None:
-        """Where nothing is left but the clock of an accuser that has no move: let it run out now."""
-        left = [story for story in STORIES if not self._is_over(story)]
-        for story in left:
-            if (
-                len(left) > 1
-                or story.accuser is None
-                or not self._stage.children.has_written(story.accuser, NO_MOVE)
-            ):
-                return
-            for event in self._ledger.events("Challenged", task=self._task(story)):
-                deadline = self._stage.client.game.game(event.arguments["game"]).deadline
-                now = self._stage.client.now()
-                if now <= deadline < NEVER:
-                    self._say(
-                        f"({story.letter}) the chain's clock is moved {deadline + 1 - now} s, to the accuser's deadline"
-                    )
-                    self._stage.chain.skip(deadline + 1 - now)
 
     def _note(self, story: Story) -> None:
         """What the chain does not tell: the result's metrics, and why a market refused a run."""

@@ -23,7 +23,7 @@ from assay.submitting import Prepared, post, prepare, require_served
 from examples.demo.children import Children
 from examples.demo.errors import StageError
 from examples.demo.stories import POSTED, STORIES, Story
-from examples.demo.tasks import summary, terms
+from examples.demo.tasks import PARAMETERS, summary, terms
 from protocol.beacon.relays import Relays
 from protocol.chain.accounts import DEVELOPMENT_ACCOUNTS, development_account
 from protocol.chain.client import Client, connect
@@ -50,8 +50,8 @@ SEAT_NAME = "seat-verifier"
 MARK = ".assay-demo"
 """A folder with this file may be emptied."""
 PURSE = 5_000 * TOKEN
-READY_SECONDS = 90.0
-"""For all processes to load torch side by side on two slow cores."""
+READY_SECONDS = 600.0
+"""For all processes to load torch side by side: ten times what two quiet cores need."""
 
 
 class Stage:
@@ -132,7 +132,7 @@ class Stage:
         with ThreadPoolExecutor(1) as beside:
             preparing = beside.submit(self._prepare)
             with Sender(self.chain.connection, development_account(DEPLOYER, self.chain.chain_id)) as sender:
-                deploy(sender)
+                deploy(sender, PARAMETERS)
             self._say("contracts deployed")
             with connect(self.chain.url, account=f"dev:{DEPLOYER}") as client:
                 self._mint(client)

@@ -15,7 +15,7 @@ class Story:
 
     `accuser` names an adversary that challenges it; `silent`: a verifier that never attests is drawn for it;
     `accomplice`: an adversary convicts it before the one seat, whose verifier looks at nothing else, has won. `verdict`
-    and `judged` are how task and deciding game must end; `terms` are this task's own, periods in seconds.
+    and `judged` are how task and deciding game must end; `terms` are this task's own.
     """
 
     letter: str
@@ -41,8 +41,6 @@ SILENT_TERMS = {
     "verifiers": 5,
     "segments_per_verifier": 1,
     "seat_lock": 3 * TOKEN,
-    "attest_period": 40,
-    "challenge_period": 60,
 }
 """So little is bound in the seats of no other story: the silent verifier takes no seat that binds more."""
 

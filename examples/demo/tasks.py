@@ -4,36 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from assay.deriving import Place
 from assay.submitting import Prepared
-from protocol.chain.parameters import DEVNET
+from protocol.chain.parameters import load_parameters
 from protocol.tasks.task import Terms
 
+PARAMETERS = load_parameters(str(Path(__file__).with_name("parameters.toml")))
+HOUR = 3_600
 PERIODS: Mapping[str, int] = {
-    # All solvers are awake when a task is posted, and then fetch its bundle side by side: a GPT's has 94 files.
-    "bidding_period": 15,
-    # One solver a story: nobody answers.
-    "extension": 3,
-    # Thirteen solvers train side by side, 1 to 2 s of one core each (400 digits steps of 2.2 ms, 100 GPT steps of
-    # 14 ms); they start, hash, prove and send beside it, and the refused one's stake waits for this to end.
-    "training_period": 90,
-    # A seat's two segments are at most 0.3 s of steps each; thirteen tasks come at once.
-    "attest_period": 90,
-    # One verifier replays all segments of twelve tasks, 12 s of steps, between its moves in eight games.
-    "challenge_period": 140,
-    # Two seconds for each of the 111 moves that a challenger may ask for: a solver bids under no shorter clock. The
-    # longest game here has 35 moves of mostly 1 s.
-    "clock": 240,
+    "bidding_period": HOUR,
+    "extension": HOUR,
+    "training_period": 4 * HOUR,
+    "attest_period": 4 * HOUR,
+    "challenge_period": 8 * HOUR,
+    "clock": 4 * HOUR,
 }
-"""Seconds, for two slow cores. The file's own periods are for one task at a time."""
+"""Seconds that nobody waits for, as `clock` moves the chain's, and that no machine is too slow for. The files' own are
+for one task at a time on a quiet machine.
+"""
 
 
 def terms(prepared: Prepared, base: str, own: Mapping[str, int]) -> Terms:
     """Terms of one story's task. `base` is the address of the bundle server, `own` are this story's."""
-    periods: dict[str, Any] = {**PERIODS, **own}
-    return replace(prepared.terms(base, prepared.derived(Place(DEVNET))), **periods)
+    changed: dict[str, Any] = {**PERIODS, **own}
+    return replace(prepared.terms(base, prepared.derived(Place(PARAMETERS))), **changed)
 
 
 def summary(prepared: Prepared) -> str:

@@ -13,10 +13,20 @@ from protocol.tasks.amounts import Gas
 
 FILE: Final = PRESETS / "gas.json"
 
-GAME: Final = ("commit", "challenge", "select step", "select call", "select call", "judge round_scaled")
-"""A challenger's calls where the solver serves its data: to an instruction of a program that a step calls, or one that
-this calls, and the dearest judgment. The solver's answers are fewer and cheaper.
+GAME: Final = (
+    "commit from a seat",
+    "challenge",
+    "select step",
+    "select call",
+    "select call",
+    "judge round_scaled",
+    "compensate",
+)
+"""A seat's calls where the solver serves its data: to an instruction of a program that a step calls, or one that this
+calls, the dearest judgment, and the claim of what the game cost.
 """
+DEFENCE: Final = ("expand steps", "expand trace", "expand callee", "expand callee")
+"""The solver's answers in that game."""
 SEAT: Final = ("attest", "release")
 TASK: Final = ("post", "bid", "assign", "first progress", "submit", "settle")
 
@@ -24,8 +34,10 @@ TASK: Final = ("post", "bid", "assign", "first progress", "submit", "settle")
 def load_gas() -> Gas:
     """The duties' gas."""
     measured: dict[str, int] = json.loads(FILE.read_bytes())
-    game, seat, task = (sum(measured[name] for name in calls) for calls in (GAME, SEAT, TASK))
-    return Gas(game, seat, task)
+    game, defence, seat, task = (
+        sum(measured[name] for name in calls) for calls in (GAME, DEFENCE, SEAT, TASK)
+    )
+    return Gas(game, defence, seat, task)
 
 
 GAS: Final = load_gas()

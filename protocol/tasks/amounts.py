@@ -72,7 +72,9 @@ class Gas:
     """Gas of the parties' duties."""
 
     game: int
-    """Of the side of a game that pays more."""
+    """Of a seat that wins a game, and claims what it cost: the side that pays more."""
+    defence: int
+    """Of the solver in that game."""
     seat: int
     """Of a seat whose segments are as committed."""
     task: int

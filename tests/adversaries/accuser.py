@@ -21,8 +21,8 @@ from tests.adversaries.machines import Machine
 from verifier.strategy import Strategy
 
 ACCOMPLICE = "accomplice"
-PATIENCE = 120.0
-"""Seconds in which an accomplice keeps its judgment: half of the clock in the demo's games."""
+PATIENCE = 1800.0
+"""Seconds in which an accomplice keeps its judgment: as long as a demo may take."""
 
 ACCUSERS: Mapping[str, Strategy] = {
     "false-accuser": Strategy(executor=moves_one_weight),

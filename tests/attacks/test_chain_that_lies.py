@@ -10,7 +10,7 @@ missing tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -36,13 +36,15 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
 
 
 @contextmanager
-def blocks(scene: Stage) -> Iterator[None]:
-    """Five blocks a second as long as this lasts, none afterwards."""
+def blocks(scene: Stage, enough: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """Five blocks a second as long as this lasts, none after one at which it is `enough`, and none afterwards."""
     ended = Event()
 
     def mine() -> None:
         while not ended.wait(0.2):
             scene.devnet.mine()
+            if enough():
+                return
 
     scene.devnet.connection.request("evm_setIntervalMining", 0)
     miner = Thread(target=mine)
@@ -74,7 +76,7 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
         return bool(seen)
 
     with ExitStack() as parties:
-        with blocks(scene):
+        with blocks(scene, is_committed):
             verifier = parties.enter_context(Party(scene, "verifier", "--once", "--whistleblow"))
 
             def waits() -> bool:
@@ -83,7 +85,7 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
 
             solver = parties.enter_context(Party(scene, "solver", "--once", adversary="far-weight"))
             scene.sold()
-            until(is_committed, verifier, solver)
+            until(lambda: bool(seen), verifier, solver)
         until(waits, verifier, solver)
         rpc.request("anvil_reorg", rpc.block().number - seen[0] + 1, [])
         assert game.games() == 0

@@ -8,10 +8,8 @@ import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
 import {Leaf} from "../../src/types/Openings.sol";
 import {Seated} from "./Seated.sol";
 
-/// @title Who gets what of a convicted solver's stake: dispute.md section 8.
+/// @title Who gets what of a convicted solver's stake: dispute.md section 6.
 contract CompensationTest is Seated {
-    uint256 private constant DUE = uint256(GAME_COST) + SEAT_FEE;
-
     function setUp() public override {
         super.setUp();
         _begin();
@@ -220,104 +218,6 @@ contract CompensationTest is Seated {
         assertEq(_stakeLeft(), STAKE - REWARD - RESTITUTION - 2 * SEAT_FEE);
     }
 
-    // ------------------------------------------------------------------ commitments that come too late to be opened
-
-    function test_openLate_inTime_succeeds() public {
-        uint256 had = _free(holders[0]);
-        GameId id = _challengeBy(challenger, own[0]);
-        vm.warp(game.gameOf(id).deadline);
-        bytes32 salt = _commitFrom(0, own[0], holders[0]);
-        assertEq(_free(holders[0]), had - BOND);
-        _lapse(id);
-        bytes32 commitment = _commitment(task, own[0], holders[0], salt);
-        vm.warp(vm.getBlockTimestamp() + OPENING_PERIOD - 1);
-        vm.expectEmit(address(commitments));
-        emit ICommitments.OpenedLate(task, commitment, holders[0]);
-        vm.expectEmit(address(commitments));
-        emit ICommitments.Compensated(task, 0, holders[0], DUE);
-        _openLate(0, own[0], holders[0], salt);
-        assertEq(_free(holders[0]), had + DUE);
-        // The game that convicted.
-        assertEq(commitments.held(task), 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, commitment));
-        _openLate(0, own[0], holders[0], salt);
-    }
-
-    function test_openLate_withoutSeat_returnsTheBond_succeeds() public {
-        uint256 had = _free(second);
-        bytes32 salt = _late(NO_SEAT, own[0], second);
-        _openLate(NO_SEAT, own[0], second, salt);
-        assertEq(_free(second), had);
-        assertEq(_stakeLeft(), STAKE - REWARD - RESTITUTION);
-    }
-
-    function test_openLate_unknownSegment_succeeds() public {
-        uint256 had = _free(holders[2]);
-        bytes32 salt = _late(2, UNKNOWN, holders[2]);
-        _openLate(2, UNKNOWN, holders[2], salt);
-        assertEq(_free(holders[2]), had + DUE);
-    }
-
-    /// @dev The bond of a commitment that names another segment comes back, without a claim.
-    function test_openLate_segmentOfAnotherSeat_reverts() public {
-        bytes32 salt = _late(0, own[1], holders[0]);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotItsSegment.selector, task, 0, own[1]));
-        _openLate(0, own[1], holders[0], salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, holders[1], holders[0]));
-        _openLate(1, own[1], holders[0], salt);
-        uint256 had = _free(holders[0]);
-        _openLate(NO_SEAT, own[1], holders[0], salt);
-        assertEq(_free(holders[0]), had + BOND);
-    }
-
-    function test_openLate_byStranger_reverts() public {
-        bytes32 salt = _late(NO_SEAT, own[0], second);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, holders[0], second));
-        _openLate(0, own[0], second, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), second));
-        _openLate(SEATS, own[0], second, salt);
-        bytes32 none = _commitment(task, own[0], anyone, salt);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotCommitted.selector, none));
-        _openLate(NO_SEAT, own[0], anyone, salt);
-    }
-
-    /// @dev Paid once, the seat takes its second bond back without its seat.
-    function test_openLate_secondOfTheSeat_reverts() public {
-        GameId id = _challengeBy(challenger, others);
-        vm.warp(game.gameOf(id).deadline);
-        bytes32 first = _commitFrom(0, own[0], holders[0]);
-        bytes32 salt = _commitFrom(0, own[0], holders[0]);
-        _lapse(id);
-        _openLate(0, own[0], holders[0], first);
-        _nothingOwed(0);
-        _openLate(0, own[0], holders[0], salt);
-        uint256 had = _free(holders[0]);
-        _openLate(NO_SEAT, own[0], holders[0], salt);
-        assertEq(_free(holders[0]), had + BOND);
-    }
-
-    function test_openLate_notConvicted_reverts() public {
-        bytes32 salt = _commitFrom(0, own[0], holders[0]);
-        vm.expectRevert(abi.encodeWithSelector(Errors.NotConvicted.selector, task));
-        _openLate(0, own[0], holders[0], salt);
-    }
-
-    /// @dev Conviction or not, a commitment that is not opened in time loses its bond.
-    function test_openLate_afterTheOpeningPeriod_reverts() public {
-        uint256 had = _free(holders[0]);
-        GameId id = _challengeBy(challenger, own[0]);
-        vm.warp(game.gameOf(id).deadline);
-        uint64 until = uint64(vm.getBlockTimestamp()) + OPENING_PERIOD;
-        bytes32 salt = _commitFrom(0, own[0], holders[0]);
-        _lapse(id);
-        vm.warp(until + 1);
-        vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
-        _openLate(0, own[0], holders[0], salt);
-        commitments.forfeit(holders[0], _commitment(task, own[0], holders[0], salt));
-        assertEq(vault.burned(), BOND);
-        assertEq(_free(holders[0]), had - BOND);
-    }
-
     // ------------------------------------------------------------------ the end of claims
 
     function test_claims_inTheLastSecond_succeeds() public {
@@ -371,14 +271,6 @@ contract CompensationTest is Seated {
 
     // ------------------------------------------------------------------ inside
 
-    /// @dev Commits, and is overtaken by a conviction on a segment that no seat has, within the opening period.
-    function _late(uint8 seat, SegmentIndex segment, address who) private returns (bytes32 salt) {
-        GameId id = _challengeBy(challenger, others);
-        vm.warp(game.gameOf(id).deadline);
-        salt = _commitFrom(seat, segment, who);
-        _lapse(id);
-    }
-
     function _select(GameId id, SegmentIndex segment, address who) private {
         (Leaf memory first, Leaf memory last) = _around(segment);
         bytes32 head = _head(id);
@@ -393,9 +285,5 @@ contract CompensationTest is Seated {
     function _notOfSeat(uint8 seat, GameId id) private {
         vm.expectRevert(abi.encodeWithSelector(Errors.NotOfSeat.selector, task, seat, id));
         commitments.compensate(task, seat, id);
-    }
-
-    function _nothingOwed(uint8 seat) private {
-        vm.expectRevert(abi.encodeWithSelector(Errors.NothingOwed.selector, task, seat));
     }
 }

@@ -14,6 +14,8 @@ import {Play} from "./Play.sol";
 abstract contract Seated is Play {
     uint8 internal constant SEATS = 3;
     uint32 internal constant SEGMENTS = 8;
+    /// @dev To a seat that spoke up: the cost of its game, and its fee.
+    uint256 internal constant DUE = uint256(GAME_COST) + SEAT_FEE;
 
     /// @dev Of each seat.
     address[SEATS] internal holders;
@@ -129,5 +131,17 @@ abstract contract Seated is Play {
         if (game.claimOf(game.gameOf(id).claim).postedAt == 0) _expand(segment);
         _lapse(id);
         assertEq(uint256(game.gameOf(id).verdict), uint256(IDisputeGame.Verdict.ChallengerSilent));
+    }
+
+    /// @dev Commits, and is overtaken by a conviction on a segment that no seat has, within the opening period.
+    function _late(uint8 seat, SegmentIndex segment, address who) internal returns (bytes32 salt) {
+        GameId id = _challengeBy(challenger, others);
+        vm.warp(game.gameOf(id).deadline);
+        salt = _commitFrom(seat, segment, who);
+        _lapse(id);
+    }
+
+    function _nothingOwed(uint8 seat) internal {
+        vm.expectRevert(abi.encodeWithSelector(Errors.NothingOwed.selector, task, seat));
     }
 }

@@ -1,0 +1,88 @@
+"""The chain's clock: a second for each block, and moved on where every story waits for nothing but a deadline.
+
+So the demo ends as it must on any machine: no deadline passes while somebody still has something to do before it. What
+there is to do is read from the chain; that cheats are found out, and a false accuser stuck, is what the stories wait
+for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from examples.demo.ledger import Ledger
+from examples.demo.stage import SILENT, Stage
+from examples.demo.stories import Story
+from protocol.chain.views import NOBODY, TaskStatus, TaskView
+from protocol.dispute.view import Phase
+
+NO_MOVE = "ElementAgrees"
+"""The contract's answer to a judgment of an element that is right, as the accuser logs it: it has no other move."""
+TOGETHER_SECONDS = 600
+"""Deadlines that are so close are passed at once: all bids', say. The periods between a task's deadlines are longer."""
+
+
+class Clock:
+    """Reads what each story waits for; `say` is told how far the clock was moved."""
+
+    def __init__(self, stage: Stage, ledger: Ledger, say: Callable[[str], None]) -> None:
+        self._stage = stage
+        self._ledger = ledger
+        self._say = say
+
+    def pass_idle_time(self, left: Sequence[Story]) -> None:
+        """Move the clock beyond the next deadline, if none of the stories that are `left` has anything to do before."""
+        now, waits = self._stage.client.now(), []
+        for story in left:
+            deadline = self._waits_until(story)
+            if deadline is None or deadline < now:  # somebody is at work, or has to call what is due now
+                return
+            waits.append(deadline)
+        if waits:
+            seconds = max(time for time in waits if time <= min(waits) + TOGETHER_SECONDS) + 1 - now
+            self._say(
+                f"nobody has anything left to do: the chain's clock is moved {seconds} s, to the next deadline"
+            )
+            self._stage.chain.skip(seconds)
+
+    def _waits_until(self, story: Story) -> int | None:
+        """The last second before which nothing will happen to a story; None if somebody has something to do."""
+        task = self._stage.client.market.task(self._stage.tasks[story.letter])
+        if task.status is TaskStatus.BIDDING:
+            return None if task.bidder == NOBODY else task.bids_until
+        if task.status is TaskStatus.TRAINING:
+            return task.train_until if self._is_refused(story) else None
+        if task.status is not TaskStatus.SUBMITTED or story.cheat is not None:
+            return None
+        return self._first([self._audited(story, task), self._accused(story, task)])
+
+    def _is_refused(self, story: Story) -> bool:
+        """Whether the solver of a run that the market refuses has given up."""
+        return story.refused and self._stage.children.exit_code(self._stage.process(story)) is not None
+
+    def _audited(self, story: Story, task: TaskView) -> int | None:
+        """Until when the seats of an honest solver's task are attested, or silent; then until when it is challenged."""
+        audit = self._stage.client.audit
+        if not audit.audit(task.task).drawn_at or audit.audit(task.task).pending:
+            return None
+        late = [seat for seat in audit.seats(task.task) if not seat.attested]
+        if not late:
+            return task.challenge_until
+        mute = self._stage.address(SILENT) if story.silent else NOBODY
+        return self._first(seat.until if seat.account == mute else None for seat in late)
+
+    def _accused(self, story: Story, task: TaskView) -> int | None:
+        """Until when a false accuser may move, if it has no move left; the task's own limit without a game."""
+        if story.accuser is None:
+            return task.challenge_until
+        for event in self._ledger.events("Challenged", task=task.task):
+            game = self._stage.client.game.game(event.arguments["game"])
+            if game.phase is Phase.CLOSED:
+                return task.challenge_until
+            return game.deadline if self._stage.children.has_written(story.accuser, NO_MOVE) else None
+        return None
+
+    @staticmethod
+    def _first(times: Iterable[int | None]) -> int | None:
+        """The earliest; None if one of them is."""
+        found = list(times)
+        return None if None in found else min(time for time in found if time is not None)
