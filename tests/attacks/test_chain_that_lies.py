@@ -68,7 +68,8 @@ def test_a_transaction_taken_back_while_the_next_nonce_waits_is_mined_again(scen
     it never did, for the commitment was not handed over again.
     """
     rpc, game = scene.devnet.connection, scene.submitter.game
-    committed = Follower(rpc, {game.address: game.contract}, scene.deployment.block)
+    calls = scene.submitter.commitments
+    committed = Follower(rpc, {calls.address: calls.contract}, scene.deployment.block)
     seen: list[int] = []
 
     def is_committed() -> bool:

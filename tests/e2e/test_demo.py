@@ -13,11 +13,14 @@ from typing import Any
 
 import pytest
 
+from examples.demo.play import LIMIT_SECONDS
 from tests.toolchain.project import REPOSITORY
 
-pytestmark = [pytest.mark.chain, pytest.mark.timeout(720)]
+GRACE_SECONDS = 60
+"""For the demo to say what has not ended, and to end its processes."""
 
-LIMIT_SECONDS = 640
+pytestmark = [pytest.mark.chain, pytest.mark.timeout(LIMIT_SECONDS + 2 * GRACE_SECONDS)]
+
 SERVED = {"b": "one-ulp", "c": "wrong-rate", "d": "skipper"}
 TRANSFORMER = {"i": "second-moment", "j": "dropout-mask", "k": "softmax"}
 SLASHED = {**SERVED, "f": "silent", **TRANSFORMER, "m": "wrong-rate"}
@@ -40,10 +43,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        output, told = process.communicate(timeout=LIMIT_SECONDS)
+        output, told = process.communicate(timeout=LIMIT_SECONDS + GRACE_SECONDS)
     finally:
         process.terminate()  # it ends its own processes before itself
-        process.wait(60)
+        process.wait(GRACE_SECONDS)
     assert process.returncode == 0, told
     printed = json.loads(output)
     written: Report = json.loads((folder / "stage" / "report.json").read_text())
