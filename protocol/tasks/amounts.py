@@ -315,8 +315,8 @@ def _covers_bond(setting: Setting, game_cost: int) -> int:
     a, b = setting.bond_rate * GAME_CLOCKS * setting.game_time, RATE_UNIT * YEAR
     if 8 * a >= b:
         raise NoRecommendation(
-            f"games of {GAME_CLOCKS * setting.game_time} s: expected their time at {setting.bond_rate / 100:g} % a year to cost "
-            "less than an eighth of the stake, for a bond is at most a quarter; choose a shorter clock"
+            f"games of {GAME_CLOCKS * setting.game_time} s: expected their time at {setting.bond_rate / 100:g} % a "
+            "year to cost less than an eighth of the stake, for a bond is at most a quarter; choose a shorter clock"
         )
     return _up((8 * game_cost + 11) * b, b - 8 * a)
 

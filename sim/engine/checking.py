@@ -59,8 +59,8 @@ class Checker:
         return Draw(self.pool.seats(uniform, self.seated.accounts(uniform.shape[1])), segments)
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """Accounts of the seats that are `asked` for, (V, n), of some rows; neither `bound`, (m, n), nor tasks in flight
-        have them.
+        """Accounts of the seats that are `asked` for, (V, n), of some rows. Neither `bound`, (m, n), nor those that
+        tasks in flight have drawn can be drawn.
         """
         uniform = luck.uniform(len(asked))
         bound = np.concatenate([bound, self.seated.accounts(uniform.shape[1])[:, rows]])
@@ -124,7 +124,8 @@ class _Checking:
         self._games: list[Games] = []
         outages = random.outages.uniform(shape[0]) if parameters.downtime else np.ones(shape)
         every = np.arange(shape[1])
-        self._sit(every, self._accounts, random.checks.uniform(shape[0]), outages)
+        # A copy: whoever acted paid for it, also where its seat is drawn again.
+        self._sit(every, self._accounts.copy(), random.checks.uniform(shape[0]), outages)
         self._looks = self._pass_by()
         if task.own_games is not None:
             own = (task.own_games * task.live)[None]
