@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from protocol.tasks.amounts import GAME_CLOCKS, Capital, capital_cost, task_capital
-from sim.mechanism.arrays import Amounts, Flags, Floats, Indices
+from sim.mechanism.arrays import Amounts, Flags, Indices
 from sim.mechanism.booking import SUBMITTER
 from sim.mechanism.draw import NOBODY
 from sim.parameters import MarketParameters
@@ -70,5 +70,5 @@ class Locks:
             seats = self._books.verifiers.start + np.maximum(accounts, 0)
             self._books.spend(rows, seats, (accounts != NOBODY) * float(self._task.seat))
 
-    def _spend(self, accounts: Indices, amounts: Floats) -> None:
-        self._books.spend(self._books.every, accounts, amounts)
+    def _spend(self, accounts: Indices, amounts: Amounts) -> None:
+        self._books.spend(self._books.every, accounts, amounts.astype(np.float64))

@@ -14,7 +14,6 @@ from sim.agents.verifiers import Absent, Verifier
 from sim.engine.flight import Seated, Stakes
 from sim.engine.market import Market
 from sim.engine.streams import streams
-from sim.engine.task import Checks
 from sim.mechanism.auctions import cheapest
 from sim.mechanism.booking import FIRST_SOLVER
 from sim.mechanism.draw import NOBODY
@@ -31,12 +30,10 @@ def market(people: Population, rounds: int, **changed: Any) -> Market:
 
 def drawn(played: Market) -> list[int]:
     """Everybody that one round's task has drawn, in the first row."""
-    found: list[Checks] = []
-    end = played.closer.end
-    played.closer.end = lambda task, checks: (found.append(checks), end(task, checks))[1]  # type: ignore[method-assign]
-    played.play()
-    played.closer.end = end  # type: ignore[method-assign]
-    return [account for account in found[0].drawn[:, 0].tolist() if account != NOBODY]
+    task = played.begin()
+    checks = played.checker.check(task)
+    played.closer.end(task, checks)
+    return [account for account in checks.drawn[:, 0].tolist() if account != NOBODY]
 
 
 @pytest.mark.parametrize("overlap", [1, 2, 3])
