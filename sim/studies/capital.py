@@ -22,7 +22,7 @@ from sim.parameters import MarketParameters
 from sim.studies.capital_reading import GRIDS, Seen
 from sim.studies.points import ALIKE, agreement, asked, require
 from sim.studies.recommended import parameters_for
-from sim.studies.study import Answer, Extra, Point, Study, Table
+from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
 from sim.units import Unit
 
 _SEGMENTS: Final = (60, 20, 200)
@@ -110,3 +110,7 @@ class Capital(Study):
         seen = Seen(self, table)
         claims = seen.claims()
         return Answer(seen.findings() or [agreement(claims)], claims)
+
+    def claims(self, table: Table) -> Sequence[Claim]:
+        """Without figures."""
+        return Seen(self, table).claims()

@@ -14,7 +14,7 @@ from protocol.chain.recommendation import RULES
 from protocol.tasks.amounts import Amounts, TrustPrice, task_capital, trust_price
 from protocol.tasks.task import ESCROW_DRAWS
 from sim.parameters import MarketParameters
-from sim.recommendation import recommended, setting_of
+from sim.recommendation import setting_of
 from sim.studies.grids import Grid, within
 from sim.studies.points import where
 from sim.studies.study import CHANCE, Claim, Finding, Study, Table
@@ -38,6 +38,18 @@ _UNIT: Final = 1 / TOKEN
 """Amounts are whole units: the error of what nothing random moves, tokens."""
 
 
+_AMOUNTS: Final = (
+    "stake",
+    "restitution",
+    "reward",
+    "audit_fee",
+    "game_cost",
+    "delay_penalty",
+    "bond",
+    "retrain_reward",
+)
+
+
 class Prices(NamedTuple):
     """Of one task's locks, tokens."""
 
@@ -51,10 +63,8 @@ class Prices(NamedTuple):
 
 def prices(parameters: MarketParameters) -> Prices:
     """What capital costs with these terms by `protocol.tasks.amounts`, in the chain's units."""
-    played = {name: getattr(parameters, name) for name in _AMOUNTS}
-    amounts = replace(
-        recommended(parameters.segments, parameters.budget * _SCALE),
-        **{name: value * _SCALE for name, value in played.items()},
+    amounts = Amounts(
+        **{name: getattr(parameters, name) * _SCALE for name in _AMOUNTS},
         verifiers=parameters.verifiers,
         segments_per_verifier=parameters.segments_per_verifier,
         seat_lock=parameters.silence_costs * _SCALE,
@@ -77,9 +87,6 @@ def prices(parameters: MarketParameters) -> Prices:
         trust.stake + trust.locks,
     )
     return Prices(*(float(part / CHAIN_TOKEN) for part in parts))
-
-
-_AMOUNTS: Final = ("stake", "delay_penalty", "audit_fee")
 
 
 def _trust(parameters: MarketParameters, amounts: Amounts, rate: Fraction) -> TrustPrice:
@@ -227,6 +234,8 @@ class Seen:
                 "redrawn",
                 [drawn.redraws for drawn in self.drawn],
                 "redraws a task",
+                "accounts for each seat of the tasks in flight",
+                log_y=True,
             ),
             note=f"With {self.cases[crowded[0]].verifier_count} accounts "
             f"{self.means['unfilled'][crowded[0]]:.0%} of the tasks end void. The escrow pays each further draw, "
@@ -252,6 +261,7 @@ class Seen:
                 "sold",
                 [self.sold(parameters) for parameters in self.cases],
                 "share of tasks that is sold",
+                "tasks at a time",
             ),
             note=f"{count} solvers. What they earn during a run buys no further stake.",
         )
@@ -278,7 +288,8 @@ class Seen:
                 "segments",
                 "capital_solver",
                 [prices(parameters).solver for parameters in self.cases],
-                "the solver's capital, tokens a task",
+                "solver's cost, tokens",
+                "what capital costs a year",
                 scale=TOKEN,
             ),
             note="Beyond the price of trust there is the rest of the escrow: budget and draws, while the task lasts.",
@@ -298,11 +309,18 @@ class Seen:
         column: str,
         expected: Sequence[float],
         label: str,
+        across: str,
         *,
         scale: float = 1,
+        log_y: bool = False,
     ) -> Figure:
-        """One column over a parameter, a line for each value of another."""
+        """One column over a parameter, a line for each value of another; a logarithmic axis shows what was drawn."""
         from sim.figures import Line, lines
+
+        least = 1 / self.tasks if log_y else -np.inf
+
+        def shown(value: float) -> float:
+            return value if value >= least else np.nan
 
         series = []
         for value in sorted({self.points[n][by] for n in here}):
@@ -313,8 +331,9 @@ class Seen:
                 Line(
                     f"{by} {self.study.unit(by).format(value)}",
                     [self.points[n][x] for n in numbers],
-                    [expected[n] for n in numbers],
-                    points=[self.means[column][n] / scale for n in numbers],
+                    [shown(expected[n]) for n in numbers],
+                    points=[shown(self.means[column][n] / scale) for n in numbers],
                 )
             )
-        return lines(series, x=x, y=f"{label} (lines: theory, dots: engine)")
+        y = f"{label} (lines: theory, dots: engine)"
+        return lines(series, x=across, y=y, log_y=log_y and max(self.means[column][list(here)]) >= least)
