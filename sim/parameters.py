@@ -17,9 +17,10 @@ from protocol.chain.duties import GAS
 from protocol.chain.parameters import RECOMMENDED
 from protocol.chain.parameters import TOKEN as CHAIN_TOKEN
 from protocol.chain.recommendation import gas_units
+from protocol.tasks.amounts import YEAR
 from protocol.tasks.task import ESCROW_DRAWS, MAX_SEAT_SEGMENTS, MAX_SEATS, MAX_SEGMENTS
 from sim.errors import ParameterError
-from sim.recommendation import recommended
+from sim.recommendation import recommended, setting_of
 from sim.units import TOKEN, Unit
 
 _MOST_TOKENS: Final = 10**9 * TOKEN
@@ -32,7 +33,12 @@ _THIN: Final = {
 }
 """What the default market has of its own: the recommended stake deters, and studies are to see what does not."""
 _TERMS: Final = recommended(_SEGMENTS, _BUDGET * CHAIN_TOKEN, _THIN)
+_SETTING: Final = setting_of(_SEGMENTS, _BUDGET * CHAIN_TOKEN)
 _GAS: Final[Mapping[str, int]] = json.loads(GAS_FILE.read_bytes())
+MOST_SECONDS: Final = 10 * YEAR
+"""For which something is locked."""
+MOST_OVERLAP: Final = 64
+"""Tasks in flight."""
 _SOLVER: Final = ("bid", "assign", "first progress", "submit", "settle")
 """Calls of a solver; the submitter posts."""
 
@@ -69,6 +75,10 @@ def _factor(default: float, text: str, most: float = 1e6) -> Any:
 
 def _gas(default: int, text: str) -> Any:
     return _number(default, Unit.GAS, 0, 10**9, text)
+
+
+def _seconds(default: int, text: str) -> Any:
+    return _number(default, Unit.SECONDS, 0, MOST_SECONDS, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +118,11 @@ class MarketParameters:
     markup: float = _factor(0.1, "what a solver asks above its cost, as a share of it", 100.0)
     replay_cost: float = _factor(1.1, "cost of replaying a segment, as a multiple of training it")
     gain: int = _tokens(100, "G: worth of an accepted false result to the cheater")
+    # ---- capital
+    capital_rate: float = _factor(0.0, "what locked capital costs a year, as a share of it", 100.0)
+    training_time: int = _seconds(_SETTING.training, "from a task's bid to its submission")
+    audit_time: int = _seconds(_SETTING.audit, "T: from a task's submission to its settlement")
+    game_time: int = _seconds(_SETTING.game_time, "that each side of a game has")
     # ---- gas
     gas_price: float = _factor(float(gas_units() / CHAIN_TOKEN), "tokens for one gas at the start", 1.0)
     gas_volatility: float = _factor(
@@ -129,6 +144,9 @@ class MarketParameters:
     )
     solver_capital: int = _count(
         0, 0, 10**6, "stakes that a solver owns at first; 0: it can never lose all of them"
+    )
+    overlap: int = _count(
+        1, 1, MOST_OVERLAP, "tasks in flight at a time: seats and stakes of one are bound in the next ones"
     )
     # ---- sizes of the market
     solver_count: int = _count(20, 1, 10_000, "solvers that bid on every task")

@@ -27,11 +27,12 @@ class Unit(Enum):
     FACTOR = "factor"
     ROUNDS = "rounds"
     GAS = "gas"
+    SECONDS = "seconds"
 
     @property
     def whole(self) -> bool:
         """Kept as an integer."""
-        return self in (Unit.TOKENS, Unit.COUNT, Unit.ROUNDS, Unit.GAS)
+        return self in (Unit.TOKENS, Unit.COUNT, Unit.ROUNDS, Unit.GAS, Unit.SECONDS)
 
     def parse(self, text: str) -> int | float:
         """What an operator wrote, as the engine keeps it: tokens become token units.

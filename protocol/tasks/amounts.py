@@ -35,6 +35,8 @@ RATE_UNIT: Final = 10_000
 """Hundredths of a percent in the whole: the unit of a deployment's `capital_rate`."""
 REPLAYS: Final = 2
 """Of a segment by one side of a game: to find the step, and to answer for it."""
+GAME_CLOCKS: Final = 2
+"""Times of one side that a game lasts: both sides have as much."""
 REWARD_COSTS: Final = 2
 """The reward in costs of a game."""
 RETRAIN_BUDGETS: Final = 4
@@ -154,6 +156,20 @@ class TrustPrice:
         return {name: Fraction(part, price) for name, part in parts.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Capital:
+    """What the capital of a task's locks costs each party, exact, in units of the token."""
+
+    stake: Fraction
+    """From the submission to the settlement."""
+    delay_penalty: Fraction
+    """From the bid to the submission."""
+    seat: Fraction
+    """Of one seat's lock, from the submission to the settlement."""
+    escrow: Fraction
+    """From the bid to the settlement."""
+
+
 OPTIONAL: Final = tuple(field.name for field in fields(Amounts))
 """What a submitter may choose itself."""
 
@@ -196,21 +212,46 @@ def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> in
     """Twice what a lost game can cost the solver, which gets half of the bond: a game lasts as long as both sides have,
     and the stake's capital is locked for so long (contracts/src/libraries/TermsCheck.sol).
     """
-    return 2 * (game_cost + _up(stake * bond_rate * 2 * game_time, RATE_UNIT * YEAR))
+    return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 
 
 def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
     """What trust in a task with these amounts costs all parties together, each part rounded up."""
     fees = amounts.verifiers * amounts.seat_fee
-    locks = _capital(rules, amounts.delay_penalty, setting.training)
-    locks += _capital(rules, amounts.verifiers * amounts.seat_lock, setting.audit)
-    locks += _capital(rules, fees, setting.training + setting.audit)
+    capital = task_capital(
+        rules.capital_rate,
+        training=setting.training,
+        audit=setting.audit,
+        stake=amounts.stake,
+        delay_penalty=amounts.delay_penalty,
+        seat_lock=amounts.seat_lock,
+        escrow=fees,
+    )
     return TrustPrice(
         audit_fees=fees,
         draws_and_gas=setting.draw_fee + setting.gas_cost(setting.gas.task),
-        stake=ceil(_capital(rules, amounts.stake, setting.audit)),
-        locks=ceil(locks),
+        stake=ceil(capital.stake),
+        locks=ceil(capital.delay_penalty + amounts.verifiers * capital.seat + capital.escrow),
     )
+
+
+def task_capital(
+    rate: Fraction, *, training: int, audit: int, stake: int, delay_penalty: int, seat_lock: int, escrow: int
+) -> Capital:
+    """What the locks of a task cost at `rate` a year; times as in `Setting`. `escrow` is the part of it that is meant:
+    the price of trust counts the fees alone, for the price is paid for the training.
+    """
+    return Capital(
+        stake=capital_cost(rate, stake, audit),
+        delay_penalty=capital_cost(rate, delay_penalty, training),
+        seat=capital_cost(rate, seat_lock, audit),
+        escrow=capital_cost(rate, escrow, training + audit),
+    )
+
+
+def capital_cost(rate: Fraction, amount: int, seconds: int) -> Fraction:
+    """What it costs to lock an amount for so long, at `rate` a year."""
+    return amount * rate * Fraction(seconds, YEAR)
 
 
 def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int) -> Amounts:
@@ -271,11 +312,11 @@ def _covers_bond(setting: Setting, game_cost: int) -> int:
     """A stake of which a quarter is at least the least bond: 2 (g + ceil(S a / b)) <= floor(S / 4) where
     S (1 / 4 - 2 a / b) >= 2 g + 2 + 3 / 4.
     """
-    a, b = setting.bond_rate * 2 * setting.game_time, RATE_UNIT * YEAR
+    a, b = setting.bond_rate * GAME_CLOCKS * setting.game_time, RATE_UNIT * YEAR
     if 8 * a >= b:
         raise NoRecommendation(
-            f"games of {2 * setting.game_time} s: expected their time at {setting.bond_rate / 100:g} % a year to cost "
-            "less than an eighth of the stake, for a bond is at most a quarter; choose a shorter clock"
+            f"games of {GAME_CLOCKS * setting.game_time} s: expected their time at {setting.bond_rate / 100:g} % a "
+            "year to cost less than an eighth of the stake, for a bond is at most a quarter; choose a shorter clock"
         )
     return _up((8 * game_cost + 11) * b, b - 8 * a)
 
@@ -299,11 +340,9 @@ def _covers_given(given: Mapping[str, int]) -> int:
 
 def _varying(setting: Setting, rules: Rules, amounts: Amounts) -> Fraction:
     """What q decides on: all fees, and the stake's capital."""
-    return amounts.verifiers * amounts.seat_fee + _capital(rules, amounts.stake, setting.audit)
-
-
-def _capital(rules: Rules, amount: int, seconds: int) -> Fraction:
-    return amount * rules.capital_rate * Fraction(seconds, YEAR)
+    return amounts.verifiers * amounts.seat_fee + capital_cost(
+        rules.capital_rate, amounts.stake, setting.audit
+    )
 
 
 def _up(numerator: int, denominator: int) -> int:

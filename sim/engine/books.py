@@ -7,6 +7,8 @@ from math import ceil
 import numpy as np
 
 from sim.agents.population import Population
+from sim.engine.capital import of_game, of_task
+from sim.engine.flight import Stakes
 from sim.engine.tally import Tally
 from sim.mechanism.arrays import Amounts, Floats, Indices
 from sim.mechanism.bonds import most_locked
@@ -51,6 +53,8 @@ class Books:
         needed = exact.astype(np.int64)
         self.ledger = Ledger(np.broadcast_to(needed[:, None], (len(needed), rows)))
         self.ledger.lock(self.verifiers, parameters.stake_unit * people.slots[:, None])
+        self.stakes = Stakes(parameters.overlap, parameters.stake, self.solvers, rows)
+        """In flight: they are not taken out of the ledger's free tokens."""
         self.outside = np.zeros((len(needed), rows), dtype=np.int64)
         """Costs and gains outside of the vault, (accounts, rows) token units."""
         self.tally = Tally.empty(rows)
@@ -58,7 +62,8 @@ class Books:
     def _needed(self, parameters: MarketParameters, people: Population, rounds: int) -> Amounts:
         """First deposits, (accounts,), as integers of Python, which do not overflow.
 
-        All but solvers with a given capital own what they can lose at most.
+        All but solvers with a given capital own what they can lose at most. That covers what tasks in flight lock, too:
+        of one task nothing is both lost and locked.
         """
         bond, bonds = parameters.bond, Bonds(parameters.bond, parameters.verifiers, people)
         a_task = parameters.escrow + parameters.delay_penalty
@@ -96,4 +101,8 @@ def most_outside(parameters: MarketParameters, people: Population) -> int:
     )
     spent += gas * (parameters.gas_task + seats * parameters.gas_attest)
     spent += gas * games * (parameters.gas_dispute + parameters.gas_defence)
+    locks, bonds = of_task(parameters), Bonds(parameters.bond, parameters.verifiers, people)
+    locked = parameters.stake + seats * parameters.bond + bonds.submitter + sum(bonds.bystanders)
+    spent += float(locks.stake + locks.delay_penalty + locks.escrow + seats * locks.seat)
+    spent += float(of_game(parameters, locked))
     return ceil(spent) + parameters.gain

@@ -8,6 +8,7 @@ from protocol.tasks.task import ESCROW_DRAWS
 from sim.agents.bystanders import Passing
 from sim.agents.population import Population, spread
 from sim.agents.verifiers import Check, Seats
+from sim.engine.flight import Seated
 from sim.engine.streams import Stream, Streams
 from sim.engine.task import Checks, Games, Looks, Silence, Sitting, Task
 from sim.mechanism.arrays import Flags, Floats, Indices
@@ -25,6 +26,7 @@ class Checker:
         self.population = population
         self.random = random
         self.pool = Pool(population.slots)
+        self.seated = Seated(parameters.overlap)
         self._kinds = spread(population.verifiers, range(len(population.verifiers))).astype(np.int8)
         # Whoever copies comes last, when there is something to copy.
         self._order = sorted(
@@ -43,20 +45,26 @@ class Checker:
             if not rows.size:
                 break
             checking.redraw(rows)
-        return checking.ended()
+        checks = checking.ended()
+        self.seated.add(checks.drawn)
+        return checks
 
     def draw(self) -> Draw:
-        """V seats in all rows."""
+        """V seats in all rows, of accounts that no task in flight has drawn."""
         parameters, random = self.parameters, self.random
         uniform = random.draws.uniform(parameters.verifiers)
         segments = distinct(
             random.draws.uniform(parameters.segments_per_verifier, parameters.verifiers), parameters.segments
         )
-        return Draw(self.pool.seats(uniform, np.empty((0, uniform.shape[1]), dtype=np.int64)), segments)
+        return Draw(self.pool.seats(uniform, self.seated.accounts(uniform.shape[1])), segments)
 
     def again(self, rows: Indices, asked: Flags, bound: Indices, luck: Stream) -> Indices:
-        """Accounts of the seats that are `asked` for, (V, n), of some rows; `bound` cannot be drawn, (m, n)."""
-        uniform = luck.uniform(len(asked))[:, rows]
+        """Accounts of the seats that are `asked` for, (V, n), of some rows. Neither `bound`, (m, n), nor those that
+        tasks in flight have drawn can be drawn.
+        """
+        uniform = luck.uniform(len(asked))
+        bound = np.concatenate([bound, self.seated.accounts(uniform.shape[1])[:, rows]])
+        uniform = uniform[:, rows]
         found = np.full(asked.shape, NOBODY, dtype=np.int64)
         for seat, wanted in enumerate(asked):
             at = wanted.nonzero()[0]
@@ -116,7 +124,8 @@ class _Checking:
         self._games: list[Games] = []
         outages = random.outages.uniform(shape[0]) if parameters.downtime else np.ones(shape)
         every = np.arange(shape[1])
-        self._sit(every, self._accounts, random.checks.uniform(shape[0]), outages)
+        # A copy: whoever acted paid for it, also where its seat is drawn again.
+        self._sit(every, self._accounts.copy(), random.checks.uniform(shape[0]), outages)
         self._looks = self._pass_by()
         if task.own_games is not None:
             own = (task.own_games * task.live)[None]
@@ -160,6 +169,7 @@ class _Checking:
         games = Games.joined(self._games)
         return Checks(
             self._accounts,
+            self._seen,
             self._attested,
             self._segments,
             self._sittings,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.engine.books import Books
+from sim.engine.capital import Locks
 from sim.engine.prices import Prices
 from sim.engine.task import NO_SEAT, Checks, Task
 from sim.mechanism import booking
@@ -26,6 +27,7 @@ class Closer:
         self.preempted = preempted
         self.books = books
         self.prices = prices
+        self.locks = Locks(parameters, books)
 
     def end(self, task: Task, checks: Checks) -> None:
         """Draws are paid, silent accounts punished; then convicted, settled, void or closed after it stalled."""
@@ -33,6 +35,9 @@ class Closer:
         tally.false += task.wrong
         self._draws(task, checks)
         self._pay_for_checks(task, checks)
+        if self.parameters.capital_rate:
+            self.locks.audited(task, checks, self._all_bonds(checks))
+        self.books.stakes.add(task.solver, task.live & ~convicted)
         self._convict(task, checks, convicted)
         left = task.live & ~convicted
         self._dismiss(task, checks)
@@ -76,7 +81,8 @@ class Closer:
         challengers = checks.games.accounts[first, rows]
         if self.preempted:
             challengers = np.full_like(challengers, SUBMITTER)
-            self.books.spend(rows, challengers, self.prices.gas[rows] * parameters.gas_dispute)
+            spent = self.prices.gas[rows] * parameters.gas_dispute + self.locks.bond * parameters.bond
+            self.books.spend(rows, challengers, spent)
         reward = np.where(checks.late[rows], parameters.retrain_reward, parameters.reward)
         booking.convict(
             self.books.ledger,
@@ -135,6 +141,16 @@ class Closer:
         if games.seats[line] != NO_SEAT or line >= checks.early:
             return np.full(len(self.books.every), bond)
         return bonds_of(bond, games.held[line] + first + number)
+
+    def _all_bonds(self, checks: Checks) -> Amounts:
+        """What all commitments of each line of games lock together, (n, rows)."""
+        games = checks.games
+        made = games.opened + games.unopened
+        bonds = np.zeros_like(made)
+        for number in range(int(made.max(initial=0))):
+            for line, commitments in enumerate(made):
+                bonds[line] += (commitments > number) * self._bonds(checks, line, number)
+        return bonds
 
     def _defend(self, task: Task, rows: Indices) -> None:
         """The solver's gas of one game."""

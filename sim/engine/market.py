@@ -79,7 +79,8 @@ class Market:
             mine = group.members
             np.ceil(group.strategy.bid(Bidding(parameters, costs[mine], uniform[mine])), out=asks[mine])
         if parameters.solver_capital:
-            asks[self.books.ledger.free[self.books.solvers] < parameters.stake] = NO_ASK
+            left = self.books.ledger.free[self.books.solvers] - self.books.stakes.locked
+            asks[left < parameters.stake] = NO_ASK
         if actions:
             asks = np.concatenate([asks, np.ceil(actions.asks)[None]])
         sold, winner, price = self.auction(asks, np.full(len(self.books.every), parameters.budget))
@@ -105,6 +106,8 @@ class Market:
         work = self._work(winner)
         effort = costs.reshape(-1).take(winner * costs.shape[1] + books.every) * work.effort * able
         books.spend(books.every, solver, effort + self.prices.gas * parameters.gas_task * sold)
+        if parameters.capital_rate:
+            self.closer.locks.trained(solver, sold)
         live = able & work.submits
         if parameters.crash_rate:
             live &= self.random.accidents.uniform() >= parameters.crash_rate

@@ -117,6 +117,8 @@ class Checks(NamedTuple):
 
     accounts: Indices
     """Who has each seat in the end, NOBODY for an empty one."""
+    drawn: Indices
+    """Everybody who had one, silent accounts too, (m, rows); NOBODY fills up."""
     attested: Flags
     segments: Segments
     """Of the seats, (q, V, rows)."""

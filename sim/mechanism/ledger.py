@@ -1,7 +1,7 @@
 """Everybody's tokens in the vault, for all markets at once (contracts/src/StakeVault.sol).
 
-Locks that a task opens and closes are booked net: a round ends with none of them open. What stays locked from round to
-round (verifiers' registrations) is in `locked`.
+Locks that a task opens and closes are booked net: a round ends with none of them open. What stays locked for good
+(verifiers' registrations) is in `locked`; `sim.engine.flight` counts the stakes of tasks in flight.
 """
 
 from __future__ import annotations

@@ -122,6 +122,7 @@ def _lose(stage: Stage, task: Submitted, game: _Game) -> None:
     stage.same("a verdict", Verdict.CHALLENGER_SILENT, _run(stage, task, game, answers=True))
     account = game.made.challenge.account
     stage.books.dismissed(task.solver, account, game.made.bond)
+    stage.halved(game.made.bond, task.solver)
     stage.booked(f"task {task.number}: {stage.name(account)} has nothing to show and loses its bond")
 
 

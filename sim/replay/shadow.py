@@ -25,8 +25,8 @@ from sim.replay.auditing import Auditing
 from sim.replay.claiming import Claim
 from sim.replay.scenarios import Scenario
 
-_TASKS: Final = {"arrival_rate": 1, "solver_capital": 0}
-"""What parameters must be: others would leave the chain without a task."""
+_TASKS: Final = {"arrival_rate": 1, "solver_capital": 0, "overlap": 1, "capital_rate": 0}
+"""What parameters must be: a replay posts every task when the one before is over, and has no cost of capital."""
 _ENDS: Final = ("unsold", "expired", "convicted", "void", "stalled", "settled")
 
 
@@ -79,8 +79,8 @@ class Shadow(Market):
         for name, due in _TASKS.items():
             if getattr(scenario.parameters, name) != due:
                 raise StudyError(
-                    f"scenario {scenario.name!r}, {name}: expected {due}, for every task of a replay is posted, "
-                    f"got {getattr(scenario.parameters, name)}; leave it out of a replay"
+                    f"scenario {scenario.name!r}, {name}: expected {due}, for a replay plays every task, and each by "
+                    f"itself, got {getattr(scenario.parameters, name)}; leave it out of a replay"
                 )
         random = streams(np.random.SeedSequence(scenario.seed), rows=1)
         self._auction: Auction = late if scenario.late else descending

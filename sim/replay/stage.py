@@ -21,7 +21,7 @@ from protocol.node.home import VARIABLE
 from sim.engine.books import Bonds
 from sim.errors import Disagreement, StudyError
 from sim.mechanism.booking import DRAWER, FIRST_SOLVER, SUBMITTER
-from sim.replay.amounts import Amounts, deployment_parameters
+from sim.replay.amounts import SCALE, Amounts, deployment_parameters
 from sim.replay.books import Books
 from sim.replay.comparison import Comparison, compare
 from sim.replay.reading import Reader
@@ -61,6 +61,8 @@ class Stage:
         self.names = _names(scenario)
         self.events: list[str] = []
         self.judged: list[str] = []
+        self.halves = [0] * len(self.names)
+        """Chain units that the engine's int64 ledger lacks, by account, with `exact` amounts (`halved`)."""
         self.compared = 0
         self._say = say
         deployment = deployment or deployed(devnet, scenario)
@@ -79,6 +81,13 @@ class Stage:
             client.audit.register(count.bit_length() - 1, _OFFER)
         self.books.register(self.first_verifier, self.slots)
         self.booked("registrations")
+
+    def halved(self, amount: int, taker: int, giver: int | None = None) -> None:
+        """Half of an amount was paid. The int64 ledger halves in whole units of its own; what nobody gives burns."""
+        lost = amount // 2 - amount // SCALE // 2 * SCALE
+        self.halves[taker] += lost
+        if giver is not None:
+            self.halves[giver] -= lost
 
     @property
     def verifiers(self) -> list[Client]:

@@ -39,8 +39,6 @@ class Life:
         self._parameters = stage.scenario.parameters
         self._submitter: Client = stage.clients[SUBMITTER]
         self._referee: Client = stage.referee
-        self._halves = [0] * len(stage.names)
-        """Chain units that the int64 ledger has lost, by account: it halves odd prices in whole units of its own."""
 
     def play(self) -> str:
         """One task; how it ended on the chain, which is how it ended in the engine."""
@@ -50,7 +48,7 @@ class Life:
         self._stage.same("the end of a task", ended, [end])
         if self._stage.scenario.exact:
             own, theirs = self._books.ledger.gains()[:, 0], self._shadow.books.ledger.gains()[:, 0]
-            whole = [int(gain) * SCALE + half for gain, half in zip(theirs, self._halves, strict=True)]
+            whole = [int(gain) * SCALE + half for gain, half in zip(theirs, self._stage.halves, strict=True)]
             self._stage.same("gains by the int64 ledger", whole, own.tolist())
         return end
 
@@ -172,6 +170,7 @@ class Life:
         self._books.close_escrow()
         self._books.release(solver, STAKE, self._amounts.delay_penalty)
         self._books.expired(solver)
+        self._stage.halved(self._amounts.delay_penalty, SUBMITTER)
         return self._ended(task, "expired")
 
     def _submit(self, task: int, solver: int, trained: Trained) -> None:
@@ -212,10 +211,7 @@ class Life:
             self._books.paid_solver(task.solver, task.price)
         if not drawn:
             self._books.closed_undrawn(task.solver, task.price)
-            if self._stage.scenario.exact:
-                lost = task.price // 2 - task.price // SCALE // 2 * SCALE
-                self._halves[task.solver] += lost
-                self._halves[SUBMITTER] -= lost
+            self._stage.halved(task.price, task.solver, SUBMITTER)
         return self._ended(task.number, end)
 
     def _ended(self, task: int, how: str) -> str:

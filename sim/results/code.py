@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import protocol.chain.recommendation
+import protocol.tasks.amounts
 import protocol.tasks.economics
 import sim
 from protocol.chain.parameters import PRESETS
@@ -23,6 +24,7 @@ from sim.studies.study import Study
 _ROOT: Final = Path(sim.__file__).parent
 _AFTER: Final = _ROOT / "figures.py"
 _BESIDE: Final = (
+    Path(protocol.tasks.amounts.__file__),
     Path(protocol.tasks.economics.__file__),
     Path(protocol.chain.recommendation.__file__),
     PRESETS / "recommended.toml",

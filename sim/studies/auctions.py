@@ -42,7 +42,7 @@ from sim.units import TOKEN, Unit
 
 _WITHOUT_TERM: Final = (
     *("device_spread", "crash_rate", "silence_rate", "arrival_rate", "token_volatility", "solver_capital"),
-    *("downtime", "markup", "gas_price", "draw_fee", "beacon_stops"),
+    *("downtime", "markup", "gas_price", "draw_fee", "beacon_stops", "overlap", "capital_rate"),
 )
 
 

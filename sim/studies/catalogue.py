@@ -14,6 +14,7 @@ from typing import Final
 from sim.errors import SimError, StudyError
 from sim.studies.auctions import Auctions
 from sim.studies.baseline import Baseline
+from sim.studies.capital import Capital
 from sim.studies.collusion import Collusion
 from sim.studies.dilemma import Dilemma
 from sim.studies.dynamics import Dynamics
@@ -30,6 +31,7 @@ STUDIES: Final[Mapping[str, type[Study]]] = {
     for kind in (
         Auctions,
         Baseline,
+        Capital,
         Collusion,
         Dilemma,
         Dynamics,

@@ -43,6 +43,7 @@ _WITHOUT_TERM = (
     "arrival_rate",
     "token_volatility",
     "solver_capital",
+    "overlap",
     "beacon_stops",
 )
 

@@ -22,6 +22,8 @@ ALIKE = (
     "gas_volatility",
     "token_volatility",
     "solver_capital",
+    "overlap",
+    "capital_rate",
     "beacon_stops",
 )
 """Parameters that the closed forms have no term for."""

@@ -1,8 +1,8 @@
 """Closed forms of the protocol's economics, on `protocol.tasks.economics`; each with its derivation where it stands.
 
 Not a simulation: `sim`'s engine draws agents and is compared with these. One file per subject: `escape`,
-`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `auctions`, `liveness`. Pure functions of NumPy
-and the standard library.
+`cheating`, `claims`, `frontier`, `inspection`, `collusion`, `griefing`, `auctions`, `liveness`, `flight`. Pure
+functions of NumPy and the standard library.
 """
 
 from sim.theory.auctions import (
@@ -41,6 +41,7 @@ from sim.theory.collusion import (
     self_challenge,
 )
 from sim.theory.escape import caught_probability, escape_probability, missed_probability
+from sim.theory.flight import Draws, draws_in_flight, filled_law, least_accounts, sold_in_flight
 from sim.theory.frontier import (
     Audits,
     Milestones,
@@ -88,6 +89,7 @@ from sim.theory.liveness import (
 __all__ = [
     "Audits",
     "Claims",
+    "Draws",
     "Duty",
     "Equilibrium",
     "Griefing",
@@ -112,6 +114,7 @@ __all__ = [
     "committee_equilibrium",
     "concession_pays",
     "descending",
+    "draws_in_flight",
     "efficiency",
     "escape_probability",
     "expected_claims",
@@ -119,6 +122,7 @@ __all__ = [
     "expected_silences",
     "false_challenge",
     "fewest_milestones",
+    "filled_law",
     "frontier",
     "gain_against_cheater",
     "held_seconds",
@@ -126,6 +130,7 @@ __all__ = [
     "largest_segments",
     "late",
     "late_solver",
+    "least_accounts",
     "least_attestation_fee",
     "least_audits",
     "least_bond",
@@ -145,6 +150,7 @@ __all__ = [
     "second_price",
     "self_challenge",
     "silent_verifier",
+    "sold_in_flight",
     "stake_at",
     "stake_multiple",
     "stake_multiple_sparse",

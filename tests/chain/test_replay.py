@@ -5,6 +5,8 @@ A replay compares all balances after each event; here are, besides, the closed f
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sim.replay.amounts import Amounts
@@ -222,8 +224,14 @@ def test_tasks_in_a_row_by_a_seed(replayed: Replayed, seed: int) -> None:
 
 
 def test_the_engines_own_market_books_the_same(replayed: Replayed) -> None:
-    """In whole units of the engine its int64 ledger, times 10^12, is the chain's: compared after every task."""
-    ended = replayed(market(6, 3, exact=True), lambda _event: None)
+    """In whole units of the engine its int64 ledger, times 10^12, is the chain's: compared after every task. Amounts of
+    which somebody has half are odd.
+    """
+    story = market(6, 10, exact=True)
+    terms = story.parameters
+    odd = terms.with_values({name: getattr(terms, name) | 1 for name in ("bond", "delay_penalty")})
+    ended = replayed(replace(story, parameters=odd), lambda _event: None)
+    assert "expired" in ended.outcomes
     assert len(ended.outcomes) == 6
 
 

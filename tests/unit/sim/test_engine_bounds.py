@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from protocol.tasks.amounts import YEAR
 from sim.agents.bystanders import Griefer
 from sim.agents.population import Population, population
 from sim.agents.solvers import Solver
@@ -17,6 +18,7 @@ from sim.parameters import MarketParameters
 from sim.units import TOKEN
 
 MOST = 10**9 * TOKEN
+YEARS: tuple[Any, ...] = (1.0, YEAR // 10, YEAR // 5, YEAR // 2)
 PEOPLE = population([(Solver(), 20)], [(Verifier(), 200)])
 MANY_GAMES = population([(Solver(), 1)], [(Verifier(), 1)], [(Griefer(1.0, games=1_000_000), 1)])
 MANY_SLOTS = population([(Solver(), 1)], [(Verifier(), 1000, 1 << 15)])
@@ -45,6 +47,7 @@ def test_deposits_beyond_62_bits_are_refused(
         (1_000_000, {"gain": 10**7 * TOKEN}),
         (1_000_000, {"gas_price": 1.0, "gas_dispute": 10**9}),
         (10, {"training_cost": MOST, "replay_cost": 1e6}),
+        (10_000_000, {"capital_rate": 100.0, "audit_time": 10 * YEAR}),
     ],
 )
 def test_costs_and_gains_beyond_62_bits_are_refused(rounds: int, changed: dict[str, Any]) -> None:
@@ -74,6 +77,30 @@ def test_costs_and_gains_by_hand() -> None:
     people = population([(Solver(), 1)], [(Verifier(), 5)], [(Griefer(1.0, games=3), 1)], Challenging(4))
     gas = 0.5 * (10 + 4 * 2 + 12 * 4)
     assert most_outside(parameters, people) == (100 + 7 + 90 + gas) * TOKEN
+
+
+def test_capital_by_hand() -> None:
+    """At 100 % a year, a tenth of one to the submission, a fifth to the settlement, a half for each side of a game.
+
+    4 seats of 1 + 1 tokens; bonds of 3, of 4 seats and 4 + 3 more games.
+    """
+    parameters = MarketParameters(
+        **dict.fromkeys(("gain", "training_cost", "gas_price"), 0),
+        **dict(zip(("capital_rate", "training_time", "audit_time", "game_time"), YEARS)),
+        budget=100 * TOKEN,
+        stake=900 * TOKEN,
+        delay_penalty=10 * TOKEN,
+        audit_fee=TOKEN,
+        draw_fee=TOKEN,
+        bond=3 * TOKEN,
+        verifiers=2,
+        segments_per_verifier=1,
+        redraws=1,
+    )
+    people = population([(Solver(), 1)], [(Verifier(), 5)], [(Griefer(1.0, games=3), 1)], Challenging(4))
+    escrow, stake = (100 + 2 + 8) * 0.3, 900 * (0.2 + 2 * 0.5)
+    locked = escrow + 10 * 0.1 + stake + 4 * 2 * 0.2 + (4 + 4 + 3) * 3 * 2 * 0.5
+    assert most_outside(parameters, people) == pytest.approx((100 + locked) * TOKEN)
 
 
 def test_what_fits_is_played_on() -> None:

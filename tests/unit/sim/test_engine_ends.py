@@ -104,6 +104,14 @@ def test_a_lost_challenge_costs_the_bond() -> None:
     )
 
 
+def test_whoever_accuses_pays_for_it_though_its_seat_is_drawn_again() -> None:
+    found = play(Solver(), (Accusing(), 1), (Verifier(), 1), runs=400)
+    accused = found["dismissed"]
+    assert set(accused) == {0, 1}
+    assert found["profit_verifier_accusing"] == pytest.approx(-accused * (20 + SILENCE + GAS_DISPUTE))
+    each(found, settled=1, profit_verifier_honest=2 - REPLAY - GAS_ATTEST)
+
+
 def test_accusing_blindly_does_not_convict_a_cheat() -> None:
     each(play(Lazy(1.0), (Accusing(), 1)), void=1, dismissed=1, convicted=0)
     each(play(Withholder(), (Accusing(), 1)), convicted=1, dismissed=0, silent=0)

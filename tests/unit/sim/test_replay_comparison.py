@@ -93,7 +93,9 @@ def test_a_silent_account_lacks_a_part_of_its_registration_until_it_resumes() ->
     assert held[Place("b", FREE)] == unit
 
 
-@pytest.mark.parametrize("more", [{"arrival_rate": 0.5}, {"solver_capital": 3}])
+@pytest.mark.parametrize(
+    "more", [{"arrival_rate": 0.5}, {"solver_capital": 3}, {"overlap": 2}, {"capital_rate": 0.1}]
+)
 def test_what_leaves_the_chain_without_a_task_is_not_replayed(more: dict[str, Any]) -> None:
     story = scenario("honest")
     (name,) = more

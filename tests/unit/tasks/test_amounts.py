@@ -17,11 +17,14 @@ from protocol.chain.recommendation import RULES, gas_units, setting
 from protocol.chain.terms_bounds import bounds, require_within_bounds
 from protocol.tasks.amounts import (
     OPTIONAL,
+    YEAR,
     Amounts,
     NoRecommendation,
     Setting,
+    capital_cost,
     derive,
     deterrent,
+    task_capital,
     trust_price,
 )
 from protocol.tasks.economics import ONE, Audit, escape_chance, minimum_stake
@@ -209,6 +212,32 @@ def test_trust_costs_less_than_an_eighth_of_the_price_on_a_rollup() -> None:
         "total": pytest.approx(0.0975, abs=5e-4),
     }
     assert shares["total"] < 0.12
+
+
+def test_locks_cost_by_amount_and_time() -> None:
+    """A quarter of a year to the submission, a half to the settlement, at 8 %; two seats of 11 each, fees of 20."""
+    rate = Fraction(8, 100)
+    assert capital_cost(rate, 50, YEAR // 4) == 1
+    capital = task_capital(
+        rate,
+        training=YEAR // 4,
+        audit=YEAR // 2,
+        stake=1000,
+        delay_penalty=100,
+        seat_lock=11,
+        escrow=20,
+    )
+    assert asdict(capital) == {
+        "stake": 40,
+        "delay_penalty": 2,
+        "seat": Fraction(44, 100),
+        "escrow": Fraction(120, 100),
+    }
+    made = replace(on_l2(), training=YEAR // 4, audit=YEAR // 2)
+    values = dict.fromkeys(OPTIONAL, 0) | {"stake": 1000, "delay_penalty": 100, "audit_fee": 10}
+    values |= {"verifiers": 2, "segments_per_verifier": 1, "seat_lock": 11}
+    price = trust_price(made, replace(RULES, capital_rate=rate), Amounts(**values))
+    assert (price.audit_fees, price.stake, price.locks) == (20, 40, 5)
 
 
 def test_the_number_of_segments_of_a_seat_is_the_cheapest() -> None:

@@ -1,0 +1,74 @@
+"""What locked capital costs everybody, outside of the vault as gas does: `protocol.tasks.amounts.task_capital`.
+
+Times are those of a task whose seats are all attested in time: a seat that is drawn again locks for as long as one
+that is not, and a conviction releases nothing earlier.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from protocol.tasks.amounts import GAME_CLOCKS, Capital, capital_cost, task_capital
+from sim.mechanism.arrays import Amounts, Flags, Indices
+from sim.mechanism.booking import SUBMITTER
+from sim.mechanism.draw import NOBODY
+from sim.parameters import MarketParameters
+
+if TYPE_CHECKING:
+    from sim.engine.books import Books
+    from sim.engine.task import Checks, Task
+
+
+def of_task(parameters: MarketParameters) -> Capital:
+    """What each lock of a task that is settled without a game costs, in token units; the whole escrow counts."""
+    return task_capital(
+        Fraction(parameters.capital_rate),
+        training=parameters.training_time,
+        audit=parameters.audit_time,
+        stake=parameters.stake,
+        delay_penalty=parameters.delay_penalty,
+        seat_lock=parameters.silence_costs,
+        escrow=parameters.escrow,
+    )
+
+
+def of_game(parameters: MarketParameters, amount: int) -> Fraction:
+    """What it costs to lock an amount for as long as a game lasts, as in `least_bond`."""
+    return capital_cost(Fraction(parameters.capital_rate), amount, GAME_CLOCKS * parameters.game_time)
+
+
+class Locks:
+    """Books the cost of a market's locks."""
+
+    def __init__(self, parameters: MarketParameters, books: Books) -> None:
+        self._books = books
+        self._task = of_task(parameters)
+        rate = Fraction(parameters.capital_rate)
+        self._trained = capital_cost(rate, parameters.escrow, parameters.training_time)
+        self._played = of_game(parameters, parameters.stake)
+        self.bond = float(of_game(parameters, 1))
+        """Of each token unit of a bond."""
+
+    def trained(self, solvers: Indices, sold: Flags) -> None:
+        """From the bid to the submission: the escrow, and the delay penalty of whoever has won."""
+        self._spend(np.full_like(solvers, SUBMITTER), sold * float(self._trained))
+        self._spend(solvers, sold * float(self._task.delay_penalty))
+
+    def audited(self, task: Task, checks: Checks, bonds: Amounts) -> None:
+        """From the submission on: the escrow, the stake, seats, and `bonds`, which each line of games has locked
+        together, (n, rows). Games are played side by side, and hold the stake for as long as one of them lasts.
+        """
+        live, solvers, games = task.live, task.solver, checks.games
+        self._spend(np.full_like(solvers, SUBMITTER), live * float(self._task.escrow - self._trained))
+        played = live & games.opened.any(axis=0)
+        self._spend(solvers, live * float(self._task.stake) + played * float(self._played))
+        self._spend(games.accounts, bonds * self.bond)
+        for rows, accounts, _ in checks.sittings:
+            seats = self._books.verifiers.start + np.maximum(accounts, 0)
+            self._books.spend(rows, seats, (accounts != NOBODY) * float(self._task.seat))
+
+    def _spend(self, accounts: Indices, amounts: Amounts) -> None:
+        self._books.spend(self._books.every, accounts, amounts.astype(np.float64))

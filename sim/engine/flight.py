@@ -1,0 +1,57 @@
+"""What tasks in flight hold while the next one is played: accounts with a seat, and their solvers' stakes.
+
+A task's locks last until `overlap` - 1 more tasks are over, however it ends: no account is in two draws of tasks that
+are in flight together, as in contracts/src/AuditBoard.sol, and no token is in two of their stakes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from sim.mechanism.arrays import Amounts, Flags, Indices
+from sim.mechanism.draw import NOBODY
+
+
+class Seated:
+    """Accounts that tasks in flight have drawn: they have a seat, or were silent in it and are suspended."""
+
+    def __init__(self, overlap: int) -> None:
+        self._drawn: deque[Indices] = deque(maxlen=overlap - 1)
+
+    def add(self, drawn: Indices) -> None:
+        """All accounts that one task has drawn, (m, rows), NOBODY among them; the oldest task's are free again."""
+        if self._drawn.maxlen:
+            ordered = np.sort(drawn, axis=0)
+            self._drawn.append(ordered[(ordered != NOBODY).any(axis=1)])
+
+    def accounts(self, rows: int) -> Indices:
+        """Who cannot be drawn, (n, rows); NOBODY fills up."""
+        return np.concatenate([np.empty((0, rows), dtype=np.int64), *self._drawn])
+
+
+class Stakes:
+    """Stakes that solvers have locked in tasks in flight."""
+
+    def __init__(self, overlap: int, stake: int, solvers: slice, rows: int) -> None:
+        """`solvers`: their accounts."""
+        self._stake = stake
+        self._first = solvers.start
+        self._every = np.arange(rows)
+        self._tasks: deque[tuple[Indices, Flags]] = deque(maxlen=overlap - 1)
+        self.locked: Amounts = np.zeros((solvers.stop - solvers.start, rows), dtype=np.int64)
+        """By solver, (solvers, rows) token units."""
+
+    def add(self, accounts: Indices, locked: Flags) -> None:
+        """One task's solver in each row, and whether its stake is locked; the oldest task's are free again."""
+        if not self._tasks.maxlen:
+            return
+        if len(self._tasks) == self._tasks.maxlen:
+            self._book(*self._tasks.popleft(), -self._stake)
+        self._tasks.append((accounts, locked))
+        self._book(accounts, locked, self._stake)
+
+    def _book(self, accounts: Indices, locked: Flags, amount: int) -> None:
+        rows = self._every[locked]
+        self.locked[accounts[rows] - self._first, rows] += amount

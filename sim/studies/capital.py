@@ -1,0 +1,116 @@
+"""Capital: what tasks in flight together need of verifiers and solvers, and what it costs to lock all that.
+
+Everybody is honest and answers, so that nothing but locks decides: which draws find nobody, and which tasks nobody can
+bid for. The price of capital is the difference between two markets with the same seed, one of which pays for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Final
+
+import numpy as np
+
+from protocol.chain.recommendation import RULES
+from sim.agents.population import Population, population
+from sim.agents.solvers import Solver
+from sim.agents.verifiers import Verifier
+from sim.engine.simulate import Case, Columns, simulate
+from sim.parameters import MarketParameters
+from sim.studies.capital_reading import GRIDS, Seen
+from sim.studies.points import ALIKE, agreement, asked, require
+from sim.studies.recommended import parameters_for
+from sim.studies.study import Answer, Claim, Extra, Point, Study, Table
+from sim.units import Unit
+
+_SEGMENTS: Final = (60, 20, 200)
+_PARTIES: Final = {
+    "capital_submitter": "profit_submitter",
+    "capital_solver": "profit_solver_honest",
+    "capital_seats": "profit_verifier_honest",
+}
+"""What each pays for its locks, and where the engine shows it."""
+_WITH_TERM: Final = ("solver_capital", "overlap", "capital_rate", "gas_volatility")
+
+
+class Capital(Study):
+    """Honest people with recommended terms, several tasks at a time."""
+
+    name = "capital"
+    question = (
+        "How many accounts and stakes do tasks in flight together need, and what does locked capital cost?"
+    )
+    runs = 4096
+    rounds = 16
+
+    def parameters(self) -> MarketParameters:
+        """Devices alike, and few solvers, so that their stakes can run out; asks below the budget."""
+        return replace(parameters_for(_SEGMENTS[0]), markup=0.1, solver_count=2)
+
+    def axes(self) -> Mapping[str, Sequence[float]]:
+        """A grid for accounts, one for stakes, and one for the price."""
+        return {
+            "overlap": (1, 2, 4, 8),
+            "accounts_per_seat": (3.0, 0.75, 1.0, 1.05, 1.1, 1.2, 1.5),
+            "solver_capital": (0, 1, 2, 3),
+            "capital_rate": (0.0, 0.05, float(RULES.capital_rate), 0.2),
+            "segments": _SEGMENTS,
+        }
+
+    def extra(self) -> Mapping[str, Extra]:
+        """How many accounts there are beside those that have seats."""
+        return {
+            "accounts_per_seat": Extra(
+                "registered accounts for each seat of the tasks in flight", Unit.FACTOR, 0.01, 1000
+            ),
+        }
+
+    def points(self, given: Mapping[str, Sequence[float]]) -> list[Point]:
+        """All grids."""
+        return asked(self, given, GRIDS)
+
+    def case(self, point: Point) -> Case:
+        """Recommended terms of the point's own K. Raises ParameterError where the closed forms do not reach."""
+        own = self.parameters()
+        terms = replace(
+            parameters_for(int(point["segments"])), markup=own.markup, solver_count=own.solver_count
+        )
+        values = {name: value for name, value in point.items() if name not in self.extra()}
+        terms = terms.with_values(values)
+        require(own, terms, [name for name in ALIKE if name not in _WITH_TERM])
+        # Rounded first: 1.1 times 30 is a little more than 33 in floating point.
+        accounts = ceil(round(point["accounts_per_seat"] * terms.verifiers * terms.overlap, 9))
+        parameters = terms.with_values({"verifier_count": accounts})
+        return Case(parameters, self.population(parameters, point))
+
+    def population(self, parameters: MarketParameters, point: Point) -> Population:
+        """All honest."""
+        del point
+        return population([(Solver(), parameters.solver_count)], [(Verifier(), parameters.verifier_count)])
+
+    def play(self, point: Point, *, runs: int, rounds: int, seed: np.random.SeedSequence) -> Columns:
+        """Draws and sales; what each party pays for its locks, token units for each task."""
+        case = self.case(point)
+        priced = simulate(case, runs=runs, rounds=rounds, seed=seed)
+        free = priced
+        if case.parameters.capital_rate:
+            market = replace(case, parameters=case.parameters.with_values({"capital_rate": 0.0}))
+            free = simulate(market, runs=runs, rounds=rounds, seed=seed)
+        return {
+            "redrawn": priced["redrawn"],
+            "unfilled": priced["void"] + priced["stalled"],
+            "sold": 1 - priced["unsold"],
+            **{name: free[column] - priced[column] for name, column in _PARTIES.items()},
+        }
+
+    def answer(self, table: Table) -> Answer:
+        """Claims of each point, and a finding for each grid that was played."""
+        seen = Seen(self, table)
+        claims = seen.claims()
+        return Answer(seen.findings() or [agreement(claims)], claims)
+
+    def claims(self, table: Table) -> Sequence[Claim]:
+        """Without figures."""
+        return Seen(self, table).claims()

@@ -1,0 +1,118 @@
+"""Tasks in flight together: which seats stay empty, and which tasks nobody can lock a stake for.
+
+The contracts as they stand: whoever has a seat of a task in flight is not found by the draw of another one
+(`AuditBoard`), and a stake is locked until its task is over. Assumes accounts of one unit that all answer, and tasks
+that are drawn one after the other, each with the locks of the `overlap` - 1 before it.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from protocol.tasks.task import ESCROW_DRAWS
+from sim.mechanism.draw import TRIES
+from sim.theory.bounds import TheoryError, Values, count, number
+
+MOST_STATES = 1 << 20
+"""Of the chain below: numbers of seats that each task in flight has filled."""
+
+
+class Draws(NamedTuple):
+    """Of one task."""
+
+    redraws: float
+    """How often it is drawn again, on average."""
+    unfilled: float
+    """Chance that a seat is empty in the end, so that the task is void."""
+
+
+def filled_law(
+    *, verifiers: int, accounts: int, bound: int, draws: int = ESCROW_DRAWS
+) -> tuple[Values, Draws]:
+    """Return the chances that 0 ... V seats are filled in the end where `bound` accounts have seats elsewhere.
+
+    A draw fills seat by seat: with b accounts bound before it, one stays empty with chance (b / N)^32. Empty ones are
+    drawn again, in `draws` draws in all.
+    """
+    v, n = count("verifiers", verifiers, 1), count("accounts", accounts, 1)
+    others = count("bound", bound, 0, n)
+    empty = [(min(others + filled, n) / n) ** TRIES for filled in range(v + 1)]
+    once = np.zeros((v + 1, v + 1))
+    for before in range(v + 1):
+        law = np.zeros(v + 1)
+        law[before] = 1
+        for _ in range(v - before):
+            kept = law * empty
+            law = kept + np.concatenate([[0.0], (law - kept)[:-1]])
+        once[before] = law
+    law, redraws = np.eye(v + 1)[0], 0.0
+    for left in reversed(range(count("draws", draws, 1))):
+        law = law @ once
+        redraws += float(law[:v].sum()) if left else 0.0
+    return law, Draws(redraws, float(law[:v].sum()))
+
+
+@lru_cache(maxsize=256)
+def draws_in_flight(
+    *, verifiers: int, accounts: int, overlap: int, tasks: int, draws: int = ESCROW_DRAWS
+) -> Draws:
+    """Return the mean over the first `tasks` tasks, all accounts being free before the first.
+
+    A Markov chain, exact: its state is how many seats each of the last `overlap` - 1 tasks has filled. Raises
+    TheoryError for more than 2^20 states.
+    """
+    v, others = count("verifiers", verifiers, 1), count("overlap", overlap, 1) - 1
+    if (v + 1) ** others > MOST_STATES:
+        raise TheoryError(
+            f"overlap must leave at most 2^20 states (V + 1)^(overlap - 1), got overlap {overlap} of {v} seats"
+        )
+    shape = (v + 1,) * others
+    bound = np.indices(shape).sum(axis=0) if others else np.zeros((), dtype=int)
+    laws = [
+        filled_law(verifiers=v, accounts=accounts, bound=min(b, accounts), draws=draws)
+        for b in range(v * others + 1)
+    ]
+    filled = np.array([law for law, _ in laws])[bound]
+    numbers = np.array([tuple(each) for _, each in laws])[bound]
+    state, sums = np.zeros(shape), np.zeros(2)
+    state[(0,) * others] = 1
+    for _ in range(count("tasks", tasks, 1)):
+        sums += (state[..., None] * numbers).reshape(-1, 2).sum(axis=0)
+        if others:
+            # The newest task comes first, the oldest one is over.
+            state = np.moveaxis((state[..., None] * filled).sum(axis=-2), -1, 0)
+    return Draws(*(sums / tasks).tolist())
+
+
+def least_accounts(*, verifiers: int, overlap: int, redrawn: float) -> int:
+    """Return the least number of accounts with which at most a share `redrawn` of tasks has an empty seat at first.
+
+    With all seats of the other tasks filled, so that V (overlap - 1) accounts are bound: more than that cannot be.
+    """
+    v, most = count("verifiers", verifiers, 1), number("redrawn", redrawn, 0, 1)
+    bound = v * (count("overlap", overlap, 1) - 1)
+    low, high = bound + v, bound + v
+    while _redrawn(v, bound, high) > most:
+        high *= 2
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if _redrawn(v, bound, middle) > most else (low, middle)
+    return high
+
+
+def _redrawn(verifiers: int, bound: int, accounts: int) -> float:
+    """The chance that the first draw leaves a seat empty."""
+    taken = (bound + np.arange(verifiers)) / accounts
+    return float(1 - np.prod(1 - taken**TRIES))
+
+
+def sold_in_flight(*, stakes: int, overlap: int, tasks: int) -> float:
+    """Return the share of the first `tasks` tasks that is sold where solvers own so many stakes together.
+
+    Of `overlap` tasks in a row the first min(stakes, overlap) are, then nobody has one left. As long as what solvers
+    earn buys no further stake, and no stake is lost.
+    """
+    period, each = count("overlap", overlap, 1), min(count("stakes", stakes, 0), overlap)
+    whole, rest = divmod(count("tasks", tasks, 1), period)
+    return (whole * each + min(rest, each)) / tasks
