@@ -17,5 +17,5 @@ class Unserved(VerifierError):
     """The solver does not serve what it has committed to, or not in time."""
 
 
-class TwoRoots(VerifierError):
-    """This verifier has stated one root for a seat and would now state another: its own replay is not reproducible."""
+class TwoDigests(VerifierError):
+    """This verifier has stated one digest for a seat and would now state another: its replay is not reproducible."""
