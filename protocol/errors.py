@@ -38,7 +38,8 @@ AssayError
 │   │   ├── MissingBlob          no blob of that id
 │   │   ├── CorruptBlob          bytes that do not hash to the id
 │   │   └── BlobTooLarge         more bytes than the limit
-│   └── CheckpointError          a manifest or tensor that is not a well-formed checkpoint
+│   ├── CheckpointError          a manifest or tensor that is not a well-formed checkpoint
+│   └── DigestError              a salt, thinning, chunk or number that no digest has
 ├── ProgramError                 protocol.program
 │   ├── EncodingError            bytes that are no program, instruction or type
 │   ├── RuleError                operands, results or attributes that a primitive does not take
