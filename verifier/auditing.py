@@ -25,7 +25,7 @@ from verifier.context import Context
 from verifier.database import UNTIL_OVER, Accusation
 from verifier.jobs import Job, Jobs
 from verifier.material import Material
-from verifier.replaying import Committed, Different, Equal
+from verifier.replaying import Committed, Different
 from verifier.salts import Salted, salted
 from verifier.seats import attestable, due_by, open_segments, own_seats
 

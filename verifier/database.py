@@ -1,4 +1,5 @@
-"""What a verifier must remember over a crash (SQLite, WAL): what it attested, accused and holds, states it will need.
+"""What a verifier must remember over a crash (SQLite, WAL): what it digested, attested, accused and holds, states and
+others' salts that it will need.
 
 The chain knows tasks, seats and games, the journal of `protocol.chain` knows what was sent; here is only what neither
 knows. Every write is on disk when the method returns. A state's bytes are blobs elsewhere, written before their row.
@@ -23,6 +24,10 @@ CREATE TABLE digests (
 CREATE TABLE attested (
     task INTEGER NOT NULL, seat INTEGER NOT NULL, salt_hash BLOB NOT NULL, digest BLOB NOT NULL,
     PRIMARY KEY (task, salt_hash)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE salts (
+    task INTEGER NOT NULL, seat INTEGER NOT NULL, salt BLOB NOT NULL, informed INTEGER NOT NULL,
+    PRIMARY KEY (task, seat, salt)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE held (task INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;
 CREATE TABLE accusations (
@@ -106,6 +111,7 @@ class Database(NodeDatabase):
             self._execute("DELETE FROM states WHERE task = ?", (task,))
             self._execute("DELETE FROM checked WHERE task = ?", (task,))
             self._execute("DELETE FROM digests WHERE task = ?", (task,))
+            self._execute("DELETE FROM salts WHERE task = ?", (task,))
 
     def checked(self, task: int, root: bytes) -> set[int]:
         """Segments of a commitment that are as committed; `root` is the segment tree's."""
@@ -160,6 +166,32 @@ class Database(NodeDatabase):
                     got=digest.hex(),
                     remedy="replay with one release on sound hardware before attesting anything more",
                 )
+
+    def salts(self, task: int, seat: int) -> list[bytes]:
+        """Salts that were offered for a seat of somebody else, and not shown yet."""
+        rows = self._execute(
+            "SELECT salt FROM salts WHERE task = ? AND seat = ? AND NOT informed", (task, seat)
+        )
+        return [salt for (salt,) in rows]
+
+    def count_salts(self) -> int:
+        """Those of all seats."""
+        ((count,),) = self._execute("SELECT count(*) FROM salts WHERE NOT informed")
+        return int(count)
+
+    def put_salt(self, task: int, seat: int, salt: bytes) -> None:
+        """Keep a salt that was offered, once: also after it was shown."""
+        self._execute("INSERT OR IGNORE INTO salts VALUES (?, ?, ?, 0)", (task, seat, salt))
+
+    def drop_salt(self, task: int, seat: int, salt: bytes) -> None:
+        """Forget a salt that fits no attestation."""
+        self._execute("DELETE FROM salts WHERE task = ? AND seat = ? AND salt = ?", (task, seat, salt))
+
+    def put_informed(self, task: int, seat: int, salt: bytes) -> None:
+        """Note that a salt was shown."""
+        self._execute(
+            "UPDATE salts SET informed = 1 WHERE task = ? AND seat = ? AND salt = ?", (task, seat, salt)
+        )
 
     def hold(self, task: int, until: int) -> None:
         """Note until when, in seconds of the chain's time, a task's result is held."""

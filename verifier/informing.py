@@ -9,8 +9,9 @@ chain for an offer, so offers cost a stranger more than this node.
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -32,6 +33,7 @@ SALTS_A_SEAT = 16
 """Kept before the seat is attested. Afterwards those that do not fit are dropped at the next look, so that no flood
 keeps the right one out.
 """
+_SALT = re.compile("(0x)?[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +110,18 @@ class Informing:
 
 
 class Informer:
-    """The salts that were offered for the seats of open tasks. `offer` may be called from any thread; nothing else."""
+    """The salts that were offered for the seats of open tasks; `own` accounts' salts are refused. `offer` may be called
+    from any thread, `jobs` and `forget` from the loop's.
+    """
 
-    def __init__(self, client: Client, own: frozenset[str], database: Database, metrics: Metrics) -> None:
+    def __init__(self, client: Client, own: Container[str], database: Database, metrics: Metrics) -> None:
         self._client = client
         self._own = own
         self._database = database
         self._metrics = metrics
         self._lock = threading.Lock()
-        self._seats: dict[int, list[Seat]] = {}
+        self._reading = threading.Lock()
+        self._seats: dict[int, Sequence[Seat]] = {}
         self._attested: dict[int, Attested] = {}
         self._log = logs.get("verifier.informing").bind(account=client.address)
         self._count()
@@ -124,8 +129,7 @@ class Informer:
     def offer(self, task: int, seat: int, salt: bytes) -> None:
         """Keep a salt for a seat that was drawn, until it is attested. Raises SaltRefused, TooManySalts."""
         with self._lock:
-            seats = self._seats.get(task, [])
-            require_seat(task, seat, seats, self._own)
+            require_seat(task, seat, self._seats.get(task, ()), self._own)
             kept = self._database.salts(task, seat)
             if salt in kept:
                 return
@@ -141,33 +145,30 @@ class Informer:
 
     def jobs(self, seen: Observation) -> Iterator[Job]:
         """Informing on the attested seats of a task for which salts were offered."""
-        task = seen.view.task
-        if seen.view.status is not TaskStatus.SUBMITTED:
-            self.forget(task)
-            return
+        task, is_open = seen.view.task, seen.view.status is TaskStatus.SUBMITTED
         with self._lock:
-            self._seats[task] = list(seen.seats)
-        for seat in seen.seats:
+            self._seats[task] = seen.seats if is_open else ()
+        for seat in self._seats[task]:
             if seat.attested and self._database.salts(task, seat.number):
                 yield Job(task, f"inform {seat.number}", partial(self._inform, task, seat.number))
 
     def forget(self, task: int) -> None:
-        """Refuse, and drop, salts of a task that is over."""
+        """The task is over; its salts are the database's to drop."""
         with self._lock:
             self._seats.pop(task, None)
+        with self._reading:
             self._attested.pop(task, None)
-            self._database.drop_salts(task)
         self._count()
 
     def _inform(self, task: int, seat: int) -> None:
         """Drop what does not fit the attestation, and go on with what does. Raises ChainError."""
         found = self._attestation(task, seat)
+        if found is None:
+            return  # taken back by a re-organisation since the look
         for salt in self._database.salts(task, seat):
-            if found is None:
-                return  # taken back by a re-organisation since the look
             informing = Informing(self._client, task, seat, found, salt)
             if salt_hash(salt) != found.salt_hash or not informing.is_due:
-                self._drop(task, seat, salt)
+                self._database.drop_salt(task, seat, salt)
                 continue
             try:
                 informed = informing.advance() is not None
@@ -175,20 +176,68 @@ class Informer:
                 if informing.is_due:
                     raise
                 self._log.warning("somebody else informed first", task=task, seat=seat)
-                informed = False
-                self._drop(task, seat, salt)
+                self._database.drop_salt(task, seat, salt)
+                continue
             if informed:
+                self._database.put_informed(task, seat, salt)
                 self._metrics.informed.inc()
-                self._drop(task, seat, salt)
+        self._count()
 
     def _attestation(self, task: int, seat: int) -> Attestation | None:
-        if task not in self._attested:
-            self._attested[task] = Attested(self._client, task)
-        return self._attested[task].of(seat)
-
-    def _drop(self, task: int, seat: int, salt: bytes) -> None:
-        self._database.drop_salt(task, seat, salt)
-        self._count()
+        with self._reading:
+            if task not in self._attested:
+                self._attested[task] = Attested(self._client, task)
+            return self._attested[task].of(seat)
 
     def _count(self) -> None:
         self._metrics.salts.set(self._database.count_salts())
+
+
+def require_seat(task: int, number: int, seats: Sequence[Seat], own: Container[str]) -> Seat:
+    """The seat of this number. Raises SaltRefused if nobody else sits in it."""
+    what = f"salt for task {task}, seat {number}"
+    if not 0 <= number < len(seats) or seats[number].is_empty:
+        raise SaltRefused(
+            what,
+            expected="a seat that somebody was drawn for, in a task that is submitted and watched here",
+            got="none" if seats else "no such task",
+            remedy="offer it after the draw, and before the task is over",
+        )
+    if seats[number].account in own:
+        raise SaltRefused(
+            what,
+            expected="a seat of another account",
+            got="one's own",
+            remedy="show it to nobody: who informs of itself loses half of the lock",
+        )
+    return seats[number]
+
+
+def parsed_salt(text: str) -> bytes:
+    """A salt as it is written, with or without 0x. Raises SaltRefused."""
+    if not _SALT.fullmatch(text):
+        raise SaltRefused(
+            "salt",
+            expected="64 hexadecimal digits",
+            got=f"{len(text)} characters",
+            remedy="pass the salt itself, not its hash",
+        )
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def inform(client: Client, task: int, seat: int, salt: bytes, wait: Callable[[], object]) -> Receipt:
+    """Inform now, by hand; `wait` passes the time between two blocks. Raises SaltRefused, ChainError."""
+    is_open = client.market.task(task).status is TaskStatus.SUBMITTED
+    sits = require_seat(task, seat, client.audit.seats(task) if is_open else (), {client.address})
+    found = Attested(client, task).of(seat) if sits.attested else None
+    if found is None or found.salt_hash != salt_hash(salt):
+        raise SaltRefused(
+            f"salt for task {task}, seat {seat}",
+            expected="the salt under which the seat attested",
+            got="no attestation yet" if found is None else "another",
+            remedy="nothing was sent: wait for the attestation, or offer it to the service of a running verifier",
+        )
+    informing = Informing(client, task, seat, found, salt)
+    while (receipt := informing.advance()) is None:
+        wait()
+    return receipt

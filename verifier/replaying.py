@@ -94,9 +94,7 @@ class Auditor:
                 remedy="the task is run from its start meanwhile",
             )
 
-    def audit(
-        self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()
-    ) -> Finding | None:
+    def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
         """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; nobody is asked.
 
         None if it cannot be told yet: one's own run from the start has come on by a segment, call again.
