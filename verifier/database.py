@@ -26,8 +26,7 @@ CREATE TABLE attested (
     PRIMARY KEY (task, salt_hash)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE salts (
-    task INTEGER NOT NULL, seat INTEGER NOT NULL, salt BLOB NOT NULL, informed INTEGER NOT NULL,
-    PRIMARY KEY (task, seat, salt)
+    task INTEGER NOT NULL, seat INTEGER NOT NULL, salt BLOB NOT NULL, PRIMARY KEY (task, seat, salt)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE held (task INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;
 CREATE TABLE accusations (
@@ -168,30 +167,22 @@ class Database(NodeDatabase):
                 )
 
     def salts(self, task: int, seat: int) -> list[bytes]:
-        """Salts that were offered for a seat of somebody else, and not shown yet."""
-        rows = self._execute(
-            "SELECT salt FROM salts WHERE task = ? AND seat = ? AND NOT informed", (task, seat)
-        )
+        """Salts that were offered for a seat of somebody else."""
+        rows = self._execute("SELECT salt FROM salts WHERE task = ? AND seat = ?", (task, seat))
         return [salt for (salt,) in rows]
 
     def count_salts(self) -> int:
         """Those of all seats."""
-        ((count,),) = self._execute("SELECT count(*) FROM salts WHERE NOT informed")
+        ((count,),) = self._execute("SELECT count(*) FROM salts")
         return int(count)
 
     def put_salt(self, task: int, seat: int, salt: bytes) -> None:
-        """Keep a salt that was offered, once: also after it was shown."""
-        self._execute("INSERT OR IGNORE INTO salts VALUES (?, ?, ?, 0)", (task, seat, salt))
+        """Keep a salt that was offered."""
+        self._execute("INSERT OR IGNORE INTO salts VALUES (?, ?, ?)", (task, seat, salt))
 
     def drop_salt(self, task: int, seat: int, salt: bytes) -> None:
-        """Forget a salt that fits no attestation."""
+        """Forget a salt that was shown, or fits no attestation."""
         self._execute("DELETE FROM salts WHERE task = ? AND seat = ? AND salt = ?", (task, seat, salt))
-
-    def put_informed(self, task: int, seat: int, salt: bytes) -> None:
-        """Note that a salt was shown."""
-        self._execute(
-            "UPDATE salts SET informed = 1 WHERE task = ? AND seat = ? AND salt = ?", (task, seat, salt)
-        )
 
     def hold(self, task: int, until: int) -> None:
         """Note until when, in seconds of the chain's time, a task's result is held."""

@@ -87,26 +87,36 @@ class Informing:
 
     @property
     def is_due(self) -> bool:
-        """Whether the attestation stands, or the call was sent before. Raises ChainError."""
+        """Whether the attestation stands, or nobody has seen the end of the call. Raises ChainError."""
         task, seat, _, _ = self._call
-        sent = self._client.looks.is_signed("inform", *self._call)
-        return sent or self._client.audit.attestation(task, seat) == self._word
+        return self._is_sent or self._client.audit.attestation(task, seat) == self._word
 
     def advance(self) -> Receipt | None:
         """The next call; the receipt of the one that took the lock's half. Raises ChainError."""
+        looks = self._client.looks
+        if not self._is_sent and self._client.connection.block().number <= self._committed_in():
+            return None  # the contract wants a later block
+        receipt = looks.inform(*self._call)
+        paid = looks.event(receipt, "Informed").arguments["paid"]
+        self._log.info("informed", tokens=paid / TOKEN, gas=receipt.gas_used)
+        return receipt
+
+    @property
+    def _is_sent(self) -> bool:
+        return self._client.looks.interrupted("inform", *self._call) is not None
+
+    def _committed_in(self) -> int:
+        """The commitment's block; it is made if there is none."""
         client, (task, seat, _, salt) = self._client, self._call
         commitment = informing_commitment(
             client.deployment.chain_id, client.looks.address, task, seat, client.address, salt
         )
-        if not client.looks.is_signed("commitInforming", commitment):
-            self._log.info("informing")
-        made = client.looks.commit_informing(commitment)
-        if client.connection.block().number <= made.block:
-            return None  # the contract wants a later block
-        receipt = client.looks.inform(*self._call)
-        paid = client.looks.event(receipt, "Informed").arguments["paid"]
-        self._log.info("informed", tokens=paid / TOKEN, gas=made.gas_used + receipt.gas_used)
-        return receipt
+        block = client.looks.committed_in(commitment)
+        if not block:
+            made = client.looks.commit_informing(commitment)
+            self._log.info("informing", gas=made.gas_used)
+            block = made.block
+        return block
 
 
 class Informer:
@@ -179,7 +189,7 @@ class Informer:
                 self._database.drop_salt(task, seat, salt)
                 continue
             if informed:
-                self._database.put_informed(task, seat, salt)
+                self._database.drop_salt(task, seat, salt)
                 self._metrics.informed.inc()
         self._count()
 

@@ -20,7 +20,7 @@ class Metrics:
             "verifier_open_accusations", "Accusations that are not over", registry=self.registry
         )
         self.salts = Gauge(
-            "verifier_offered_salts", "Salts of others' seats that were not shown yet", registry=self.registry
+            "verifier_offered_salts", "Salts of others' seats that are kept", registry=self.registry
         )
         self.informed = Counter(
             "verifier_informed", "Seats that lost their lock to this informer", registry=self.registry

@@ -34,7 +34,7 @@ ATTESTED = replace(DRAWN, seats=(SEATS[0], replace(SEATS[1], attested=True), *SE
 
 
 class Looks:
-    """The contract, and the account's journal of what it sent to it."""
+    """The contract, and what this account has sent to it without seeing its end."""
 
     address = LOOKS
 
@@ -42,24 +42,32 @@ class Looks:
         self._chain = chain
         self.committed: dict[bytes, int] = {}
         self.informed: list[tuple[int, int, bytes, bytes]] = []
+        self.unseen: list[tuple[int, int, bytes, bytes]] = []
 
-    def is_signed(self, function: str, *arguments: Any) -> bool:
-        return (
-            (arguments[0] in self.committed) if function == "commitInforming" else arguments in self.informed
-        )
+    def interrupted(self, function: str, *arguments: Any) -> str | None:
+        assert function == "inform"
+        return "an intent" if arguments in self.unseen else None
+
+    def committed_in(self, commitment: bytes) -> int:
+        return self.committed.get(commitment, 0)
 
     def commit_informing(self, commitment: bytes) -> SimpleNamespace:
-        self.committed.setdefault(commitment, self._chain.number)
-        return SimpleNamespace(block=self.committed[commitment], gas_used=60_000)
+        assert commitment not in self.committed, "AlreadyCommitted"
+        self.committed[commitment] = self._chain.number
+        return SimpleNamespace(block=self._chain.number, gas_used=60_000)
 
-    def inform(self, task: int, number: int, digest: bytes, salt: bytes) -> SimpleNamespace:
+    def inform(self, *call: Any) -> SimpleNamespace:
+        task, number, digest, salt = call
+        if call in self.unseen:
+            self.unseen.remove(call)
+            return SimpleNamespace(gas_used=80_000)
         due = informing_commitment(31337, LOOKS, task, number, ME, salt)
         assert self.committed[due] < self._chain.number, "in a later block"
-        if (task, number, digest, salt) not in self.informed:
-            if self._chain.word != attestation_word(digest, salt_hash(salt)):
-                raise Reverted("Looks.inform", "NotAttested", {})
-            self.informed.append((task, number, digest, salt))
-            self._chain.word = bytes(32)
+        if self._chain.word != attestation_word(digest, salt_hash(salt)):
+            raise Reverted("Looks.inform", "NotAttested", {})
+        self.informed.append(call)
+        self._chain.word = None
+        del self.committed[due]
         return SimpleNamespace(gas_used=80_000)
 
     def event(self, _receipt: object, name: str) -> SimpleNamespace:
@@ -72,7 +80,7 @@ class Chain:
 
     def __init__(self) -> None:
         self.number = 100
-        self.word = attestation_word(DIGEST, salt_hash(SALT))
+        self.word: bytes | None = attestation_word(DIGEST, salt_hash(SALT))
         self.looks = Looks(self)
         self.client = cast(
             Client,
@@ -128,7 +136,18 @@ def test_a_salt_is_shown_once_its_seat_has_attested_under_it(chain: Chain, datab
     assert (look(one, chain), chain.looks.informed) == (1, [(TASK, 1, DIGEST, SALT)])
     assert look(one, chain) == 0
     one.offer(TASK, 1, SALT)
-    assert (look(one, chain), len(chain.looks.committed)) == (0, 1), "it serves once"
+    assert (look(one, chain), database.count_salts(), chain.looks.committed) == (1, 0, {}), "it has served"
+
+
+def test_who_attests_under_a_salt_that_everybody_knows_loses_again(chain: Chain, database: Database) -> None:
+    """A seat's salt is the same when its account is drawn for it again."""
+    one = informer(chain, database)
+    for word in [chain.word] * 2:
+        chain.word = word
+        one.offer(TASK, 1, SALT)
+        look(one, chain)
+        look(one, chain)
+    assert chain.looks.informed == [(TASK, 1, DIGEST, SALT)] * 2
 
 
 def test_a_salt_that_does_not_fit_costs_nothing(chain: Chain, database: Database) -> None:
@@ -187,17 +206,17 @@ def test_a_call_that_was_mined_before_the_restart_is_noted_after_it(chain: Chain
     look(one, chain)
     chain.number += 1
     chain.looks.inform(TASK, 1, DIGEST, SALT)
+    chain.looks.unseen.append((TASK, 1, DIGEST, SALT))
     metrics = Metrics()
-    again = Informer(chain.client, {ME}, database, metrics)
-    look(again, chain)
-    assert metrics.informed._value.get() == 1
-    assert (database.salts(TASK, 1), len(chain.looks.informed)) == ([], 1)
+    look(Informer(chain.client, {ME}, database, metrics), chain)
+    assert metrics.registry.get_sample_value("verifier_informed_total") == 1
+    assert (database.salts(TASK, 1), len(chain.looks.informed), chain.looks.committed) == ([], 1, {})
 
 
 def test_who_comes_second_sends_nothing_more(chain: Chain, database: Database) -> None:
     first = informer(chain, database)
     first.offer(TASK, 1, SALT)
-    chain.word = bytes(32)
+    chain.word = None
     look(first, chain)
     assert (chain.looks.committed, database.count_salts()) == ({}, 0), "it was emptied before the commitment"
 
@@ -208,9 +227,9 @@ def test_who_comes_second_after_its_commitment_lets_go(
     one = informer(chain, database)
     one.offer(TASK, 1, SALT)
     look(one, chain)
-    words = iter([chain.word, bytes(32)])  # emptied while the call is on its way
+    words = iter([chain.word, None])  # emptied while the call is on its way
     monkeypatch.setattr(chain.client.audit, "attestation", lambda _task, _seat: next(words))
-    chain.word = bytes(32)
+    chain.word = None
     look(one, chain)
     assert (chain.looks.informed, database.count_salts()) == ([], 0)
 
