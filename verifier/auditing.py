@@ -169,5 +169,5 @@ def _accuse(context: Context, task: int, segment: int, finding: Different) -> No
 
 def _attest(context: Context, client: Client, task: int, seat: int, root: bytes) -> None:
     context.database.put_attested(task, seat, root)
-    receipt = client.audit.attest(task, seat, root)
+    receipt = client.audit.attest(task, seat, root, bytes(32))
     context.log.info("attested", task=task, seat=seat, account=client.address, gas=receipt.gas_used)
