@@ -1,12 +1,12 @@
-"""Digests of states under a salt: what a seat attests in place of the states that it passed (docs/encoding.md section 8).
+"""Digests of states under a salt: what a seat attests of the states that it passed (docs/encoding.md section 8).
 
-The trees have the shape of the solver's (`chunks.py`, `roots.py`); only a chunk's leaf differs: a hash of chunk and salt,
-or, for all but one chunk in `thinning`, the zero word. Not a store: nothing here answers for nodes. What a chunk that is
-asked for has to show, its turns and depth, is in `turns`.
+The trees have the shape of the solver's (`chunks.py`, `roots.py`); only a chunk's leaf differs: a hash of chunk and
+salt, or, for all but one chunk in `thinning`, the zero word. Not a store: nothing here answers for nodes. `turns` says
+where a chunk is in its tree.
 
 A tree of n leaves is a row of perfect subtrees, one for each bit of n. In a perfect subtree of at least w leaves each
-subtree of w holds exactly one hash, always in the same place, and all else is known beforehand; so 1/w of the chunks are
-hashed, and about (1 + log2 w) / w nodes a chunk.
+subtree of w holds exactly one hash, always in the same place, and all else in it is known beforehand; so 1/w of the
+chunks are hashed, and about (1 + log2 w) / w nodes a chunk.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ ZERO: Final = bytes(HASH_BYTES)
 """In place of the hash of a chunk that is not selected."""
 
 Take = Callable[[int, int, int], NDArray[np.uint8]]
-"""Bytes `start`, `stop` of a tensor's canonical bytes, cut into rows of 1,024 of which every `stride`-th is taken, the first
-among them; u8 `[rows, 1024]`. A last row that would be shorter is left out."""
+"""`take(start, stop, stride)`: canonical bytes [start, stop) of a tensor, cut into rows of 1,024 of which the first and
+then every `stride`-th is taken; u8 `[rows, 1024]`. A last row that would be shorter is left out."""
 
 
 class Block(NamedTuple):
-    """A perfect subtree of 2^height leaves, the first of which has the number `turns`; `depth` is that of its leaves."""
+    """A perfect subtree of 2^height leaves, the first of which has the turns `turns`; `depth` is its leaves'."""
 
     first: int
     height: int
@@ -68,7 +68,7 @@ class Digester:
             )
 
     def tensor_root(self, data: BytesLike, step: int) -> bytes:
-        """Root of a tensor's canonical bytes (at least 1, else ProofError) in the state `step` of its segment, 0 … C."""
+        """Root of a tensor's canonical bytes (at least 1, else ProofError) in state `step` of its segment, 0 … C."""
         view = memoryview(data).cast("B")
         flat = np.frombuffer(view, np.uint8) if view.nbytes else np.empty(0, np.uint8)
 
@@ -79,12 +79,12 @@ class Digester:
         return self.root_of(flat.size, step, take, lambda start: flat[start:].tobytes())
 
     def state_root(self, tensors: Sequence[BytesLike], step: int) -> bytes:
-        """Root of the state `step` of its segment, whose tensors have these canonical bytes, in the program's order."""
+        """Root of state `step` of its segment; its tensors have these canonical bytes, in the program's order."""
         return state_root([self.tensor_root(data, step) for data in tensors])
 
     def root_of(self, nbytes: int, step: int, take: Take, rest: Callable[[int], bytes]) -> bytes:
-        """`tensor_root` of bytes that are asked for where they are selected: rows by `take`, a short chunk by `rest` from
-        its first byte on."""
+        """`tensor_root` of `nbytes` bytes of which only selected chunks are read: whole ones by `take`, the short one
+        by `rest(start)`, the bytes from `start` on."""
         if step < 0:
             raise DigestError(
                 "step", expected="at least 0", got=step, remedy="count states from the segment's first"
@@ -138,8 +138,8 @@ def turns(count: int, index: int) -> tuple[int, int]:
 
 
 def blocks(count: int) -> Iterator[Block]:
-    """The perfect subtrees of a tree of `count` leaves, left to right: the root joins the first to all others, their root
-    the second to those behind it, and so on (RFC 9162 section 2.1)."""
+    """The perfect subtrees of a tree of `count` leaves, left to right: the root joins the first to all others, their
+    root joins the second to those behind it, and so on (RFC 9162 section 2.1)."""
     first, above, left = 0, 0, 0  # `left`: as many ones as there are blocks on the left
     while first < count:
         height = (count - first).bit_length() - 1

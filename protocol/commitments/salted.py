@@ -1,7 +1,7 @@
-"""Hashes of chunks under a salt: every 64-byte block of SHA-256 that holds data holds the salt too (docs/encoding.md section 8).
+"""Hashes of chunks under a salt: each block of SHA-256 that holds data holds the salt too (docs/encoding.md section 8).
 
-So neither a chunk's hash nor any state of SHA-256 on the way stands for the chunk, or for the salt, under another one. Not
-a tree: `digests.py` arranges these hashes.
+So neither a hash of the chunk nor a state of SHA-256 on the way stands for the chunk or for the salt. Not a tree:
+`digests.py` arranges these hashes.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ def priority_commitment(
 def seat_secret(
     private_key: bytes, chain_id: int, board: str, task: int, seat: int, stage: int = REPLAY_STAGE
 ) -> bytes:
-    """The secret of an account's seat, made again from the account's key whenever it is needed; `board` is the address of
-    the audit board."""
+    """The secret of an account's seat, made again from the account's key whenever it is needed; `board` is the audit
+    board's address."""
     message = SECRET_TAG + _number(chain_id, 32) + to_canonical_address(board)
     message += _number(task, 32) + _number(seat, 32) + _number(stage, 1)
     return hmac_digest(_word("private key", private_key), message, "sha256")
@@ -95,7 +95,7 @@ def attestation_word(digest: bytes, hashed_salt: bytes) -> bytes:
 def informing_commitment(
     chain_id: int, looks: str, task: int, seat: int, informer: str, salt: bytes
 ) -> bytes:
-    """What an informer commits to before it shows a seat's salt; `looks`, the contract, and `informer` are addresses."""
+    """What an informer commits to before it shows a seat's salt; `looks`, a contract, and `informer` are addresses."""
     return keccak(
         encode(
             ["uint256", "address", "uint256", "uint256", "address", "bytes32"],

@@ -86,6 +86,7 @@ def test_a_dry_run_says_where_everything_will_be(tmp_path: Path, capsys: pytest.
             "market",
             "audit",
             "commitments",
+            "looks",
             "game",
         ]
         assert fresh.connection.transaction_count(said["deployer"]) == 0

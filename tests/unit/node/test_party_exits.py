@@ -52,7 +52,7 @@ def seen(
 
 def audit(**changes: Any) -> AuditView:
     """Drawn once, for the escrow."""
-    drawn = AuditView((0,) * 16, 1, DRAWN, DRAWN, UNTIL, 1, 0, False, 1, b"seed")
+    drawn = AuditView((0,) * 16, 1, DRAWN, DRAWN, UNTIL, 1, 0, False, 1, 0, 0, b"seed")
     return replace(drawn, **changes)
 
 

@@ -82,6 +82,7 @@ def terms(made: Setting, amounts: Amounts) -> Terms:
         clock=made.game_time,
         replay_allowance=0,
         arithmetic=1,
+        thinning=1,
         bundle="http://127.0.0.1/",
         **asdict(amounts),
     )
