@@ -85,7 +85,6 @@ class Informing:
         self._word = attestation_word(attestation.digest, attestation.salt_hash)
         self._log = logs.get("verifier.informing").bind(task=task, seat=seat, account=client.address)
 
-    @property
     def is_due(self) -> bool:
         """Whether the attestation stands, or nobody has seen the end of the call. Raises ChainError."""
         task, seat, _, _ = self._call
@@ -177,13 +176,13 @@ class Informer:
             return  # taken back by a re-organisation since the look
         for salt in self._database.salts(task, seat):
             informing = Informing(self._client, task, seat, found, salt)
-            if salt_hash(salt) != found.salt_hash or not informing.is_due:
+            if salt_hash(salt) != found.salt_hash or not informing.is_due():
                 self._database.drop_salt(task, seat, salt)
                 continue
             try:
                 informed = informing.advance() is not None
             except Reverted:
-                if informing.is_due:
+                if informing.is_due():
                     raise
                 self._log.warning("somebody else informed first", task=task, seat=seat)
                 self._database.drop_salt(task, seat, salt)
