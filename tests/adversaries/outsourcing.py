@@ -45,7 +45,7 @@ class DigestService:
         context, view = self._context, self._context.client.market.task(task)
         context.fetch(task, 0)
         material, committed = context.load(task), Committed(view.root, view.size)
-        digests = []
+        digests: list[bytes] = []
         for segment in (*context.segments(task, seat), view.size):
             material.auditor.ask(committed, [segment])
             found = material.auditor.audit(committed, segment, [Digester(salt, material.terms.thinning)])
