@@ -98,7 +98,7 @@ class Stage:
         """Names of the accounts."""
         names = {SUBMITTER: "the submitter", VERIFIER: "the verifier", ACCUSER: "the accuser"}
         names |= {SILENT: "the silent verifier", SEAT: "the honest seat", ACCOMPLICE: "the accomplice"}
-        names[OUTSOURCER] = "who has its digest computed"
+        names[OUTSOURCER] = "the idle verifier"
         names |= {index: f"verifier {k}" for k, index in enumerate(SEATED, start=2)}
         names |= {FIRST_SOLVER + k: f"solver {story.solver}" for k, story in enumerate(STORIES)}
         return {self.address(index): name for index, name in names.items()}
