@@ -100,7 +100,9 @@ AssayError
 ├── VerifierError                verifier
 │   ├── StateLost                a state that a challenge needs is gone
 │   ├── Unserved                 the solver does not serve what it has committed to
-│   └── TwoRoots                 a second, different root for a duty that was attested already
+│   ├── TwoDigests               a second, different digest for a seat that was attested already
+│   └── SaltRefused              a salt that fits no seat of somebody else, or not what it attested
+│       └── TooManySalts         more than are kept for one seat (exit code 1)
 ├── SubmitterError               assay
 │   ├── DescriptionError         the file that describes a task
 │   ├── SourceError              the Python file that builds it, or what that returned

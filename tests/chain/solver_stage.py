@@ -102,6 +102,7 @@ class Stage:
             "replay_allowance": 0,
             "verifiers": 1,
             "segments_per_verifier": 1,
+            "thinning": 2,
             "seat_lock": 2 * TOKEN,
             "bond": 20 * TOKEN,
             "retrain_reward": 60 * TOKEN,
