@@ -42,8 +42,7 @@ class Audit(BoundContract):
 
     def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
         """State that the seat's segments were replayed, are as committed or challenged, and that the result is held: the
-        digest of all states that were passed (encoding.md section 8), and keccak256 of the salt that it was made under.
-        Both have 32 bytes.
+        digest of all states that were passed (encoding.md section 8), and keccak256 of its salt. Both have 32 bytes.
         """
         return self.write("attest", task, seat, digest, salt_hash)
 

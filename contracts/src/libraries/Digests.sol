@@ -45,11 +45,11 @@ library Digests {
         assembly ("memory-safe") {
             input := mload(0x40)
             end := input
-            for { let at := 0 } lt(at, length) { at := add(at, 0x20) } {
+            for { let i := 0 } lt(i, length) { i := add(i, 0x20) } {
                 mstore(end, salt_)
                 // Bytes behind the chunk are the next argument's.
-                let left := sub(length, at)
-                let piece := calldataload(add(chunk.offset, at))
+                let left := sub(length, i)
+                let piece := calldataload(add(chunk.offset, i))
                 if lt(left, 0x20) {
                     let empty := shl(3, sub(0x20, left))
                     piece := shl(empty, shr(empty, piece))
@@ -64,6 +64,12 @@ library Digests {
         return Rfc9162.sha256Of(input, end - input);
     }
 
+    /// @notice Whether the digest hashes the chunk in this state of its segment: else the zero word stands for the leaf.
+    /// @param turns Of the chunk in its tensor's tree, as in `fold`. @param step Number of the state in its segment, 0 ... C.
+    function selects(uint256 turns, uint256 step, uint256 thinning) internal pure returns (bool) {
+        return (turns + step) % thinning == 0;
+    }
+
     /// @notice The root of the tree whose leaf, or node, is `node`, by the siblings from there upwards.
     /// @param turns Bit i: sibling i is on the left. Nothing binds the size of a tree here: leaf and siblings name the place.
     /// @param depth Number of siblings.
@@ -74,9 +80,7 @@ library Digests {
     {
         if (path.length != depth) revert Rfc9162.ProofLength(depth, path.length);
         // Else one place would have several names.
-        if (depth < 256 && turns >> depth != 0) {
-            revert Errors.OutOfBounds("turns", 0, (1 << depth) - 1, turns);
-        }
+        if (turns >> depth != 0) revert Errors.OutOfBounds("turns", 0, (1 << depth) - 1, turns);
         for (uint256 i; i < depth; ++i) {
             node = turns >> i & 1 == 1 ? Rfc9162.nodeHash(path[i], node) : Rfc9162.nodeHash(node, path[i]);
         }
