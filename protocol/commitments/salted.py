@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from protocol.commitments.chunks import CHUNK
 from protocol.commitments.errors import DigestError
 from protocol.commitments.hashing import HASH_BYTES
+from protocol.commitments.native import salted_row_hasher
 
 PIECE = 32
 """Bytes of a chunk that share a block with the salt."""
@@ -46,8 +47,12 @@ def require_salt(salt: bytes) -> None:
 
 
 def hash_rows(salt: bytes, rows: NDArray[np.uint8]) -> bytes:
-    """`leaf` of every row of a `[count, 1024]` array whose rows are contiguous; `count * 32` bytes in row order."""
-    return hash_rows_by_hashlib(salt, rows)
+    """`leaf` of every row of a `[count, 1024]` array; `count * 32` bytes in row order.
+
+    The bytes of a row must be side by side; rows may lie apart.
+    """
+    compiled = salted_row_hasher()
+    return compiled(salt, rows) if compiled is not None else hash_rows_by_hashlib(salt, rows)
 
 
 def hash_rows_by_hashlib(salt: bytes, rows: NDArray[np.uint8]) -> bytes:
