@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from protocol.commitments import BytesLike, segment_tree, step_tree
+from protocol.commitments import segment_tree, step_tree
 from protocol.commitments.digests import Digester
 from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
@@ -157,9 +157,8 @@ class Auditor:
         digested: list[list[bytes]] = [[] for _ in digesters]
 
         def digest(state: State) -> None:
-            data = self._program.buffers(state) if digesters else []
             for digester, roots in zip(digesters, digested, strict=True):
-                roots.append(digester.state_root(data, len(roots)))
+                roots.append(self._program.salted_state_root(state, digester, len(roots)))
 
         digest(before)
         after = run_steps(
@@ -173,5 +172,5 @@ class Auditor:
 
     def _digest_result(self, result: State, digesters: Sequence[Digester]) -> tuple[bytes, ...]:
         """All of the result is hashed, whatever is left out of the states on the way to it."""
-        data: Sequence[BytesLike] = self._program.buffers(result) if digesters else []
-        return tuple(replace(digester, thinning=1).state_root(data, 0) for digester in digesters)
+        whole = [replace(digester, thinning=1) for digester in digesters]
+        return tuple(self._program.salted_state_root(result, digester, 0) for digester in whole)

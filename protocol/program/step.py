@@ -16,7 +16,7 @@ from protocol.commitments.roots import constants_tree, state_root
 from protocol.commitments.states import Checkpoint
 from protocol.commitments.tensors import Tensor as StoredTensor
 from protocol.numerics.cuda import hashing
-from protocol.numerics.types import canonical_buffer, from_bytes, to_bytes
+from protocol.numerics.types import from_bytes, to_bytes
 from protocol.program.check import check
 from protocol.program.digesting import salted_state_root
 from protocol.program.errors import CheckError, ValueMismatch
@@ -91,13 +91,6 @@ class StepProgram:
                 for name, type_, x in zip(self.state, self.state_types, self.order(state), strict=True)
             ]
         )
-
-    def buffers(self, state: State) -> list[memoryview]:
-        """Canonical bytes of a state's tensors, in the program's order; good until one of them is written to."""
-        return [
-            canonical_buffer(x, type_.dtype)
-            for type_, x in zip(self.state_types, self.order(state), strict=True)
-        ]
 
     def state_of(self, data: Sequence[bytes]) -> dict[str, Tensor]:
         """The state whose tensors have these bytes, in the program's order. `NumericsError` for wrong lengths."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,12 +18,14 @@ from protocol.chain.receipts import Event
 from protocol.commitments import step_tree
 from protocol.commitments.digests import Digester, seat_digest
 from protocol.dispute.keys import informing_commitment, salt_hash, seat_salt, seat_secret
+from protocol.errors import ExitCode
 from protocol.execution.replay import HonestExecutor
 from protocol.program.execute import Interpreter
 from tests.adversaries.outsourcing import DigestService, attest_by, offer
 from tests.chain.solver_stage import PARAMETERS, Solver, Stage, stage
 from tests.chain.test_verifier_watch import Watcher, until_registered, wait
 from tests.unit.solver import tiny
+from tests.unit.verifier.test_replaying import canonical
 from verifier.context import Context
 from verifier.errors import SaltRefused
 from verifier.informing import inform
@@ -58,9 +63,9 @@ def expected_digest(segments: list[int], salt: bytes) -> bytes:
     roots = []
     for segment in segments:
         passed = states[(segment - 1) * tiny.STEPS : segment * tiny.STEPS + 1]
-        digested = [digester.state_root(program.buffers(one), j) for j, one in enumerate(passed)]
+        digested = [digester.state_root(canonical(one), j) for j, one in enumerate(passed)]
         roots.append(step_tree(digested).root)
-    return seat_digest(roots, Digester(salt, 1).state_root(program.buffers(states[-1]), 0))
+    return seat_digest(roots, Digester(salt, 1).state_root(canonical(states[-1]), 0))
 
 
 def salt_of(scene: Stage, task: int, number: int, index: int) -> bytes:
@@ -218,6 +223,45 @@ def test_of_two_informers_one_is_paid_and_the_other_lets_go(
     with pytest.raises(SaltRefused, match="a seat that somebody was drawn for"):
         inform(other, task, 0, own.salt, scene.devnet.mine)
     other.close()
+
+
+def test_the_command_informs_by_hand_and_says_why_not(
+    served: tuple[Stage, Watcher, Solver, int], tmp_path: Path
+) -> None:
+    scene, _, _, task = served
+    client, audit = scene.submitter, scene.submitter.audit
+    own = salted(client, task, audit.seats(task)[0], audit.audit(task).seed)
+    scene.client("dev:5").close()  # gives it tokens
+    deployment = tmp_path / "deployment.json"
+    deployment.write_text(scene.deployment.model_dump_json())
+
+    def command(salt: str) -> subprocess.CompletedProcess[str]:
+        words = [
+            sys.executable,
+            "-c",
+            "import verifier.cli as cli; cli.main()",
+            "inform",
+            str(task),
+            "0",
+            salt,
+        ]
+        words += ["--dev-account", "5", "--rpc", scene.devnet.url, "--deployment", str(deployment)]
+        words += ["--home", str(tmp_path / "by-hand"), "--json"]
+        return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+
+    early = command(own.salt.hex())
+    assert (early.returncode, "no attestation yet" in early.stderr) == (ExitCode.HOPELESS, True)
+    client.audit.attest(task, 0, bytes([1]) * 32, own.hash)
+    nonsense = command(own.salt.hex()[1:])
+    assert (nonsense.returncode, "expected 64 hexadecimal digits" in nonsense.stderr) == (
+        ExitCode.HOPELESS,
+        True,
+    )
+    found = command(f"0x{own.salt.hex()}")
+    assert found.returncode == ExitCode.FINE, found.stderr
+    assert json.loads(found.stdout)["data"]["units"] == str(LOCK // 2)
+    (informed,) = happened(scene, "Informed", task)
+    assert informed.arguments["informer"] == str(development_account(5, 31337).address)
 
 
 def test_nobody_informs_of_itself_or_of_a_task_that_is_over(scene: Stage) -> None:
