@@ -117,10 +117,12 @@ def inform(
         from time import sleep
 
         from protocol.chain.parameters import TOKEN
+        from protocol.node import logs
         from protocol.node.output import Output
         from verifier.informing import inform as inform_now
         from verifier.informing import parsed_salt
 
+        logs.configure(as_json=False)  # it takes blocks: what is sent is told meanwhile
         receipt = inform_now(client, task, seat, parsed_salt(salt), partial(sleep, 1))
         paid = client.looks.event(receipt, "Informed").arguments["paid"]
         output = Output("verifier inform", as_json)
