@@ -64,6 +64,11 @@ class Attested:
         return self._seats.get(seat)
 
 
+def stands(client: Client, task: int, seat: int, found: Attestation) -> bool:
+    """Whether this is what the seat attests now. Raises ChainError."""
+    return client.audit.attestation(task, seat) == attestation_word(found.digest, found.salt_hash)
+
+
 def first_block(client: Client, time: int) -> int:
     """The first block since the deployment that is not older than `time`, seconds since 1970. Raises ChainError."""
     low, high = client.deployment.block, client.connection.block().number
@@ -82,27 +87,18 @@ class Informing:
     def __init__(self, client: Client, task: int, seat: int, attestation: Attestation, salt: bytes) -> None:
         self._client = client
         self._call = task, seat, attestation.digest, salt
-        self._word = attestation_word(attestation.digest, attestation.salt_hash)
         self._log = logs.get("verifier.informing").bind(task=task, seat=seat, account=client.address)
-
-    def is_due(self) -> bool:
-        """Whether the attestation stands, or nobody has seen the end of the call. Raises ChainError."""
-        task, seat, _, _ = self._call
-        return self._is_sent or self._client.audit.attestation(task, seat) == self._word
 
     def advance(self) -> Receipt | None:
         """The next call; the receipt of the one that took the lock's half. Raises ChainError."""
         looks = self._client.looks
-        if not self._is_sent and self._client.connection.block().number <= self._committed_in():
+        sent = looks.interrupted("inform", *self._call) is not None  # nobody has seen its end
+        if not sent and self._client.connection.block().number <= self._committed_in():
             return None  # the contract wants a later block
         receipt = looks.inform(*self._call)
         paid = looks.event(receipt, "Informed").arguments["paid"]
         self._log.info("informed", tokens=paid / TOKEN, gas=receipt.gas_used)
         return receipt
-
-    @property
-    def _is_sent(self) -> bool:
-        return self._client.looks.interrupted("inform", *self._call) is not None
 
     def _committed_in(self) -> int:
         """The commitment's block; it is made if there is none."""
@@ -174,18 +170,19 @@ class Informer:
         found = self._attestation(task, seat)
         if found is None:
             return  # taken back by a re-organisation since the look
+        if not stands(self._client, task, seat, found):
+            return  # the node is behind, or somebody was faster
         for salt in self._database.salts(task, seat):
-            informing = Informing(self._client, task, seat, found, salt)
-            if salt_hash(salt) != found.salt_hash or not informing.is_due():
+            if salt_hash(salt) != found.salt_hash:
                 self._database.drop_salt(task, seat, salt)
                 continue
+            informing = Informing(self._client, task, seat, found, salt)
             try:
                 informed = informing.advance() is not None
             except Reverted:
-                if informing.is_due():
+                if stands(self._client, task, seat, found):
                     raise
                 self._log.warning("somebody else informed first", task=task, seat=seat)
-                self._database.drop_salt(task, seat, salt)
                 continue
             if informed:
                 self._database.drop_salt(task, seat, salt)
