@@ -41,8 +41,8 @@ class Audit(BoundContract):
         return self.write("draw", task, signature, hints)
 
     def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
-        """State that the seat's segments were replayed, are as committed or challenged, and that the result is held: the
-        digest of all states that were passed (encoding.md section 8), and keccak256 of its salt. Both have 32 bytes.
+        """State that the seat's segments were replayed, are as committed or challenged, and that the result is held: by
+        the digest of all states passed (encoding.md section 8), and keccak256 of its salt. Both have 32 bytes.
         """
         return self.write("attest", task, seat, digest, salt_hash)
 

@@ -228,6 +228,11 @@ def test_a_seat_locks_what_its_silence_costs() -> None:
     assert amounts.seat_lock == 3 * amounts.audit_fee + RECOMMENDED.draw_fee
 
 
+def test_half_of_a_seats_lock_pays_a_draw() -> None:
+    amounts = derive(on_l2(), RULES, {"segments_per_verifier": 1, "audit_fee": 0})
+    assert amounts.seat_lock == 2 * RECOMMENDED.draw_fee
+
+
 def test_no_amounts_where_a_lock_holds_too_little_or_a_game_lasts_too_long() -> None:
     with pytest.raises(NoRecommendation, match="expected a stake of at most"):
         derive(on_l2(budget=MAX_LOCK), RULES)
