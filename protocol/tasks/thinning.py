@@ -15,7 +15,7 @@ MOST: Final = 0.05
 OPERATIONS_A_BYTE: Final = 200
 """Operations of a replay in the time in which a byte is hashed under a salt. In a step of the GPT of 10.8M one core of
 an AMD EPYC with AVX-512 VNNI does 1.2 x 10^11 operations a second, and it hashes 1.06 x 10^9 bytes: 117, and 98 for the
-ResNet-18. With AMX the step takes 0.6 of that time. A number that is too large leads to a larger w, never to more time."""
+ResNet-18. With AMX the step takes 0.6 of that time. Too large a number leads to a larger w, not to more time."""
 NODE: Final = 2 / 34
 """Blocks of SHA-256 that a node takes, over those of a chunk under a salt."""
 
