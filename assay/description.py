@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -78,6 +78,7 @@ class TermsTable(_Table):
     replay_allowance: Annotated[int, Field(ge=0, lt=2**32)] | None = None
     verifiers: Annotated[int, Field(ge=1, le=MAX_SEATS)] | None = None
     segments_per_verifier: Annotated[int, Field(ge=1, le=MAX_SEAT_SEGMENTS)] | None = None
+    thinning: Literal[1, 2, 4, 8, 16, 32, 64] | None = None
     seat_lock: _Tokens | None = None
     bond: _Tokens | None = None
     retrain_reward: _Tokens | None = None

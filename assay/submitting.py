@@ -52,6 +52,7 @@ class Prepared:
         given = self.description.task
         committed = committed_terms(self.bundle)
         fields: dict[str, Any] = {
+            "thinning": 1,
             "replay_allowance": derived.setting.game_time - self.description.terms.clock,
             **committed,
             **self.description.terms.fields(),

@@ -10,6 +10,7 @@ from benchmarks import (
     capturing,
     commands,
     committing,
+    digesting,
     gas,
     gpt,
     memory,
@@ -32,6 +33,7 @@ from protocol.node.process import keep_memory
 GROUPS = {
     "capturing": capturing.rows,
     "committing": committing.rows,
+    "digesting": digesting.rows,
     "training": training.rows,
     "gpt": gpt.rows,
     "resnet": resnet.rows,

@@ -38,7 +38,8 @@ AssayError
 │   │   ├── MissingBlob          no blob of that id
 │   │   ├── CorruptBlob          bytes that do not hash to the id
 │   │   └── BlobTooLarge         more bytes than the limit
-│   └── CheckpointError          a manifest or tensor that is not a well-formed checkpoint
+│   ├── CheckpointError          a manifest or tensor that is not a well-formed checkpoint
+│   └── DigestError              a salt, thinning, chunk or number that no digest has
 ├── ProgramError                 protocol.program
 │   ├── EncodingError            bytes that are no program, instruction or type
 │   ├── RuleError                operands, results or attributes that a primitive does not take
@@ -99,7 +100,9 @@ AssayError
 ├── VerifierError                verifier
 │   ├── StateLost                a state that a challenge needs is gone
 │   ├── Unserved                 the solver does not serve what it has committed to
-│   └── TwoRoots                 a second, different root for a duty that was attested already
+│   ├── TwoDigests               a second, different digest for a seat that was attested already
+│   └── SaltRefused              a salt that fits no seat of somebody else, or not what it attested
+│       └── TooManySalts         more than are kept for one seat (exit code 1)
 ├── SubmitterError               assay
 │   ├── DescriptionError         the file that describes a task
 │   ├── SourceError              the Python file that builds it, or what that returned

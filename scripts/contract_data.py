@@ -25,6 +25,7 @@ DEPLOYED = (
     "DisputeGame",
     "DrandBeacon",
     "Evidence",
+    "Looks",
     "StakeVault",
     "TaskMarket",
     "TestToken",

@@ -4,6 +4,9 @@ Each is decided anew from the chain and the database, so that a restart or a fai
 comes to its verdict by steps: fetch the bundle, load it, ask the solver for the state before the segment, replay; or,
 where the solver does not serve it, run the task from its start. Only fetching and asking wait for a stranger, and they
 have threads of their own, at most one a task. The result is one more segment, without steps (`replaying.Committed`).
+
+A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
+have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.
 """
 
 from __future__ import annotations
@@ -14,15 +17,16 @@ from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice, zip_longest
 
-from protocol.chain.client import Client
-from protocol.commitments import Tree
+from protocol.chain.views import Seat
+from protocol.commitments.digests import seat_digest
 from protocol.dispute.keys import NO_SEAT
 from protocol.node.party.exits import Observation
 from verifier.context import Context
 from verifier.database import UNTIL_OVER, Accusation
 from verifier.jobs import Job, Jobs
 from verifier.material import Material
-from verifier.replaying import Committed, Different, Equal
+from verifier.replaying import Committed, Different
+from verifier.salts import Salted, salted
 from verifier.seats import attestable, due_by, open_segments, own_seats
 
 SLICE_SECONDS = 3.0
@@ -41,14 +45,14 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
     view, accusations = seen.view, context.database.accusations(seen.view.task)
     if accusations and not any(row.game is not None and row.outcome is None for row in accusations):
         return
-    for seat in attestable(seen, context.clients):
-        due = (*context.segments(view.task, seat.number), view.size)
-        found = [context.database.steps_of(view.task, segment, view.root) for segment in due]
-        steps = [root for root in found if root is not None]
-        if len(steps) == len(due):
-            client, root = context.clients[seat.account], Tree.from_leaves(steps).root
-            work = partial(_attest, context, client, view.task, seat.number, root)
-            yield Job(view.task, f"attest {seat.number}", work)
+    for own in _salted(context, seen, attestable(seen, context.clients)):
+        due = (*context.segments(view.task, own.seat.number), view.size)
+        found = [context.database.digest(view.task, own.hash, segment, view.root) for segment in due]
+        digests = [digest for digest in found if digest is not None]
+        if len(digests) == len(due):
+            digest = seat_digest(digests[:-1], digests[-1])
+            work = partial(_attest, context, view.task, own, digest)
+            yield Job(view.task, f"attest {own.seat.number}", work)
 
 
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
@@ -58,8 +62,6 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
     missing: dict[int, tuple[Material | None, Committed, list[int]]] = {}
     for seen, segment in _due(context, turns, accused):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
-        if context.database.steps_of(task, segment, committed.root) is not None:
-            continue
         material = context.materials.find(task)
         if material is None:
             if context.materials.has_bundle(context.terms(task)):
@@ -108,11 +110,24 @@ def _due(
 
 
 def _own(context: Context, seen: Observation) -> Iterator[int]:
-    """The segments of own seats, each seat's followed by the result, while they may be challenged."""
-    if open_segments(seen):
-        for seat in own_seats(seen, context.clients):
-            yield from context.segments(seen.view.task, seat.number)
-            yield seen.view.size
+    """The segments of own seats, each seat's followed by the result, that have no digest yet, while they may be
+    challenged.
+    """
+    if not open_segments(seen):
+        return
+    for own in _salted(context, seen, own_seats(seen, context.clients)):
+        digested = context.database.digested(seen.view.task, own.hash, seen.view.root)
+        for segment in (*context.segments(seen.view.task, own.seat.number), seen.view.size):
+            if segment not in digested:
+                yield segment
+
+
+def _salted(context: Context, seen: Observation, seats: Sequence[Seat]) -> list[Salted]:
+    """Own seats with their salts."""
+    if seen.audit is None:
+        return []
+    task, seed = seen.view.task, seen.audit.seed
+    return [salted(context.clients[seat.account], task, seat, seed) for seat in seats]
 
 
 def _others(context: Context, seen: Observation) -> Iterator[tuple[Observation, int]]:
@@ -132,23 +147,32 @@ def _replay(
 
     A run from the start is left after `SLICE_SECONDS`, for other seats may be due; it is taken up again.
     """
-    task, end = seen.view.task, time.monotonic() + SLICE_SECONDS
-    finding = material.auditor.audit(committed, segment)
+    task, end, root = seen.view.task, time.monotonic() + SLICE_SECONDS, committed.root
+    seats = [
+        own
+        for own in _salted(context, seen, own_seats(seen, context.clients))
+        if segment in (*context.segments(task, own.seat.number), committed.size)
+        and context.database.digest(task, own.hash, segment, root) is None
+    ]
+    digesters = [own.digester(material.terms.thinning) for own in seats]
+    finding = material.auditor.audit(committed, segment, digesters)
     while finding is None and time.monotonic() < end:
-        finding = material.auditor.audit(committed, segment)
-    if isinstance(finding, Equal):
-        if segment == committed.size:
-            context.results.hold(task, segment - 1, material.states.tensors(segment - 1, finding.steps))
-            context.database.hold(task, UNTIL_OVER)
-            context.log.info("held", task=task)
-        else:
-            context.log.info("equal", task=task, segment=segment)
-        context.database.put_steps(task, segment, committed.root, finding.steps)
-    elif isinstance(finding, Different):
+        finding = material.auditor.audit(committed, segment, digesters)
+    if finding is None:
+        return
+    if isinstance(finding, Different):
         context.log.warning("different", task=task, segment=finding.segment, solver=seen.view.solver)
         _accuse(context, task, segment, finding)
-        if finding.steps is not None:
-            context.database.put_steps(task, segment, committed.root, finding.steps)
+    elif segment == committed.size:
+        context.results.hold(task, segment - 1, material.states.tensors(segment - 1, seen.view.result))
+        context.database.hold(task, UNTIL_OVER)
+        context.log.info("held", task=task)
+    else:
+        context.database.check(task, segment, root)
+        context.log.info("equal", task=task, segment=segment)
+    if finding.digests is not None:
+        for own, digest in zip(seats, finding.digests, strict=True):
+            context.database.put_digest(task, own.hash, segment, root, digest)
 
 
 def _accuse(context: Context, task: int, segment: int, finding: Different) -> None:
@@ -167,7 +191,8 @@ def _accuse(context: Context, task: int, segment: int, finding: Different) -> No
         )
 
 
-def _attest(context: Context, client: Client, task: int, seat: int, root: bytes) -> None:
-    context.database.put_attested(task, seat, root)
-    receipt = client.audit.attest(task, seat, root)
+def _attest(context: Context, task: int, own: Salted, digest: bytes) -> None:
+    client, seat = context.clients[own.seat.account], own.seat.number
+    context.database.put_attested(task, seat, own.hash, digest)
+    receipt = client.audit.attest(task, seat, digest, own.hash)
     context.log.info("attested", task=task, seat=seat, account=client.address, gas=receipt.gas_used)

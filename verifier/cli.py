@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -98,6 +99,35 @@ def watch(
             for account in (settings.account, *settings.further_accounts)
         ]
         return VerifierNode(client, settings, home_folder, strategy, further=further, stop=stop).run(once)
+
+
+@command(app, connection=SENDS)
+def inform(
+    connection: Flags,
+    task: Annotated[int, typer.Argument(min=1, help="The seat's task, which is not over.")],
+    seat: Annotated[int, typer.Argument(min=0, help="Number of an attested seat of somebody else.")],
+    salt: Annotated[str, typer.Argument(help="Under which it attested: 64 hexadecimal digits.")],
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the salt of a seat, and take half of the lock of whoever gave it away. Not while `watch` runs from the
+    account: offer it to its service then.
+    """
+    with _client(at_home(home), connection) as client:
+        from time import sleep
+
+        from protocol.chain.parameters import TOKEN
+        from protocol.node import logs
+        from protocol.node.output import Output
+        from verifier.informing import inform as inform_now
+        from verifier.informing import parsed_salt
+
+        logs.configure(as_json=False)  # it takes blocks: what is sent is told meanwhile
+        receipt = inform_now(client, task, seat, parsed_salt(salt), partial(sleep, 1))
+        paid = client.looks.event(receipt, "Informed").arguments["paid"]
+        output = Output("verifier inform", as_json)
+        output.say(f"seat {seat} of task {task} has lost its lock; {paid / TOKEN:g} tokens of it are yours")
+        output.result({"account": client.address, "units": str(paid), "transaction": receipt.transaction})
 
 
 @command(app, connection=SENDS)

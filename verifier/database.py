@@ -1,4 +1,5 @@
-"""What a verifier must remember over a crash (SQLite, WAL): what it attested, accused and holds, states it will need.
+"""What a verifier must remember over a crash (SQLite, WAL): what it digested, attested, accused and holds, states and
+others' salts that it will need.
 
 The chain knows tasks, seats and games, the journal of `protocol.chain` knows what was sent; here is only what neither
 knows. Every write is on disk when the method returns. A state's bytes are blobs elsewhere, written before their row.
@@ -9,16 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from protocol.node.database import NodeDatabase
-from verifier.errors import TwoRoots
+from verifier.errors import TwoDigests
 
 _SCHEMA = """
 CREATE TABLE finished (task INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE checked (
-    task INTEGER NOT NULL, segment INTEGER NOT NULL, root BLOB NOT NULL, steps BLOB NOT NULL,
-    PRIMARY KEY (task, segment)
+    task INTEGER NOT NULL, segment INTEGER NOT NULL, root BLOB NOT NULL, PRIMARY KEY (task, segment)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE digests (
+    task INTEGER NOT NULL, salt_hash BLOB NOT NULL, segment INTEGER NOT NULL, root BLOB NOT NULL, digest BLOB NOT NULL,
+    PRIMARY KEY (task, salt_hash, segment)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE attested (
-    task INTEGER NOT NULL, seat INTEGER NOT NULL, root BLOB NOT NULL, PRIMARY KEY (task, seat)
+    task INTEGER NOT NULL, seat INTEGER NOT NULL, salt_hash BLOB NOT NULL, digest BLOB NOT NULL,
+    PRIMARY KEY (task, salt_hash)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE salts (
+    task INTEGER NOT NULL, seat INTEGER NOT NULL, salt BLOB NOT NULL, PRIMARY KEY (task, seat, salt)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE held (task INTEGER PRIMARY KEY, until INTEGER NOT NULL) STRICT;
 CREATE TABLE accusations (
@@ -87,7 +95,7 @@ class Database(NodeDatabase):
     """The verifier's file."""
 
     PARTY = "verifier"
-    VERSION = 3
+    VERSION = 4
     APPLICATION = 0x41735631  # "AsV1"
     SCHEMA = _SCHEMA
 
@@ -101,43 +109,80 @@ class Database(NodeDatabase):
             self._execute("INSERT OR IGNORE INTO finished VALUES (?)", (task,))
             self._execute("DELETE FROM states WHERE task = ?", (task,))
             self._execute("DELETE FROM checked WHERE task = ?", (task,))
-
-    def steps_of(self, task: int, segment: int, root: bytes) -> bytes | None:
-        """Root of one's own step tree of a replayed segment; `root` is the segment tree's. Of the segment that
-        would begin with the result (`replaying.Committed`): the result, once it is held.
-        """
-        found = self._execute(
-            "SELECT steps FROM checked WHERE task = ? AND segment = ? AND root = ?", (task, segment, root)
-        )
-        return found[0][0] if found else None
+            self._execute("DELETE FROM digests WHERE task = ?", (task,))
+            self._execute("DELETE FROM salts WHERE task = ?", (task,))
 
     def checked(self, task: int, root: bytes) -> set[int]:
-        """Segments of a commitment that were replayed."""
+        """Segments of a commitment that are as committed; `root` is the segment tree's."""
         rows = self._execute("SELECT segment FROM checked WHERE task = ? AND root = ?", (task, root))
         return {segment for (segment,) in rows}
 
-    def put_steps(self, task: int, segment: int, root: bytes, steps: bytes) -> None:
-        """Note a segment that was replayed."""
-        self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?, ?)", (task, segment, root, steps))
+    def check(self, task: int, segment: int, root: bytes) -> None:
+        """Note a segment that was replayed and is as committed."""
+        self._execute("INSERT OR REPLACE INTO checked VALUES (?, ?, ?)", (task, segment, root))
 
-    def attested(self, task: int, seat: int) -> bytes | None:
-        """The root that was stated, or is about to be, for a seat."""
-        found = self._execute("SELECT root FROM attested WHERE task = ? AND seat = ?", (task, seat))
+    def digest(self, task: int, salt_hash: bytes, segment: int, root: bytes) -> bytes | None:
+        """A segment's digest under the salt with this hash, which stands for an own seat; `root` is the segment tree's.
+        Of the segment that would begin with the result (`replaying.Committed`): the result's.
+        """
+        found = self._execute(
+            "SELECT digest FROM digests WHERE task = ? AND salt_hash = ? AND segment = ? AND root = ?",
+            (task, salt_hash, segment, root),
+        )
         return found[0][0] if found else None
 
-    def put_attested(self, task: int, seat: int, root: bytes) -> None:
-        """Note, before it is sent, the root of a seat. Raises TwoRoots if it is not the one noted before."""
+    def digested(self, task: int, salt_hash: bytes, root: bytes) -> set[int]:
+        """Segments that have a digest under a salt."""
+        rows = self._execute(
+            "SELECT segment FROM digests WHERE task = ? AND salt_hash = ? AND root = ?",
+            (task, salt_hash, root),
+        )
+        return {segment for (segment,) in rows}
+
+    def put_digest(self, task: int, salt_hash: bytes, segment: int, root: bytes, digest: bytes) -> None:
+        """Note a segment's digest under a salt."""
+        self._execute(
+            "INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?)", (task, salt_hash, segment, root, digest)
+        )
+
+    def attested(self, task: int, salt_hash: bytes) -> bytes | None:
+        """The digest that was stated, or is about to be, under the salt of a seat."""
+        found = self._execute(
+            "SELECT digest FROM attested WHERE task = ? AND salt_hash = ?", (task, salt_hash)
+        )
+        return found[0][0] if found else None
+
+    def put_attested(self, task: int, seat: int, salt_hash: bytes, digest: bytes) -> None:
+        """Note, before it is sent, the digest of a seat. Raises TwoDigests if it is not the one noted before."""
         with self._transaction():
-            before = self.attested(task, seat)
+            before = self.attested(task, salt_hash)
             if before is None:
-                self._execute("INSERT INTO attested VALUES (?, ?, ?)", (task, seat, root))
-            elif before != root:
-                raise TwoRoots(
+                self._execute("INSERT INTO attested VALUES (?, ?, ?, ?)", (task, seat, salt_hash, digest))
+            elif before != digest:
+                raise TwoDigests(
                     f"task {task}, seat {seat}",
-                    expected=f"the root attested before, {before.hex()}",
-                    got=root.hex(),
+                    expected=f"the digest attested before, {before.hex()}",
+                    got=digest.hex(),
                     remedy="replay with one release on sound hardware before attesting anything more",
                 )
+
+    def salts(self, task: int, seat: int) -> list[bytes]:
+        """Salts that were offered for a seat of somebody else."""
+        rows = self._execute("SELECT salt FROM salts WHERE task = ? AND seat = ?", (task, seat))
+        return [salt for (salt,) in rows]
+
+    def count_salts(self) -> int:
+        """Those of all seats."""
+        ((count,),) = self._execute("SELECT count(*) FROM salts")
+        return int(count)
+
+    def put_salt(self, task: int, seat: int, salt: bytes) -> None:
+        """Keep a salt that was offered."""
+        self._execute("INSERT OR IGNORE INTO salts VALUES (?, ?, ?)", (task, seat, salt))
+
+    def drop_salt(self, task: int, seat: int, salt: bytes) -> None:
+        """Forget a salt that was shown, or fits no attestation."""
+        self._execute("DELETE FROM salts WHERE task = ? AND seat = ? AND salt = ?", (task, seat, salt))
 
     def hold(self, task: int, until: int) -> None:
         """Note until when, in seconds of the chain's time, a task's result is held."""

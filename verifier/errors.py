@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol.errors import AssayError
+from protocol.errors import AssayError, ExitCode
 
 
 class VerifierError(AssayError):
@@ -17,5 +17,15 @@ class Unserved(VerifierError):
     """The solver does not serve what it has committed to, or not in time."""
 
 
-class TwoRoots(VerifierError):
-    """This verifier has stated one root for a seat and would now state another: its own replay is not reproducible."""
+class TwoDigests(VerifierError):
+    """This verifier has stated one digest for a seat and would now state another: its replay is not reproducible."""
+
+
+class SaltRefused(VerifierError):
+    """A salt that can serve for nothing: no such seat, an own one, or not what it attested under."""
+
+
+class TooManySalts(SaltRefused):
+    """More salts are offered for one seat than are kept before it is attested."""
+
+    exit_code = ExitCode.RETRY

@@ -19,6 +19,12 @@ class Metrics:
         self.accusations = Gauge(
             "verifier_open_accusations", "Accusations that are not over", registry=self.registry
         )
+        self.salts = Gauge(
+            "verifier_offered_salts", "Salts of others' seats that are kept", registry=self.registry
+        )
+        self.informed = Counter(
+            "verifier_informed", "Seats that lost their lock to this informer", registry=self.registry
+        )
         self.tasks = Gauge("verifier_open_tasks", "Tasks that are not over", registry=self.registry)
 
     @contextmanager

@@ -30,10 +30,11 @@ from protocol.node.stopping import Stop
 from verifier import auditing, claiming, keeper
 from verifier.context import Context
 from verifier.games import Games
+from verifier.informing import Informer
 from verifier.jobs import Job, Jobs, Rests
 from verifier.registration import ensure_registered
-from verifier.results import application
 from verifier.seats import own_seats, releasable
+from verifier.server import application
 from verifier.settings import VerifierSettings
 from verifier.strategy import HONEST, Strategy
 
@@ -64,10 +65,11 @@ class VerifierNode(Node):
         self._replays = Jobs(settings.replays, longest_rest=math.inf)
         self._sends = Jobs(SENDERS, longest_rest=8)
         self._games = Games(self.context, self._fetches)
+        self._informer = Informer(client, self.context.clients, self.context.database, self.context.metrics)
         self._looks = Rests(longest=30)
         self._withdraw = True
         self._url = ""
-        """Where results are served; empty for a mere whistleblower."""
+        """Where results are served, and salts taken; empty for a mere whistleblower."""
         self._alive = 1
         """Tasks and accusations that are not over, as the last look found."""
         self._finished = 0
@@ -85,7 +87,7 @@ class VerifierNode(Node):
             with ExitStack() as serving:
                 serving.enter_context(self.context.metrics.served(settings.metrics_port))
                 if settings.stake:
-                    app = application(self.context.results)
+                    app = application(self.context.results, self._informer.offer)
                     held = serving.enter_context(Serving(app, settings.host, settings.port, settings.proxies))
                     self._url = settings.url or held.url
                 return self._loop(once)
@@ -205,6 +207,7 @@ class VerifierNode(Node):
         for jobs in (
             self._games.make_ready(seen),
             auditing.attestations(self.context, seen),
+            self._informer.jobs(seen),
             keeper.jobs(self.context, seen),
         ):
             for job in jobs:
@@ -227,6 +230,7 @@ class VerifierNode(Node):
         database.finish(task)
         self.context.materials.drop(task)
         self._games.forget(task)
+        self._informer.forget(task)
         for rests in (self._fetches.rests, self._replays.rests, self._sends.rests, self._looks):
             rests.forget(task)
         self._withdraw = True

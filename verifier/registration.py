@@ -1,4 +1,4 @@
-"""Being in the draw: each account's registration, made once, and taken up again after a silence."""
+"""Being in the draw: each account's registration, made once, and taken up again after a silence or an informer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ensure_registered(client: Client, settings: VerifierSettings) -> None:
         missing = (unit << registration.level) - client.vault.lock_of(registration.lock).remaining
         require_free(client, missing, "to make the stake whole")
         client.audit.resume()
-        log.warning("resumed after a silence", units=missing)
+        log.warning("resumed: the stake is whole again", units=missing)
 
 
 def leave(client: Client) -> bool:

@@ -1,15 +1,17 @@
 """Replaying one segment and comparing it with what the solver committed (dispute.md section 3).
 
 Equal or different, nothing in between: where the solver serves too little to tell, the task is run from its initial
-state. A difference names the first false segment that this replay met.
+state. A difference names the first false segment that this replay met. Every state that a replay passes is hashed for
+each seat that is to attest it, under the seat's salt (encoding.md section 8).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from protocol.commitments import segment_tree, state_root, step_tree
+from protocol.commitments import segment_tree, step_tree
+from protocol.commitments.digests import Digester
 from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
 from verifier.errors import Unserved
@@ -29,9 +31,9 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Equal:
-    """The segment is as committed. `steps` is the root of one's own step tree; for the result its own root."""
+    """The segment is as committed. `digests` are those of its states, or of the result, one for each digester."""
 
-    steps: bytes
+    digests: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,13 @@ class Different:
     """The commitment is not what the program gives.
 
     With the solver's `roots` r_0 …, `segment` is false given the state before it. Without them (None) the segment is
-    not known yet, and one's own run from the initial state is kept. `steps` is the root of one's own step tree of the
-    segment, if it was replayed.
+    not known yet, and one's own run from the initial state is kept. `digests` are those of one's own states of the
+    segment, one for each digester, if it was replayed.
     """
 
     segment: int | None
     roots: tuple[bytes, ...]
-    steps: bytes | None = None
+    digests: tuple[bytes, ...] | None = None
 
 
 Finding = Equal | Different
@@ -92,14 +94,14 @@ class Auditor:
                 remedy="the task is run from its start meanwhile",
             )
 
-    def audit(self, committed: Committed, segment: int) -> Finding | None:
+    def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
         """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; nobody is asked.
 
         None if it cannot be told yet: one's own run from the start has come on by a segment, call again.
         """
         roots = self._revealed.get(committed)
         if roots is None:
-            return self._audit_unserved(committed, segment)
+            return self._audit_unserved(committed, segment, digesters)
         before = self._states.kept(segment - 1, roots[segment - 1])
         if before is None:
             arrived = self._states.extend(segment - 1)
@@ -111,10 +113,9 @@ class Auditor:
                 return None
             before = self._states.own(segment - 1)
         if segment == committed.size:
-            return Equal(roots[-1])
-        steps = self._replay(before, segment)
-        own = step_tree(steps).root
-        return Equal(own) if steps[-1] == roots[segment] else Different(segment, tuple(roots), own)
+            return Equal(self._digest_result(before, digesters))
+        root, digests = self._replay(before, segment, digesters)
+        return Equal(digests) if root == roots[segment] else Different(segment, tuple(roots), digests)
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
         """Whether checkpoint `number` is here, or comes when it is asked for."""
@@ -134,27 +135,42 @@ class Auditor:
         self._revealed = {committed: roots}
         return roots
 
-    def _audit_unserved(self, committed: Committed, segment: int) -> Finding | None:
+    def _audit_unserved(
+        self, committed: Committed, segment: int, digesters: Sequence[Digester]
+    ) -> Finding | None:
         if not self._states.extend(committed.size - 1):
             return None
         own = self._states.own_roots()[: committed.size]
         if segment_tree(own).root != committed.root:
             return Different(None, ())
+        if not digesters:
+            return Equal()
+        before = self._states.own(segment - 1)
         if segment == committed.size:
-            return Equal(own[-1])
-        return Equal(step_tree(self._replay(self._states.own(segment - 1), segment)).root)
+            return Equal(self._digest_result(before, digesters))
+        return Equal(self._replay(before, segment, digesters)[1])
 
-    def _replay(self, before: State, segment: int) -> list[bytes]:
-        """State roots s_0 … s_C."""
-        roots = [self._root(before)]
-        run_steps(
+    def _replay(
+        self, before: State, segment: int, digesters: Sequence[Digester]
+    ) -> tuple[bytes, tuple[bytes, ...]]:
+        """Root of the segment's last state, and the root over its states s_0 … s_C of each digester."""
+        digested: list[list[bytes]] = [[] for _ in digesters]
+
+        def digest(state: State) -> None:
+            for digester, roots in zip(digesters, digested, strict=True):
+                roots.append(self._program.salted_state_root(state, digester, len(roots)))
+
+        digest(before)
+        after = run_steps(
             self._executor,
             before,
             first_step(segment, self._segment_steps),
             self._segment_steps,
-            lambda _, state: roots.append(self._root(state)),
+            lambda _, state: digest(state),
         )
-        return roots
+        return self._program.state_root(after), tuple(step_tree(roots).root for roots in digested)
 
-    def _root(self, state: State) -> bytes:
-        return state_root(self._program.tensor_roots(state))
+    def _digest_result(self, result: State, digesters: Sequence[Digester]) -> tuple[bytes, ...]:
+        """All of the result is hashed, whatever is left out of the states on the way to it."""
+        whole = [replace(digester, thinning=1) for digester in digesters]
+        return tuple(self._program.salted_state_root(result, digester, 0) for digester in whole)

@@ -7,6 +7,7 @@ import {IBeacon} from "./interfaces/IBeacon.sol";
 import {IStakeVault} from "./interfaces/IStakeVault.sol";
 import {ITaskMarket} from "./interfaces/ITaskMarket.sol";
 import {Cells} from "./libraries/Cells.sol";
+import {Digests} from "./libraries/Digests.sol";
 import {DrawWords} from "./libraries/DrawWords.sol";
 import {Errors} from "./libraries/Errors.sol";
 import {Fees} from "./libraries/Fees.sol";
@@ -60,6 +61,8 @@ contract AuditBoard is Registrations {
     mapping(uint256 entry => PendingDraw) private _queue;
     mapping(TaskId task => Audit) private _audits;
     mapping(TaskId task => Cells.Table) private _seats;
+    /// @inheritdoc IAuditBoard
+    mapping(TaskId task => mapping(uint256 seat => bytes32)) public attestationOf;
 
     modifier onlyMarket() {
         if (msg.sender != address(MARKET)) revert Errors.NotAllowed(address(MARKET), msg.sender);
@@ -95,19 +98,24 @@ contract AuditBoard is Registrations {
         Audit storage audit = _audits[task];
         if (audit.pending) revert Errors.DrawPending(task);
         if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
-        // All seats that are not attested were in the last draw.
+        // All seats that have an account and are not attested were in the last draw.
         if (block.timestamp <= audit.until) revert Errors.TooEarly(audit.until, block.timestamp);
         Cells.Table storage cells = _seats[task];
         uint32 seats;
-        uint48 purse;
+        // Left by an informed seat, which is empty since then.
+        uint48 purse = audit.purse;
+        if (purse != 0) audit.purse = 0;
         for (uint256 i; i < terms.verifiers; ++i) {
             uint256 cell = cells.get(i);
             if (cell & Cells.ATTESTED != 0) continue;
             seats |= uint32(1 << i);
             if (cell == 0) continue;
             cells.set(i, 0);
-            uint48 paid = _suspend(task, i, cell, terms.fee, purse == 0);
+            // Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
+            uint256 penalty = terms.fee + DRAW_FEE;
+            (address account, uint48 paid) = _suspend(cell, penalty, purse == 0);
             if (purse == 0) purse = paid;
+            emit Silent(task, i, account, penalty);
         }
         if (seats == 0) revert Errors.NothingToRedraw(task);
         if (purse == 0) {
@@ -152,7 +160,7 @@ contract AuditBoard is Registrations {
     // ------------------------------------------------------------------ seats
 
     /// @inheritdoc IAuditBoard
-    function attest(TaskId task, uint256 seat, bytes32 root) external {
+    function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external {
         (uint256 cell, address account) = _seat(task, seat);
         if (msg.sender != account) revert Errors.NotAllowed(account, msg.sender);
         if (cell & Cells.ATTESTED != 0) revert Errors.AlreadyAttested(task, seat);
@@ -161,7 +169,27 @@ contract AuditBoard is Registrations {
         _requireStatus(task, true);
         _seats[task].set(seat, cell | Cells.ATTESTED);
         ++audit.attested;
-        emit Attested(task, seat, msg.sender, root);
+        attestationOf[task][seat] = Digests.attestation(digest, saltHash);
+        emit Attested(task, seat, msg.sender, digest, saltHash);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function caught(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid) {
+        address looks = MARKET.looks();
+        if (msg.sender != looks) revert Errors.NotAllowed(looks, msg.sender);
+        ITaskMarket.SeatTerms memory terms = MARKET.seatTermsOf(task);
+        if (terms.status != ITaskMarket.Status.Submitted) revert Errors.WrongStatus(task, terms.status);
+        uint256 cell;
+        (cell, account) = _seat(task, seat);
+        if (cell & Cells.ATTESTED == 0) revert Errors.NotAttested(task, seat);
+        _seats[task].set(seat, 0);
+        delete attestationOf[task][seat];
+        Audit storage audit = _audits[task];
+        --audit.attested;
+        audit.informedAt = uint40(block.timestamp);
+        paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
+        (, uint48 purse) = _suspend(cell, terms.lock - paid, audit.purse == 0);
+        if (purse != 0) audit.purse = purse;
     }
 
     /// @inheritdoc IAuditBoard
@@ -172,6 +200,16 @@ contract AuditBoard is Registrations {
         _seats[task].set(seat, cell | Cells.RELEASED);
         _accounts[Cells.holder(cell)].freeSince = uint40(block.timestamp);
         emit Released(task, seat, account);
+    }
+
+    /// @inheritdoc IAuditBoard
+    function burnPurse(TaskId task) external {
+        _requireStatus(task, false);
+        Audit storage audit = _audits[task];
+        uint48 purse = audit.purse;
+        if (purse == 0) revert Errors.NoPurse(task);
+        audit.purse = 0;
+        VAULT.burn(purse, type(uint256).max);
     }
 
     // ------------------------------------------------------------------ views
@@ -247,23 +285,22 @@ contract AuditBoard is Registrations {
         emit DrawAsked(task, number, round, seats);
     }
 
-    /// @dev The seat's account was silent. Its lock is whole, and TermsCheck has a seat's lock cover the penalty.
-    /// @return purse A new lock with the draw fee, if it is to pay; what else it loses is burned.
-    function _suspend(TaskId task, uint256 seat, uint256 cell, uint256 fee, bool pays)
+    /// @dev Suspends the account that a cell names, until it resumes. It loses `amount` of its stake.
+    /// If it `pays` a draw, the draw fee of that goes to a new lock, `purse`; the rest burns.
+    function _suspend(uint256 cell, uint256 amount, bool pays)
         private
-        returns (uint48 purse)
+        returns (address account, uint48 purse)
     {
         Account storage registration = _accounts[Cells.holder(cell)];
-        address account = registration.account;
+        account = registration.account;
         registration.suspended = true;
         uint256 lock = registration.lock;
-        uint256 penalty = fee + DRAW_FEE;
         if (pays) {
             VAULT.release(lock, DRAW_FEE);
             purse = uint48(VAULT.lock(account, DRAW_FEE));
+            amount -= DRAW_FEE;
         }
-        VAULT.burn(lock, pays ? fee : penalty);
-        emit Silent(task, seat, account, penalty);
+        VAULT.burn(lock, amount);
     }
 
     /// @dev Looks for an account for the seat.

@@ -37,6 +37,8 @@ contract TaskMarket is Ends, Pausable {
     /// @inheritdoc ITaskMarket
     address public game;
     /// @inheritdoc ITaskMarket
+    address public looks;
+    /// @inheritdoc ITaskMarket
     mapping(address party => string) public endpointOf;
 
     modifier only(address due) {
@@ -59,16 +61,17 @@ contract TaskMarket is Ends, Pausable {
         TermsCheck.checkParameters(parameters_);
     }
 
-    /// @notice The deployer names the audit board, the game and the commitments, once.
-    function initialise(IAuditBoard board_, address game_, ICommitments commitments_)
+    /// @notice The deployer names the audit board, the game, the commitments and the looks, once.
+    function initialise(IAuditBoard board_, address game_, ICommitments commitments_, address looks_)
         external
         only(DEPLOYER)
     {
         if (game != address(0)) revert Errors.AlreadyInitialised();
-        if (address(board_).code.length == 0) revert Errors.NoCode(address(board_));
-        if (game_.code.length == 0) revert Errors.NoCode(game_);
-        if (address(commitments_).code.length == 0) revert Errors.NoCode(address(commitments_));
-        (board, game, commitments) = (board_, game_, commitments_);
+        _requireCode(address(board_));
+        _requireCode(game_);
+        _requireCode(address(commitments_));
+        _requireCode(looks_);
+        (board, game, commitments, looks) = (board_, game_, commitments_, looks_);
     }
 
     /// @notice The pauser: stops new tasks. Running tasks, games and funds are out of its reach.
@@ -257,6 +260,10 @@ contract TaskMarket is Ends, Pausable {
 
     function _only(address due) private view {
         if (msg.sender != due) revert Errors.NotAllowed(due, msg.sender);
+    }
+
+    function _requireCode(address account) private view {
+        if (account.code.length == 0) revert Errors.NoCode(account);
     }
 
     /// @dev Locks free tokens of the caller. Locks are counted one by one, so 48 bits hold their numbers.

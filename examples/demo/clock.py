@@ -1,8 +1,8 @@
 """The chain's clock: a second for each block, and moved on where every story waits for nothing but a deadline.
 
 So the demo ends as it must on any machine: no deadline passes while somebody still has something to do before it. What
-there is to do is read from the chain; that cheats are found out, and a false accuser stuck, is what the stories wait
-for.
+there is to do is read from the chain; that cheats are found out, a seat informed on, and a false accuser stuck, is what
+the stories wait for.
 """
 
 from __future__ import annotations
@@ -64,11 +64,13 @@ class Clock:
         audit = self._stage.client.audit
         if not audit.audit(task.task).drawn_at or audit.audit(task.task).pending:
             return None
+        if story.outsourced and not self._ledger.events("Informed", task=task.task):
+            return None
         late = [seat for seat in audit.seats(task.task) if not seat.attested]
         if not late:
             return task.challenge_until
-        mute = self._stage.address(SILENT) if story.silent else NOBODY
-        return self._first(seat.until if seat.account == mute else None for seat in late)
+        mute = {NOBODY, self._stage.address(SILENT)} if story.silent else {NOBODY}
+        return self._first(seat.until if seat.account in mute else None for seat in late)
 
     def _accused(self, story: Story, task: TaskView) -> int | None:
         """Until when a false accuser may move, if it has no move left; the task's own limit without a game."""

@@ -49,6 +49,7 @@ class EventLines:
             "Seated": self._seated,
             "Silent": self._silent,
             "Attested": self._attested,
+            "Informed": self._informed,
             "Committed": lambda _a, e: (
                 f"{self._name(e, 'challenger')} commits to a challenge, with a bond of {tokens(e.arguments['bond'])}"
             ),
@@ -135,6 +136,13 @@ class EventLines:
     def _silent(self, _act: Act, event: Event) -> str:
         lost, seat = tokens(event.arguments["penalty"]), event.arguments["seat"]
         return f"{self._name(event, 'account')} was SILENT in seat {seat}: it loses {lost}, and the seat is drawn again"
+
+    def _informed(self, _act: Act, event: Event) -> str:
+        paid, seat = tokens(event.arguments["paid"]), event.arguments["seat"]
+        return (
+            f"{self._name(event, 'informer')} shows the salt of seat {seat} and gets {paid}: "
+            f"{self._name(event, 'account')} has lost its lock, and the seat is drawn again"
+        )
 
     def _segments(self, event: Event) -> str:
         segments = self._ledger.segments(event.arguments["task"], event.arguments["seat"])

@@ -53,6 +53,8 @@ def failures(report: dict[str, Any]) -> list[str]:
             wrong.append(f"({story.letter}) expected a typed revert, got none")
         if story.silent and "silent" not in run:
             wrong.append(f"({story.letter}) expected a silent seat, got none")
+        if story.outsourced and run.get("informed_by") != "the verifier":
+            wrong.append(f"({story.letter}) expected the verifier to inform, got {run.get('informed_by')}")
         if story.accomplice and run.get("convicted_by") != "the accomplice":
             wrong.append(
                 f"({story.letter}) expected a conviction by the accomplice, got {run.get('convicted_by')}"
@@ -156,6 +158,8 @@ class _Play:
             found["seat"] = self._seat(story) or {}
             for event in self._ledger.events("Slashed", task=task):
                 found["convicted_by"] = self._event_lines.who(str(event.arguments["challenger"]))
+        for event in self._ledger.events("Informed", task=task):
+            found["informed_by"] = self._event_lines.who(str(event.arguments["informer"]))
         game = self._accusation(story) if story.accuser else None
         if game is not None:
             accusation = game_report(self._ledger, names, game)

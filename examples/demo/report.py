@@ -43,6 +43,8 @@ def task_report(
     found["draws"] = len(ledger.events("Drawn", task=task))
     for event in ledger.events("Silent", task=task):
         found["silent"] = {"seat": event.arguments["seat"], "penalty": tokens(event.arguments["penalty"])}
+    for event in ledger.events("Informed", task=task):
+        found["informed"] = {"seat": event.arguments["seat"], "paid": tokens(event.arguments["paid"])}
     for event in ledger.events("Settled", task=task):
         found["paid"] = tokens(event.arguments["paid"])
     for event in ledger.events("Slashed", task=task):

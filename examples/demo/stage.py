@@ -38,7 +38,7 @@ from protocol.tasks.task import Terms
 
 ROOT = Path(__file__).parents[2]
 """The repository: the adversaries are found there."""
-DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, FIRST_SOLVER = range(8)
+DEPLOYER, SUBMITTER, VERIFIER, ACCUSER, SILENT, SEAT, ACCOMPLICE, OUTSOURCER, FIRST_SOLVER = range(9)
 FIRST_SEATED = FIRST_SOLVER + len(STORIES)
 """Indices of development accounts. From FIRST_SEATED on they take seats beside VERIFIER's, in the same process."""
 SEATED = range(FIRST_SEATED, DEVELOPMENT_ACCOUNTS)
@@ -46,7 +46,10 @@ SILENT_LEVEL = 6
 """Of the silent verifier's stake: 64 units, where the others have one each."""
 SEAT_LEVEL = 2
 """Of the stake of the seat's verifier in the accomplice's story: 4 units cover a lock that one does not."""
+OUTSOURCER_LEVEL = 7
+"""Of the stake of the seat that has its digest computed: 128 units."""
 SEAT_NAME = "seat-verifier"
+OUTSOURCER_NAME = "outsourcer"
 MARK = ".assay-demo"
 """A folder with this file may be emptied."""
 PURSE = 5_000 * TOKEN
@@ -95,6 +98,7 @@ class Stage:
         """Names of the accounts."""
         names = {SUBMITTER: "the submitter", VERIFIER: "the verifier", ACCUSER: "the accuser"}
         names |= {SILENT: "the silent verifier", SEAT: "the honest seat", ACCOMPLICE: "the accomplice"}
+        names[OUTSOURCER] = "the idle verifier"
         names |= {index: f"verifier {k}" for k, index in enumerate(SEATED, start=2)}
         names |= {FIRST_SOLVER + k: f"solver {story.solver}" for k, story in enumerate(STORIES)}
         return {self.address(index): name for index, name in names.items()}
@@ -118,7 +122,7 @@ class Stage:
     @property
     def mortal(self) -> set[str]:
         """Processes whose end is part of their story."""
-        return {self.process(story) for story in STORIES if story.cheat is not None}
+        return {OUTSOURCER_NAME, *(self.process(story) for story in STORIES if story.cheat is not None)}
 
     # ------------------------------------------------------------------ setting up
 
@@ -205,9 +209,13 @@ class Stage:
                 self._register(SILENT, SILENT_LEVEL, own)
             if story.accomplice:
                 self._register(SEAT, SEAT_LEVEL, own)
+            if story.outsourced:
+                self._register(OUTSOURCER, OUTSOURCER_LEVEL, own)
             self.tasks[story.letter] = post(self.client, own, signature_of, own.verifiers)
             if story.accomplice:
                 self._start_seat(self.tasks[story.letter])
+            if story.outsourced:
+                self._start_outsourcer(self.tasks[story.letter])
 
     def _register(self, index: int, level: int, own: Terms) -> None:
         """An account in the draws of this story alone: the other tasks are posted, or pay less."""
@@ -223,6 +231,20 @@ class Stage:
         watch += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
         watch += ["--dev-account", str(SEAT), "--task", str(task), "--port", "0"]
         self.children.start(SEAT_NAME, watch, self._home(SEAT_NAME), {"ASSAY_POLL": "1"})
+
+    def _start_outsourcer(self, task: int) -> None:
+        """Who has its digest computed; whoever computes it offers the salt to the verifier."""
+        command = [*_adversary("outsourcer"), "--rpc", self.chain.url]
+        command += ["--deployment", str(self.home.deployment(self.chain.chain_id))]
+        command += [
+            "--dev-account",
+            str(OUTSOURCER),
+            "--task",
+            str(task),
+            "--service",
+            self.endpoint(VERIFIER),
+        ]
+        self.children.start(OUTSOURCER_NAME, command, self._home(OUTSOURCER_NAME))
 
     def _all_announced(self) -> bool:
         return all(self.endpoint(self.solver(story)) for story in STORIES)

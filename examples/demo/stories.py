@@ -14,8 +14,9 @@ class Story:
     is the production solver.
 
     `accuser` names an adversary that challenges it; `silent`: a verifier that never attests is drawn for it;
-    `accomplice`: an adversary convicts it before the one seat, whose verifier looks at nothing else, has won. `verdict`
-    and `judged` are how task and deciding game must end; `terms` are this task's own.
+    `outsourced`: a seat has its digest computed by somebody who passes the salt on; `accomplice`: an adversary convicts
+    it before the one seat, whose verifier looks at nothing else, has won. `verdict` and `judged` are how task and
+    deciding game must end; `terms` are this task's own.
     """
 
     letter: str
@@ -26,6 +27,7 @@ class Story:
     accuser: str | None = None
     silent: bool = False
     accomplice: bool = False
+    outsourced: bool = False
     judged: bool = False
     refused: bool = False
     terms: Mapping[str, int] = field(default_factory=dict)
@@ -52,6 +54,14 @@ SEAT_TERMS = {
     "seat_lock": 25 * TOKEN,
 }
 
+OUTSOURCED_TERMS = {
+    # Who outsources has 128 of about 151 slots and no seat, so it sits in one of these but once in 18,000 demos.
+    "verifiers": 5,
+    "segments_per_verifier": 1,
+    "seat_lock": 4 * TOKEN,
+}
+"""More than the silent verifier's seats bind, and less than the lone seat pays: neither of their accounts takes one."""
+
 STORIES = (
     Story("a", "an honest solver", "settled"),
     Story("b", "one weight moved by one ulp in one step", "slashed", "one-ulp", judged=True),
@@ -76,9 +86,16 @@ STORIES = (
         judged=True,
         terms=SEAT_TERMS,
     ),
+    Story(
+        "n",
+        "a seat that had its digest computed is informed on",
+        "settled",
+        outsourced=True,
+        terms=OUTSOURCED_TERMS,
+    ),
 )
 """In the order of the telling."""
 
-POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkml".index(story.letter)))
+POSTED = tuple(sorted(STORIES, key=lambda story: "fgahebcdijkmln".index(story.letter)))
 """In the order in which their tasks are posted; task ids count from 1. The longest games first, then what waits for the
 end of a window; last those that verifiers of their own register for, who are in the draws of no earlier task."""

@@ -25,11 +25,13 @@ PERIODS: Mapping[str, int] = {
 """Seconds that nobody waits for, as `clock` moves the chain's, and that no machine is too slow for. The files' own are
 for one task at a time on a quiet machine.
 """
+THINNING = 4
+"""A quarter of the chunks is hashed for a seat's digest: each chunk in one state of four."""
 
 
 def terms(prepared: Prepared, base: str, own: Mapping[str, int]) -> Terms:
     """Terms of one story's task. `base` is the address of the bundle server, `own` are this story's."""
-    changed: dict[str, Any] = {**PERIODS, **own}
+    changed: dict[str, Any] = {**PERIODS, "thinning": THINNING, **own}
     return replace(prepared.terms(base, prepared.derived(Place(PARAMETERS))), **changed)
 
 

@@ -27,7 +27,7 @@ class Audit(BoundContract):
         return self.write("quit")
 
     def resume(self) -> Receipt:
-        """After a silence: make the stake whole from the free balance, and be drawn again."""
+        """After a silence, or an informer: make the stake whole from the free balance, and be drawn again."""
         return self.write("resume")
 
     def redraw(self, task: int) -> Receipt:
@@ -40,11 +40,18 @@ class Audit(BoundContract):
         """
         return self.write("draw", task, signature, hints)
 
-    def attest(self, task: int, seat: int, root: bytes) -> Receipt:
-        """State that the seat's segments were replayed, are as committed or challenged, and that the result is held:
-        the RFC 9162 root over the roots of one's own step trees, in the order of `segments`, and the result.
+    def attest(self, task: int, seat: int, digest: bytes, salt_hash: bytes) -> Receipt:
+        """State that the seat's segments were replayed, are as committed or challenged, and that the result is held: by
+        the digest of all states passed (encoding.md section 8), and keccak256 of its salt. Both have 32 bytes.
         """
-        return self.write("attest", task, seat, root)
+        return self.write("attest", task, seat, digest, salt_hash)
+
+    def attestation(self, task: int, seat: int, block: BlockId = "latest") -> bytes | None:
+        """What the board keeps of a seat's attestation (`protocol.dispute.keys.attestation_word`); None where it keeps
+        none.
+        """
+        word = bytes(self.read("attestationOf", task, seat, block=block))
+        return word if any(word) else None
 
     def release(self, task: int, seat: int) -> Receipt:
         """Free the account that sits in a seat of a task that is over."""

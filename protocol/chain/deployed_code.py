@@ -76,7 +76,7 @@ def expected(deployment: Deployment) -> Plan:
 
 def _state_differences(connection: Connection, deployment: Deployment) -> Iterator[str]:
     at = deployment.addresses
-    if (found := neighbours_of_market(connection, at)) != [at.audit, at.game, at.commitments]:
+    if (found := neighbours_of_market(connection, at)) != [at.audit, at.game, at.commitments, at.looks]:
         yield f"market: initialised with {', '.join(found)}"
     if (found := neighbours_of_vault(connection, at)) != [at.market, at.audit, at.game, at.commitments]:
         yield f"vault: initialised with {', '.join(found)}"

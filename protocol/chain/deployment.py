@@ -19,7 +19,7 @@ from protocol.chain.parameters import Parameters
 from protocol.commitments.atomic import write_atomically
 from protocol.node.home import Home
 
-VERSION: Final = 5
+VERSION: Final = 6
 MAX_BYTES: Final = 1 << 16
 MAX_SALT: Final = 64
 """Characters."""
@@ -53,6 +53,7 @@ class Addresses(BaseModel):
     market: Address
     audit: Address
     commitments: Address
+    looks: Address
     game: Address
     arbiter: Address
     beacon: Address
@@ -67,7 +68,7 @@ class Deployment(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     format: Literal["assay-deployment"] = "assay-deployment"
-    version: Literal[5] = VERSION
+    version: Literal[6] = VERSION
     chain_id: Annotated[int, Field(ge=1, lt=1 << 64)]
     genesis: _Hash
     block: Annotated[int, Field(ge=0, lt=1 << 63)]

@@ -25,9 +25,10 @@ NOBODY: Final = "0x" + "00" * 20
 
 
 def neighbours_of_market(connection: Connection, at: Addresses) -> list[str]:
-    """Audit board, game and commitments as the market knows them: zero addresses before it is initialised."""
+    """Audit board, game, commitments and looks as the market knows them: zero addresses before it is initialised."""
     market = contract("TaskMarket")
-    found = [connection.call(market, at.market, name)[0] for name in ("board", "game", "commitments")]
+    names = ("board", "game", "commitments", "looks")
+    found = [connection.call(market, at.market, name)[0] for name in names]
     return [to_checksum_address(address) for address in found]
 
 
@@ -87,7 +88,7 @@ def initialisations(connection: Connection, at: Addresses) -> tuple[Initialisati
         Initialisation(
             contract("TaskMarket"),
             at.market,
-            [at.audit, at.game, at.commitments],
+            [at.audit, at.game, at.commitments, at.looks],
             lambda: neighbours_of_market(connection, at),
         ),
         Initialisation(

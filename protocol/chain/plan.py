@@ -1,6 +1,7 @@
 """What a deployment consists of: each contract's creation code and address, known before anything is sent.
 
-Order: the token (a test token unless one is given), vault, arbiter, beacon, market, audit board, commitments, game.
+Order: the token (a test token unless one is given), vault, arbiter, beacon, market, audit board, commitments,
+looks, game.
 Each later one names earlier ones in its constructor, so all addresses follow from the deployer, the parameters, the
 beacon network, the token and the salt.
 """
@@ -68,6 +69,7 @@ def plan(
     market = create("market", "TaskMarket", vault, arbiter, beacon, deployer, deployer, parameters.abi())
     audit = create("audit", "AuditBoard", vault, market, beacon)
     commitments = create("commitments", "Commitments", vault, market, audit)
+    looks = create("looks", "Looks", audit)
     game = create("game", "DisputeGame", market, vault, arbiter, commitments)
     addresses = Addresses(
         token=token,
@@ -75,6 +77,7 @@ def plan(
         market=market,
         audit=audit,
         commitments=commitments,
+        looks=looks,
         game=game,
         arbiter=arbiter,
         beacon=beacon,

@@ -164,7 +164,8 @@ class AuditView:
     """What a task's draws have come to (Seats.sol). Times are seconds since 1970. `drawn_at` is 0 before the first
     draw, whose `seed` the segments of all seats follow from; `until` is the last second for the latest attestation; a
     draw that is asked for is `pending` until it is executed. `pool` counts the registrations of each level, as of the
-    post.
+    post. `purse` is a lock that pays the next draw, left by a seat whose salt was shown, 0 without one; `informed_at`
+    is when that happened last, 0 before.
     """
 
     pool: tuple[int, ...]
@@ -176,6 +177,8 @@ class AuditView:
     attested: int
     pending: bool
     escrow_draws: int
+    purse: int
+    informed_at: int
     seed: bytes
 
     @classmethod

@@ -41,3 +41,7 @@ class BlobTooLarge(BlobError):
 
 class CheckpointError(CommitmentError):
     """A checkpoint that is malformed, or whose roots do not match its bytes."""
+
+
+class DigestError(CommitmentError):
+    """A salt, thinning, chunk or number that no digest has."""

@@ -1,18 +1,26 @@
-"""Names that both sides and the contract compute: claim keys, priority commitments (encoding.md section 5)."""
+"""Names that both sides and the contract compute: claim keys and priority commitments (encoding.md section 5), a seat's
+secret, salt and attestation (section 8)."""
 
 from __future__ import annotations
 
+from hmac import digest as hmac_digest
 from typing import Final
 
 from eth_abi.abi import encode
+from eth_utils.address import to_canonical_address
 from eth_utils.crypto import keccak
 
+from protocol.dispute.errors import DisputeError
 from protocol.program.program import Program
 
 SEGMENT_UNKNOWN: Final = 2**32 - 1
 """Segment of a priority commitment made before the first wrong segment is known."""
 NO_SEAT: Final = 255
 """In place of a seat's number: the challenger has none of the task."""
+SALT_TAG: Final = b"assay salt"
+SECRET_TAG: Final = b"assay secret"
+REPLAY_STAGE: Final = 0
+"""Stage of a secret: the digest of a seat's own replay."""
 
 
 def steps_key(task: int, segment: int) -> bytes:
@@ -51,3 +59,66 @@ def priority_commitment(
             [chain_id, commitments, task, segment, challenger, salt],
         )
     )
+
+
+def seat_secret(
+    private_key: bytes, chain_id: int, board: str, task: int, seat: int, stage: int = REPLAY_STAGE
+) -> bytes:
+    """The secret of an account's seat, made again from the account's key whenever it is needed; `board` is the audit
+    board's address."""
+    message = SECRET_TAG + _number(chain_id, 32) + to_canonical_address(board)
+    message += _number(task, 32) + _number(seat, 32) + _number(stage, 1)
+    return hmac_digest(_word("private key", private_key), message, "sha256")
+
+
+def seat_salt(
+    chain_id: int, board: str, task: int, seat: int, account: str, seed: bytes, secret: bytes
+) -> bytes:
+    """The salt of a seat's digest; `seed` is that of the task's first draw, so none is known before it."""
+    types = ["bytes32", "uint256", "address", "uint256", "uint256", "address", "bytes32", "bytes32"]
+    words = _word("seed", seed), _word("secret", secret)
+    return keccak(encode(types, [SALT_TAG, chain_id, board, task, seat, account, *words]))
+
+
+def salt_hash(salt: bytes) -> bytes:
+    """What an attestation shows of its salt."""
+    return keccak(_word("salt", salt))
+
+
+def attestation_word(digest: bytes, hashed_salt: bytes) -> bytes:
+    """What the audit board keeps of an attestation."""
+    return keccak(
+        encode(["bytes32", "bytes32"], [_word("digest", digest), _word("hash of the salt", hashed_salt)])
+    )
+
+
+def informing_commitment(
+    chain_id: int, looks: str, task: int, seat: int, informer: str, salt: bytes
+) -> bytes:
+    """What an informer commits to before it shows a seat's salt; `looks`, a contract, and `informer` are addresses."""
+    return keccak(
+        encode(
+            ["uint256", "address", "uint256", "uint256", "address", "bytes32"],
+            [chain_id, looks, task, seat, informer, _word("salt", salt)],
+        )
+    )
+
+
+def _word(what: str, value: bytes) -> bytes:
+    """The value, which has 32 bytes; the error does not hold it, since it may be a secret."""
+    if len(value) != 32:
+        raise DisputeError(
+            what,
+            expected="32 bytes",
+            got=f"{len(value)} bytes",
+            remedy="pass the bytes themselves, not their hex form",
+        )
+    return value
+
+
+def _number(value: int, nbytes: int) -> bytes:
+    if not 0 <= value < 1 << 8 * nbytes:
+        raise DisputeError(
+            "number", expected=f"0 to 2^{8 * nbytes} - 1", got=value, remedy="take it from the chain"
+        )
+    return value.to_bytes(nbytes, "big")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from protocol.errors import InternalError
@@ -109,10 +110,19 @@ def canonical_buffer(x: Tensor, dtype: DType) -> memoryview:
     Takes one core and none of torch's threads, so that it may go on beside a step.
     """
     require_storage(x, dtype)
-    array = x.detach().cpu().contiguous().numpy()
+    return canonical_rows(x.contiguous().reshape(1, -1), dtype).reshape(-1).data
+
+
+def canonical_rows(x: Tensor, dtype: DType) -> NDArray[np.uint8]:
+    """Canonical bytes of the rows of `x` [rows, row], without a copy where `canonical_buffer` makes none.
+
+    The elements of a row must be side by side; rows may lie apart.
+    """
+    require_storage(x, dtype)
+    array = x.detach().cpu().numpy()
     if dtype is DType.F32 and np.isnan(array.min()):  # numpy's least element is NaN if any is
         array = np.where(np.isnan(array), np.float32(np.nan), array)
-    return array.astype(_LITTLE_ENDIAN[dtype], copy=False).reshape(-1).view(np.uint8).data
+    return array.astype(_LITTLE_ENDIAN[dtype], copy=False).view(np.uint8)
 
 
 def from_bytes(data: bytes | bytearray | memoryview, dtype: DType, shape: Sequence[int]) -> Tensor:

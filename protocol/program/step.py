@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from protocol.commitments.chunks import tensor_root
+from protocol.commitments.digests import Digester
 from protocol.commitments.roots import constants_tree, state_root
 from protocol.commitments.states import Checkpoint
 from protocol.commitments.tensors import Tensor as StoredTensor
 from protocol.numerics.cuda import hashing
 from protocol.numerics.types import from_bytes, to_bytes
 from protocol.program.check import check
+from protocol.program.digesting import salted_state_root
 from protocol.program.errors import CheckError, ValueMismatch
 from protocol.program.execute import Evaluator, Interpreter, require_types
 from protocol.program.program import Program
@@ -113,6 +115,11 @@ class StepProgram:
     def state_root(self, state: State) -> bytes:
         """The root that stands for a state."""
         return state_root(self.tensor_roots(state))
+
+    def salted_state_root(self, state: State, digester: Digester, step: int, threads: int = 1) -> bytes:
+        """The root of state `step` of its segment in a seat's digest (encoding.md section 8)."""
+        dtypes = [type_.dtype for type_ in self.state_types]
+        return salted_state_root(self.order(state), dtypes, digester, step, threads)
 
     def constants_root(self, fixed: Sequence[Tensor]) -> bytes:
         """Root of the constants tree: the dataset's tensors, then the constants; there must be at least one."""

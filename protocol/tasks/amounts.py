@@ -215,6 +215,13 @@ def least_bond(game_cost: int, stake: int, bond_rate: int, game_time: int) -> in
     return 2 * (game_cost + _up(stake * bond_rate * GAME_CLOCKS * game_time, RATE_UNIT * YEAR))
 
 
+def least_seat_lock(seat_fee: int, draw_fee: int) -> int:
+    """What a silent account loses, and twice a draw: an informer takes half of a lock, and the other half pays one
+    (contracts/src/libraries/TermsCheck.sol).
+    """
+    return max(seat_fee + draw_fee, 2 * draw_fee)
+
+
 def trust_price(setting: Setting, rules: Rules, amounts: Amounts) -> TrustPrice:
     """What trust in a task with these amounts costs all parties together, each part rounded up."""
     fees = amounts.verifiers * amounts.seat_fee
@@ -292,7 +299,7 @@ def _derived(setting: Setting, rules: Rules, given: Mapping[str, int], q: int) -
         delay_penalty=given.get("delay_penalty", min(int(rules.delay_penalty * budget), stake)),
         verifiers=verifiers,
         segments_per_verifier=q,
-        seat_lock=given.get("seat_lock", fee * q + setting.draw_fee),
+        seat_lock=given.get("seat_lock", least_seat_lock(fee * q, setting.draw_fee)),
         bond=given.get("bond", least_bond(game_cost, stake, setting.bond_rate, setting.game_time)),
         retrain_reward=given.get("retrain_reward", min(RETRAIN_BUDGETS * budget, stake // 8, room)),
     )

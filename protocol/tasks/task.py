@@ -19,6 +19,7 @@ ARITHMETIC: Final = 1
 
 MAX_SEGMENTS: Final = 1 << 20
 MAX_SEGMENT_STEPS: Final = 1 << 16
+MAX_THINNING: Final = 64
 MAX_TENSORS: Final = 65_535
 MAX_SEATS: Final = 32
 MAX_SEAT_SEGMENTS: Final = 64
@@ -77,6 +78,7 @@ class Terms:
     verifiers: int
     segments_per_verifier: int
     arithmetic: int
+    thinning: int
     seat_lock: int
     bond: int
     retrain_reward: int
@@ -92,6 +94,8 @@ class Terms:
             # bool is an int to Python, and would be encoded as one.
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 raise TermsError(name, f"an integer from {least} to {most}", value)
+        if self.thinning & (self.thinning - 1):
+            raise TermsError("thinning", "a power of two", self.thinning)
         if not 1 <= len(self.bundle.encode()) <= MAX_BUNDLE_LENGTH:
             raise TermsError(
                 "bundle", f"an address of 1 to {MAX_BUNDLE_LENGTH} bytes", repr(self.bundle[:80])
@@ -126,6 +130,7 @@ class Terms:
             "verifiers": (1, MAX_SEATS),
             "segments_per_verifier": (1, min(MAX_SEAT_SEGMENTS, self.segments)),
             "arithmetic": (1, 2**16 - 1),
+            "thinning": (1, min(MAX_THINNING, self.segment_steps)),
             # Who is silent in a seat loses its fee and pays the next draw.
             "seat_lock": (self.seat_fee, u128),
         }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from protocol.chain.parameters import DEVNET, TOKEN, Parameters
+from protocol.tasks.amounts import least_seat_lock
 from protocol.tasks.task import ESCROW_DRAWS
 from sim.parameters import MarketParameters
 from sim.units import DECIMALS
@@ -87,8 +88,8 @@ class Amounts:
         return self.audit_fee * terms.segments_per_verifier
 
     def seat_lock(self, terms: MarketParameters) -> int:
-        """What a silent account loses: its fee, and that of the next draw."""
-        return self.seat_fee(terms) + self.draw_fee
+        """The least that the market takes: what a silent account loses, or two draws."""
+        return least_seat_lock(self.seat_fee(terms), self.draw_fee)
 
 
 def deployment_parameters(parameters: MarketParameters, *, exact: bool = False) -> Parameters:

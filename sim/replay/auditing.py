@@ -81,7 +81,7 @@ class Auditing:
         for seat, account in enumerate(accounts[:, 0].tolist()):
             if check.attests[seat, 0]:
                 root = self._root(seat) if check.replays[seat, 0] else _UNLOOKED
-                self.stage.verifiers[account].audit.attest(self.task, seat, root)
+                self.stage.verifiers[account].audit.attest(self.task, seat, root, bytes(32))
                 self._attested += 1
         self.stage.booked(f"task {self.task}: {self._attested} of {self._seats} seats attested")
 

@@ -40,6 +40,7 @@ def terms(training: Training, parameters: MarketParameters, amounts: Amounts, nu
         verifiers=parameters.verifiers,
         segments_per_verifier=parameters.segments_per_verifier,
         arithmetic=ARITHMETIC,
+        thinning=1,
         seat_lock=amounts.seat_lock(parameters),
         bond=amounts.bond,
         retrain_reward=amounts.retrain_reward,

@@ -23,6 +23,7 @@ from protocol.node.stopping import Stop
 with importing():
     from tests.adversaries.accuser import ACCUSERS, accuse
     from tests.adversaries.machines import Machine
+    from tests.adversaries.outsourcing import OUTSOURCER, outsource
     from tests.adversaries.solvers import CHEATS
 
 
@@ -33,7 +34,8 @@ def main() -> None:
     os.environ[VARIABLE] = str(home.root)
     logs.configure(options.log_json)
     with reported():
-        run = accuse if options.cheat in ACCUSERS else _solve
+        others = {**dict.fromkeys(ACCUSERS, accuse), OUTSOURCER: outsource}
+        run = others.get(options.cheat, _solve)
         code = run(options, home, _machine(options))
     sys.exit(int(code))
 
@@ -67,7 +69,7 @@ def _solve(options: Namespace, home: Home, machine: Machine) -> ExitCode:
 
 def _options() -> Namespace:
     parser = ArgumentParser(prog="python -m tests.adversaries", description=__doc__)
-    parser.add_argument("cheat", choices=[*CHEATS, *ACCUSERS])
+    parser.add_argument("cheat", choices=[*CHEATS, *ACCUSERS, OUTSOURCER])
     parser.add_argument("--rpc")
     parser.add_argument("--dev-account", type=int, required=True, help="index of a development key")
     parser.add_argument("--deployment", type=Path)
@@ -76,6 +78,12 @@ def _options() -> Namespace:
     parser.add_argument("--url", help="address that is announced, if another than the server's")
     parser.add_argument("--stake")
     parser.add_argument("--task", type=int, action="append", default=[])
+    parser.add_argument(
+        "--service",
+        action="append",
+        default=[],
+        help="address of a verifier that an outsourcer's salt gets to",
+    )
     parser.add_argument("--once", action="store_true")
     parser.add_argument("--log-json", action="store_true")
     parser.add_argument("--late", type=_late, action="append", default=[], metavar="TASK:SECONDS")

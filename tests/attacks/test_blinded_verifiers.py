@@ -112,7 +112,7 @@ def test_sacrificed_tasks_keep_no_other_from_being_accused(scene: Scene) -> None
             for task in tasks:
                 for seat in accomplice.audit.seats(task):
                     if seat.account == accomplice.address:
-                        accomplice.audit.attest(task, seat.number, bytes(32))
+                        accomplice.audit.attest(task, seat.number, bytes(32), bytes(32))
         assert all(scene.submitter.audit.audit(task).attested for task in tasks)
         for task in tasks:
             verifier.until("different", task=task)

@@ -244,6 +244,7 @@ def terms(subject: Subject, number: int) -> Terms:
         verifiers=1,
         segments_per_verifier=1,
         arithmetic=1,
+        thinning=1,
         seat_lock=2 * TOKEN,
         bond=20 * TOKEN,
         retrain_reward=12 * TOKEN,

@@ -102,6 +102,7 @@ class Stage:
             "replay_allowance": 0,
             "verifiers": 1,
             "segments_per_verifier": 1,
+            "thinning": 2,
             "seat_lock": 2 * TOKEN,
             "bond": 20 * TOKEN,
             "retrain_reward": 60 * TOKEN,
@@ -126,7 +127,7 @@ class Stage:
         """Attest the submitter's seats of a drawn task. Nobody looks at the root unless a game opens."""
         for seat in self.submitter.audit.seats(task):
             if seat.account == self.submitter.address:
-                self.submitter.audit.attest(task, seat.number, bytes(31) + b"\x01")
+                self.submitter.audit.attest(task, seat.number, bytes(31) + b"\x01", bytes(32))
 
     def end_bidding(self, task: int) -> None:
         """Wait for a bid, then let the bidding period pass."""

@@ -46,7 +46,7 @@ class Accuser:
         verifier.audit.register(0, ANYTHING)
         self.task = submitted(chain, self.submitter, self.solver, **changes)
         draw_first(verifier, chain)
-        verifier.audit.attest(self.task, 0, bytes(32))
+        verifier.audit.attest(self.task, 0, bytes(32), bytes(32))
         self.client.token.mint(self.client.address, BOND)
         self.database = Database(folder / "verifier.sqlite", Identity("chain", "market", "account"))
         self.accuse(NO_SEAT)

@@ -86,6 +86,7 @@ def test_a_dry_run_says_where_everything_will_be(tmp_path: Path, capsys: pytest.
             "market",
             "audit",
             "commitments",
+            "looks",
             "game",
         ]
         assert fresh.connection.transaction_count(said["deployer"]) == 0
@@ -140,7 +141,7 @@ def test_whoever_creates_the_contracts_first_has_created_ours() -> None:
             for made in due.creations[:5]:
                 stranger.send(creation_call(due.salt, made.code, made.key))
             at, market = due.addresses, contract("TaskMarket")
-            taken = Call(at.market, market.encode("initialise", [at.vault, at.vault, at.vault]), "initialise")
+            taken = Call(at.market, market.encode("initialise", [at.vault] * 4), "initialise")
             with pytest.raises(Reverted, match="NotAllowed"):
                 stranger.send(taken)
         with Sender(fresh.connection, development_account(0, fresh.chain_id), QUICK) as sender:

@@ -33,6 +33,7 @@ def test_the_file_comes_back_and_the_contracts_know_each_other(
     assert client.market.parameters() == DEVNET == deployed.parameters
     assert client.market.read("board").lower() == deployed.addresses.audit.lower()
     assert client.market.read("game").lower() == deployed.addresses.game.lower()
+    assert client.market.read("looks").lower() == deployed.addresses.looks.lower()
     assert client.market.read("commitments").lower() == deployed.addresses.commitments.lower()
     key, genesis, period = (
         client.connection.call(contract("DrandBeacon"), deployed.addresses.beacon, name)[0]
@@ -47,7 +48,7 @@ def test_the_file_comes_back_and_the_contracts_know_each_other(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 4}, "version"),
+        ({"version": 5}, "version"),
         ({"surprise": 1}, "surprise"),
         ({"genesis": "0x00"}, "genesis"),
         ({"addresses": {"token": "0x0"}}, "addresses"),

@@ -72,7 +72,7 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
         scene.solver.audit.redraw(task)
     scene.past(audit.until)
     with pytest.raises(Reverted, match="TooLate"):
-        silent.audit.attest(task, 0, bytes(32))
+        silent.audit.attest(task, 0, bytes(32), bytes(32))
     scene.solver.audit.redraw(task)
     suspended = silent.audit.registration(silent.address)
     assert suspended is not None
@@ -111,7 +111,7 @@ def test_a_silent_account_pays_for_the_next_draw_and_sits_out(chain: Devnet, con
     (seat,) = silent.audit.seats(task)
     assert seat.account == silent.address
     assert scene.solver.audit.audit(task).escrow_draws == 2
-    silent.audit.attest(task, 0, bytes(32))
+    silent.audit.attest(task, 0, bytes(32), bytes(32))
     scene.past(scene.solver.market.task(task).challenge_until)
     scene.solver.market.settle(task)
     assert scene.solver.market.task(task).status is TaskStatus.SETTLED
@@ -142,7 +142,7 @@ def test_the_status_tells_of_seats_and_of_draws_that_wait(chain: Devnet, connect
         left = seat.until - scene.solver.now()
         assert lines[seat.number] == f"  seat {seat.number}: {who}, segments {segments}; {left} s left"
     (own,) = (seat.number for seat in seats if not seat.is_empty)
-    verifier.audit.attest(task, own, bytes(32))
+    verifier.audit.attest(task, own, bytes(32), bytes(32))
     scene.past(scene.solver.audit.audit(task).until)
     assert told()[own].endswith("; attested")
     assert told()[1 - own].endswith("; to be drawn again")
@@ -161,7 +161,7 @@ def test_a_seat_that_nobody_fills_voids_the_task(chain: Devnet, connected: Conne
         assert (audit.draws, audit.escrow_draws) == (draws, draws)
         if draws == 1:
             (own,) = (seat for seat in verifier.audit.seats(task) if not seat.is_empty)
-            verifier.audit.attest(task, own.number, bytes(32))
+            verifier.audit.attest(task, own.number, bytes(32), bytes(32))
         if draws < ESCROW_DRAWS:
             scene.past(audit.until)
             scene.solver.audit.redraw(task)
@@ -217,7 +217,7 @@ def test_a_task_whose_seats_stay_silent_ends_unpaid(chain: Devnet, connected: Co
     scene.draw()
     honest, silent = scene.verifiers
     (own,) = (seat for seat in honest.audit.seats(task) if seat.account == honest.address)
-    honest.audit.attest(task, own.number, bytes(32))
+    honest.audit.attest(task, own.number, bytes(32), bytes(32))
     scene.past(scene.solver.audit.audit(task).drawn_at + DEVNET.stall_period)
     silent.market.stall(task)
     scene.past(scene.solver.market.task(task).challenge_until)

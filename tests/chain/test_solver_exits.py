@@ -70,7 +70,7 @@ def test_a_silent_seat_is_drawn_again_and_the_task_is_paid(scene: Stage) -> None
         found = {client.address: client for client in verifiers}[seat.account]
         silent = suspended(verifiers)
         assert [client.address for client in silent] == [c.address for c in verifiers if c is not found]
-        found.audit.attest(task, 0, bytes(31) + b"\x01")
+        found.audit.attest(task, 0, bytes(31) + b"\x01", bytes(32))
         scene.end_challenges(task)
         assert solver.join() is ExitCode.FINE
     finally:

@@ -81,7 +81,7 @@ def test_a_task_goes_its_whole_way_and_every_token_is_accounted_for(
     view = solver.market.task(task)
     assert (view.challenge_until, view.owes_draw) == (now + posted.challenge_period, False)
 
-    verifier.audit.attest(task, 0, segment_tree(ROOTS[1:3]).root)
+    verifier.audit.attest(task, 0, segment_tree(ROOTS[1:3]).root, bytes(32))
     assert verifier.audit.audit(task).attested == 1
     assert verifier.audit.seats(task)[0].attested
     chain.skip(posted.challenge_period + 1)

@@ -169,14 +169,14 @@ def test_a_seat_that_convicts_has_the_reward_beside(scene: Scene) -> None:
 def test_an_attested_seat_has_its_fee_unless_the_convicted_segment_is_its_own(
     scene: Scene, own: bool, paid: int
 ) -> None:
-    scene.client.audit.attest(scene.task, 0, bytes(32))
+    scene.client.audit.attest(scene.task, 0, bytes(32), bytes(32))
     scene.convict(scene.challenged((scene.segments if own else scene.others)[0]))
     scene.until_claimed()
     assert scene.wealth == scene.before + paid
 
 
 def test_what_somebody_else_has_claimed_is_not_claimed_twice(scene: Scene) -> None:
-    scene.client.audit.attest(scene.task, 0, bytes(32))
+    scene.client.audit.attest(scene.task, 0, bytes(32), bytes(32))
     scene.convict(scene.challenged(scene.others[0]))
     scene.solver.commitments.pay_fee(scene.task, 0)
     scene.until_claimed()

@@ -46,6 +46,7 @@ def terms(**changes: Any) -> Terms:
         "verifiers": 1,
         "segments_per_verifier": 2,
         "arithmetic": 1,
+        "thinning": 1,
         "seat_lock": 5 * TOKEN,
         "bond": 20 * TOKEN,
         "retrain_reward": 100 * TOKEN,

@@ -62,8 +62,8 @@ def run(report: Report, story: str) -> dict[str, Any]:
 def test_the_chain_is_named_and_every_story_is_told(report: Report) -> None:
     assert report["chain"]["client"].startswith("anvil/")
     assert report["chain"]["chain_id"] == 31337
-    assert [entry["story"] for entry in report["runs"]] == list("abcdefghijklm")
-    assert [entry["task"] for entry in report["runs"]] == ["digits"] * 7 + ["gpt"] * 4 + ["digits"] * 2
+    assert [entry["story"] for entry in report["runs"]] == list("abcdefghijklmn")
+    assert [entry["task"] for entry in report["runs"]] == ["digits"] * 7 + ["gpt"] * 4 + ["digits"] * 3
 
 
 def test_an_honest_solver_is_audited_and_paid(report: Report) -> None:
@@ -180,6 +180,14 @@ def test_a_seat_is_whole_after_an_accomplices_conviction(report: Report) -> None
     assert Decimal(seat["paid"]) > fee, "what a game costs, and the fee of its eight segments"
     assert found["compensated"] == {"0": seat["paid"]}
     assert Decimal(found["reward"]) <= Decimal(found["stake"]) / 8
+
+
+def test_a_seat_that_had_its_digest_computed_loses_its_lock_and_is_filled_by_another(report: Report) -> None:
+    found = run(report, "n")
+    assert (found["solver"], found["verdict"], found["paid"]) == ("honest", "settled", "90")
+    assert found["informed_by"] == "the verifier"
+    assert found["informed"]["paid"] == "2", "half of what the seat binds"
+    assert found["draws"] >= 2
 
 
 def test_gas_is_within_the_bounds(report: Report) -> None:

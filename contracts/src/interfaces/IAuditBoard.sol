@@ -24,9 +24,11 @@ interface IAuditBoard {
     event Drawn(TaskId indexed task, uint8 number, bytes32 seed, address indexed drawer);
     /// @notice The account is to replay the seat's segments and to attest by `until`. Zero: nobody was found.
     event Seated(TaskId indexed task, uint256 indexed seat, address indexed account, uint64 until);
-    /// @notice The seat's account replayed its segments, and challenges what it did not find as committed. `root` is the tree
-    /// of its own step trees' roots, in the order of the segments, and the result.
-    event Attested(TaskId indexed task, uint256 indexed seat, address indexed account, bytes32 root);
+    /// @notice The seat's account replayed its segments, and challenges what it did not find as committed. `digest` is of all states
+    /// that it passed, under a salt with this hash.
+    event Attested(
+        TaskId indexed task, uint256 indexed seat, address indexed account, bytes32 digest, bytes32 saltHash
+    );
     /// @notice The account was silent: it lost `penalty` and is suspended.
     event Silent(TaskId indexed task, uint256 indexed seat, address indexed account, uint256 penalty);
     /// @notice The account's seat binds it no longer.
@@ -43,7 +45,7 @@ interface IAuditBoard {
     /// @notice Who resigned: the stake goes back to its free balance, once the unbonding period is over and it has no seat.
     function quit() external;
 
-    /// @notice Who was silent: makes its stake whole from its free balance and can be drawn again.
+    /// @notice Who was silent, or informed of: makes its stake whole from its free balance and can be drawn again.
     function resume() external;
 
     // ------------------------------------------------------------------ draws
@@ -55,22 +57,34 @@ interface IAuditBoard {
     function askFirstDraw(TaskId task, uint256 verifiers) external returns (uint64 round);
 
     /// @notice Anyone: asks again for a draw of the seats that are neither attested nor in time. A silent account loses the fee of
-    /// its seat and the draw fee, which pays the draw; it is suspended. At most 8 draws of a task are paid by its escrow.
+    /// its seat and the draw fee, which pays the draw unless an informed seat has left one; it is suspended. At most 8 draws
+    /// of a task are paid by its escrow.
     function redraw(TaskId task) external;
 
     /// @notice Anyone: executes the first draw of the queue, which must be the task's.
     /// @param signature Of the draw's round. @param hints As in `IBeacon.word`.
     function draw(TaskId task, bytes calldata signature, MapHints[2] calldata hints) external;
 
-    /// @notice The seat's account: "I replayed the seat's segments, I challenge what is not as committed, and I hold the
-    /// result".
-    /// @param root RFC 9162 root over the roots of its own step trees, in the order of `segmentsOf`, and the task's result.
-    function attest(TaskId task, uint256 seat, bytes32 root) external;
+    /// @notice The seat's account, once: "I replayed the seat's segments, I challenge what is not as committed, and I hold the result".
+    /// @param digest Of all states that it passed and of the result, under its salt (encoding.md section 8).
+    /// @param saltHash keccak256 of the salt. Who shows the salt while the task is Submitted has half of the seat's lock.
+    function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
+
+    /// @notice Looks only: the seat's salt was shown. Half of the seat's lock, rounded down, goes to `to`; the rest burns but for a draw
+    /// fee, which stays for the task's next draw, unless there is one. The account is suspended and the seat empty. Reverts
+    /// unless the task is Submitted and the seat attested.
+    function caught(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
     /// @notice Anyone: the task is over, so the seat binds its account no longer.
     function release(TaskId task, uint256 seat) external;
 
+    /// @notice Anyone: the task is over without the draw that an informed seat has left a fee for, so the fee burns.
+    function burnPurse(TaskId task) external;
+
     // ------------------------------------------------------------------ views
+
+    /// @notice keccak256(abi.encode(digest, saltHash)) of an attested seat; 0 of any other.
+    function attestationOf(TaskId task, uint256 seat) external view returns (bytes32);
 
     /// @notice Registrations that have not resigned.
     function registered() external view returns (uint32);

@@ -154,12 +154,13 @@ interface ITaskMarket {
     /// @notice Anyone: window over, no open game, every seat attested. Pays solver and seats, the rest goes back to the submitter.
     function settle(TaskId task) external;
 
-    /// @notice Anyone: window over, no open game, 8 draws were paid by the escrow, and a seat is empty. Releases the stake; attested
-    /// seats have their fees, the rest goes back to the submitter.
+    /// @notice Anyone: window over, no open game, 8 draws were paid by the escrow, no informed seat has left another's fee, and a seat
+    /// is empty. Releases the stake; attested seats have their fees, the rest goes back to the submitter.
     function voidTask(TaskId task) external;
 
     /// @notice Anyone: the draw was not executed within the stall period after its round, or seats are not attested within the stall
-    /// period after the first draw. The stake stays locked for twice the training period and two clocks more.
+    /// period after the first draw, or after an informer emptied one. The stake stays locked for twice the training period and
+    /// two clocks more.
     function stall(TaskId task) external;
 
     /// @notice Anyone: that time is over, and no game is open. Releases the stake; attested seats have their fees. Of a task that was
@@ -216,6 +217,9 @@ interface ITaskMarket {
 
     /// @notice The dispute game, whose calls `gameOpened`, `gameClosed` and `convict` take.
     function game() external view returns (address);
+
+    /// @notice The looks, whose call `IAuditBoard.caught` takes.
+    function looks() external view returns (address);
 
     /// @notice What the deployment fixed for all tasks.
     function parameters() external view returns (Parameters memory);

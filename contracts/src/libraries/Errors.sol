@@ -36,6 +36,8 @@ library Errors {
 
     /// @notice The field `field` must lie in [least, most]; it is `value`.
     error OutOfBounds(string field, uint256 least, uint256 most, uint256 value);
+    /// @notice The field `field` must be a power of two; it is `value`.
+    error NoPowerOfTwo(string field, uint256 value);
     /// @notice The field `field` must not be zero.
     error Zero(string field);
 
@@ -112,7 +114,11 @@ library Errors {
     error NothingToRelease(TaskId task, uint256 seat);
     /// @notice Seat `seat` is not attested.
     error NotAttested(TaskId task, uint256 seat);
-    /// @notice The escrow can pay another draw, or no seat is empty.
+    /// @notice Digest and salt are not what the seat attests: `due` is the hash that it keeps, `given` theirs.
+    error WrongAttestation(bytes32 due, bytes32 given);
+    /// @notice No informed seat left a draw fee, or a draw has it.
+    error NoPurse(TaskId task);
+    /// @notice The escrow, or an informed seat, can pay another draw, or no seat is empty.
     error NotVoidable(TaskId task);
     /// @notice Every seat of the task is attested: settle.
     error NotStalled(TaskId task);

@@ -32,7 +32,7 @@ library Rfc9162 {
             mstore8(input, 0x00)
             calldatacopy(add(input, 1), data.offset, data.length)
         }
-        return _sha256(input, data.length + 1);
+        return sha256Of(input, data.length + 1);
     }
 
     /// @notice SHA-256(0x00 || value): the leaf hash of a tree whose leaves are roots.
@@ -43,7 +43,7 @@ library Rfc9162 {
             mstore8(input, 0x00)
             mstore(add(input, 1), value)
         }
-        return _sha256(input, 33);
+        return sha256Of(input, 33);
     }
 
     /// @notice SHA-256(0x01 || left || right).
@@ -55,7 +55,7 @@ library Rfc9162 {
             mstore(add(input, 1), left)
             mstore(add(input, 33), right)
         }
-        return _sha256(input, 65);
+        return sha256Of(input, 65);
     }
 
     // ------------------------------------------------------------------ inclusion of a node
@@ -309,8 +309,8 @@ library Rfc9162 {
         }
     }
 
-    /// @dev SHA-256 of memory [input, input + length) behind the free pointer, which stays where it is.
-    function _sha256(uint256 input, uint256 length) private view returns (bytes32 digest) {
+    /// @notice SHA-256 of memory [input, input + length) behind the free pointer, which stays where it is.
+    function sha256Of(uint256 input, uint256 length) internal view returns (bytes32 digest) {
         bool done;
         assembly ("memory-safe") {
             // Address 2. A call that runs out of gas fails; an address without code gives no data. Two statements,

@@ -15,6 +15,8 @@ library TermsCheck {
     uint256 internal constant MAX_SEGMENTS = 1 << 20;
     /// @notice C: steps of a segment.
     uint256 internal constant MAX_SEGMENT_STEPS = 1 << 16;
+    /// @notice w: with more a seat's digest would leave most states out.
+    uint256 internal constant MAX_THINNING = 64;
     /// @notice Tensors of a state, leaves of the constants tree.
     uint256 internal constant MAX_TENSORS = 65_535;
     /// @notice V: bounds every loop over seats.
@@ -78,6 +80,9 @@ library TermsCheck {
         _within("stepOperations", terms.stepOperations, 1, type(uint64).max);
         _within("stateBytes", terms.stateBytes, 1, type(uint64).max);
         _within("arithmetic", terms.arithmetic, arithmetic, arithmetic);
+        uint256 thinning = terms.thinning;
+        _within("thinning", thinning, 1, Math.min(MAX_THINNING, terms.segmentSteps));
+        if (thinning & thinning - 1 != 0) revert Errors.NoPowerOfTwo("thinning", thinning);
     }
 
     function _checkAmounts(Terms calldata terms, Parameters memory parameters) private pure {
@@ -109,8 +114,9 @@ library TermsCheck {
         _within(
             "segmentsPerVerifier", terms.segmentsPerVerifier, 1, Math.min(MAX_SEAT_SEGMENTS, terms.segments)
         );
-        // What a silent account loses; and what the highest level has.
-        uint256 least = Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier) + parameters.drawFee;
+        // What a silent account loses; half of it pays a draw after an informer had the other half. And what the highest level has.
+        uint256 fee = parameters.drawFee;
+        uint256 least = Math.max(Fees.ofSeat(terms.auditFee, terms.segmentsPerVerifier) + fee, 2 * fee);
         _within("seatLock", terms.seatLock, least, uint256(parameters.stakeUnit) << MAX_LEVEL);
     }
 

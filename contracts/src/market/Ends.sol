@@ -60,7 +60,10 @@ abstract contract Ends is MarketState {
         for (uint256 i; i < seats.length; ++i) {
             if (seats[i].account == address(0)) empty = true;
         }
-        if (!empty || board.auditOf(task).escrowDraws != Fees.ESCROW_DRAWS) revert Errors.NotVoidable(task);
+        Audit memory audit = board.auditOf(task);
+        // A seat that an informer emptied can be drawn again: nobody ends a task by emptying his own.
+        bool last = audit.escrowDraws == Fees.ESCROW_DRAWS && audit.purse == 0;
+        if (!empty || !last) revert Errors.NotVoidable(task);
         _void(task, entry, seats, 0);
     }
 
@@ -71,6 +74,8 @@ abstract contract Ends is MarketState {
         Audit memory audit = board.auditOf(task);
         if (audit.attested == terms.verifiers) revert Errors.NotStalled(task);
         uint256 since = audit.drawnAt == 0 ? BEACON.timeOf(audit.round) : audit.drawnAt;
+        // Else who empties his own seat so late would leave no time to draw it again.
+        if (since < audit.informedAt) since = audit.informedAt;
         uint64 until = uint64(since) + _parameters.stallPeriod;
         if (block.timestamp <= until) revert Errors.TooEarly(until, block.timestamp);
         entry.status = Status.Unpaid;

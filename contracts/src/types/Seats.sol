@@ -24,7 +24,7 @@ struct Registration {
     uint40 resignedAt;
     /// It can be drawn by rounds that were fixed later than this: all ones while it has a seat or is suspended.
     uint40 freeSince;
-    /// It was silent in a seat, and has not resumed.
+    /// It was silent in a seat, or its salt was shown, and it has not resumed.
     bool suspended;
     Offer offer;
 }
@@ -55,12 +55,16 @@ struct Audit {
     uint40 until;
     /// Draws that were asked for.
     uint8 draws;
-    /// Seats that were attested.
+    /// Seats that are attested.
     uint8 attested;
     /// A draw was asked for and not executed.
     bool pending;
     /// Draws that were asked for because a seat was empty, the first draw included: paid by the escrow.
     uint8 escrowDraws;
+    /// Lock with the draw fee that an informed seat left for the next draw; 0: there is none.
+    uint48 purse;
+    /// When an informer last emptied a seat, 0 before: the stall period counts from then.
+    uint40 informedAt;
     /// Of the first draw: the segments of all seats follow from it.
     bytes32 seed;
 }

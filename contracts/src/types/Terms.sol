@@ -52,7 +52,7 @@ struct Terms {
     uint32 challengePeriod;
     /// Attestations are due this long after the draw.
     uint32 attestPeriod;
-    // ---- slot 9, 112 bits are free
+    // ---- slot 9, 104 bits are free
     /// Bidding goes on for at least so long after every bid (libraries/Bids.sol).
     uint32 extension;
     /// Each side's time in a whole game, of which censorship may eat most.
@@ -65,6 +65,8 @@ struct Terms {
     uint16 segmentsPerVerifier;
     /// Version of the arithmetic; the Arbiter serves one.
     uint16 arithmetic;
+    /// w: a seat's digest hashes one chunk of this many. A power of two, at most segmentSteps.
+    uint8 thinning;
     // ---- slot 10
     /// What a seat binds of its account's stake until the task is over.
     uint128 seatLock;

@@ -155,7 +155,7 @@ contract DrawTest is Deployment {
         assertEq(accounts[1], address(0));
         assertEq(accounts[2], address(0));
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), address(this)));
-        board.attest(task, 1, 0);
+        board.attest(task, 1, 0, 0);
     }
 
     function test_segmentsOf_followTheFirstSeed_succeeds() public {
@@ -185,9 +185,11 @@ contract DrawTest is Deployment {
         address account = board.seatsOf(task)[1].account;
         vm.warp(board.auditOf(task).until);
         vm.expectEmit();
-        emit IAuditBoard.Attested(task, 1, account, keccak256("root"));
+        emit IAuditBoard.Attested(task, 1, account, DIGEST, keccak256("salt hash"));
         vm.prank(account);
-        board.attest(task, 1, keccak256("root"));
+        board.attest(task, 1, DIGEST, keccak256("salt hash"));
+        assertEq(board.attestationOf(task, 1), keccak256(abi.encode(DIGEST, keccak256("salt hash"))));
+        assertEq(board.attestationOf(task, 0), 0);
         Seat[] memory seats = board.seatsOf(task);
         assertTrue(seats[1].attested);
         assertFalse(seats[0].attested);
@@ -199,7 +201,7 @@ contract DrawTest is Deployment {
         address[] memory accounts = _accounts(task);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, accounts[0], accounts[1]));
         vm.prank(accounts[1]);
-        board.attest(task, 0, 0);
+        board.attest(task, 0, 0, 0);
     }
 
     function test_attest_unknownSeat_reverts() public {
@@ -208,7 +210,7 @@ contract DrawTest is Deployment {
         uint256[3] memory unknown = [uint256(3), 32, type(uint256).max];
         for (uint256 i; i < 3; ++i) {
             vm.expectRevert(refusal);
-            board.attest(task, unknown[i], 0);
+            board.attest(task, unknown[i], 0, 0);
         }
     }
 
@@ -218,7 +220,7 @@ contract DrawTest is Deployment {
         address account = board.seatsOf(task)[0].account;
         vm.expectRevert(abi.encodeWithSelector(Errors.AlreadyAttested.selector, task, 0));
         vm.prank(account);
-        board.attest(task, 0, 0);
+        board.attest(task, 0, 0, 0);
     }
 
     function test_attest_late_reverts() public {
@@ -228,7 +230,7 @@ contract DrawTest is Deployment {
         vm.warp(until + 1);
         vm.expectRevert(abi.encodeWithSelector(Errors.TooLate.selector, until, until + 1));
         vm.prank(account);
-        board.attest(task, 0, 0);
+        board.attest(task, 0, 0, 0);
     }
 
     function test_attest_slashed_reverts() public {
@@ -237,7 +239,7 @@ contract DrawTest is Deployment {
         address account = board.seatsOf(task)[0].account;
         vm.expectRevert(abi.encodeWithSelector(Errors.WrongStatus.selector, task, ITaskMarket.Status.Slashed));
         vm.prank(account);
-        board.attest(task, 0, 0);
+        board.attest(task, 0, 0, 0);
     }
 
     // ------------------------------------------------------------------ release

@@ -56,7 +56,7 @@ contract EligibleTest is Deployment {
         terms.segmentSteps = 1 << 16;
         _assertDrawn(terms, false);
         terms.stepOperations = 1;
-        terms.segmentSteps = 1;
+        (terms.segmentSteps, terms.thinning) = (1, 1);
         terms.stateBytes = type(uint64).max;
         _assertDrawn(terms, false);
     }

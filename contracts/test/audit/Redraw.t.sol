@@ -109,7 +109,7 @@ contract RedrawTest is Deployment {
         board.redraw(task);
         vm.expectRevert(abi.encodeWithSelector(Errors.NotAllowed.selector, address(0), account));
         vm.prank(account);
-        board.attest(task, 0, 0);
+        board.attest(task, 0, 0, 0);
     }
 
     // ------------------------------------------------------------------ resume, leave

@@ -63,7 +63,7 @@ abstract contract Deployed is Rounds {
         board = _newBoard(vault, market, beacon);
         commitments = _newCommitments(vault, market, board);
         game = _newGame(market, vault, arbiter, commitments);
-        market.initialise(board, address(game), address(commitments));
+        market.initialise(board, address(game), address(commitments), address(_newLooks(board)));
         vault.initialise(address(market), address(board), address(game), address(commitments));
         address[5] memory people = [submitter, solver, challenger, second, makeAddr("verifier")];
         for (uint256 k; k < people.length; ++k) {
@@ -134,6 +134,7 @@ abstract contract Deployed is Rounds {
             verifiers: 1,
             segmentsPerVerifier: 1,
             arithmetic: 1,
+            thinning: 1,
             seatLock: 10 * UNIT,
             bond: BOND,
             retrainReward: RETRAIN_REWARD,

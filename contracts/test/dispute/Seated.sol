@@ -70,7 +70,7 @@ abstract contract Seated is Play {
 
     function _attest(uint8 seat) internal {
         vm.prank(holders[seat]);
-        board.attest(task, seat, keccak256("root"));
+        board.attest(task, seat, keccak256("digest"), 0);
     }
 
     /// @dev A commitment that a later block may open.

@@ -25,7 +25,7 @@ contract WholeStakeTest is Seated, Snapshot {
         uint256 owed = uint256(reward) + restitution + SEATS * (uint256(gameCost) + fee);
         terms.stake = uint128((4 * owed + 2) / 3);
         terms.bond = terms.stake / 4;
-        terms.seatLock = fee + UNIT;
+        terms.seatLock = fee < UNIT ? 2 * UNIT : fee + UNIT;
     }
 
     /// @dev One seat convicts, one is overtaken with a commitment, one with a game.

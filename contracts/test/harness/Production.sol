@@ -6,6 +6,7 @@ import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
 import {IDisputeGame} from "../../src/interfaces/IDisputeGame.sol";
+import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {GameId, SegmentIndex, TaskId} from "../../src/types/Ids.sol";
@@ -28,7 +29,7 @@ interface IVault is IStakeVault {
 
 /// @title The market, with what only its deployer and its pauser need.
 interface IMarket is ITaskMarket {
-    function initialise(IAuditBoard board, address game, address commitments) external;
+    function initialise(IAuditBoard board, address game, address commitments, address looks) external;
     function pause() external;
     function unpause() external;
 }
@@ -85,6 +86,10 @@ abstract contract Production is Test {
         returns (ICommitments)
     {
         return ICommitments(deployCode("Commitments.sol:Commitments", abi.encode(vault, market, board)));
+    }
+
+    function _newLooks(IAuditBoard board) internal returns (ILooks) {
+        return ILooks(deployCode("Looks.sol:Looks", abi.encode(board)));
     }
 
     function _newGame(ITaskMarket market, IStakeVault vault, IArbiter arbiter, ICommitments commitments)

@@ -14,7 +14,7 @@ import {Test} from "forge-std/Test.sol";
 
 /// @title What always holds (dispute.md section 10), as far as vault, market and audit board can break it.
 contract MarketInvariants is Test {
-    uint256 private constant ACTIONS = 25;
+    uint256 private constant ACTIONS = 26;
 
     MarketHandler private handler;
     IVault private vault;
@@ -47,8 +47,9 @@ contract MarketInvariants is Test {
         actions[18] = handler.release.selector;
         actions[19] = handler.resume.selector;
         (actions[20], actions[21]) = (handler.claim.selector, handler.burnRest.selector);
-        // Three chances in twenty-five.
-        actions[22] = actions[23] = actions[24] = handler.advance.selector;
+        actions[22] = handler.inform.selector;
+        // Three chances in twenty-six.
+        actions[23] = actions[24] = actions[25] = handler.advance.selector;
         targetContract(address(handler));
         targetSelector(FuzzSelector(address(handler), actions));
     }
@@ -88,6 +89,20 @@ contract MarketInvariants is Test {
             uint256 stake = market.parameters().stakeUnit << entry.level;
             if (entry.suspended) assertLt(_remaining(entry.lock), stake);
             else assertEq(_remaining(entry.lock), stake);
+        }
+    }
+
+    /// @dev The board counts and keeps the attestations of the seats that are attested, and of no other.
+    function invariant_attestationsAreThoseOfTheSeats() public view {
+        for (uint256 k = 1; k <= market.tasks(); ++k) {
+            TaskId task = TaskId.wrap(k);
+            Seat[] memory seats = board.seatsOf(task);
+            uint256 attested;
+            for (uint256 i; i < seats.length; ++i) {
+                if (seats[i].attested) ++attested;
+                assertEq(seats[i].attested, board.attestationOf(task, i) != 0);
+            }
+            assertEq(board.auditOf(task).attested, attested);
         }
     }
 
@@ -150,10 +165,10 @@ contract MarketInvariants is Test {
         assertEq(IERC20(vault.token()).balanceOf(address(vault)), held);
     }
 
-    /// @dev Only a conviction, a missed deadline or a silent seat burns.
-    function invariant_onlySlashesDelaysAndSilencesBurn() public view {
+    /// @dev Only a conviction, a missed deadline, a silent seat or an informer burns.
+    function invariant_onlySlashesDelaysSilencesAndInformersBurn() public view {
         uint256 causes = handler.endings(ITaskMarket.Status.Slashed)
-            + handler.endings(ITaskMarket.Status.Refunded) + handler.silences();
+            + handler.endings(ITaskMarket.Status.Refunded) + handler.silences() + handler.informings();
         if (causes == 0) assertEq(vault.burned(), 0);
     }
 
@@ -161,11 +176,13 @@ contract MarketInvariants is Test {
     function test_handler_reachesEveryEnd_succeeds() public {
         uint256[4] memory reached;
         uint256[4] memory voids;
+        uint256 informings;
         for (uint256 run; run < 90; ++run) {
             uint256 start = vm.snapshotState();
             for (uint256 i; i < 70; ++i) {
                 _act(uint256(keccak256(abi.encode(run, i))));
             }
+            informings += handler.informings();
             for (uint8 s = 4; s <= 7; ++s) {
                 reached[s - 4] += handler.endings(ITaskMarket.Status(s));
             }
@@ -182,6 +199,8 @@ contract MarketInvariants is Test {
             }
             vm.revertToState(start);
         }
+        emit log_named_uint("informings", informings);
+        assertGt(informings, 0);
         for (uint256 i; i < 4; ++i) {
             emit log_named_uint("reached", reached[i]);
             emit log_named_uint("voids", voids[i]);
@@ -215,6 +234,7 @@ contract MarketInvariants is Test {
         else if (choice == 19) handler.resume(seed);
         else if (choice == 20) handler.claim(seed, seed & 8 == 0, seed & 16 == 0);
         else if (choice == 21) handler.burnRest(seed);
+        else if (choice == 22) handler.inform(seed);
         else handler.advance(seed);
     }
 

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
+import {ILooks} from "../../src/interfaces/ILooks.sol";
 import {IStakeVault} from "../../src/interfaces/IStakeVault.sol";
 import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
 import {Bids} from "../../src/libraries/Bids.sol";
@@ -32,6 +33,7 @@ contract MarketHandler is Deployment {
     mapping(TaskId task => bool) public rests;
     mapping(TaskId task => mapping(uint256 seat => bool[2])) private _claimed;
     uint256 public silences;
+    uint256 public informings;
     uint256 public deposited;
     uint256 public withdrawn;
     uint256 private _time;
@@ -164,6 +166,19 @@ contract MarketHandler is Deployment {
         }
     }
 
+    /// @notice Somebody shows the salt of an attested seat, in whatever state its task is while it is submitted.
+    function inform(uint256 seed) external action {
+        (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
+        if (TaskId.unwrap(task) == 0 || seed % 4 == 0) return;
+        Seat[] memory seats = board.seatsOf(task);
+        for (uint256 i; i < seats.length; ++i) {
+            uint256 seat = (seed % seats.length + i) % seats.length;
+            if (!seats[seat].attested) continue;
+            _inform(task, seat, seed % 3 == 0 ? seats[seat].account : rival);
+            return;
+        }
+    }
+
     /// @notice Settles a task, or has its seats drawn again, or voids it.
     function finish(uint256 seed) public action {
         (TaskId task, ITaskMarket.Task memory entry) = _find(seed, ITaskMarket.Status.Submitted);
@@ -171,7 +186,7 @@ contract MarketHandler is Deployment {
         Audit memory audit = board.auditOf(task);
         (bool silent, bool empty) = _missing(task);
         _reach(audit.until + 1);
-        if (silent || (empty && audit.escrowDraws < 8)) {
+        if (silent || (empty && (audit.escrowDraws < 8 || audit.purse != 0))) {
             board.redraw(task);
         } else if (entry.openGames == 0) {
             _reach(entry.challengeUntil + 1);
@@ -197,6 +212,7 @@ contract MarketHandler is Deployment {
         Audit memory audit = board.auditOf(task);
         if (audit.attested == market.termsOf(task).verifiers) return;
         uint256 since = audit.drawnAt == 0 ? beacon.timeOf(audit.round) : audit.drawnAt;
+        if (since < audit.informedAt) since = audit.informedAt;
         _reach(uint64(since) + STALL_PERIOD + 1);
         market.stall(task);
     }
@@ -213,6 +229,7 @@ contract MarketHandler is Deployment {
         for (uint256 k = 1; k <= market.tasks(); ++k) {
             TaskId task = TaskId.wrap(k);
             if (market.taskOf(task).status == ITaskMarket.Status.Submitted) continue;
+            if (board.auditOf(task).purse != 0) board.burnPurse(task);
             Seat[] memory seats = board.seatsOf(task);
             for (uint256 i; i < seats.length; ++i) {
                 if (seats[i].account != address(0) && !seats[i].released) board.release(task, i);
@@ -365,6 +382,7 @@ contract MarketHandler is Deployment {
         for (uint256 i; i < logs.length; ++i) {
             bytes32 topic = logs[i].topics[0];
             if (topic == IAuditBoard.Silent.selector) ++silences;
+            if (topic == ILooks.Informed.selector) ++informings;
             if (topic == ITaskMarket.Stalled.selector) {
                 stalled[TaskId.wrap(uint256(logs[i].topics[1]))] = true;
             }

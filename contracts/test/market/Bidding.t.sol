@@ -126,6 +126,18 @@ contract BiddingTest is Deployment {
         terms.arithmetic = 2;
         _expectRefused("arithmetic", 2, 1, 1, terms);
         terms = _terms();
+        terms.thinning = 0;
+        _expectRefused("thinning", 0, 1, 20, terms);
+        terms.thinning = 32;
+        _expectRefused("thinning", 32, 1, 20, terms);
+        (terms.segmentSteps, terms.thinning) = (200, 128);
+        _expectRefused("thinning", 128, 1, 64, terms);
+        terms.thinning = 12;
+        vm.expectRevert(abi.encodeWithSelector(Errors.NoPowerOfTwo.selector, "thinning", 12));
+        _post(terms);
+        terms.thinning = 64;
+        _post(terms);
+        terms = _terms();
         terms.bundle = "";
         _expectRefused("bundle length", 0, 1, 1024, terms);
     }
@@ -228,7 +240,7 @@ contract BiddingTest is Deployment {
     function test_post_beaconNeverShown_reverts() public {
         IBeacon silent = _newBeacon(_key(), START, PERIOD);
         IMarket other = _newMarket(vault, _newArbiter(), silent, pauser, _parameters());
-        other.initialise(board, game, commitments);
+        other.initialise(board, game, commitments, address(looks));
         vm.expectRevert(abi.encodeWithSelector(Errors.StaleBeacon.selector, 0, block.timestamp));
         other.post(_terms());
     }

@@ -4,6 +4,8 @@ pragma solidity 0.8.37;
 import {IAuditBoard} from "../../src/interfaces/IAuditBoard.sol";
 import {IBeacon} from "../../src/interfaces/IBeacon.sol";
 import {ICommitments} from "../../src/interfaces/ICommitments.sol";
+import {ILooks} from "../../src/interfaces/ILooks.sol";
+import {Digests} from "../../src/libraries/Digests.sol";
 import {Errors} from "../../src/libraries/Errors.sol";
 import {MapHints} from "../../src/types/Hints.sol";
 import {TaskId} from "../../src/types/Ids.sol";
@@ -36,6 +38,7 @@ abstract contract Deployment is Rounds {
     /// @dev What a registration of the set-up locks: it has level 1.
     uint256 internal constant SEAT_STAKE = 2 * STAKE_UNIT;
     uint256 internal constant VERIFIERS = 6;
+    bytes32 internal constant DIGEST = keccak256("digest");
     uint64 internal constant START = 1_000_000;
     uint64 internal constant PERIOD = 3;
 
@@ -44,6 +47,7 @@ abstract contract Deployment is Rounds {
     IMarket internal market;
     IAuditBoard internal board;
     IBeacon internal beacon;
+    ILooks internal looks;
     address internal game = makeAddr("game");
     address internal commitments = makeAddr("commitments");
     address internal pauser = makeAddr("pauser");
@@ -67,9 +71,10 @@ abstract contract Deployment is Rounds {
         _show();
         market = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
         board = _newBoard(vault, market, beacon);
+        looks = _newLooks(board);
         vm.etch(game, hex"00");
         vm.etch(commitments, hex"00");
-        market.initialise(board, game, commitments);
+        market.initialise(board, game, commitments, address(looks));
         vault.initialise(address(market), address(board), game, commitments);
         _fund(submitter);
         _fund(solver);
@@ -129,6 +134,7 @@ abstract contract Deployment is Rounds {
             verifiers: 3,
             segmentsPerVerifier: 2,
             arithmetic: 1,
+            thinning: 4,
             seatLock: 40 * UNIT,
             bond: 20 * UNIT,
             retrainReward: RETRAIN_REWARD,
@@ -250,7 +256,23 @@ abstract contract Deployment is Rounds {
     function _attest(TaskId task, uint256 seat) internal {
         address account = board.seatsOf(task)[seat].account;
         vm.prank(account);
-        board.attest(task, seat, keccak256("root"));
+        board.attest(task, seat, DIGEST, Digests.saltHash(_salt(account)));
+    }
+
+    /// @dev The test's own: what the board takes for a salt is any word that the hash is of.
+    function _salt(address account) internal pure returns (bytes32) {
+        return keccak256(abi.encode("salt", account));
+    }
+
+    /// @dev The account shows the salt of whoever sits in the seat, a block after it has committed to that.
+    function _inform(TaskId task, uint256 seat, address informer) internal {
+        bytes32 salt = _salt(board.seatOf(task, seat).account);
+        bytes32 commitment = keccak256(abi.encode(block.chainid, address(looks), task, seat, informer, salt));
+        vm.prank(informer);
+        looks.commitInforming(commitment);
+        vm.roll(vm.getBlockNumber() + 1);
+        vm.prank(informer);
+        looks.inform(task, seat, DIGEST, salt);
     }
 
     /// @dev Lets the time of the last draw's attestations pass.

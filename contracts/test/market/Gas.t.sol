@@ -45,7 +45,7 @@ contract MarketGasTest is Deployment, Snapshot {
         _matches("draw", 330_000);
         for (uint256 i; i < 3; ++i) {
             _attest(task, i);
-            _matches("attest", 60_000);
+            _matches("attest", 90_000);
         }
         _endWindow(task);
         market.settle(task);
@@ -85,10 +85,29 @@ contract MarketGasTest is Deployment, Snapshot {
         _matches("draw again", 330_000);
         address account = board.seatsOf(task)[2].account;
         assertNotEq(account, address(0));
-        vm.prank(account);
-        board.attest(task, 2, keccak256("root"));
+        _attest(task, 2);
         _endWindow(task);
         market.settle(task);
+    }
+
+    /// @dev The informer's free balance is not empty: it pays its transactions of what it earns.
+    /// forge-config: default.isolate = true
+    function test_gas_inform_belowTargets_succeeds() public {
+        TaskId task = _drawn(1);
+        _attestAll(task);
+        bytes32 salt = _salt(board.seatOf(task, 1).account);
+        bytes32 commitment =
+            keccak256(abi.encode(block.chainid, address(looks), task, uint256(1), rival, salt));
+        vm.prank(rival);
+        looks.commitInforming(commitment);
+        _matches("commit informing", 70_000);
+        vm.roll(vm.getBlockNumber() + 1);
+        vm.prank(rival);
+        looks.inform(task, 1, DIGEST, salt);
+        _matches("inform", 160_000);
+        _silence(task);
+        board.redraw(task);
+        _matches("redraw informed", 120_000);
     }
 
     function _drawnWith(uint16 seats) private returns (TaskId) {

@@ -76,19 +76,19 @@ def exit_due(seen: Observation, deployment: Deployment, grace: int = 0) -> Exit 
     if audit.attested == len(seen.seats):
         return Exit.SETTLE if closable else None
     due = [seat for seat in seen.seats if not seat.attested and now > seat.until]
-    if any(not seat.is_empty for seat in due) or (due and audit.escrow_draws < ESCROW_DRAWS):
+    if any(not seat.is_empty for seat in due) or (due and (audit.escrow_draws < ESCROW_DRAWS or audit.purse)):
         return Exit.STALL if is_stalled(seen, deployment) else Exit.REDRAW
     return Exit.VOID if due and closable else None
 
 
 def is_stalled(seen: Observation, deployment: Deployment) -> bool:
     """Whether the submitted task may be ended unpaid: its first draw is still not executed, or a seat not attested, the
-    stall period after it was due.
+    stall period after it was due, or after an informer emptied one.
     """
     if seen.audit is None or (seen.seats and seen.audit.attested == len(seen.seats)):
         return False
     since = seen.audit.drawn_at or deployment.beacon.time_of(seen.audit.round)
-    return seen.now > since + deployment.parameters.stall_period
+    return seen.now > max(since, seen.audit.informed_at) + deployment.parameters.stall_period
 
 
 def perform(

@@ -34,6 +34,8 @@ def good() -> dict[str, Any]:
             run["refusal"] = "error: LeafNotInTree"
         if story.silent:
             run["silent"] = {"seat": 0, "penalty": "2.1"}
+        if story.outsourced:
+            run["informed_by"] = "the verifier"
         if story.accomplice:
             run |= {"convicted_by": "the accomplice", "seat": {"ended": WHOLE[0]}}
         if story.accuser:
@@ -61,6 +63,9 @@ def test_a_demo_in_which_all_ends_as_it_must_has_no_failures() -> None:
         ("l", "silent", None),
         ("l", "verdict", "void"),
         ("m", "convicted_by", "seat 0"),
+        ("n", "informed_by", None),
+        ("n", "informed_by", "verifier 3"),
+        ("n", "verdict", "void"),
         ("m", "seat", {"ended": "lost"}),
     ],
 )
@@ -83,7 +88,7 @@ def test_costs_are_told_for_every_game() -> None:
 
 
 def test_every_story_is_posted_once() -> None:
-    assert sorted(story.letter for story in POSTED) == list("abcdefghijklm")
+    assert sorted(story.letter for story in POSTED) == list("abcdefghijklmn")
 
 
 def test_numbers_are_shown_as_their_type_reads_them() -> None:

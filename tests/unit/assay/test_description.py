@@ -31,6 +31,12 @@ def test_the_example_is_read() -> None:
     assert description.result.evaluate == "held_out_accuracy"
 
 
+def test_thinning_is_read_where_it_is_given(tmp_path: Path) -> None:
+    assert "thinning" not in read(written(tmp_path, DIGITS)).terms.fields()
+    given = DIGITS.replace("stake = 1000", "stake = 1000\nthinning = 16")
+    assert read(written(tmp_path, given)).terms.fields()["thinning"] == 16
+
+
 def test_a_fraction_of_a_token_is_exact(tmp_path: Path) -> None:
     text = DIGITS.replace("audit_fee = 2", 'audit_fee = "0.000000000000000001"')
     assert read(written(tmp_path, text)).terms.fields()["audit_fee"] == 1
@@ -53,6 +59,7 @@ def test_a_fraction_of_a_token_is_exact(tmp_path: Path) -> None:
         ("verifiers = 1 ", "verifiers = 33 ", "terms.verifiers"),
         ("seat_lock = 5 ", "seat_lock = -5 ", "terms.seat_lock"),
         ("bidding_period = 8", "bidding_period = 0", "terms.bidding_period"),
+        ("stake = 1000", "stake = 1000\nthinning = 3", "terms.thinning"),
         ("[terms]", "[conditions]", "terms"),
         ('source = "digits.py"', 'source = "nowhere.py"', "task.source"),
     ],

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from protocol.commitments import Tree, native, tensor_root
+from protocol.commitments import Tree, native, salted, tensor_root
+from protocol.commitments.digests import Digester
 from protocol.commitments.hashing import hash_rows, hash_rows_by_hashlib
 
 SHA_INSTRUCTIONS = Path("/proc/cpuinfo").is_file() and " sha_ni" in Path("/proc/cpuinfo").read_text()
@@ -39,6 +40,7 @@ def hasher() -> native.RowHasher:
 @pytest.mark.skipif(which("c++") is None, reason="no C++ compiler")
 def test_it_is_built_and_used_where_there_are_a_compiler_and_the_instructions() -> None:
     assert native.row_hasher() is not None
+    assert native.salted_row_hasher() is not None
 
 
 @NEEDED
@@ -60,6 +62,23 @@ def test_any_rows_have_hashlibs_digests(prefix: int, count: int, width: int, see
     assert hasher()(prefix, rows) == hash_rows_by_hashlib(prefix, rows) == due(prefix, rows)
 
 
+@NEEDED
+@given(
+    salt=st.binary(min_size=32, max_size=32),
+    count=st.integers(0, 40),
+    pieces=st.integers(1, 40),
+    stride=st.integers(1, 9),
+    seed=st.integers(0, 2**32),
+)
+def test_any_rows_under_a_salt_have_hashlibs_digests(
+    salt: bytes, count: int, pieces: int, stride: int, seed: int
+) -> None:
+    compiled = native.salted_row_hasher()
+    assert compiled is not None
+    rows = pattern(count, 32 * pieces, seed)[::stride]
+    assert compiled(salt, rows) == salted.hash_rows_by_hashlib(salt, rows)
+
+
 def test_rows_with_gaps_are_hashed_too() -> None:
     rows = pattern(9, 40)[::2, 3:30]
     assert hash_rows(7, rows) == due(7, rows)
@@ -73,6 +92,15 @@ def test_a_tensors_root_is_the_same_without_the_library(nbytes: int, monkeypatch
     assert tensor_root(data) == with_it
     monkeypatch.undo()
     assert Tree.from_leaves([data[i : i + 1024] for i in range(0, nbytes, 1024)]).root == with_it
+
+
+@pytest.mark.parametrize("nbytes", [1, 1024, 9 * 1024, 300 * 1024 + 17])
+def test_a_digest_is_the_same_without_the_library(nbytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = pattern(1, nbytes, seed=nbytes).tobytes()
+    with_it = [Digester(bytes(32), thinning).tensor_root(data, 3) for thinning in (1, 4)]
+    for module in ("hashing.row_hasher", "salted.salted_row_hasher"):
+        monkeypatch.setattr(f"protocol.commitments.{module}", lambda: None)
+    assert [Digester(bytes(32), thinning).tensor_root(data, 3) for thinning in (1, 4)] == with_it
 
 
 def wrong(width: int, count: int) -> native.RowHasher:
@@ -96,6 +124,28 @@ def test_a_hasher_that_is_wrong_anywhere_is_not_let_in() -> None:
     assert not native.is_right(lambda prefix, rows: hash_rows_by_hashlib(prefix, rows)[:-32])
 
 
+def wrong_under_a_salt(width: int, count: int) -> native.SaltedRowHasher:
+    """`wrong` for rows under a salt."""
+
+    def hash_wrongly(salt: bytes, rows: NDArray[np.uint8]) -> bytes:
+        digests = bytearray(salted.hash_rows_by_hashlib(salt, rows))
+        if rows.shape == (count, width):
+            digests[-1] ^= 1
+        return bytes(digests)
+
+    return hash_wrongly
+
+
+def test_a_hasher_that_is_wrong_anywhere_under_a_salt_is_not_let_in() -> None:
+    right = salted.hash_rows_by_hashlib
+    assert native.is_right_salted(right)
+    for width in (32, 64, 1024):
+        for count in (1, 3, 4, 9):
+            assert not native.is_right_salted(wrong_under_a_salt(width, count))
+    assert not native.is_right_salted(lambda _salt, rows: right(bytes(32), rows))
+    assert not native.is_right_salted(lambda salt, rows: right(salt, np.repeat(rows[:1], len(rows), 0)))
+
+
 @pytest.mark.skipif(which("c++") is None, reason="no C++ compiler")
 def test_a_library_with_a_wrong_constant_loads_and_is_refused(tmp_path: Path) -> None:
     """The self-test is what stands between a miscompiled library and a commitment: one bit of one round constant."""
@@ -111,6 +161,10 @@ def test_a_library_with_a_wrong_constant_loads_and_is_refused(tmp_path: Path) ->
         assert (found is not None) == SHA_INSTRUCTIONS
         if found is not None:
             assert native.is_right(found) == (name == "right")
+        under_a_salt = native.load_salted(tmp_path / f"{name}.so")
+        assert (under_a_salt is not None) == SHA_INSTRUCTIONS
+        if under_a_salt is not None:
+            assert native.is_right_salted(under_a_salt) == (name == "right")
 
 
 def test_what_is_no_library_is_passed_over(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def seen(
 
 def audit(**changes: Any) -> AuditView:
     """Drawn once, for the escrow."""
-    drawn = AuditView((0,) * 16, 1, DRAWN, DRAWN, UNTIL, 1, 0, False, 1, b"seed")
+    drawn = AuditView((0,) * 16, 1, DRAWN, DRAWN, UNTIL, 1, 0, False, 1, 0, 0, b"seed")
     return replace(drawn, **changes)
 
 
@@ -131,6 +131,19 @@ def test_when_the_escrow_has_paid_its_draws_a_silent_seat_pays_and_an_empty_one_
     assert due(seen(TaskStatus.SUBMITTED, END, paid, in_time, empty)) is None
     assert due(seen(TaskStatus.SUBMITTED, END + 1, paid, in_time, empty)) is Exit.VOID
     assert due(seen(TaskStatus.SUBMITTED, END + 1, paid, in_time, empty, open_games=1)) is None
+
+
+def test_a_seat_that_an_informer_emptied_is_drawn_again_whatever_the_escrow_has_paid() -> None:
+    left = audit(attested=1, escrow_draws=ESCROW_DRAWS, purse=7, informed_at=END)
+    seats = seat(0, attested=True), seat(1, NOBODY)
+    assert due(seen(TaskStatus.SUBMITTED, END + 1, left, *seats)) is Exit.REDRAW
+    assert due(seen(TaskStatus.SUBMITTED, END + 1, replace(left, purse=0), *seats)) is Exit.VOID
+
+
+def test_the_stall_period_counts_anew_when_an_informer_empties_a_seat() -> None:
+    left, seats = audit(attested=1, informed_at=DRAWN + 500), (seat(0, attested=True), seat(1, NOBODY))
+    assert not is_stalled(seen(TaskStatus.SUBMITTED, DRAWN + 1_500, left, *seats), DEPLOYMENT)
+    assert is_stalled(seen(TaskStatus.SUBMITTED, DRAWN + 1_501, left, *seats), DEPLOYMENT)
 
 
 def test_a_task_stalls_a_stall_period_after_its_round_or_after_its_draw() -> None:

@@ -7,7 +7,14 @@ import pytest
 import torch
 
 from protocol.numerics.elementwise import bits
-from protocol.numerics.types import DType, NumericsError, canonical_buffer, from_bytes, to_bytes
+from protocol.numerics.types import (
+    DType,
+    NumericsError,
+    canonical_buffer,
+    canonical_rows,
+    from_bytes,
+    to_bytes,
+)
 
 
 def test_codes_are_those_of_the_encoding() -> None:
@@ -89,9 +96,19 @@ def test_a_buffer_has_the_bytes_without_a_copy(dtype: DType) -> None:
         canonical_buffer(torch.zeros(2, dtype=torch.float64), dtype)
 
 
+@pytest.mark.parametrize("dtype", list(DType))
+def test_rows_have_the_bytes_without_a_copy(dtype: DType) -> None:
+    data = bytes(n % 2 for n in range(96)) if dtype is DType.BOOL else bytes(range(1, 97))
+    x = from_bytes(data, dtype, (6, len(data) // dtype.itemsize // 6))[::2]
+    rows = canonical_rows(x, dtype)
+    assert rows.tobytes() == to_bytes(x, dtype)
+    assert (rows.ctypes.data == x.data_ptr()) == (dtype is not DType.BOOL)
+
+
 def test_a_buffer_has_canonical_nans_and_leaves_the_tensor_as_it_was() -> None:
     words = [0x7FC00000, 0x7F800001, -1, -0x80000000, 0x7F800000, 1]
     x = torch.tensor(words, dtype=torch.int32).view(torch.float32)
     assert canonical_buffer(x, DType.F32) == to_bytes(x, DType.F32)
     assert canonical_buffer(x, DType.F32)[8:12] == bytes.fromhex("0000c07f")
+    assert canonical_rows(x.view(3, 2)[::2], DType.F32).tobytes() == to_bytes(x.view(3, 2)[::2], DType.F32)
     assert x.view(torch.int32).tolist() == words

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from protocol.commitments import Tree, tensor_root
+from protocol.commitments.digests import Digester
 from protocol.numerics.types import DType, NumericsError, to_bytes
 from protocol.program import Builder, CheckError, Interpreter, StepProgram, TensorType, ValueMismatch
 
@@ -42,6 +43,34 @@ def test_a_step_program_replaces_its_state() -> None:
     assert step.trace(state, fixed).outputs[0].equal(after["w"])
     constants = [tensor_root(to_bytes(x, F32)) for x in fixed]
     assert step.constants_root(fixed) == Tree.from_leaves(constants).root
+
+
+@pytest.mark.parametrize("thinning", [1, 2, 8, 64])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_digest_of_a_state_is_that_of_its_canonical_bytes(thinning: int, threads: int) -> None:
+    generator = torch.Generator().manual_seed(thinning)
+    weights = torch.randn(300, 257, generator=generator)
+    weights[7, ::5] = torch.nan
+    weights.view(torch.int32)[200, 3] = -1  # a NaN with a payload
+    tensors = {
+        "w": weights,
+        "t": torch.randn(40, 70, generator=generator).T,
+        "n": torch.tensor(7, dtype=torch.int32),
+        "b": torch.rand(5000, generator=generator) < 0.5,
+        "u": torch.randint(0, 256, (64 * 1024,), dtype=torch.uint8, generator=generator),
+        "i": torch.randint(-(2**62), 2**62, (3, 129), generator=generator),
+    }
+    dtypes = (F32, F32, DType.I32, DType.BOOL, DType.U8, DType.I64)
+    types = [TensorType(dtype, tuple(x.shape)) for dtype, x in zip(dtypes, tensors.values(), strict=True)]
+    b = Builder("still")
+    for value in [b.input(type_) for type_ in types]:
+        b.output(value)
+    step = StepProgram(b.build(), tuple(tensors), datasets=0, constants=0)
+    digester = Digester(bytes(range(32)), thinning)
+    data = [to_bytes(x, dtype) for x, dtype in zip(tensors.values(), dtypes, strict=True)]
+    for number in (0, 1, 7, 100):
+        due = digester.state_root(data, number)
+        assert step.salted_state_root(tensors, digester, number, threads) == due
 
 
 def test_a_state_is_kept_and_comes_back() -> None:

@@ -46,6 +46,7 @@ TERMS = Terms(
     verifiers=1,
     segments_per_verifier=1,
     arithmetic=1,
+    thinning=1,
     seat_lock=0,
     reward=10,
     game_cost=10,

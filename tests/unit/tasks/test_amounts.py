@@ -85,6 +85,7 @@ def terms(made: Setting, amounts: Amounts) -> Terms:
         clock=made.game_time,
         replay_allowance=0,
         arithmetic=1,
+        thinning=1,
         bundle="http://127.0.0.1/",
         **asdict(amounts),
     )
@@ -254,6 +255,11 @@ def test_the_number_of_segments_of_a_seat_is_the_cheapest() -> None:
 def test_a_seat_locks_what_its_silence_costs() -> None:
     amounts = derive(on_l2(), RULES, {"segments_per_verifier": 3})
     assert amounts.seat_lock == 3 * amounts.audit_fee + RECOMMENDED.draw_fee
+
+
+def test_half_of_a_seats_lock_pays_a_draw() -> None:
+    amounts = derive(on_l2(), RULES, {"segments_per_verifier": 1, "audit_fee": 0})
+    assert amounts.seat_lock == 2 * RECOMMENDED.draw_fee
 
 
 def test_no_amounts_where_a_lock_holds_too_little_or_a_game_lasts_too_long() -> None:

@@ -36,6 +36,9 @@ from tests.chain.trees import terms
         ("replay_allowance", -1),
         ("replay_allowance", 1 << 32),
         ("verifiers", 33),
+        ("thinning", 0),
+        ("thinning", 3),
+        ("thinning", 128),
         ("segments_per_verifier", 5),
         ("seat_lock", 4 * 10**18 - 1),
         ("seat_lock", 1 << 128),
@@ -53,6 +56,14 @@ def test_a_seat_has_at_most_64_segments_and_no_more_than_there_are() -> None:
     assert most.seat_lock == most.seat_fee
     with pytest.raises(TermsError, match="segments_per_verifier: expected an integer from 1 to 64"):
         terms(segments=100, segments_per_verifier=65)
+
+
+def test_a_digest_leaves_out_at_most_63_of_64_chunks_and_looks_at_every_segment() -> None:
+    assert terms(segment_steps=100, thinning=64).thinning == 64
+    with pytest.raises(TermsError, match="thinning: expected an integer from 1 to 2"):
+        terms(segment_steps=2, thinning=4)
+    with pytest.raises(TermsError, match="thinning: expected a power of two"):
+        terms(segment_steps=100, thinning=12)
 
 
 def test_the_escrow_holds_every_fee_that_may_fall_due() -> None:

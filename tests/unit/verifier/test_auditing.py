@@ -1,21 +1,32 @@
-"""Who accuses what was found different: every own seat that has the segment, or the main account without a seat."""
+"""Who accuses what was found different: every own seat that has the segment, or the main account without a seat.
+
+And what a seat attests: its digests, once it has every one, under its own salt.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
+from protocol.chain.accounts import DEVELOPMENT_CHAIN, development_account
+from protocol.chain.client import Client
+from protocol.chain.views import Seat, TaskStatus
+from protocol.commitments.digests import Digester, seat_digest
 from protocol.dispute.keys import NO_SEAT
 from protocol.node.database import Identity
-from tests.unit.verifier.test_seats import ME, MINE_TOO, OTHER, seat
-from verifier.auditing import _accuse
+from protocol.node.party.exits import Observation
+from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, OTHER, VIEW, observation, seat
+from verifier.auditing import _accuse, _replay, attestations, offer
 from verifier.context import Context
 from verifier.database import Database
-from verifier.replaying import Different
+from verifier.jobs import Jobs
+from verifier.replaying import Committed, Different, Equal, Finding
+from verifier.salts import salted
 
 SEGMENTS = {0: [1, 2], 1: [2, 3], 2: [2], 3: [4]}
 SEATS = [seat(0, MINE_TOO), seat(1, OTHER), seat(2, ME), seat(3, OTHER)]
@@ -67,3 +78,166 @@ def test_before_the_draw_the_main_account_accuses_and_its_seat_does_not_do_so_ag
     assert accused(database, 2, 2) == [(0, MINE_TOO), (NO_SEAT, ME)], "but the other account's does"
     salts = {row.salt for row in database.accusations(1)}
     assert len(salts) == 2
+
+
+COMMITTED = Committed(VIEW.root, VIEW.size)
+RESULT = VIEW.size
+DRAWN = observation(seats=(seat(0, MINE_TOO), seat(1, OTHER), seat(2, ME), seat(3, OTHER)))
+THINNING = 4
+
+
+class Replays:
+    """In place of the replays of one task: the digest of a segment is made of salt, thinning and number."""
+
+    def __init__(self, false: int = 0) -> None:
+        self.false = false
+        self.asked: list[tuple[int, int]] = []
+
+    def is_here(self, _committed: Committed, _segment: int) -> bool:
+        return True
+
+    def audit(self, _committed: Committed, segment: int, digesters: Sequence[Digester]) -> Finding:
+        self.asked.append((segment, len(digesters)))
+        digests = tuple(digest_of(one.salt, segment) for one in digesters)
+        assert all(one.thinning == THINNING for one in digesters)
+        return Different(segment, (bytes(32),), digests) if segment == self.false else Equal(digests)
+
+
+def digest_of(salt: bytes, segment: int) -> bytes:
+    """A digest of nothing."""
+    return bytes([*salt[:31], segment])
+
+
+class Scene:
+    """A verifier with two accounts, its database, and every attestation that was sent."""
+
+    def __init__(self, database: Database, replays: Replays, whistleblow: bool = False) -> None:
+        self.attested: list[tuple[str, int, int, bytes, bytes]] = []
+        self.clients = {account: self._client(account, index) for account, index in ((ME, 2), (MINE_TOO, 3))}
+        self.material = SimpleNamespace(
+            auditor=replays,
+            terms=SimpleNamespace(thinning=THINNING),
+            states=SimpleNamespace(tensors=lambda _number, _root: []),
+        )
+        log = SimpleNamespace(info=lambda *_a, **_k: None, warning=lambda *_a, **_k: None)
+        self.context = cast(
+            Context,
+            SimpleNamespace(
+                client=self.clients[ME],
+                clients=self.clients,
+                database=database,
+                segments=lambda _task, number: SEGMENTS[number],
+                materials=SimpleNamespace(find=lambda _task: self.material),
+                results=SimpleNamespace(hold=lambda *_arguments: None),
+                settings=SimpleNamespace(whistleblow=whistleblow),
+                log=log,
+            ),
+        )
+
+    def _client(self, account: str, index: int) -> Client:
+        def attest(task: int, number: int, digest: bytes, salt_hash: bytes) -> SimpleNamespace:
+            self.attested.append((account, task, number, digest, salt_hash))
+            return SimpleNamespace(gas_used=1)
+
+        return cast(
+            Client,
+            SimpleNamespace(
+                address=account,
+                sender=SimpleNamespace(account=development_account(index, DEVELOPMENT_CHAIN)),
+                deployment=SimpleNamespace(chain_id=DEVELOPMENT_CHAIN),
+                audit=SimpleNamespace(address=OTHER, attest=attest, seats=lambda _task: SEATS),
+            ),
+        )
+
+    def replay(self, seen: Observation, segment: int) -> None:
+        _replay(self.context, seen, cast(Any, self.material), COMMITTED, segment)
+
+    def due(self, seen: Observation) -> None:
+        """Replay what is due."""
+        replays, fetches = Jobs(64, 1), Jobs(1, 1)
+        offer(self.context, [seen], fetches, replays)
+        replays.close()
+        assert not replays.collect()
+
+    def attest(self, seen: Observation) -> list[str]:
+        jobs = list(attestations(self.context, seen))
+        for job in jobs:
+            job.work()
+        return [job.what for job in jobs]
+
+    def expected(self, one: Seat, seed: bytes = AUDIT.seed) -> tuple[bytes, bytes]:
+        """Digest and salt hash of an own seat."""
+        own = salted(self.clients[one.account], 1, one, seed)
+        digests = [digest_of(own.salt, segment) for segment in (*SEGMENTS[one.number], RESULT)]
+        return seat_digest(digests[:-1], digests[-1]), own.hash
+
+
+def test_a_seat_is_attested_once_every_digest_of_it_is_there(database: Database) -> None:
+    replays = Replays()
+    scene = Scene(database, replays)
+    for segment in (1, RESULT):
+        scene.replay(DRAWN, segment)
+        assert scene.attest(DRAWN) == []
+    scene.replay(DRAWN, 2)
+    assert scene.attest(DRAWN) == ["attest 0", "attest 2"]
+    assert replays.asked == [(1, 1), (RESULT, 2), (2, 2)], "one digester for each seat that has the segment"
+    first, second = scene.expected(DRAWN.seats[0]), scene.expected(DRAWN.seats[2])
+    assert scene.attested == [(MINE_TOO, 1, 0, *first), (ME, 1, 2, *second)]
+    assert first[1] != second[1]
+
+
+def test_after_the_time_nothing_is_attested(database: Database) -> None:
+    scene = Scene(database, Replays())
+    for segment in (1, 2, RESULT):
+        scene.replay(DRAWN, segment)
+    late = replace(DRAWN, now=DRAWN.seats[0].until + 1)
+    assert scene.attest(late) == []
+    assert scene.attest(replace(DRAWN, view=replace(VIEW, status=TaskStatus.UNPAID))) == []
+
+
+def test_a_segment_that_was_checked_before_the_draw_is_replayed_for_the_seats_digest(
+    database: Database,
+) -> None:
+    replays = Replays()
+    scene = Scene(database, replays, whistleblow=True)
+    scene.due(observation())
+    assert replays.asked == [(segment, 0) for segment in range(1, RESULT)]
+    replays.asked.clear()
+    scene.due(DRAWN)
+    assert sorted(replays.asked) == [(1, 1), (2, 2), (RESULT, 2)]
+    replays.asked.clear()
+    scene.due(DRAWN)
+    assert replays.asked == [], "nothing is due any more"
+
+
+def test_a_digest_under_another_draws_seed_is_of_no_use(database: Database) -> None:
+    """A re-organisation may draw again: the same seat, another salt."""
+    scene = Scene(database, Replays())
+    for segment in (1, 2, RESULT):
+        scene.replay(DRAWN, segment)
+    other = replace(DRAWN, audit=replace(AUDIT, seed=bytes(32)))
+    assert scene.attest(other) == []
+    scene.due(other)
+    assert scene.attest(other) == ["attest 0", "attest 2"]
+    assert scene.attested[0][3:] == scene.expected(DRAWN.seats[0], bytes(32))
+
+
+def test_after_a_restart_only_what_is_missing_is_replayed(database: Database) -> None:
+    Scene(database, Replays()).replay(DRAWN, 2)
+    again = Replays()
+    scene = Scene(database, again)
+    scene.due(DRAWN)
+    assert sorted(again.asked) == [(1, 1), (RESULT, 2)]
+    assert scene.attest(DRAWN) == ["attest 0", "attest 2"]
+
+
+def test_a_solver_that_stands_accused_is_attested_in_its_open_game_alone(database: Database) -> None:
+    scene = Scene(database, Replays(false=1))
+    scene.due(DRAWN)
+    assert [row.key for row in database.accusations(1)] == [(1, 0)]
+    assert scene.attest(DRAWN) == []
+    database.update_accusation((1, 0), opening_until=1, game=1)
+    assert scene.attest(DRAWN) == ["attest 0", "attest 2"], "with the digests of one's own states"
+    assert scene.attested[0][3:] == scene.expected(DRAWN.seats[0])
+    database.update_accusation((1, 0), outcome="challenger_silent")
+    assert scene.attest(DRAWN) == []

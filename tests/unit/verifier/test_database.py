@@ -9,10 +9,10 @@ import pytest
 
 from protocol.node.database import DatabaseError, Identity
 from verifier.database import COMMITTING, UNTIL_OVER, Accusation, Database, StateRow
-from verifier.errors import TwoRoots
+from verifier.errors import TwoDigests
 
 ME = Identity("0xgenesis", "0xmarket", "0xaccount")
-A, B = bytes([1]) * 32, bytes([2]) * 32
+A, B, HASH = bytes([1]) * 32, bytes([2]) * 32, bytes([3]) * 32
 SEAT, ACCOUNT = 3, "0xaccount"
 
 
@@ -22,8 +22,10 @@ def opened(folder: Path, identity: Identity = ME) -> Database:
 
 def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
     first = opened(tmp_path)
-    first.put_attested(3, 1, A)
-    first.put_steps(3, 2, B, A)
+    first.put_attested(3, 1, HASH, A)
+    first.check(3, 2, B)
+    first.put_digest(3, HASH, 2, B, A)
+    first.put_salt(3, 1, A)
     first.accuse(Accusation(4, SEAT, ACCOUNT, 2, A, A + B))
     first.update_accusation((4, SEAT), opening_until=100)
     first.update_accusation((4, SEAT), game=7)
@@ -31,8 +33,11 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
     first.finish(5)
     # Not closed: a killed process closes nothing.
     second = opened(tmp_path)
-    assert second.attested(3, 1) == A
-    assert (second.steps_of(3, 2, B), second.steps_of(3, 2, A), second.checked(3, B)) == (A, None, {2})
+    assert second.attested(3, HASH) == A
+    assert (second.checked(3, B), second.checked(3, A)) == ({2}, set())
+    assert (second.digest(3, HASH, 2, B), second.digested(3, HASH, B)) == (A, {2})
+    assert (second.digest(3, HASH, 2, A), second.digested(3, A, B)) == (None, set())
+    assert (second.salts(3, 1), second.salts(3, 0), second.count_salts()) == ([A], [], 1)
     assert second.open_accusations() == [Accusation(4, SEAT, ACCOUNT, 2, A, A + B, 100, 7)]
     assert second.open_accusations()[0].checkpoint_roots() == [A, B]
     assert second.states(4, own=False) == [StateRow(1, False, A, "ab" * 32)]
@@ -40,13 +45,24 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
     assert second.finished() == {5}
 
 
-def test_a_second_root_for_a_seat_is_refused_and_the_first_one_stays(tmp_path: Path) -> None:
+def test_a_second_digest_for_a_seat_is_refused_and_the_first_one_stays(tmp_path: Path) -> None:
     database = opened(tmp_path)
-    database.put_attested(3, 1, A)
-    database.put_attested(3, 1, A)
-    with pytest.raises(TwoRoots, match="expected the root attested before"):
-        opened(tmp_path).put_attested(3, 1, B)
-    assert database.attested(3, 1) == A
+    database.put_attested(3, 1, HASH, A)
+    database.put_attested(3, 1, HASH, A)
+    with pytest.raises(TwoDigests, match="expected the digest attested before"):
+        opened(tmp_path).put_attested(3, 1, HASH, B)
+    assert database.attested(3, HASH) == A
+    database.put_attested(3, 1, B, B)
+    assert database.attested(3, B) == B, "another salt is another seat, or another draw's seed"
+
+
+def test_a_salt_is_kept_once_until_it_is_dropped(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    for salt in (A, B, A):
+        database.put_salt(3, 1, salt)
+    assert (database.salts(3, 1), database.salts(3, 0)) == ([A, B], [])
+    database.drop_salt(3, 1, A)
+    assert (opened(tmp_path).salts(3, 1), database.count_salts()) == ([B], 1)
 
 
 def test_a_result_is_held_until_its_time_is_over_and_let_go_once(tmp_path: Path) -> None:
@@ -118,12 +134,14 @@ def test_an_accusation_that_is_over_is_not_open(tmp_path: Path) -> None:
 def test_finishing_a_task_drops_its_states_and_keeps_what_was_attested(tmp_path: Path) -> None:
     database = opened(tmp_path)
     database.put_state(4, StateRow(0, True, A, "ab" * 32))
-    database.put_steps(4, 1, B, A)
-    database.put_attested(4, 0, A)
+    database.check(4, 1, B)
+    database.put_digest(4, HASH, 1, B, A)
+    database.put_salt(4, 1, A)
+    database.put_attested(4, 0, HASH, A)
     database.finish(4)
     assert database.states(4, own=True) == []
-    assert database.steps_of(4, 1, B) is None
-    assert database.attested(4, 0) == A
+    assert (database.checked(4, B), database.digested(4, HASH, B), database.salts(4, 1)) == (set(), set(), [])
+    assert database.attested(4, HASH) == A
 
 
 @pytest.mark.parametrize("changed", ["chain", "market", "account"])
@@ -136,12 +154,13 @@ def test_data_of_another_chain_or_account_are_refused(tmp_path: Path, changed: s
         opened(tmp_path, other)
 
 
-def test_another_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [3, 9])
+def test_another_version_is_refused(tmp_path: Path, version: int) -> None:
     opened(tmp_path).close()
     with sqlite3.connect(tmp_path / "verifier.sqlite") as connection:
-        connection.execute("PRAGMA user_version = 9")
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(DatabaseError, match="version 9"):
+    with pytest.raises(DatabaseError, match=f"version {version}"):
         opened(tmp_path)
 
 

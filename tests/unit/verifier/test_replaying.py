@@ -1,4 +1,7 @@
-"""Replaying against solvers that serve all, some, nothing or rubbish: equal or different, and never fooled."""
+"""Replaying against solvers that serve all, some, nothing or rubbish: equal or different, and never fooled.
+
+What is told beside is the digest of the states that were passed, one for each digester.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import torch
 from torch import Tensor
 
 from protocol.commitments import BlobStore, CommitmentError, segment_tree, state_root, step_tree, tensor_root
+from protocol.commitments.digests import Digester
 from protocol.execution.replay import HonestExecutor
 from protocol.node.database import Identity
 from protocol.numerics.types import to_bytes
@@ -23,6 +27,8 @@ from verifier.errors import Unserved
 from verifier.replaying import Auditor, Committed, Different, Equal, Finding
 from verifier.states import States
 
+RESULT = tiny.SEGMENTS + 1
+"""The segment that would begin with the result."""
 PROGRAM = tiny.step_program()
 EXECUTOR = HonestExecutor(PROGRAM, tiny.fixed(), Interpreter())
 
@@ -86,22 +92,32 @@ def committed(states: list[State]) -> Committed:
     return Committed(segment_tree(checkpoint_roots(states)).root, tiny.SEGMENTS + 1)
 
 
-def steps(states: list[State], segment: int) -> bytes:
-    """Root of the step tree of a segment."""
+DIGESTERS = (Digester(bytes([1]) * 32, 1), Digester(bytes([2]) * 32, 2))
+"""Of two seats, under their own salts."""
+
+
+def digests(states: list[State], segment: int) -> tuple[bytes, ...]:
+    """What each digester makes of a segment, or of the result."""
     first = (segment - 1) * tiny.STEPS
-    return step_tree([PROGRAM.state_root(state) for state in states[first : first + tiny.STEPS + 1]]).root
+    if segment == RESULT:
+        return tuple(Digester(one.salt, 1).state_root(canonical(states[first]), 0) for one in DIGESTERS)
+    passed = states[first : first + tiny.STEPS + 1]
+    return tuple(
+        step_tree([one.state_root(canonical(state), j) for j, state in enumerate(passed)]).root
+        for one in DIGESTERS
+    )
 
 
 class Patient(Auditor):
     """Asks the solver, and calls until it can be told."""
 
-    def audit(self, committed: Committed, segment: int) -> Finding:
+    def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = DIGESTERS) -> Finding:
         if not self.is_here(committed, segment):
             with suppress(Unserved):
                 self.ask(committed, [segment])
             assert self.is_here(committed, segment) is not self.was_asked(committed)
         for _ in range(tiny.SEGMENTS + 1):
-            finding = super().audit(committed, segment)
+            finding = super().audit(committed, segment, digesters)
             if finding is not None:
                 return finding
         raise AssertionError("one's own run does not come to an end")
@@ -121,9 +137,9 @@ CHEATING = run(wrong_step=6)  # in segment 2
 
 
 @pytest.mark.parametrize("segment", [1, 2, 3])
-def test_an_honest_segment_is_equal_and_its_step_root_is_ones_own(tmp_path: Path, segment: int) -> None:
+def test_an_honest_segment_is_equal_and_its_states_are_digested(tmp_path: Path, segment: int) -> None:
     told = Told(HONEST, checkpoint_roots(HONEST))
-    assert auditor(tmp_path, told).audit(committed(HONEST), segment) == Equal(steps(HONEST, segment))
+    assert auditor(tmp_path, told).audit(committed(HONEST), segment) == Equal(digests(HONEST, segment))
     assert told.asked == ([] if segment == 1 else [segment - 1])
 
 
@@ -132,13 +148,9 @@ def test_a_false_segment_is_different_and_its_neighbours_are_not(tmp_path: Path,
     roots = checkpoint_roots(CHEATING)
     finding = auditor(tmp_path, Told(CHEATING, roots)).audit(committed(CHEATING), segment)
     if segment == 2:
-        assert finding == Different(2, tuple(roots), steps(HONEST, 2))
+        assert finding == Different(2, tuple(roots), digests(HONEST, 2))
     else:
-        assert finding == Equal(steps(CHEATING, segment))
-
-
-RESULT = tiny.SEGMENTS + 1
-"""The segment that would begin with the result."""
+        assert finding == Equal(digests(CHEATING, segment))
 
 
 @pytest.mark.parametrize("served", [True, False])
@@ -146,7 +158,7 @@ def test_the_result_is_held_as_it_was_committed(tmp_path: Path, served: bool) ->
     told = Told(HONEST, checkpoint_roots(HONEST), {} if served else {tiny.SEGMENTS: None})
     root = checkpoint_roots(HONEST)[-1]
     found = auditor(tmp_path, told)
-    assert found.audit(committed(HONEST), RESULT) == Equal(root)
+    assert found.audit(committed(HONEST), RESULT) == Equal(digests(HONEST, RESULT))
     assert told.asked == [tiny.SEGMENTS]
     assert found._states.tensors(tiny.SEGMENTS, root) == canonical(HONEST[-1])
 
@@ -163,7 +175,7 @@ def test_a_result_that_is_not_served_and_not_true_is_different(tmp_path: Path) -
 def test_a_false_result_that_is_served_is_held(tmp_path: Path) -> None:
     """It is what was committed; which segment is false is found by replaying."""
     told = Told(CHEATING, checkpoint_roots(CHEATING))
-    assert auditor(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(checkpoint_roots(CHEATING)[-1])
+    assert auditor(tmp_path, told).audit(committed(CHEATING), RESULT) == Equal(digests(CHEATING, RESULT))
 
 
 def nearly(state: State) -> Sequence[bytes]:
@@ -183,7 +195,7 @@ def test_without_the_state_before_it_the_run_begins_at_the_start(
 
 def test_without_the_state_before_it_an_honest_segment_is_still_found_equal(tmp_path: Path) -> None:
     told = Told(HONEST, checkpoint_roots(HONEST), {1: None, 2: None})
-    assert auditor(tmp_path, told).audit(committed(HONEST), 3) == Equal(steps(HONEST, 3))
+    assert auditor(tmp_path, told).audit(committed(HONEST), 3) == Equal(digests(HONEST, 3))
 
 
 @pytest.mark.parametrize("roots", [None, [], [bytes(32)] * 4, checkpoint_roots(HONEST)[:3]])
@@ -191,7 +203,7 @@ def test_a_solver_without_roots_is_found_out_or_found_equal(
     tmp_path: Path, roots: Sequence[bytes] | None
 ) -> None:
     equal = auditor(tmp_path / "honest", Told(HONEST, roots)).audit(committed(HONEST), 2)
-    assert equal == Equal(steps(HONEST, 2))
+    assert equal == Equal(digests(HONEST, 2))
     different = auditor(tmp_path / "cheating", Told(CHEATING, roots)).audit(committed(CHEATING), 1)
     assert different == Different(None, ())
 
@@ -222,7 +234,8 @@ def test_a_run_from_the_start_goes_on_where_it_was_left(tmp_path: Path) -> None:
     assert Auditor.audit(first, committed(HONEST), 1) is None
     assert Auditor.audit(first, committed(HONEST), 1) is None
     again = auditor(tmp_path, told)  # after a restart
-    assert Auditor.audit(again, committed(HONEST), 1) == Equal(steps(HONEST, 1))
+    assert Auditor.audit(again, committed(HONEST), 1) == Equal(), "nobody asked for digests"
+    assert Auditor.audit(again, committed(HONEST), 1, DIGESTERS) == Equal(digests(HONEST, 1))
 
 
 def test_a_state_that_was_served_once_is_kept(tmp_path: Path) -> None:
@@ -231,7 +244,7 @@ def test_a_state_that_was_served_once_is_kept(tmp_path: Path) -> None:
     told.tensors[1] = None
     again = auditor(tmp_path, told)  # after a restart
     roots = tuple(told.roots or ())
-    assert again.audit(committed(CHEATING), 2) == Different(2, roots, steps(HONEST, 2))
+    assert again.audit(committed(CHEATING), 2) == Different(2, roots, digests(HONEST, 2))
     assert told.asked == [1]
 
 
@@ -244,7 +257,7 @@ def test_a_damaged_kept_state_is_made_anew(tmp_path: Path) -> None:
     again = auditor(tmp_path, told)
     with pytest.raises(Exception, match="expected"):
         again.audit(committed(HONEST), 2)
-    assert again.audit(committed(HONEST), 2) == Equal(steps(HONEST, 2))
+    assert again.audit(committed(HONEST), 2) == Equal(digests(HONEST, 2))
 
 
 def test_a_damaged_state_takes_no_other_with_it(tmp_path: Path) -> None:
@@ -260,5 +273,5 @@ def test_a_damaged_state_takes_no_other_with_it(tmp_path: Path) -> None:
     again = auditor(tmp_path, told)
     with pytest.raises(CommitmentError):
         again.audit(committed(HONEST), 2)
-    assert again.audit(committed(HONEST), 3) == Equal(steps(HONEST, 3))
+    assert again.audit(committed(HONEST), 3) == Equal(digests(HONEST, 3))
     assert told.asked == [1, 2], "checkpoint 2 was still there"

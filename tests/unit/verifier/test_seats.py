@@ -31,7 +31,7 @@ VIEW = TaskView(
     root=bytes(32),
     result=bytes(32),
 )
-AUDIT = AuditView((1,) + (0,) * 15, 1, NOW - 15, NOW - 10, UNTIL, 1, 0, False, 1, bytes([7]) * 32)
+AUDIT = AuditView((1,) + (0,) * 15, 1, NOW - 15, NOW - 10, UNTIL, 1, 0, False, 1, 0, 0, bytes([7]) * 32)
 
 
 def seat(

@@ -1,0 +1,64 @@
+"""Digesting: what a seat's digest takes beside the replay of its segments (docs/encoding.md section 8).
+
+Both run on one thread, one after the other in each round, and its processor time is what counts: both can use all
+cores, and processor time depends less on what else the machine does. A segment has one state more than steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from benchmarks.gpt import captured
+from benchmarks.measure import Row, quartiles, side_by_side
+from protocol.commitments.digests import Digester
+from protocol.program.cost import cost
+from protocol.program.step import State
+from protocol.tasks.thinning import MOST, recommended_thinning
+
+SIZE = "11M"
+SEGMENT_STEPS = 20
+"""C of examples/gpt.toml."""
+ROUNDS = 15
+
+
+def rows() -> list[Row]:
+    """The share of a replay that digesting takes, without thinning and thinned as is recommended."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _rows()
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _rows() -> list[Row]:
+    step = captured(SIZE)
+    program, state = step.step_program, step.initial_state(seed=1)
+    operations = cost(program.program).operations
+    best = recommended_thinning(SEGMENT_STEPS, operations, program.state_bytes)
+
+    def digest(thinning: int) -> Callable[[], object]:
+        digester = Digester(bytes(range(32)), thinning)
+        # Only what one state in w selects is read: a state in the middle stands for all.
+        return lambda: program.salted_state_root(state, digester, SEGMENT_STEPS // 2)
+
+    def replay() -> State:
+        return step.step(state)
+
+    found: dict[int, list[float]] = {}
+    for thinning in sorted({1, best, 64}):
+        ratios = side_by_side(digest(thinning), {"step": replay}, ROUNDS, time.thread_time)["step"]
+        found[thinning] = [100 * ratio * (SEGMENT_STEPS + 1) / SEGMENT_STEPS for ratio in ratios]
+    return [
+        Row(
+            f"digest of every state, share of a replay, GPT of 10.8M, segments of {SEGMENT_STEPS} steps, one thread, "
+            f"w = {thinning}{', recommended' * (thinning == best)}",
+            f"{quartiles(shares).median:.1f} %",
+            f"{100 * MOST:.0f} %" if thinning == best else "",
+            str(quartiles(shares)),
+        )
+        for thinning, shares in found.items()
+    ]

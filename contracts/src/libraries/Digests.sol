@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {TaskId} from "../types/Ids.sol";
+import {Errors} from "./Errors.sol";
+import {Rfc9162} from "./Rfc9162.sol";
+
+/// @title Salts and digests of seats: encoding.md section 8.
+/// @notice A digest is a tree in the shape of the solver's trees. Its leaves are hashes of chunks under the seat's salt, so it cannot be
+/// made of the solver's hashes. The custody game of Ethereum's early sharding design is the model.
+library Digests {
+    /// @notice A chunk has 1 to this many bytes.
+    uint256 internal constant CHUNK = 1024;
+
+    /// @notice The salt of a seat: with the seed of the task's first draw inside, nothing can be hashed before the draw.
+    /// @param board The audit board. @param secret Of the account, 32 bytes that nobody else knows.
+    function salt(address board, TaskId task, uint256 seat, address account, bytes32 seed, bytes32 secret)
+        internal
+        view
+        returns (bytes32)
+    {
+        return
+            keccak256(
+                abi.encode(bytes32("assay salt"), block.chainid, board, task, seat, account, seed, secret)
+            );
+    }
+
+    /// @notice What an attestation shows of its salt.
+    function saltHash(bytes32 salt_) internal pure returns (bytes32) {
+        return keccak256(abi.encode(salt_));
+    }
+
+    /// @notice What the audit board keeps of an attestation.
+    function attestation(bytes32 digest, bytes32 saltHash_) internal pure returns (bytes32) {
+        return keccak256(abi.encode(digest, saltHash_));
+    }
+
+    /// @notice SHA-256 of the salt before each 32-byte piece of the chunk, the last zero-filled, then of the salt and the chunk's length.
+    /// @dev Every block of 64 bytes holds the salt: neither a midstate nor a shorter hash stands for the chunk.
+    function leaf(bytes32 salt_, bytes calldata chunk) internal view returns (bytes32) {
+        uint256 length = chunk.length;
+        if (length == 0 || length > CHUNK) revert Errors.OutOfBounds("chunk", 1, CHUNK, length);
+        uint256 input;
+        uint256 end;
+        assembly ("memory-safe") {
+            input := mload(0x40)
+            end := input
+            for { let i := 0 } lt(i, length) { i := add(i, 0x20) } {
+                mstore(end, salt_)
+                // Bytes behind the chunk are the next argument's.
+                let left := sub(length, i)
+                let piece := calldataload(add(chunk.offset, i))
+                if lt(left, 0x20) {
+                    let empty := shl(3, sub(0x20, left))
+                    piece := shl(empty, shr(empty, piece))
+                }
+                mstore(add(end, 0x20), piece)
+                end := add(end, 0x40)
+            }
+            mstore(end, salt_)
+            mstore(add(end, 0x20), length)
+            end := add(end, 0x40)
+        }
+        return Rfc9162.sha256Of(input, end - input);
+    }
+
+    /// @notice Whether the digest hashes the chunk in this state of its segment: else the zero word stands for the leaf.
+    /// @param turns Of the chunk in its tensor's tree, as in `fold`. @param step Number of the state in its segment, 0 ... C.
+    function selects(uint256 turns, uint256 step, uint256 thinning) internal pure returns (bool) {
+        return (turns + step) % thinning == 0;
+    }
+
+    /// @notice The root of the tree whose leaf, or node, is `node`, by the siblings from there upwards.
+    /// @param turns Bit i: sibling i is on the left. Nothing binds the size of a tree here: leaf and siblings name the place.
+    /// @param depth Number of siblings.
+    function fold(bytes32 node, uint256 turns, uint256 depth, bytes32[] calldata path)
+        internal
+        view
+        returns (bytes32)
+    {
+        if (path.length != depth) revert Rfc9162.ProofLength(depth, path.length);
+        // Else one place would have several names.
+        if (turns >> depth != 0) revert Errors.OutOfBounds("turns", 0, (1 << depth) - 1, turns);
+        for (uint256 i; i < depth; ++i) {
+            node = turns >> i & 1 == 1 ? Rfc9162.nodeHash(path[i], node) : Rfc9162.nodeHash(node, path[i]);
+        }
+        return node;
+    }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {ITaskMarket} from "../../src/interfaces/ITaskMarket.sol";
+import {Errors} from "../../src/libraries/Errors.sol";
+import {TaskId} from "../../src/types/Ids.sol";
+import {Terms} from "../../src/types/Terms.sol";
+import {Deployment} from "../market/Deployment.sol";
+
+/// @title Informing turned against others: to earn, to end a task that was audited, to be freed twice, or to fill a seat twice.
+contract InformersTest is Deployment {
+    uint256 private constant LOCK = 40 * uint256(UNIT);
+
+    /// @dev Who shows his own salt by an accomplice has half back. Not even drawing the seat again himself makes that a gain.
+    function test_inform_oneself_losesHalf_succeeds() public {
+        TaskId task = _attested();
+        address account = board.seatOf(task, 1).account;
+        address accomplice = makeAddr("accomplice");
+        _inform(task, 1, accomplice);
+        _silence(task);
+        board.redraw(task);
+        drawer = accomplice;
+        _draw(task);
+        vm.prank(account);
+        board.resume();
+        assertEq(vault.free(account) + vault.free(accomplice), FUNDS - SEAT_STAKE - LOCK / 2 + DRAW_FEE);
+        // It informs by itself too: an account is no other to the contract.
+        account = board.seatOf(task, 0).account;
+        _inform(task, 0, account);
+        assertEq(vault.free(account), FUNDS - SEAT_STAKE + LOCK / 2);
+        assertEq(_remaining(board.registrationOf(account).lock), SEAT_STAKE - LOCK);
+    }
+
+    /// @dev The solver has computed the seat's digest, so it knows the salt. Nothing of its own is at stake.
+    function test_inform_bySolver_succeeds() public {
+        TaskId task = _attested();
+        _inform(task, 2, solver);
+        assertEq(vault.free(solver), FUNDS - STAKE + LOCK / 2);
+        _fill(task, 2);
+        _endWindow(task);
+        market.settle(task);
+        assertEq(vault.free(solver), FUNDS + LOCK / 2 + 1);
+    }
+
+    /// @dev A draw is asked for when another seat is emptied: that draw does not fill it, and the next one has a purse of its own.
+    function test_inform_whileADrawIsPending_succeeds() public {
+        TaskId task = _attested();
+        _inform(task, 0, rival);
+        _silence(task);
+        board.redraw(task);
+        _inform(task, 1, rival);
+        assertEq(board.firstDraw().seats, 1);
+        uint48 purse = board.auditOf(task).purse;
+        assertNotEq(purse, board.firstDraw().purse);
+        vm.expectRevert(abi.encodeWithSelector(Errors.DrawPending.selector, task));
+        board.redraw(task);
+        _draw(task);
+        assertNotEq(board.seatOf(task, 0).account, address(0));
+        assertEq(board.seatOf(task, 1).account, address(0));
+        _attest(task, 0);
+        _endWindow(task);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 1));
+        market.settle(task);
+        board.redraw(task);
+        assertEq(board.firstDraw().purse, purse);
+        _draw(task);
+        _attest(task, 1);
+        _endWindow(task);
+        market.settle(task);
+        assertEq(board.auditOf(task).escrowDraws, 1);
+        assertEq(vault.free(drawer), 3 * DRAW_FEE);
+    }
+
+    /// @dev One account fills the only seat again and again, and is caught each time: it loses a lock each time, out of a stake that
+    /// it has made whole, and is one seat's account at every moment.
+    function test_inform_theSameAccountAgain_succeeds() public {
+        (TaskId task, address only) = _ofOne();
+        for (uint256 n = 1; n <= 3; ++n) {
+            _attest(task, 0);
+            _inform(task, 0, rival);
+            assertEq(_remaining(board.registrationOf(only).lock), SEAT_STAKE - LOCK);
+            vm.prank(only);
+            board.resume();
+            assertEq(vault.free(only), FUNDS - SEAT_STAKE - n * LOCK);
+            _silence(task);
+            board.redraw(task);
+            _draw(task);
+            assertEq(board.seatOf(task, 0).account, only);
+            assertEq(board.registrationOf(only).freeSince, type(uint40).max);
+        }
+        assertEq(vault.free(rival), FUNDS + 3 * LOCK / 2);
+        assertEq(board.auditOf(task).attested, 0);
+    }
+
+    /// @dev Silent first, caught then, in the same task: half of the whole lock is there.
+    function test_inform_afterASilence_succeeds() public {
+        (TaskId task, address only) = _ofOne();
+        _silence(task);
+        board.redraw(task);
+        vm.prank(only);
+        board.resume();
+        // Drawn only by a round that was fixed after that.
+        _draw(task);
+        assertEq(board.seatOf(task, 0).account, address(0));
+        _silence(task);
+        board.redraw(task);
+        _draw(task);
+        _attest(task, 0);
+        _inform(task, 0, rival);
+        assertEq(vault.free(rival), FUNDS + LOCK / 2);
+        assertEq(_remaining(board.registrationOf(only).lock), SEAT_STAKE - LOCK);
+    }
+
+    /// @dev The emptied seat frees nobody when the task ends: neither its last account, bound elsewhere by now, nor one twice.
+    function test_release_emptiedSeat_reverts() public {
+        (TaskId task, address only) = _ofOne();
+        TaskId other = _assigned(_one(), 1);
+        _attest(task, 0);
+        _inform(task, 0, rival);
+        vm.prank(only);
+        board.resume();
+        vm.warp(vm.getBlockTimestamp() + 1);
+        _submit(other);
+        _draw(other);
+        assertEq(board.seatOf(other, 0).account, only);
+        _convict(task);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NothingToRelease.selector, task, 0));
+        board.release(task, 0);
+        assertEq(board.registrationOf(only).freeSince, type(uint40).max);
+    }
+
+    /// @dev The submitter's accomplice empties its own seat of a task whose escrow has paid all of its draws. The purse is another
+    /// draw, so the task is not void: the solver has trained for its price.
+    function test_voidTask_seatEmptiedByItself_reverts() public {
+        Terms memory terms = _terms();
+        terms.verifiers = 7;
+        TaskId task = _drawn(terms, 1);
+        for (uint256 n; n < 7; ++n) {
+            _attestFound(task);
+            _silence(task);
+            board.redraw(task);
+            if (n == 6) _registered("seventh", 1);
+            _draw(task);
+        }
+        assertEq(board.auditOf(task).escrowDraws, 8);
+        _attestFound(task);
+        _endWindow(task);
+        _inform(task, 3, submitter);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotVoidable.selector, task));
+        market.voidTask(task);
+        board.redraw(task);
+        assertEq(board.auditOf(task).escrowDraws, 8);
+    }
+
+    /// @dev Nor does it stall at once a task that games have kept open for longer than the stall period: the period counts anew.
+    function test_stall_seatEmptiedLate_reverts() public {
+        TaskId task = _attested();
+        vm.prank(game);
+        market.gameOpened(task);
+        _reach(uint64(vm.getBlockTimestamp()) + STALL_PERIOD + 1);
+        vm.prank(game);
+        market.gameClosed(task);
+        _inform(task, 1, submitter);
+        uint64 until = uint64(vm.getBlockTimestamp()) + STALL_PERIOD;
+        vm.expectRevert(abi.encodeWithSelector(Errors.TooEarly.selector, until, vm.getBlockTimestamp()));
+        market.stall(task);
+        _fill(task, 1);
+        _endWindow(task);
+        market.settle(task);
+        assertEq(uint8(market.taskOf(task).status), uint8(ITaskMarket.Status.Settled));
+    }
+
+    /// @dev A purse is no reason that keeps a task from its end: who leaves one and lets all wait is ended as ever.
+    function test_stall_withPurse_succeeds() public {
+        TaskId task = _attested();
+        _inform(task, 1, rival);
+        _reach(uint64(vm.getBlockTimestamp()) + STALL_PERIOD + 1);
+        market.stall(task);
+        board.burnPurse(task);
+        _endWindow(task);
+        market.closeStalled(task);
+        assertEq(uint8(market.taskOf(task).status), uint8(ITaskMarket.Status.Void));
+        // The two attested seats have their fees, the informed one has none.
+        assertEq(_remaining(market.taskOf(task).escrow), 0);
+    }
+
+    /// @dev Two informers know the same salt, each committed: the first has it all.
+    function test_inform_twoOfOneSeat_reverts() public {
+        TaskId task = _attested();
+        bytes32 salt = _salt(board.seatOf(task, 1).account);
+        _commitInforming(task, 1, rival, salt);
+        _commitInforming(task, 1, challenger, salt);
+        vm.roll(vm.getBlockNumber() + 1);
+        vm.prank(challenger);
+        looks.inform(task, 1, DIGEST, salt);
+        vm.expectRevert(abi.encodeWithSelector(Errors.NotAttested.selector, task, 1));
+        vm.prank(rival);
+        looks.inform(task, 1, DIGEST, salt);
+        assertEq(vault.free(challenger), LOCK / 2);
+        assertEq(vault.free(rival), FUNDS);
+    }
+
+    /// @dev Nobody takes another seat's lock by a salt of its own: seats are named in the commitment, and each keeps its own word.
+    function test_inform_ofAnotherSeat_reverts() public {
+        TaskId task = _attested();
+        bytes32 salt = _salt(board.seatOf(task, 0).account);
+        _commitInforming(task, 0, rival, salt);
+        vm.roll(vm.getBlockNumber() + 1);
+        vm.expectPartialRevert(Errors.NotCommitted.selector);
+        vm.prank(rival);
+        looks.inform(task, 1, DIGEST, salt);
+        _commitInforming(task, 1, rival, salt);
+        vm.roll(vm.getBlockNumber() + 1);
+        vm.expectPartialRevert(Errors.WrongAttestation.selector);
+        vm.prank(rival);
+        looks.inform(task, 1, DIGEST, salt);
+    }
+
+    // ------------------------------------------------------------------ inside
+
+    function _attested() private returns (TaskId task) {
+        task = _drawn(1);
+        _attestAll(task);
+    }
+
+    /// @dev The seat is drawn again, and attested.
+    function _fill(TaskId task, uint256 seat) private {
+        _silence(task);
+        board.redraw(task);
+        _draw(task);
+        _attest(task, seat);
+    }
+
+    function _one() private view returns (Terms memory terms) {
+        terms = _terms();
+        terms.verifiers = 1;
+    }
+
+    /// @dev A task of one seat, and the one account that there is for it.
+    function _ofOne() private returns (TaskId task, address only) {
+        for (uint256 i = 1; i < VERIFIERS; ++i) {
+            vm.prank(verifiers[i]);
+            board.resign();
+        }
+        vm.warp(vm.getBlockTimestamp() + 1);
+        return (_drawn(_one(), 1), verifiers[0]);
+    }
+
+    function _attestFound(TaskId task) private {
+        uint256 count = board.seatsOf(task).length;
+        for (uint256 i; i < count; ++i) {
+            if (board.seatOf(task, i).account != address(0) && !board.seatOf(task, i).attested) {
+                _attest(task, i);
+            }
+        }
+    }
+
+    function _commitInforming(TaskId task, uint256 seat, address informer, bytes32 salt) private {
+        vm.prank(informer);
+        looks.commitInforming(
+            keccak256(abi.encode(block.chainid, address(looks), task, seat, informer, salt))
+        );
+    }
+}

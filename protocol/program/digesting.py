@@ -1,0 +1,46 @@
+"""The root of a state under a salt, straight from its tensors (docs/encoding.md section 8).
+
+Only the chunks that a digest selects are read. None is copied where a tensor lies in the processor's memory as it is
+committed; from another device these chunks are copied to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from protocol.commitments.chunks import CHUNK
+from protocol.commitments.digests import Digester
+from protocol.commitments.roots import state_root
+from protocol.commitments.threads import each
+from protocol.numerics.types import DType, canonical_buffer, canonical_rows, require_storage
+
+
+def salted_state_root(
+    tensors: Sequence[Tensor], dtypes: Sequence[DType], digester: Digester, step: int, threads: int = 1
+) -> bytes:
+    """`digester.state_root` of the tensors' canonical bytes; `threads` take one tensor each at a time."""
+
+    def root(number: int) -> bytes:
+        return salted_tensor_root(tensors[number], dtypes[number], digester, step)
+
+    return state_root(each(root, range(len(tensors)), threads))
+
+
+def salted_tensor_root(x: Tensor, dtype: DType, digester: Digester, step: int) -> bytes:
+    """`digester.tensor_root` of a tensor's canonical bytes."""
+    require_storage(x, dtype)
+    flat, size = x.detach().contiguous().reshape(-1), dtype.itemsize
+
+    def take(start: int, stop: int, stride: int) -> NDArray[np.uint8]:
+        whole = (stop - start) // CHUNK
+        rows = flat[start // size : start // size + whole * CHUNK // size].view(whole, CHUNK // size)
+        return canonical_rows(rows[::stride], dtype)
+
+    def rest(start: int) -> bytes:
+        return canonical_buffer(flat[start // size :], dtype).tobytes()
+
+    return digester.root_of(flat.numel() * size, step, take, rest)

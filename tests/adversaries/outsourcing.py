@@ -1,0 +1,104 @@
+"""A seat that replays nothing: a service computes its digest, and is given the salt for it.
+
+The digest is as right as one's own, and nothing on the chain tells it from that. But whoever has the salt has half of
+the seat's lock: the service offers it to a verifier, which informs. Both are this process; the verifier is another's.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from time import monotonic, sleep
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from protocol.chain.client import Client
+from protocol.chain.views import Seat
+from protocol.commitments.digests import Digester, seat_digest
+from protocol.errors import ExitCode
+from protocol.node.home import Home
+from protocol.node.settings import load
+from tests.adversaries.machines import Machine
+from verifier.context import Context
+from verifier.replaying import Committed, Equal
+from verifier.salts import salted
+from verifier.strategy import Strategy
+
+OUTSOURCER = "outsourcer"
+POLL_SECONDS = 0.2
+PATIENCE = 1_800.0
+"""Seconds until a seat is drawn, and a salt taken: as long as a demo may take."""
+
+
+class DigestService:
+    """Replays for whoever gives it a salt, and hands the salt on to `informers`, URLs of verifiers' services."""
+
+    def __init__(self, context: Context, informers: Sequence[str]) -> None:
+        self._context = context
+        self._informers = informers
+
+    def digest(self, task: int, seat: int, salt: bytes) -> bytes:
+        """What the seat is to attest under this salt."""
+        for url in self._informers:
+            until_taken(url, task, seat, salt)
+        context, view = self._context, self._context.client.market.task(task)
+        context.fetch(task, 0)
+        material, committed = context.load(task), Committed(view.root, view.size)
+        digests: list[bytes] = []
+        for segment in (*context.segments(task, seat), view.size):
+            material.auditor.ask(committed, [segment])
+            found = material.auditor.audit(committed, segment, [Digester(salt, material.terms.thinning)])
+            assert isinstance(found, Equal), "this service's solver is honest"
+            digests += found.digests
+        return seat_digest(digests[:-1], digests[-1])
+
+
+def offer(url: str, task: int, seat: int, salt: bytes) -> int:
+    """Offer a salt to a verifier's service; the status that it answers."""
+    body = json.dumps({"task": task, "seat": seat, "salt": salt.hex()}).encode()
+    request = Request(f"{url}/salts", body, {"content-type": "application/json"})
+    try:
+        with urlopen(request, timeout=30) as answer:
+            return int(answer.status)
+    except HTTPError as error:
+        return error.code
+
+
+def until_taken(url: str, task: int, seat: int, salt: bytes) -> None:
+    """Offer a salt until it is taken: the verifier may not have seen the draw yet."""
+    end = monotonic() + PATIENCE
+    while offer(url, task, seat, salt) != 202:
+        assert monotonic() < end, "nobody takes the salt"
+        sleep(POLL_SECONDS)
+
+
+def attest_by(service: DigestService, client: Client, task: int) -> Seat:
+    """Attest the account's seat of a drawn task with what a service computes for it."""
+    (seat,) = (one for one in client.audit.seats(task) if one.account == client.address)
+    own = salted(client, task, seat, client.audit.audit(task).seed)
+    client.audit.attest(task, seat.number, service.digest(task, seat.number, own.salt), own.hash)
+    return seat
+
+
+def outsource(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
+    """Wait for a seat in the task, attest it so, and end."""
+    from protocol.chain.client import connect
+    from verifier.settings import VerifierSettings
+
+    (task,) = options.task
+    flags: dict[str, object | None] = {
+        "rpc": options.rpc,
+        "account": f"dev:{options.dev_account}",
+        "deployment": options.deployment,
+    }
+    settings = load(VerifierSettings, "verifier", home.config, flags).values
+    with connect(settings.rpc, settings.deployment, settings.account) as client:
+        context = Context.at(home, client, settings, Strategy())
+        end = monotonic() + PATIENCE
+        while not any(seat.account == client.address for seat in client.audit.seats(task)):
+            assert monotonic() < end, "no seat is drawn"
+            sleep(POLL_SECONDS)
+        attest_by(DigestService(context, options.service), client, task)
+        context.database.close()
+    return ExitCode.FINE

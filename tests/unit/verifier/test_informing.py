@@ -1,0 +1,287 @@
+"""What becomes of a salt that is offered: kept, refused, dropped or shown, and what it costs. The database is real."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from protocol.chain.client import Client
+from protocol.chain.errors import Reverted
+from protocol.chain.parameters import TOKEN
+from protocol.chain.views import NOBODY, TaskStatus
+from protocol.dispute.keys import attestation_word, informing_commitment, salt_hash
+from protocol.node.database import Identity
+from protocol.node.party.exits import Observation
+from tests.unit.verifier.test_seats import ME, MINE_TOO, OTHER, observation, seat
+from verifier import informing
+from verifier.database import Database
+from verifier.errors import SaltRefused, TooManySalts
+from verifier.informing import SALTS_A_SEAT, Attestation, Informer, first_block, parsed_salt
+from verifier.metrics import Metrics
+
+TASK = 1
+SALT, DIGEST = bytes(range(32)), bytes([9]) * 32
+WRONG = bytes([7]) * 32
+LOOKS = "0x" + "44" * 20
+SEATS = (seat(0, ME), seat(1, OTHER), seat(2, NOBODY), seat(3, MINE_TOO))
+DRAWN = observation(seats=SEATS)
+ATTESTED = replace(DRAWN, seats=(SEATS[0], replace(SEATS[1], attested=True), *SEATS[2:]))
+
+
+class Looks:
+    """The contract, and what this account has sent to it without seeing its end."""
+
+    address = LOOKS
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self.committed: dict[bytes, int] = {}
+        self.informed: list[tuple[int, int, bytes, bytes]] = []
+        self.unseen: list[tuple[int, int, bytes, bytes]] = []
+
+    def interrupted(self, function: str, *arguments: Any) -> str | None:
+        assert function == "inform"
+        return "an intent" if arguments in self.unseen else None
+
+    def committed_in(self, commitment: bytes) -> int:
+        return self.committed.get(commitment, 0)
+
+    def commit_informing(self, commitment: bytes) -> SimpleNamespace:
+        assert commitment not in self.committed, "AlreadyCommitted"
+        self.committed[commitment] = self._chain.number
+        return SimpleNamespace(block=self._chain.number, gas_used=60_000)
+
+    def inform(self, *call: Any) -> SimpleNamespace:
+        task, number, digest, salt = call
+        if call in self.unseen:
+            self.unseen.remove(call)
+            return SimpleNamespace(gas_used=80_000)
+        due = informing_commitment(31337, LOOKS, task, number, ME, salt)
+        assert self.committed[due] < self._chain.number, "in a later block"
+        if self._chain.word != attestation_word(digest, salt_hash(salt)):
+            raise Reverted("Looks.inform", "NotAttested", {})
+        self.informed.append(call)
+        self._chain.word = None
+        del self.committed[due]
+        return SimpleNamespace(gas_used=80_000)
+
+    def event(self, _receipt: object, name: str) -> SimpleNamespace:
+        assert name == "Informed"
+        return SimpleNamespace(arguments={"paid": 5 * TOKEN})
+
+
+class Chain:
+    """One task, in which seat 1 attests under SALT; a block for each look."""
+
+    def __init__(self) -> None:
+        self.number = 100
+        self.word: bytes | None = attestation_word(DIGEST, salt_hash(SALT))
+        self.looks = Looks(self)
+        self.client = cast(
+            Client,
+            SimpleNamespace(
+                address=ME,
+                looks=self.looks,
+                deployment=SimpleNamespace(chain_id=31337, block=5),
+                audit=SimpleNamespace(attestation=lambda _task, _seat: self.word),
+                connection=SimpleNamespace(block=lambda: SimpleNamespace(number=self.number)),
+            ),
+        )
+
+
+@pytest.fixture
+def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
+    made = Chain()
+    told = SimpleNamespace(of=lambda number: Attestation(DIGEST, salt_hash(SALT)) if number == 1 else None)
+    monkeypatch.setattr(informing, "Attested", lambda _client, _task: told)
+    return made
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    made = Database(tmp_path / "verifier.sqlite", Identity("chain", "market", ME))
+    yield made
+    made.close()
+
+
+def informer(chain: Chain, database: Database, seen: Observation | None = DRAWN) -> Informer:
+    """One that has had a look, or none."""
+    made = Informer(chain.client, {ME, MINE_TOO}, database, Metrics())
+    if seen is not None:
+        list(made.jobs(seen))
+    return made
+
+
+def look(one: Informer, chain: Chain, seen: Observation = ATTESTED) -> int:
+    """Do what is due in a new block; how many jobs that was."""
+    chain.number += 1
+    jobs = list(one.jobs(seen))
+    for job in jobs:
+        assert job.key == (TASK, "inform 1")
+        job.work()
+    return len(jobs)
+
+
+def test_a_salt_is_shown_once_its_seat_has_attested_under_it(chain: Chain, database: Database) -> None:
+    one = informer(chain, database)
+    one.offer(TASK, 1, SALT)
+    one.offer(TASK, 1, SALT)
+    assert look(one, chain, DRAWN) == 0, "not attested yet"
+    assert (look(one, chain), chain.looks.informed) == (1, []), "committed"
+    assert (look(one, chain), chain.looks.informed) == (1, [(TASK, 1, DIGEST, SALT)])
+    assert look(one, chain) == 0
+    one.offer(TASK, 1, SALT)
+    assert (look(one, chain), chain.looks.committed) == (1, {}), "the seat is empty by now"
+
+
+def test_who_attests_under_a_salt_that_everybody_knows_loses_again(chain: Chain, database: Database) -> None:
+    """A seat's salt is the same when its account is drawn for it again."""
+    one = informer(chain, database)
+    for word in [chain.word] * 2:
+        chain.word = word
+        one.offer(TASK, 1, SALT)
+        look(one, chain)
+        look(one, chain)
+    assert chain.looks.informed == [(TASK, 1, DIGEST, SALT)] * 2
+
+
+def test_a_salt_that_does_not_fit_costs_nothing(chain: Chain, database: Database) -> None:
+    one = informer(chain, database, ATTESTED)
+    for salt in (WRONG, DIGEST, salt_hash(SALT)):
+        one.offer(TASK, 1, salt)
+    assert look(one, chain) == 1
+    assert (look(one, chain), database.count_salts()) == (0, 0), "and is dropped"
+    assert not chain.looks.committed
+
+
+@pytest.mark.parametrize("number", [-1, 0, 2, 3, 4])
+def test_only_a_salt_for_somebody_elses_seat_is_taken(chain: Chain, database: Database, number: int) -> None:
+    with pytest.raises(SaltRefused, match=f"task 1, seat {number}: expected a seat"):
+        informer(chain, database, ATTESTED).offer(TASK, number, SALT)
+    assert database.count_salts() == 0
+
+
+def test_a_salt_for_a_task_that_is_not_open_is_refused(chain: Chain, database: Database) -> None:
+    for seen in (None, observation(), observation(TaskStatus.SETTLED, SEATS), replace(DRAWN, seats=())):
+        with pytest.raises(SaltRefused, match="no such task"):
+            informer(chain, database, seen).offer(TASK, 1, SALT)
+    one = informer(chain, database)
+    one.forget(TASK)
+    with pytest.raises(SaltRefused):
+        one.offer(TASK, 1, SALT)
+
+
+def test_a_flood_before_the_attestation_is_bounded_and_keeps_the_right_salt_out_for_no_longer(
+    chain: Chain, database: Database
+) -> None:
+    one = informer(chain, database)
+    for number in range(SALTS_A_SEAT):
+        one.offer(TASK, 1, bytes([number]) * 32)
+    with pytest.raises(TooManySalts):
+        one.offer(TASK, 1, SALT)
+    look(one, chain)
+    one.offer(TASK, 1, SALT)
+    look(one, chain)
+    look(one, chain)
+    assert chain.looks.informed == [(TASK, 1, DIGEST, SALT)]
+
+
+def test_after_a_restart_it_goes_on_where_it_was(chain: Chain, database: Database) -> None:
+    informer(chain, database).offer(TASK, 1, SALT)
+    look(informer(chain, database), chain)
+    assert len(chain.looks.committed) == 1
+    look(informer(chain, database), chain)
+    assert len(chain.looks.informed) == 1
+    assert database.salts(TASK, 1) == []
+
+
+def test_a_call_that_is_on_its_way_since_before_the_restart_is_waited_for(
+    chain: Chain, database: Database
+) -> None:
+    """It may be mined, and its commitment gone, between two questions: no other is made."""
+    one = informer(chain, database)
+    one.offer(TASK, 1, SALT)
+    look(one, chain)
+    chain.looks.committed.clear()
+    chain.looks.unseen.append((TASK, 1, DIGEST, SALT))
+    metrics = Metrics()
+    look(Informer(chain.client, {ME}, database, metrics), chain)
+    assert metrics.registry.get_sample_value("verifier_informed_total") == 1
+    assert (database.salts(TASK, 1), chain.looks.committed) == ([], {})
+
+
+def test_who_comes_second_sends_nothing_more(chain: Chain, database: Database) -> None:
+    first = informer(chain, database)
+    first.offer(TASK, 1, SALT)
+    chain.word = None
+    look(first, chain)
+    assert chain.looks.committed == {}, "it was emptied before the commitment"
+
+
+def test_who_comes_second_after_its_commitment_lets_go(
+    chain: Chain, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = informer(chain, database)
+    one.offer(TASK, 1, SALT)
+    look(one, chain)
+    words = iter([chain.word, None])  # emptied while the call is on its way
+    monkeypatch.setattr(chain.client.audit, "attestation", lambda _task, _seat: next(words))
+    chain.word = None
+    look(one, chain)
+    assert chain.looks.informed == []
+
+
+def test_while_the_node_is_behind_the_attestation_no_salt_is_dropped(
+    chain: Chain, database: Database
+) -> None:
+    """An earlier attestation of the seat, long emptied, is all that it knows."""
+    one = informer(chain, database)
+    one.offer(TASK, 1, WRONG)
+    due, chain.word = chain.word, attestation_word(DIGEST, salt_hash(WRONG))
+    look(one, chain)
+    assert database.salts(TASK, 1) == [WRONG]
+    chain.word = due
+    look(one, chain)
+    assert database.salts(TASK, 1) == []
+
+
+def test_another_refusal_is_tried_again(
+    chain: Chain, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = informer(chain, database)
+    one.offer(TASK, 1, SALT)
+    look(one, chain)
+    refused = Reverted("Looks.inform", "SameBlock", {})
+
+    def refuse(*_arguments: object) -> None:
+        raise refused
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chain.looks, "inform", refuse)
+        with pytest.raises(Reverted):
+            look(one, chain)
+    look(one, chain)
+    assert len(chain.looks.informed) == 1
+
+
+@pytest.mark.parametrize("text", ["", "0x", SALT.hex()[1:], SALT.hex() + "\n", "0x0x" + SALT.hex()[4:]])
+def test_a_salt_has_64_digits(text: str) -> None:
+    with pytest.raises(SaltRefused, match="expected 64 hexadecimal digits"):
+        parsed_salt(text)
+    assert parsed_salt(SALT.hex()) == parsed_salt("0x" + SALT.hex().upper()) == SALT
+
+
+@pytest.mark.parametrize(("time", "number"), [(0, 5), (110, 5), (111, 6), (130, 15), (139, 20), (1_000, 20)])
+def test_the_first_block_after_a_time_is_found(time: int, number: int) -> None:
+    """Blocks 5 to 20, each two seconds after the other."""
+
+    def block(asked: int = 20) -> SimpleNamespace:
+        return SimpleNamespace(number=asked, time=100 + 2 * asked)
+
+    client = SimpleNamespace(connection=SimpleNamespace(block=block), deployment=SimpleNamespace(block=5))
+    assert first_block(cast(Client, client), time) == number

@@ -1,0 +1,119 @@
+"""The verifier's HTTP service: results that are held, and salts that are offered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from verifier.errors import SaltRefused, TooManySalts
+from verifier.results import Results
+from verifier.server import MAX_BODY, Offer, application
+
+TENSORS = [b"first", b"", bytes(range(256))]
+
+
+SALT = bytes(range(32))
+OFFERED = {"task": 7, "seat": 1, "salt": SALT.hex()}
+
+
+def taken(offers: list[tuple[int, int, bytes]]) -> Offer:
+    """Notes what is offered."""
+    return lambda task, seat, salt: offers.append((task, seat, salt))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    made = Results(tmp_path / "results")
+    made.hold(7, 3, TENSORS)
+    return made
+
+
+def test_a_held_result_is_served_tensor_by_tensor_until_it_is_dropped(results: Results) -> None:
+    with TestClient(application(results, taken([]))) as client:
+        where = [f"/tasks/7/checkpoints/3/tensors/{number}" for number in range(4)]
+        answers = [client.get(path) for path in where]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 404]
+        assert [answer.content for answer in answers[:3]] == TENSORS
+        results.drop(7)
+        results.drop(7)
+        assert {client.get(path).status_code for path in where} == {404}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/tasks/8/checkpoints/3/tensors/0",
+        "/tasks/7/checkpoints/2/tensors/0",
+        "/tasks/7/checkpoints/3/tensors/-1",
+        "/tasks/7/checkpoints/3/tensors/..%2f..%2f..%2f..%2fetc%2fpasswd",
+        "/tasks/../7/checkpoints/3/tensors/0/..",
+        "/tasks/7/checkpoints/3/tensors/99999999999999999999999999",
+    ],
+)
+def test_nothing_else_is_served(results: Results, path: str) -> None:
+    with TestClient(application(results, taken([]))) as client:
+        assert client.get(path).status_code in (404, 422)
+        assert client.post("/tasks/7/checkpoints/3/tensors/0").status_code == 405
+
+
+@pytest.mark.parametrize("written", [SALT.hex(), "0x" + SALT.hex(), SALT.hex().upper()])
+def test_a_salt_is_taken_and_not_told_to_anybody(results: Results, written: str) -> None:
+    offers: list[tuple[int, int, bytes]] = []
+    with TestClient(application(results, taken(offers))) as client:
+        answer = client.post("/salts", json=OFFERED | {"salt": written})
+        assert (answer.status_code, answer.json()) == (202, {"status": "kept"})
+        assert client.get("/salts").status_code == 405
+    assert offers == [(7, 1, SALT)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"task": 0}, "task"),
+        ({"task": 1 << 63}, "task"),
+        ({"task": "7"}, "task"),
+        ({"task": 7.5}, "task"),
+        ({"seat": -1}, "seat"),
+        ({"seat": 256}, "seat"),
+        ({"seat": True}, "seat"),
+        ({"salt": SALT.hex()[2:]}, "salt"),
+        ({"salt": SALT.hex() + "00"}, "salt"),
+        ({"salt": SALT.hex() + "\n"}, "salt"),
+        ({"salt": "zz" * 32}, "salt"),
+        ({"salt": None}, "salt"),
+        ({"digest": SALT.hex()}, "digest"),
+    ],
+)
+def test_nonsense_is_refused_with_the_name_of_what_is_wrong(
+    results: Results, changed: dict[str, object], field: str
+) -> None:
+    offers: list[tuple[int, int, bytes]] = []
+    with TestClient(application(results, taken(offers))) as client:
+        answer = client.post("/salts", json=OFFERED | changed)
+        assert answer.status_code == 422
+        assert answer.json()["detail"].startswith(f"{field}: ")
+    assert not offers
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b"\xff" * 40, b'{"task": 7}', b"[" * 1_000])
+def test_a_body_that_is_no_offer_is_refused(results: Results, body: bytes) -> None:
+    offers: list[tuple[int, int, bytes]] = []
+    with TestClient(application(results, taken(offers))) as client:
+        assert client.post("/salts", content=body).status_code == 422
+        assert client.post("/salts", content=b" " * (MAX_BODY + 1)).status_code == 413
+    assert not offers
+
+
+@pytest.mark.parametrize(("error", "code"), [(SaltRefused("no seat"), 409), (TooManySalts("full"), 503)])
+def test_a_salt_that_the_verifier_refuses_is_refused_with_its_words(
+    results: Results, error: SaltRefused, code: int
+) -> None:
+    def refuse(_task: int, _seat: int, _salt: bytes) -> None:
+        raise error
+
+    with TestClient(application(results, refuse)) as client:
+        answer = client.post("/salts", json=OFFERED)
+        assert (answer.status_code, answer.json()["detail"]) == (code, str(error))
+        assert ("retry-after" in answer.headers) == (code == 503)

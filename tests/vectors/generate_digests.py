@@ -1,0 +1,230 @@
+"""Write digests.json: salts, digests and their openings (docs/encoding.md section 8). Format: README.md beside it.
+
+Written down a second time, leaf by leaf. Deterministic. Run as `python -m tests.vectors.generate_digests`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from eth_utils.crypto import keccak
+
+from tests.vectors.generate_trees import tensor_data
+
+FILE = Path(__file__).with_name("digests.json")
+ADDRESSES = ["0x" + name.hex().ljust(40, "0") for name in (b"board", b"account", b"looks", b"informer")]
+SEATS = (
+    # chain, task, seat, stage
+    (1, 1, 0, 0),
+    (31_337, 7, 2, 0),
+    (8_453, 2**200 + 5, 31, 1),
+    (2**256 - 1, 2**256 - 1, 255, 255),
+)
+LEAVES = (1, 31, 32, 33, 64, 1_000, 1_023, 1_024)
+COUNTS = (*range(1, 10), 33, 64, 65)
+RAGGED = (
+    (4_097, 0),
+    (5_000, 3),
+    (7 * 1_024, 6),
+    (7 * 1_024 - 1, 1),
+    (1_000 * 1_024, 59),
+    (999 * 1_024 + 8, 5),
+)
+"""Bytes of a tensor and number of a state, beside whole chunks of each of the counts above."""
+THINNINGS = (1, 4, 64)
+STATE = (4, 5_000, 9 * 1_024, 1_025)
+"""Bytes of the tensors of one state."""
+STEPS, SEGMENTS = 5, 3
+"""C and q of the opened seat."""
+
+Hashes = Sequence[bytes]
+
+
+def word(value: int | bytes) -> bytes:
+    """A number, or an address, as the 32 bytes of abi.encode."""
+    return value.to_bytes(32, "big") if isinstance(value, int) else value.rjust(32, b"\0")
+
+
+def leaf(salt: bytes, chunk: bytes) -> bytes:
+    """Hash of salt and piece after piece, the last one filled with zeros, then of salt and length."""
+    message = b"".join(salt + chunk[i : i + 32].ljust(32, b"\0") for i in range(0, len(chunk), 32))
+    return sha256(message + salt + word(len(chunk))).digest()
+
+
+def opened(hashes: Hashes, index: int) -> tuple[bytes, list[bytes], int]:
+    """Root of a tree over leaf hashes, a leaf's path, bottom first, and its turns."""
+    if len(hashes) == 1:
+        return hashes[0], [], 0
+    k = 1
+    while 2 * k < len(hashes):
+        k *= 2
+    left, right = hashes[:k], hashes[k:]
+    if index < k:
+        root, path, turns = opened(left, index)
+        return sha256(b"\1" + root + (other := opened(right, 0)[0])).digest(), [*path, other], turns
+    root, path, turns = opened(right, index - k)
+    other = opened(left, 0)[0]
+    return sha256(b"\1" + other + root).digest(), [*path, other], turns | 1 << len(path)
+
+
+def numbers(count: int) -> list[tuple[int, int]]:
+    """For each leaf of a tree its turns and its depth."""
+    if count == 1:
+        return [(0, 0)]
+    k = 1
+    while 2 * k < count:
+        k *= 2
+    left = [(turns, depth + 1) for turns, depth in numbers(k)]
+    return left + [(turns | 1 << depth, depth + 1) for turns, depth in numbers(count - k)]
+
+
+def leaves(salt: bytes, thinning: int, step: int, data: bytes) -> list[bytes]:
+    """Hashes of all chunks of a tensor, or the zero word."""
+    chunks = [data[i : i + 1024] for i in range(0, len(data), 1024)]
+    return [
+        leaf(salt, chunk) if (turns + step) % thinning == 0 else bytes(32)
+        for chunk, (turns, _) in zip(chunks, numbers(len(chunks)))
+    ]
+
+
+def above(roots: Hashes) -> list[bytes]:
+    """Hashes of leaves that are roots of other trees."""
+    return [sha256(b"\0" + root).digest() for root in roots]
+
+
+def root_of(hashes: Hashes) -> bytes:
+    """Root over leaf hashes."""
+    return opened(hashes, 0)[0]
+
+
+def some(name: str) -> bytes:
+    """32 bytes."""
+    return sha256(name.encode()).digest()
+
+
+def tensors(seed: int) -> list[bytes]:
+    """The tensors of one state: those of trees.json from byte `seed` on."""
+    return [tensor_data(seed + nbytes)[seed:] for nbytes in STATE]
+
+
+def state_root(salt: bytes, thinning: int, step: int, state: Hashes) -> bytes:
+    """Root of a state."""
+    return root_of(above([root_of(leaves(salt, thinning, step, data)) for data in state]))
+
+
+def seats() -> list[tuple[Any, ...]]:
+    """Everything that is derived for a seat, but its digest."""
+    board, account, looks, informer = (bytes.fromhex(address[2:]) for address in ADDRESSES)
+    found = []
+    for number, (chain, task, seat, stage) in enumerate(SEATS):
+        key, seed = some(f"key {number}"), some(f"seed {number}")
+        message = b"assay secret" + word(chain) + board + word(task) + word(seat) + bytes([stage])
+        secret = hmac.new(key, message, sha256).digest()
+        numbers = word(chain) + word(board) + word(task) + word(seat)
+        salt = keccak(b"assay salt".ljust(32, b"\0") + numbers + word(account) + seed + secret)
+        commitment = keccak(
+            word(chain) + word(looks) + word(task) + word(seat) + word(informer) + salt  # two other addresses
+        )
+        row = (*map(str, (chain, task, seat, stage)), *ADDRESSES, key, seed, secret, salt, keccak(salt))
+        found.append((*row, commitment))
+    return found
+
+
+def tensor_rows(salt: bytes) -> list[tuple[Any, ...]]:
+    """Roots of tensors."""
+    sizes = [(1_024 * count, count % 4) for count in COUNTS]
+    return [
+        (nbytes, thinning, step, root_of(leaves(salt, thinning, step, tensor_data(nbytes))))
+        for nbytes, step in [*sizes, *RAGGED]
+        for thinning in THINNINGS
+    ]
+
+
+def openings(salt: bytes) -> list[tuple[Any, ...]]:
+    """Chunks of a seat's digest, with their paths through all four trees."""
+    found = []
+    for thinning in (1, 4):
+        states = [[tensors(10 * s + j) for j in range(STEPS + 1)] for s in range(SEGMENTS)]
+        roots = [
+            [state_root(salt, thinning, j, state) for j, state in enumerate(segment)] for segment in states
+        ]
+        segments = [root_of(above(segment)) for segment in roots]
+        result = state_root(salt, 1, STEPS, states[-1][-1])
+        for s, j, t, c in ((0, 0, 0, 0), (1, 3, 2, 1), (2, 5, 1, 4), (1, 4, 2, 8), (3, 5, 3, 1)):
+            state, w = (states[-1][-1], 1) if s == SEGMENTS else (states[s][j], thinning)
+            chunks = leaves(salt, w, j, state[t])
+            below = [root_of(leaves(salt, w, j, data)) for data in state]
+            trees = [(chunks, c), (above(below), t)]
+            if s < SEGMENTS:  # the result is a state, and no leaf of a step tree
+                trees.append((above(roots[s]), j))
+            trees.append((above([*segments, result]), s))
+            paths = [opened(hashes, index) for hashes, index in trees]
+            found.append(
+                (
+                    *(thinning, s, j, t, c),
+                    state[t][1024 * c : 1024 * c + 1024],
+                    chunks[c],
+                    b"".join(turns.to_bytes(4, "big") for _, _, turns in paths),
+                    b"".join(len(path).to_bytes(4, "big") for _, path, _ in paths),
+                    b"".join(node for _, path, _ in paths for node in path),
+                    paths[-1][0],
+                )
+            )
+    return found
+
+
+def document() -> dict[str, Any]:
+    """The whole file as JSON values."""
+    rows = seats()
+    salt = rows[0][11]
+    attested = [(some(f"digest {i}"), row[12]) for i, row in enumerate(rows)]
+    lists = [[some(f"segment {i}") for i in range(count)] for count in (1, 2, 3, 8)]
+    names = "chain task seat stage board account looks informer key seed secret salt salt_hash commitment"
+    return {
+        "salt": text(salt),
+        "seats": columns(names, rows),
+        "attestations": columns(
+            "digest salt_hash word",
+            [(digest, hashed, keccak(digest + hashed)) for digest, hashed in attested],
+        ),
+        "leaves": columns("chunk leaf", [(data, leaf(salt, data)) for data in map(tensor_data, LEAVES)]),
+        "tensors": columns("bytes thinning step root", tensor_rows(salt)),
+        "states": columns(
+            "thinning step root",
+            [(w, j, state_root(salt, w, j, tensors(j))) for w in (*THINNINGS, 2) for j in (0, 1, 5, 63, 64)],
+        ),
+        "digests": columns(
+            "segments result digest",
+            [(b"".join(roots), some("result"), root_of(above([*roots, some("result")]))) for roots in lists],
+        ),
+        "openings": columns(
+            "thinning segment step tensor chunk data leaf turns depths path digest", openings(salt)
+        ),
+    }
+
+
+def columns(names: str, rows: Sequence[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    """A table by its columns."""
+    return {
+        name: [text(row[i]) if isinstance(row[i], bytes) else row[i] for row in rows]
+        for i, name in enumerate(names.split())
+    }
+
+
+def text(value: bytes) -> str:
+    """0x and hexadecimal digits."""
+    return "0x" + value.hex()
+
+
+def main() -> None:
+    """Write the file."""
+    FILE.write_text(json.dumps(document(), indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main()
