@@ -6,7 +6,7 @@ Draws are the chain's, so a scenario that is to end in one way is peopled so tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
@@ -105,8 +105,6 @@ def _market(name: str, text: str, tasks: int, seed: int, *, exact: bool = False)
         beacon_stops=0.1,
         redraws=3,
     )
-    if exact:  # half of a lost bond, too, is a whole unit
-        terms = replace(terms, bond=terms.bond + terms.bond % 2)
     return Scenario(name, text, people, terms, None, tasks=tasks, seed=seed, exact=exact)
 
 
