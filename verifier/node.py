@@ -30,7 +30,7 @@ from protocol.node.stopping import Stop
 from verifier import auditing, claiming, keeper
 from verifier.context import Context
 from verifier.games import Games
-from verifier.informing import Informer
+from verifier.informer import Informer
 from verifier.jobs import Job, Jobs, Rests
 from verifier.registration import ensure_registered
 from verifier.seats import own_seats, releasable

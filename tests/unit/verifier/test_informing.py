@@ -18,10 +18,11 @@ from protocol.dispute.keys import attestation_word, informing_commitment, salt_h
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
 from tests.unit.verifier.test_seats import ME, MINE_TOO, OTHER, observation, seat
-from verifier import informing
+from verifier import informer as module
 from verifier.database import Database
 from verifier.errors import SaltRefused, TooManySalts
-from verifier.informing import SALTS_A_SEAT, Attestation, Informer, first_block, parsed_salt
+from verifier.informer import SALTS_A_SEAT, Informer
+from verifier.informing import Attestation, first_block, parsed_salt
 from verifier.metrics import Metrics
 
 TASK = 1
@@ -98,7 +99,7 @@ class Chain:
 def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
     made = Chain()
     told = SimpleNamespace(of=lambda number: Attestation(DIGEST, salt_hash(SALT)) if number == 1 else None)
-    monkeypatch.setattr(informing, "Attested", lambda _client, _task: told)
+    monkeypatch.setattr(module, "Attested", lambda _client, _task: told)
     return made
 
 
