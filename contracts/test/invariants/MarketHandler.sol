@@ -32,8 +32,7 @@ contract MarketHandler is Deployment {
     mapping(TaskId task => uint256) public claimed;
     mapping(TaskId task => bool) public rests;
     mapping(TaskId task => mapping(uint256 seat => bool[2])) private _claimed;
-    uint256 public silences;
-    uint256 public informings;
+    uint256 public suspensions;
     uint256 public deposited;
     uint256 public withdrawn;
     uint256 private _time;
@@ -57,10 +56,7 @@ contract MarketHandler is Deployment {
         for (uint256 i; i < VERIFIERS; ++i) {
             people.push(verifiers[i]);
         }
-        for (uint256 i; i < people.length; ++i) {
-            deposited += vault.free(people[i]);
-        }
-        deposited += VERIFIERS * SEAT_STAKE;
+        deposited = (3 + VERIFIERS) * FUNDS;
     }
 
     // ------------------------------------------------------------------ actions
@@ -169,13 +165,10 @@ contract MarketHandler is Deployment {
     /// @notice Somebody shows the salt of an attested seat, in whatever state its task is while it is submitted.
     function inform(uint256 seed) external action {
         (TaskId task,) = _find(seed, ITaskMarket.Status.Submitted);
-        if (TaskId.unwrap(task) == 0 || seed % 4 == 0) return;
-        Seat[] memory seats = board.seatsOf(task);
-        for (uint256 i; i < seats.length; ++i) {
-            uint256 seat = (seed % seats.length + i) % seats.length;
-            if (!seats[seat].attested) continue;
-            _inform(task, seat, seed % 3 == 0 ? seats[seat].account : rival);
-            return;
+        uint256 seats = board.seatsOf(task).length;
+        for (uint256 i; i < seats; ++i) {
+            uint256 seat = (seed % seats + i) % seats;
+            if (board.seatOf(task, seat).attested) return _inform(task, seat, rival);
         }
     }
 
@@ -283,9 +276,8 @@ contract MarketHandler is Deployment {
         if (cost) _claimed[task][seat][0] = true;
         if (fee) _claimed[task][seat][1] = true;
         address account = board.seatOf(task, seat).account;
-        if (account == address(0)) account = challenger;
         vm.prank(commitments);
-        claimed[task] += market.compensate(task, account, cost, fee);
+        claimed[task] += market.compensate(task, account == address(0) ? challenger : account, cost, fee);
     }
 
     /// @notice The time for claims is over.
@@ -381,8 +373,7 @@ contract MarketHandler is Deployment {
         Vm.Log[] memory logs = vm.getRecordedLogs();
         for (uint256 i; i < logs.length; ++i) {
             bytes32 topic = logs[i].topics[0];
-            if (topic == IAuditBoard.Silent.selector) ++silences;
-            if (topic == ILooks.Informed.selector) ++informings;
+            if (topic == IAuditBoard.Silent.selector || topic == ILooks.Informed.selector) ++suspensions;
             if (topic == ITaskMarket.Stalled.selector) {
                 stalled[TaskId.wrap(uint256(logs[i].topics[1]))] = true;
             }
