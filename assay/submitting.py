@@ -24,6 +24,7 @@ from protocol.tasks.bundles import Bundle, BundleError, BundleRefused, Limits, c
 from protocol.tasks.bundles.sources import open_source
 from protocol.tasks.bundles.write import MANIFEST
 from protocol.tasks.task import Terms, replay_allowance
+from protocol.tasks.thinning import recommended_thinning
 
 SERVED_SECONDS = 10.0
 """For the bundle server to answer: it may be starting."""
@@ -51,8 +52,9 @@ class Prepared:
         """Terms that name the bundle below `base`, the bundle server's address. Raises TermsError."""
         given = self.description.task
         committed = committed_terms(self.bundle)
+        work = committed["step_operations"], committed["state_bytes"]
         fields: dict[str, Any] = {
-            "thinning": 1,
+            "thinning": recommended_thinning(given.segment_steps, *work),
             "replay_allowance": derived.setting.game_time - self.description.terms.clock,
             **committed,
             **self.description.terms.fields(),
