@@ -68,8 +68,8 @@ def parameters(luck: random.Random, everybody: Population) -> MarketParameters:
         audit_fee=fee,
         delay_penalty=luck.choice([0, 1, stake]),
         draw_fee=draw_fee,
-        # Every stake covers what silence in a seat costs: amounts of the chain end in up to six units more.
-        stake_unit=each * fee + draw_fee + 6 + some(),
+        # Every stake covers what a seat locks at least: amounts of the chain end in up to six units more.
+        stake_unit=max(each * fee, draw_fee) + draw_fee + 6 + some(),
         bond=bond,
         reward=reward,
         game_cost=cost,
