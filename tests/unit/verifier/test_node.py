@@ -131,11 +131,15 @@ def test_no_flood_of_salts_keeps_an_attestation_waiting(
     def ask(_client: object, _task: int) -> None:
         asked.set()
         assert let_go.wait(30)
-        raise RpcUnavailable("the chain")
+        raise RpcUnavailable("the chain", TimeoutError())
+
+    def look(_task: int, _block: Block) -> Observation:
+        node._offer_actions(seen)
+        return seen
 
     monkeypatch.setattr(informer, "Attested", ask)
     monkeypatch.setattr(node, "_open_tasks", lambda: [1])
-    monkeypatch.setattr(node, "_look", lambda _task, _block: node._offer_actions(seen) or seen)
+    monkeypatch.setattr(node, "_look", look)
     monkeypatch.setattr(node, "_take_earnings", lambda: None)
     monkeypatch.setattr(auditing, "attestations", lambda _context, _seen: due)
     monkeypatch.setattr(auditing, "offer", lambda *_arguments: None)
