@@ -1,14 +1,16 @@
 """Salts that others give away: kept from their offer to the seat's attestation, and shown if they fit it.
 
-They come over HTTP (`server`). Only one that fits costs gas, of the main account. Nothing is asked of the chain for an
-offer, so offers cost a stranger more than this node; and a salt that fits costs whoever offers it half of a lock.
+They come over HTTP (`server`). Only one that fits costs gas, of the main account. An offer asks nothing of the chain;
+an attestation is looked up once, or more often if a kept salt fits it, which costs whoever offered it half of a lock.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
@@ -17,20 +19,38 @@ from protocol.dispute.keys import salt_hash
 from protocol.node import logs
 from protocol.node.party.exits import Observation
 from verifier.database import Database
-from verifier.errors import TooManySalts
-from verifier.informing import Attestation, Attested, Informing, require_seat, stands
+from verifier.errors import SaltRefused, TooManySalts
+from verifier.informing import Attested, Informing, require_seat, stands
 from verifier.jobs import Job
 from verifier.metrics import Metrics
 
 SALTS_A_SEAT = 16
-"""Kept before the seat is attested. Afterwards those that do not fit are dropped at the next look, so that no flood
-keeps the right one out.
+"""Kept until the seat's attestation is known. Then those that do not fit are dropped, and no more are taken, so that no
+flood keeps the right one out.
 """
+
+
+@dataclass(slots=True)
+class _Watched:
+    """An open task: its seats as of the last look, and what informing has found out about them."""
+
+    seats: Sequence[Seat] = ()
+    attested: Attested | None = None
+    """For the jobs alone, of which one runs at a time."""
+    known: dict[int, tuple[Seat, bytes]] = field(default_factory=dict)
+    """By the seat's number: the seat as it was when it attested, and the hash of its salt."""
+    turns: dict[int, int] = field(default_factory=dict)
+    """By the seat's number: which job of all was its last."""
+
+    def salt_hash_of(self, seat: Seat) -> bytes | None:
+        """That of its attestation, if it is known. A seat that is drawn again has another `until`."""
+        known = self.known.get(seat.number)
+        return known[1] if known is not None and known[0] == seat else None
 
 
 class Informer:
     """The salts that were offered for the seats of open tasks; `own` accounts' salts are refused. `offer` may be called
-    from any thread, `jobs` and `forget` from the loop's.
+    from any thread, `see`, `jobs` and `forget` from the loop's. The jobs are done one at a time, in any thread.
     """
 
     def __init__(self, client: Client, own: Container[str], database: Database, metrics: Metrics) -> None:
@@ -39,22 +59,31 @@ class Informer:
         self._database = database
         self._metrics = metrics
         self._lock = threading.Lock()
-        self._reading = threading.Lock()
-        self._seats: dict[int, Sequence[Seat]] = {}
-        self._attested: dict[int, Attested] = {}
+        """Never held over a question to the chain."""
+        self._tasks: dict[int, _Watched] = {}
+        self._turns = count(1)
         self._log = logs.get("verifier.informing").bind(account=client.address)
         self._count()
 
     def offer(self, task: int, seat: int, salt: bytes) -> None:
         """Keep a salt for a seat that was drawn, until it is attested. Raises SaltRefused, TooManySalts."""
+        what = f"salt for task {task}, seat {seat}"
         with self._lock:
-            require_seat(task, seat, self._seats.get(task, ()), self._own)
+            watched = self._tasks.get(task, _Watched())
+            due = watched.salt_hash_of(require_seat(task, seat, watched.seats, self._own))
+            if due is not None and salt_hash(salt) != due:
+                raise SaltRefused(
+                    what,
+                    expected="the salt under which the seat attested",
+                    got="another",
+                    remedy="offer it again if the seat is drawn again",
+                )
             kept = self._database.salts(task, seat)
             if salt in kept:
                 return
-            if len(kept) >= SALTS_A_SEAT:
+            if due is None and len(kept) >= SALTS_A_SEAT:
                 raise TooManySalts(
-                    f"salt for task {task}, seat {seat}",
+                    what,
                     expected=f"at most {SALTS_A_SEAT}",
                     got="one more",
                     remedy="offer it again once the seat is attested: then those that do not fit are dropped",
@@ -62,52 +91,66 @@ class Informer:
             self._database.put_salt(task, seat, salt)
         self._count()
 
-    def jobs(self, seen: Observation) -> Iterator[Job]:
-        """Informing on the attested seats of a task for which salts were offered."""
-        task, is_open = seen.view.task, seen.view.status is TaskStatus.SUBMITTED
+    def see(self, seen: Observation) -> None:
+        """Take note of a task as of this look."""
         with self._lock:
-            self._seats[task] = seen.seats if is_open else ()
-        for seat in self._seats[task]:
-            if seat.attested and self._database.salts(task, seat.number):
-                yield Job(task, f"inform {seat.number}", partial(self._inform, task, seat.number))
+            if seen.view.status is TaskStatus.SUBMITTED:
+                self._tasks.setdefault(seen.view.task, _Watched()).seats = seen.seats
+            else:
+                self._tasks.pop(seen.view.task, None)
+
+    def jobs(self) -> list[Job]:
+        """Informing on the attested seats for which salts are kept, first on whichever has waited longest."""
+        due = [
+            (watched.turns.get(seat.number, 0), task, seat, watched)
+            for task, watched in self._tasks.items()
+            for seat in watched.seats
+            if seat.attested and self._database.salts(task, seat.number)
+        ]
+        due.sort(key=lambda one: one[0])
+        return [
+            Job(task, f"inform {seat.number}", partial(self._inform, task, seat, watched))
+            for _, task, seat, watched in due
+        ]
 
     def forget(self, task: int) -> None:
         """The task is over; its salts are the database's to drop."""
         with self._lock:
-            self._seats.pop(task, None)
-        with self._reading:
-            self._attested.pop(task, None)
+            self._tasks.pop(task, None)
         self._count()
 
-    def _inform(self, task: int, seat: int) -> None:
+    def _inform(self, task: int, found: Seat, watched: _Watched) -> None:
         """Drop what does not fit the attestation, and go on with what does. Raises ChainError."""
-        found = self._attestation(task, seat)
-        if found is None:
+        seat = found.number
+        watched.turns[seat] = next(self._turns)
+        if watched.attested is None:
+            watched.attested = Attested(self._client, task)
+        attestation = watched.attested.of(seat)
+        if attestation is None:
             return  # taken back by a re-organisation since the look
-        if not stands(self._client, task, seat, found):
+        if not stands(self._client, task, seat, attestation):
             return  # the node is behind, or somebody was faster
+        with self._lock:  # what is offered from now on fits; what was offered before is dropped here
+            watched.known[seat] = found, attestation.salt_hash
         for salt in self._database.salts(task, seat):
-            if salt_hash(salt) != found.salt_hash:
+            if salt_hash(salt) != attestation.salt_hash:
                 self._database.drop_salt(task, seat, salt)
                 continue
-            informing = Informing(self._client, task, seat, found, salt)
+            informing = Informing(self._client, task, seat, attestation, salt)
             try:
                 informed = informing.advance() is not None
             except Reverted:
-                if stands(self._client, task, seat, found):
+                if stands(self._client, task, seat, attestation):
                     raise
                 self._log.warning("somebody else informed first", task=task, seat=seat)
+                continue
+            except SaltRefused as error:  # too late, unless a game opens or another seat is emptied
+                self._log.debug("not informed", task=task, seat=seat, error=str(error))
                 continue
             if informed:
                 self._database.drop_salt(task, seat, salt)
                 self._metrics.informed.inc()
         self._count()
-
-    def _attestation(self, task: int, seat: int) -> Attestation | None:
-        with self._reading:
-            if task not in self._attested:
-                self._attested[task] = Attested(self._client, task)
-            return self._attested[task].of(seat)
 
     def _count(self) -> None:
         self._metrics.salts.set(self._database.count_salts())

@@ -18,8 +18,11 @@ from protocol.chain.receipts import Receipt
 from protocol.chain.views import Seat, TaskStatus
 from protocol.dispute.keys import attestation_word, informing_commitment, salt_hash
 from protocol.node import logs
+from protocol.tasks.task import INCLUSION_BLOCKS
 from verifier.errors import SaltRefused
 
+BLOCKS = INCLUSION_BLOCKS + 1
+"""Until the call is mined: the commitment may just miss the next block, and the call wants a later one."""
 _SALT = re.compile("(0x)?[0-9a-fA-F]{64}")
 
 
@@ -77,7 +80,9 @@ class Informing:
         self._log = logs.get("verifier.informing").bind(task=task, seat=seat, account=client.address)
 
     def advance(self) -> Receipt | None:
-        """The next call; the receipt of the one that took the lock's half. Raises ChainError."""
+        """The next call; the receipt of the one that took the lock's half. Raises SaltRefused where it is too late to
+        commit, ChainError.
+        """
         looks = self._client.looks
         sent = looks.interrupted("inform", *self._call) is not None  # nobody has seen its end
         if not sent and self._client.connection.block().number <= self._committed_in():
@@ -95,10 +100,24 @@ class Informing:
         )
         block = client.looks.committed_in(commitment)
         if not block:
+            _require_time(client, task, seat)
             made = client.looks.commit_informing(commitment)
             self._log.info("informing", gas=made.gas_used)
             block = made.block
         return block
+
+
+def _require_time(client: Client, task: int, seat: int) -> None:
+    """Raises SaltRefused if the task may be settled before the call is mined. Raises ChainError."""
+    view, least = client.market.task(task), BLOCKS * client.connection.block_time
+    left = view.challenge_until - client.now()
+    if left < least and not view.open_games and all(one.attested for one in client.audit.seats(task)):
+        raise SaltRefused(
+            f"salt for task {task}, seat {seat}",
+            expected=f"{least:g} s, {BLOCKS} blocks, before the task can be settled",
+            got=f"{left} s",
+            remedy="nothing was sent: offer a salt earlier",
+        )
 
 
 def require_seat(task: int, number: int, seats: Sequence[Seat], own: Container[str]) -> Seat:

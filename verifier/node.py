@@ -64,6 +64,8 @@ class VerifierNode(Node):
         self._fetches = Jobs(settings.fetches, longest_rest=math.inf)
         self._replays = Jobs(settings.replays, longest_rest=math.inf)
         self._sends = Jobs(SENDERS, longest_rest=8)
+        self._informs = Jobs(1, longest_rest=8)
+        """Of its own, so that strangers' salts keep no attestation waiting."""
         self._games = Games(self.context, self._fetches)
         self._informer = Informer(client, self.context.clients, self.context.database, self.context.metrics)
         self._looks = Rests(longest=30)
@@ -95,6 +97,7 @@ class VerifierNode(Node):
             self._fetches.abandon()  # what is on disk by then is not fetched again
             self._games.close()
             self._sends.close()
+            self._informs.close()
             self._replays.close()
             self.context.database.close()
 
@@ -156,6 +159,9 @@ class VerifierNode(Node):
             elif not self._stop.asked:
                 observed.append(seen)
             self._games.begin()
+        if not self._stop.asked:
+            for job in self._informer.jobs():
+                self._informs.offer(job)
         auditing.offer(context, observed, self._fetches, self._replays)
         for task in context.database.held_before(block.time):
             context.results.drop(task)
@@ -163,7 +169,7 @@ class VerifierNode(Node):
         self._take_earnings()
         context.metrics.accusations.set(accusations)
         context.metrics.tasks.set(alive)
-        return (0 if self._stop.asked else alive) + accusations + self._sends.busy
+        return (0 if self._stop.asked else alive) + accusations + self._sends.busy + self._informs.busy
 
     def _look(self, task: int, block: Block) -> Observation | None:
         """The task as it is now, with the transactions that it asks for offered; None if it is over for good."""
@@ -204,10 +210,10 @@ class VerifierNode(Node):
 
     def _offer_actions(self, seen: Observation) -> None:
         """Offer the transactions that a task asks for."""
+        self._informer.see(seen)
         for jobs in (
             self._games.make_ready(seen),
             auditing.attestations(self.context, seen),
-            self._informer.jobs(seen),
             keeper.jobs(self.context, seen),
         ):
             for job in jobs:
@@ -231,7 +237,8 @@ class VerifierNode(Node):
         self.context.materials.drop(task)
         self._games.forget(task)
         self._informer.forget(task)
-        for rests in (self._fetches.rests, self._replays.rests, self._sends.rests, self._looks):
+        works = self._fetches, self._replays, self._sends, self._informs
+        for rests in (*(work.rests for work in works), self._looks):
             rests.forget(task)
         self._withdraw = True
         self._finished += 1
@@ -253,7 +260,7 @@ class VerifierNode(Node):
 
     def _collect(self) -> None:
         """Say what went wrong. A job is offered again later; only the chain's absence ends the loop."""
-        failures = [*self._games.collect(), *self._sends.collect()]
+        failures = [*self._games.collect(), *self._sends.collect(), *self._informs.collect()]
         for failure in [*failures, *self._replays.collect(), *self._fetches.collect()]:
             self.context.failed(failure.task, failure.what, failure.error)
 

@@ -10,6 +10,7 @@ from fastapi import Path as PathParameter
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import ClientDisconnect
 
 from verifier.errors import SaltRefused, TooManySalts
 from verifier.results import Results
@@ -64,10 +65,13 @@ def application(results: Results, offer: Offer) -> FastAPI:
 async def _read(request: Request) -> OfferedSalt:
     """The body, of which no more than `MAX_BODY` is ever in memory."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BODY:
-            raise HTTPException(413, f"an offer has at most {MAX_BODY} bytes")
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_BODY:
+                raise HTTPException(413, f"an offer has at most {MAX_BODY} bytes")
+    except ClientDisconnect as error:  # nobody reads the answer, but what is not caught is logged as a defect
+        raise HTTPException(400, "the body was cut short") from error
     try:
         return OfferedSalt.model_validate_json(body)
     except ValidationError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,16 +14,16 @@ import pytest
 from protocol.chain.client import Client
 from protocol.chain.errors import Reverted
 from protocol.chain.parameters import TOKEN
-from protocol.chain.views import NOBODY, TaskStatus
+from protocol.chain.views import NOBODY, Seat, TaskStatus
 from protocol.dispute.keys import attestation_word, informing_commitment, salt_hash
 from protocol.node.database import Identity
 from protocol.node.party.exits import Observation
-from tests.unit.verifier.test_seats import ME, MINE_TOO, OTHER, observation, seat
+from tests.unit.verifier.test_seats import ME, MINE_TOO, NOW, OTHER, UNTIL, VIEW, observation, seat
 from verifier import informer as module
 from verifier.database import Database
 from verifier.errors import SaltRefused, TooManySalts
 from verifier.informer import SALTS_A_SEAT, Informer
-from verifier.informing import Attestation, first_block, parsed_salt
+from verifier.informing import BLOCKS, Attestation, first_block, parsed_salt
 from verifier.metrics import Metrics
 
 TASK = 1
@@ -31,7 +32,14 @@ WRONG = bytes([7]) * 32
 LOOKS = "0x" + "44" * 20
 SEATS = (seat(0, ME), seat(1, OTHER), seat(2, NOBODY), seat(3, MINE_TOO))
 DRAWN = observation(seats=SEATS)
-ATTESTED = replace(DRAWN, seats=(SEATS[0], replace(SEATS[1], attested=True), *SEATS[2:]))
+
+
+def attested(*numbers: int, seats: tuple[Seat, ...] = SEATS) -> Observation:
+    """A look at the task once these seats are attested."""
+    return observation(seats=tuple(replace(one, attested=one.number in numbers) for one in seats))
+
+
+ATTESTED = attested(1)
 
 
 class Looks:
@@ -77,11 +85,14 @@ class Looks:
 
 
 class Chain:
-    """One task, in which seat 1 attests under SALT; a block for each look."""
+    """One task, in which seat 1 attests under SALT; a block of two seconds for each look."""
 
     def __init__(self) -> None:
         self.number = 100
+        self.task = VIEW
+        self.seats = ATTESTED.seats
         self.word: bytes | None = attestation_word(DIGEST, salt_hash(SALT))
+        self.told = Attestation(DIGEST, salt_hash(SALT))
         self.looks = Looks(self)
         self.client = cast(
             Client,
@@ -89,8 +100,12 @@ class Chain:
                 address=ME,
                 looks=self.looks,
                 deployment=SimpleNamespace(chain_id=31337, block=5),
-                audit=SimpleNamespace(attestation=lambda _task, _seat: self.word),
-                connection=SimpleNamespace(block=lambda: SimpleNamespace(number=self.number)),
+                audit=SimpleNamespace(
+                    attestation=lambda _task, _seat: self.word, seats=lambda _task: self.seats
+                ),
+                market=SimpleNamespace(task=lambda _task: self.task),
+                now=lambda: NOW,
+                connection=SimpleNamespace(block=lambda: SimpleNamespace(number=self.number), block_time=2.0),
             ),
         )
 
@@ -98,7 +113,7 @@ class Chain:
 @pytest.fixture
 def chain(monkeypatch: pytest.MonkeyPatch) -> Chain:
     made = Chain()
-    told = SimpleNamespace(of=lambda number: Attestation(DIGEST, salt_hash(SALT)) if number == 1 else None)
+    told = SimpleNamespace(of=lambda number: made.told if number == 1 else None)
     monkeypatch.setattr(module, "Attested", lambda _client, _task: told)
     return made
 
@@ -114,14 +129,15 @@ def informer(chain: Chain, database: Database, seen: Observation | None = DRAWN)
     """One that has had a look, or none."""
     made = Informer(chain.client, {ME, MINE_TOO}, database, Metrics())
     if seen is not None:
-        list(made.jobs(seen))
+        made.see(seen)
     return made
 
 
 def look(one: Informer, chain: Chain, seen: Observation = ATTESTED) -> int:
     """Do what is due in a new block; how many jobs that was."""
     chain.number += 1
-    jobs = list(one.jobs(seen))
+    one.see(seen)
+    jobs = one.jobs()
     for job in jobs:
         assert job.key == (TASK, "inform 1")
         job.work()
@@ -177,17 +193,109 @@ def test_a_salt_for_a_task_that_is_not_open_is_refused(chain: Chain, database: D
         one.offer(TASK, 1, SALT)
 
 
-def test_a_flood_before_the_attestation_is_bounded_and_keeps_the_right_salt_out_for_no_longer(
+def test_once_the_attestation_is_known_no_flood_keeps_the_right_salt_out(
     chain: Chain, database: Database
 ) -> None:
+    """What does not fit is refused at once: it takes no row, and makes no job."""
     one = informer(chain, database)
     for number in range(SALTS_A_SEAT):
         one.offer(TASK, 1, bytes([number]) * 32)
     with pytest.raises(TooManySalts):
         one.offer(TASK, 1, SALT)
     look(one, chain)
+    assert database.count_salts() == 0
+    for number in range(SALTS_A_SEAT):
+        with pytest.raises(SaltRefused, match="expected the salt under which the seat attested, got another"):
+            one.offer(TASK, 1, bytes([number]) * 32)
+    assert (database.count_salts(), look(one, chain)) == (0, 0)
+    for number in range(SALTS_A_SEAT):  # as many as a node has from before, however they came to be there
+        database.put_salt(TASK, 1, bytes([number]) * 32)
     one.offer(TASK, 1, SALT)
     look(one, chain)
+    look(one, chain)
+    assert chain.looks.informed == [(TASK, 1, DIGEST, SALT)]
+
+
+@pytest.mark.parametrize("between", [attested(seats=(SEATS[0], seat(1, NOBODY, UNTIL))), None])
+def test_a_seat_that_is_drawn_again_takes_other_salts(
+    chain: Chain, database: Database, between: Observation | None
+) -> None:
+    """Also where no look fell between its two attestations."""
+    one = informer(chain, database)
+    one.offer(TASK, 1, WRONG)
+    look(one, chain)
+    if between is not None:
+        one.see(between)
+        with pytest.raises(SaltRefused):
+            one.offer(TASK, 1, WRONG)
+    again = attested(1, seats=(SEATS[0], seat(1, OTHER, UNTIL + 60), *SEATS[2:]))
+    one.see(again)
+    one.offer(TASK, 1, WRONG)
+    chain.told = Attestation(DIGEST, salt_hash(WRONG))
+    chain.word = attestation_word(DIGEST, salt_hash(WRONG))
+    look(one, chain, again)
+    look(one, chain, again)
+    assert chain.looks.informed == [(TASK, 1, DIGEST, WRONG)]
+
+
+def test_the_seat_that_has_waited_longest_is_first(chain: Chain, database: Database) -> None:
+    one = Informer(chain.client, {ME}, database, Metrics())
+    one.see(attested(1, 3))
+    for number in (1, 3):
+        one.offer(TASK, number, SALT)
+    firsts = []
+    for _ in range(4):
+        job = one.jobs()[0]
+        firsts.append(job.what)
+        job.work()
+    assert firsts == ["inform 1", "inform 3"] * 2
+
+
+def test_while_a_job_waits_for_the_chain_nobody_waits_for_the_job(
+    chain: Chain, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = informer(chain, database)
+    one.offer(TASK, 1, SALT)
+
+    def slowly(_task: int) -> None:
+        for call in (lambda: one.offer(TASK, 1, WRONG), lambda: one.see(DRAWN), lambda: one.forget(TASK)):
+            beside = Thread(target=call, daemon=True)
+            beside.start()
+            beside.join(5)
+            assert not beside.is_alive(), "it waits"
+
+    monkeypatch.setattr(module, "Attested", lambda _client, _task: SimpleNamespace(of=slowly))
+    assert look(one, chain) == 1
+    assert database.count_salts() == 2
+
+
+@pytest.mark.parametrize(
+    ("left", "games", "all_attested", "committed"),
+    [
+        (2 * BLOCKS - 1, 0, True, 0),
+        (-1_000, 0, True, 0),
+        (2 * BLOCKS, 0, True, 1),
+        (2 * BLOCKS - 1, 1, True, 1),
+        (2 * BLOCKS - 1, 0, False, 1),
+    ],
+)
+def test_nothing_is_sent_where_the_task_may_be_settled_before(
+    chain: Chain, database: Database, left: int, games: int, all_attested: bool, committed: int
+) -> None:
+    one = informer(chain, database)
+    one.offer(TASK, 1, SALT)
+    chain.task = replace(VIEW, challenge_until=NOW + left, open_games=games)
+    chain.seats = attested(*range(4 if all_attested else 3)).seats
+    assert look(one, chain) == 1
+    assert len(chain.looks.committed) == committed
+    assert database.salts(TASK, 1) == [SALT], "a game may still open"
+
+
+def test_a_commitment_is_used_however_late_it_is(chain: Chain, database: Database) -> None:
+    one = informer(chain, database)
+    one.offer(TASK, 1, SALT)
+    look(one, chain)
+    chain.task, chain.seats = replace(VIEW, challenge_until=NOW), attested(*range(4)).seats
     look(one, chain)
     assert chain.looks.informed == [(TASK, 1, DIGEST, SALT)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,16 +13,19 @@ import pytest
 
 from protocol.beacon.networks import DEVELOPMENT
 from protocol.chain.client import Client
+from protocol.chain.connection import Block
+from protocol.chain.errors import RpcUnavailable
 from protocol.chain.parameters import DEVNET
 from protocol.chain.views import NEVER, NOBODY, TaskStatus, TaskView
 from protocol.dispute.keys import NO_SEAT
 from protocol.node.home import Home
 from protocol.node.party.exits import Exit, Observation
 from tests.unit.verifier.test_seats import AUDIT, ME, NOW, OTHER, observation, seat
-from verifier import keeper
+from verifier import auditing, informer, keeper
 from verifier.database import COMMITTING, UNTIL_OVER, Accusation
+from verifier.jobs import Job
 from verifier.keeper import GRACE
-from verifier.node import VerifierNode
+from verifier.node import SENDERS, VerifierNode
 from verifier.settings import VerifierSettings
 
 ACCUSATION = Accusation(1, NO_SEAT, ME, 2, bytes(32), b"")
@@ -114,6 +118,46 @@ def test_a_result_is_held_for_a_while_after_its_task_was_settled(
     until = NOW + days * 86_400
     assert database.held_before(until) == []
     assert database.held_before(until + 1) == [1]
+
+
+def test_no_flood_of_salts_keeps_an_attestation_waiting(
+    node: VerifierNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even while the chain answers nothing about the seats that they are offered for."""
+    seen = observation(seats=tuple(seat(number, OTHER, attested=True) for number in range(2 * SENDERS)))
+    asked, let_go, attested = Event(), Event(), Event()
+    due: list[Job] = []
+
+    def ask(_client: object, _task: int) -> None:
+        asked.set()
+        assert let_go.wait(30)
+        raise RpcUnavailable("the chain", TimeoutError())
+
+    def look(_task: int, _block: Block) -> Observation:
+        node._offer_actions(seen)
+        return seen
+
+    monkeypatch.setattr(informer, "Attested", ask)
+    monkeypatch.setattr(node, "_open_tasks", lambda: [1])
+    monkeypatch.setattr(node, "_look", look)
+    monkeypatch.setattr(node, "_take_earnings", lambda: None)
+    monkeypatch.setattr(auditing, "attestations", lambda _context, _seen: due)
+    monkeypatch.setattr(auditing, "offer", lambda *_arguments: None)
+    monkeypatch.setattr(keeper, "jobs", lambda _context, _seen: [])
+    for number in range(2 * SENDERS):
+        node.context.database.put_salt(1, number, bytes(32))
+    block = Block(1, "0x1", "0x0", NOW, 0, 0)
+    node.turn(block)
+    try:
+        assert asked.wait(30)
+        due.append(Job(1, "attest 0", attested.set))
+        alive = node.turn(block)
+        assert attested.wait(5), "the workers are busy with salts"
+        assert (alive, node._informs.busy) == (3, 1), "the task and two jobs"
+    finally:
+        let_go.set()
+        node._informs.close()
+        node._sends.close()
 
 
 def test_a_verifier_that_is_asked_to_stop_has_no_outcome(node: VerifierNode) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from protocol.node.serving import Serving
 from verifier.errors import SaltRefused, TooManySalts
 from verifier.results import Results
 from verifier.server import MAX_BODY, Offer, application
@@ -117,3 +121,29 @@ def test_a_salt_that_the_verifier_refuses_is_refused_with_its_words(
         answer = client.post("/salts", json=OFFERED)
         assert (answer.status_code, answer.json()["detail"]) == (code, str(error))
         assert ("retry-after" in answer.headers) == (code == 503)
+
+
+def test_a_body_that_is_cut_short_is_refused_without_a_word(
+    results: Results, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    offers: list[tuple[int, int, bytes]] = []
+    app, answered, codes = application(results, taken(offers)), Event(), list[int]()
+
+    async def watched(scope: Any, receive: Any, send: Any) -> None:
+        async def noted(message: Any) -> None:
+            codes.extend([message["status"]] if message["type"] == "http.response.start" else [])
+            await send(message)
+
+        try:
+            await app(scope, receive, noted)
+        finally:
+            if scope["type"] == "http":
+                answered.set()
+
+    head = b"POST /salts HTTP/1.1\r\nhost: here\r\ncontent-length: 200\r\n\r\n"
+    with Serving(watched, "127.0.0.1", 0) as serving:
+        with socket.create_connection(("127.0.0.1", serving.port)) as connection:
+            connection.sendall(head + b'{"task": 7, ')
+        assert answered.wait(30)
+    assert (codes, offers) == ([400], [])
+    assert (capfd.readouterr().err, caplog.text) == ("", "")
