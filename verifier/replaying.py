@@ -14,7 +14,7 @@ from protocol.commitments import segment_tree, step_tree
 from protocol.commitments.digests import Digester
 from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
-from verifier.errors import Unserved
+from verifier.errors import TwoReplays, Unserved
 from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 
@@ -97,7 +97,8 @@ class Auditor:
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
         """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; nobody is asked.
 
-        None if it cannot be told yet: one's own run from the start has come on by a segment, call again.
+        None if it cannot be told yet: one's own run from the start has come on by a segment, call again. Raises
+        TwoReplays if a segment of that run, replayed for its digests, does not end as it did before.
         """
         roots = self._revealed.get(committed)
         if roots is None:
@@ -148,7 +149,15 @@ class Auditor:
         before = self._states.own(segment - 1)
         if segment == committed.size:
             return Equal(self._digest_result(before, digesters))
-        return Equal(self._replay(before, segment, digesters)[1])
+        root, digests = self._replay(before, segment, digesters)
+        if root != own[segment]:
+            raise TwoReplays(
+                f"segment {segment}",
+                expected=f"the state of the run from the start, {own[segment].hex()}",
+                got=root.hex(),
+                remedy="it is replayed again; if that does not help, check the machine's memory and processor",
+            )
+        return Equal(digests)
 
     def _replay(
         self, before: State, segment: int, digesters: Sequence[Digester]

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from protocol.commitments import BlobStore, CommitmentError, segment_tree, state_root, step_tree, tensor_root
 from protocol.commitments.digests import Digester
+from protocol.dispute.provider import Frame
 from protocol.execution.replay import HonestExecutor
 from protocol.node.database import Identity
 from protocol.numerics.types import to_bytes
@@ -23,7 +24,7 @@ from protocol.program.execute import Interpreter
 from protocol.program.step import State
 from tests.unit.solver import tiny
 from verifier.database import Database
-from verifier.errors import Unserved
+from verifier.errors import TwoReplays, Unserved
 from verifier.replaying import Auditor, Committed, Different, Equal, Finding
 from verifier.states import States
 
@@ -236,6 +237,33 @@ def test_a_run_from_the_start_goes_on_where_it_was_left(tmp_path: Path) -> None:
     again = auditor(tmp_path, told)  # after a restart
     assert Auditor.audit(again, committed(HONEST), 1) == Equal(), "nobody asked for digests"
     assert Auditor.audit(again, committed(HONEST), 1, DIGESTERS) == Equal(digests(HONEST, 1))
+
+
+class Flipping:
+    """Runs honestly, but for one step whose state has a wrong bit."""
+
+    def __init__(self, wrong_step: int) -> None:
+        self._wrong_step = wrong_step
+
+    def step(self, state: State, number: int, /) -> State:
+        after = dict(EXECUTOR.step(state, number))
+        if number == self._wrong_step:
+            after["count"] = after["count"] ^ 1
+            self._wrong_step = 0
+        return after
+
+    def trace(self, state: State, number: int, /) -> Frame:
+        return EXECUTOR.trace(state, number)
+
+
+def test_a_bit_that_flips_while_digests_are_made_is_in_no_digest(tmp_path: Path) -> None:
+    """The run from the start was as committed; the segment is replayed once more for its digests."""
+    told = Told(HONEST)
+    auditor(tmp_path, told).audit(committed(HONEST), 2, ())
+    flipping = Auditor(PROGRAM, Flipping(6), tiny.STEPS, auditor(tmp_path, told)._states, told)
+    with pytest.raises(TwoReplays, match="segment 2: expected"):
+        flipping.audit(committed(HONEST), 2, DIGESTERS)
+    assert flipping.audit(committed(HONEST), 2, DIGESTERS) == Equal(digests(HONEST, 2))
 
 
 def test_a_state_that_was_served_once_is_kept(tmp_path: Path) -> None:
