@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
+
 from protocol.commitments import segment_tree, step_tree
 from protocol.commitments.digests import Digester
 from protocol.execution.replay import Executor, first_step, run_steps
@@ -167,7 +169,7 @@ class Auditor:
 
         def digest(state: State) -> None:
             for digester, roots in zip(digesters, digested, strict=True):
-                roots.append(self._program.salted_state_root(state, digester, len(roots)))
+                roots.append(self._salted_root(state, digester, len(roots)))
 
         digest(before)
         after = run_steps(
@@ -182,4 +184,8 @@ class Auditor:
     def _digest_result(self, result: State, digesters: Sequence[Digester]) -> tuple[bytes, ...]:
         """All of the result is hashed, whatever is left out of the states on the way to it."""
         whole = [replace(digester, thinning=1) for digester in digesters]
-        return tuple(self._program.salted_state_root(result, digester, 0) for digester in whole)
+        return tuple(self._salted_root(result, digester, 0) for digester in whole)
+
+    def _salted_root(self, state: State, digester: Digester, step: int) -> bytes:
+        """On as many threads as the steps run on: no step runs meanwhile."""
+        return self._program.salted_state_root(state, digester, step, torch.get_num_threads())

@@ -21,7 +21,7 @@ from protocol.execution.replay import HonestExecutor
 from protocol.node.database import Identity
 from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter
-from protocol.program.step import State
+from protocol.program.step import State, StepProgram
 from tests.unit.solver import tiny
 from verifier.database import Database
 from verifier.errors import TwoReplays, Unserved
@@ -142,6 +142,24 @@ def test_an_honest_segment_is_equal_and_its_states_are_digested(tmp_path: Path, 
     told = Told(HONEST, checkpoint_roots(HONEST))
     assert auditor(tmp_path, told).audit(committed(HONEST), segment) == Equal(digests(HONEST, segment))
     assert told.asked == ([] if segment == 1 else [segment - 1])
+
+
+def test_digests_are_made_on_as_many_threads_as_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[int] = []
+    honest = StepProgram.salted_state_root
+
+    def noted(self: StepProgram, state: State, digester: Digester, step: int, threads: int = 1) -> bytes:
+        used.append(threads)
+        return honest(self, state, digester, step, threads)
+
+    monkeypatch.setattr(StepProgram, "salted_state_root", noted)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    found = auditor(tmp_path, Told(HONEST, checkpoint_roots(HONEST)))
+    for segment in (2, RESULT):
+        assert found.audit(committed(HONEST), segment) == Equal(digests(HONEST, segment))
+    assert used == [3] * len(DIGESTERS) * (tiny.STEPS + 2)
 
 
 @pytest.mark.parametrize("segment", [1, 2, 3])
