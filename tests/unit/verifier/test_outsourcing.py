@@ -33,7 +33,7 @@ def busy(errors: Iterator[Exception]) -> Callable[..., None]:
 
 def test_what_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outsourcing, "POLL_SECONDS", 0.0)
-    answers = iter([URLError("refused"), 409, 202])
+    answers: Iterator[Exception | int] = iter([URLError("refused"), 409, 202])
 
     def offer(*_arguments: object) -> int:
         answer = next(answers)
