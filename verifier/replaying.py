@@ -100,7 +100,7 @@ class Auditor:
         """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; nobody is asked.
 
         None if it cannot be told yet: one's own run from the start has come on by a segment, call again. Raises
-        TwoReplays if a segment of that run, replayed for its digests, does not end as it did before.
+        TwoReplays as `digest_own` does.
         """
         roots = self._revealed.get(committed)
         if roots is None:
@@ -119,6 +119,30 @@ class Auditor:
             return Equal(self._digest_result(before, digesters))
         root, digests = self._replay(before, segment, digesters)
         return Equal(digests) if root == roots[segment] else Different(segment, tuple(roots), digests)
+
+    def digest_own(
+        self, committed: Committed, segment: int, digesters: Sequence[Digester]
+    ) -> tuple[bytes, ...] | None:
+        """What `Equal.digests` are, of one's own run, whatever was committed; nobody is asked.
+
+        None if that run has not come to the result yet: call again. Raises TwoReplays if the segment, replayed for its
+        digests, does not end as it did in that run.
+        """
+        if not self._states.extend(committed.size - 1):
+            return None
+        before = self._states.own(segment - 1)
+        if segment == committed.size:
+            return self._digest_result(before, digesters)
+        due = self._states.own_roots()[segment]
+        root, digests = self._replay(before, segment, digesters)
+        if root != due:
+            raise TwoReplays(
+                f"segment {segment}",
+                expected=f"the state of the run from the start, {due.hex()}",
+                got=root.hex(),
+                remedy="it is replayed again; if that does not help, check the machine's memory and processor",
+            )
+        return digests
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
         """Whether checkpoint `number` is here, or comes when it is asked for."""
@@ -143,23 +167,10 @@ class Auditor:
     ) -> Finding | None:
         if not self._states.extend(committed.size - 1):
             return None
-        own = self._states.own_roots()[: committed.size]
-        if segment_tree(own).root != committed.root:
+        if segment_tree(self._states.own_roots()[: committed.size]).root != committed.root:
             return Different(None, ())
-        if not digesters:
-            return Equal()
-        before = self._states.own(segment - 1)
-        if segment == committed.size:
-            return Equal(self._digest_result(before, digesters))
-        root, digests = self._replay(before, segment, digesters)
-        if root != own[segment]:
-            raise TwoReplays(
-                f"segment {segment}",
-                expected=f"the state of the run from the start, {own[segment].hex()}",
-                got=root.hex(),
-                remedy="it is replayed again; if that does not help, check the machine's memory and processor",
-            )
-        return Equal(digests)
+        digests = self.digest_own(committed, segment, digesters) if digesters else ()
+        return None if digests is None else Equal(digests)
 
     def _replay(
         self, before: State, segment: int, digesters: Sequence[Digester]

@@ -284,6 +284,19 @@ def test_a_bit_that_flips_while_digests_are_made_is_in_no_digest(tmp_path: Path)
     assert flipping.audit(committed(HONEST), 2, DIGESTERS) == Equal(digests(HONEST, 2))
 
 
+@pytest.mark.parametrize("segment", [1, 2, 3, RESULT])
+@pytest.mark.parametrize("roots", [None, checkpoint_roots(CHEATING)])
+def test_ones_own_run_is_digested_whatever_was_committed(
+    tmp_path: Path, segment: int, roots: Sequence[bytes] | None
+) -> None:
+    told = Told(CHEATING, roots)
+    found = auditor(tmp_path, told)
+    for _ in range(tiny.SEGMENTS - 1):
+        assert found.digest_own(committed(CHEATING), segment, DIGESTERS) is None
+    assert found.digest_own(committed(CHEATING), segment, DIGESTERS) == digests(HONEST, segment)
+    assert told.asked == []
+
+
 def test_a_state_that_was_served_once_is_kept(tmp_path: Path) -> None:
     told = Told(CHEATING, checkpoint_roots(CHEATING))
     auditor(tmp_path, told).audit(committed(CHEATING), 2)
