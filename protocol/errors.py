@@ -101,6 +101,7 @@ AssayError
 │   ├── StateLost                a state that a challenge needs is gone
 │   ├── Unserved                 the solver does not serve what it has committed to
 │   ├── TwoDigests               a second, different digest for a seat that was attested already
+│   ├── TwoReplays               two replays of one segment that end in different states
 │   └── SaltRefused              a salt that fits no seat of somebody else, or not what it attested
 │       └── TooManySalts         more than are kept for one seat (exit code 1)
 ├── SubmitterError               assay

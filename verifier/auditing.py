@@ -7,18 +7,20 @@ have threads of their own, at most one a task. The result is one more segment, w
 
 A seat attests the digest of the states that its replays passed, under its own salt, so a segment that two own seats
 have, or that was replayed before the draw, is replayed for each of them. Without every digest nothing is attested.
+Where a solver that stands accused withholds states, the digests are those of one's own run from the start.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice, zip_longest
+from typing import TypeVar
 
 from protocol.chain.views import Seat
-from protocol.commitments.digests import seat_digest
+from protocol.commitments.digests import Digester, seat_digest
 from protocol.dispute.keys import NO_SEAT
 from protocol.node.party.exits import Observation
 from verifier.context import Context
@@ -34,6 +36,8 @@ AHEAD = 256
 """Segments of others' seats that a whistleblower considers in one look."""
 ASKED_AT_ONCE = 16
 """Checkpoints that are asked for in one job."""
+
+Found = TypeVar("Found")
 
 
 def attestations(context: Context, seen: Observation) -> Iterator[Job]:
@@ -56,10 +60,14 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
 
 
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
-    """Offer the next step of every segment that is due: fetches first to the tasks that have cost the least time."""
+    """Offer the next step of every segment that is due: fetches first to the tasks that have cost the least time.
+
+    Runs from the start of tasks whose solver stands accused come after all other replays: they find nothing more.
+    """
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
     accused = {seen.view.task for seen in turns if context.database.accusations(seen.view.task)}
     missing: dict[int, tuple[Material | None, Committed, list[int]]] = {}
+    last: list[Job] = []
     for seen, segment in _due(context, turns, accused):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
         material = context.materials.find(task)
@@ -74,16 +82,23 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
             )
         else:
             missing.setdefault(task, (material, committed, []))[2].append(segment)
-            if material.auditor.was_asked(committed) and task not in accused:
+            if material.auditor.was_asked(committed):
                 # One run from the start serves all segments of its task.
-                replays.offer(Job(task, "run", partial(_replay, context, seen, material, committed, segment)))
+                if task not in accused:
+                    work = partial(_replay, context, seen, material, committed, segment)
+                    replays.offer(Job(task, "run", work))
+                elif attestable(seen, context.clients):
+                    work = partial(_digest_own, context, seen, material, committed, segment)
+                    last.append(Job(task, "run", work))
+    for job in last:
+        replays.offer(job)
     for task in sorted(missing, key=fetches.rests.lost):
         material, committed, segments = missing[task]
         if material is None:
-            work = partial(context.fetch, task, fetches.rests.lost(task))
+            fetch = partial(context.fetch, task, fetches.rests.lost(task))
         else:
-            work = partial(material.auditor.ask, committed, segments[:ASKED_AT_ONCE])
-        fetches.offer(Job(task, "fetch", work))
+            fetch = partial(material.auditor.ask, committed, segments[:ASKED_AT_ONCE])
+        fetches.offer(Job(task, "fetch", fetch))
 
 
 def _turn(context: Context, seen: Observation, replays: Jobs) -> tuple[float, int, int]:
@@ -143,21 +158,13 @@ def _load(context: Context, task: int) -> None:
 def _replay(
     context: Context, seen: Observation, material: Material, committed: Committed, segment: int
 ) -> None:
-    """Compare one segment and note what was found. Raises ChainError, CommitmentError, OSError.
+    """Compare one segment and note what was found. Raises ChainError, CommitmentError, TwoReplays, OSError.
 
     A run from the start is left after `SLICE_SECONDS`, for other seats may be due; it is taken up again.
     """
-    task, end, root = seen.view.task, time.monotonic() + SLICE_SECONDS, committed.root
-    seats = [
-        own
-        for own in _salted(context, seen, own_seats(seen, context.clients))
-        if segment in (*context.segments(task, own.seat.number), committed.size)
-        and context.database.digest(task, own.hash, segment, root) is None
-    ]
-    digesters = [own.digester(material.terms.thinning) for own in seats]
-    finding = material.auditor.audit(committed, segment, digesters)
-    while finding is None and time.monotonic() < end:
-        finding = material.auditor.audit(committed, segment, digesters)
+    task, root = seen.view.task, committed.root
+    seats, digesters = _undigested(context, seen, material, segment)
+    finding = _for_a_slice(lambda: material.auditor.audit(committed, segment, digesters))
     if finding is None:
         return
     if isinstance(finding, Different):
@@ -171,8 +178,51 @@ def _replay(
         context.database.check(task, segment, root)
         context.log.info("equal", task=task, segment=segment)
     if finding.digests is not None:
-        for own, digest in zip(seats, finding.digests, strict=True):
-            context.database.put_digest(task, own.hash, segment, root, digest)
+        _note(context, seen, segment, seats, finding.digests)
+
+
+def _digest_own(
+    context: Context, seen: Observation, material: Material, committed: Committed, segment: int
+) -> None:
+    """Digest a segment, or the result, of one's own run: what is attested while the solver, which stands accused,
+    withholds what it has committed to. Raises ChainError, CommitmentError, TwoReplays, OSError.
+    """
+    seats, digesters = _undigested(context, seen, material, segment)
+    digests = _for_a_slice(lambda: material.auditor.digest_own(committed, segment, digesters))
+    if digests is not None:
+        _note(context, seen, segment, seats, digests)
+        context.log.info("digested", task=seen.view.task, segment=segment)
+
+
+def _undigested(
+    context: Context, seen: Observation, material: Material, segment: int
+) -> tuple[list[Salted], list[Digester]]:
+    """The own seats that have a segment and no digest of it yet, each with what makes it."""
+    task, view = seen.view.task, seen.view
+    seats = [
+        own
+        for own in _salted(context, seen, own_seats(seen, context.clients))
+        if segment in (*context.segments(task, own.seat.number), view.size)
+        and context.database.digest(task, own.hash, segment, view.root) is None
+    ]
+    return seats, [own.digester(material.terms.thinning) for own in seats]
+
+
+def _note(
+    context: Context, seen: Observation, segment: int, seats: Sequence[Salted], digests: Sequence[bytes]
+) -> None:
+    """Note a segment's digest of each of these seats."""
+    for own, digest in zip(seats, digests, strict=True):
+        context.database.put_digest(seen.view.task, own.hash, segment, seen.view.root, digest)
+
+
+def _for_a_slice(work: Callable[[], Found]) -> Found:
+    """Call until it gives something other than None, but for about `SLICE_SECONDS`."""
+    end = time.monotonic() + SLICE_SECONDS
+    found = work()
+    while found is None and time.monotonic() < end:
+        found = work()
+    return found
 
 
 def _accuse(context: Context, task: int, segment: int, finding: Different) -> None:

@@ -21,6 +21,10 @@ class TwoDigests(VerifierError):
     """This verifier has stated one digest for a seat and would now state another: its replay is not reproducible."""
 
 
+class TwoReplays(VerifierError):
+    """Two replays of one segment from one state ended in different states: at least one of them went wrong."""
+
+
 class SaltRefused(VerifierError):
     """A salt that can serve for nothing: no such seat, an own one, or not what it attested under."""
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
+
 from protocol.commitments import segment_tree, step_tree
 from protocol.commitments.digests import Digester
 from protocol.execution.replay import Executor, first_step, run_steps
 from protocol.program.step import State, StepProgram
-from verifier.errors import Unserved
+from verifier.errors import TwoReplays, Unserved
 from verifier.solver_client import CheckpointProvider
 from verifier.states import States
 
@@ -97,7 +99,8 @@ class Auditor:
     def audit(self, committed: Committed, segment: int, digesters: Sequence[Digester] = ()) -> Finding | None:
         """Compare segment 1 … size - 1 of a commitment, or the result (`size`), with what is here; nobody is asked.
 
-        None if it cannot be told yet: one's own run from the start has come on by a segment, call again.
+        None if it cannot be told yet: one's own run from the start has come on by a segment, call again. Raises
+        TwoReplays as `digest_own` does.
         """
         roots = self._revealed.get(committed)
         if roots is None:
@@ -116,6 +119,30 @@ class Auditor:
             return Equal(self._digest_result(before, digesters))
         root, digests = self._replay(before, segment, digesters)
         return Equal(digests) if root == roots[segment] else Different(segment, tuple(roots), digests)
+
+    def digest_own(
+        self, committed: Committed, segment: int, digesters: Sequence[Digester]
+    ) -> tuple[bytes, ...] | None:
+        """What `Equal.digests` are, of one's own run, whatever was committed; nobody is asked.
+
+        None if that run has not come to the result yet: call again. Raises TwoReplays if the segment, replayed for its
+        digests, does not end as it did in that run.
+        """
+        if not self._states.extend(committed.size - 1):
+            return None
+        before = self._states.own(segment - 1)
+        if segment == committed.size:
+            return self._digest_result(before, digesters)
+        due = self._states.own_roots()[segment]
+        root, digests = self._replay(before, segment, digesters)
+        if root != due:
+            raise TwoReplays(
+                f"segment {segment}",
+                expected=f"the state of the run from the start, {due.hex()}",
+                got=root.hex(),
+                remedy="it is replayed again; if that does not help, check the machine's memory and processor",
+            )
+        return digests
 
     def _ask(self, number: int, roots: Sequence[bytes]) -> bool:
         """Whether checkpoint `number` is here, or comes when it is asked for."""
@@ -140,15 +167,10 @@ class Auditor:
     ) -> Finding | None:
         if not self._states.extend(committed.size - 1):
             return None
-        own = self._states.own_roots()[: committed.size]
-        if segment_tree(own).root != committed.root:
+        if segment_tree(self._states.own_roots()[: committed.size]).root != committed.root:
             return Different(None, ())
-        if not digesters:
-            return Equal()
-        before = self._states.own(segment - 1)
-        if segment == committed.size:
-            return Equal(self._digest_result(before, digesters))
-        return Equal(self._replay(before, segment, digesters)[1])
+        digests = self.digest_own(committed, segment, digesters) if digesters else ()
+        return None if digests is None else Equal(digests)
 
     def _replay(
         self, before: State, segment: int, digesters: Sequence[Digester]
@@ -158,7 +180,7 @@ class Auditor:
 
         def digest(state: State) -> None:
             for digester, roots in zip(digesters, digested, strict=True):
-                roots.append(self._program.salted_state_root(state, digester, len(roots)))
+                roots.append(self._salted_root(state, digester, len(roots)))
 
         digest(before)
         after = run_steps(
@@ -173,4 +195,8 @@ class Auditor:
     def _digest_result(self, result: State, digesters: Sequence[Digester]) -> tuple[bytes, ...]:
         """All of the result is hashed, whatever is left out of the states on the way to it."""
         whole = [replace(digester, thinning=1) for digester in digesters]
-        return tuple(self._program.salted_state_root(result, digester, 0) for digester in whole)
+        return tuple(self._salted_root(result, digester, 0) for digester in whole)
+
+    def _salted_root(self, state: State, digester: Digester, step: int) -> bytes:
+        """On as many threads as the steps run on: no step runs meanwhile."""
+        return self._program.salted_state_root(state, digester, step, torch.get_num_threads())

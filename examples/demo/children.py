@@ -74,14 +74,15 @@ class Children:
         lines = self.log(name).read_text(errors="replace").splitlines()
         return lines[-1] if lines else "nothing"
 
-    def require_alive(self, may_end: Collection[str] = ()) -> None:
-        """Raises StageError if a process has ended that is not in `may_end`."""
+    def require_alive(self, may_end: Collection[str] = (), may_finish: Collection[str] = ()) -> None:
+        """Raises StageError if a process has ended that is not in `may_end`, nor, with exit code 0, in `may_finish`."""
         for name, process in self._processes.items():
             code = process.poll()
-            if code is not None and name not in may_end:
+            finished = code == 0 and name in may_finish
+            if code is not None and name not in may_end and not finished:
                 raise StageError(
                     f"process {name}",
-                    expected="it to run",
+                    expected="it to run, or to end with exit code 0" if name in may_finish else "it to run",
                     got=f"exit code {code} after {self.last_line(name)!r}",
                     remedy=f"see {self.log(name)}",
                 )

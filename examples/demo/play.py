@@ -15,7 +15,7 @@ from examples.demo.event_lines import EventLines, Line
 from examples.demo.ledger import Ledger
 from examples.demo.names import Names
 from examples.demo.report import game_report, spoken_up, task_report, tokens, verdict
-from examples.demo.stage import SEAT, Stage
+from examples.demo.stage import OUTSOURCER_NAME, SEAT, Stage
 from examples.demo.stories import STORIES, Story
 from protocol.chain.views import TaskStatus
 
@@ -105,7 +105,7 @@ class _Play:
                 self._say_line(line)
         for story in STORIES:
             self._note(story)
-        self._stage.children.require_alive(self._stage.mortal)
+        self._stage.children.require_alive(self._stage.mortal, {OUTSOURCER_NAME})
 
     def _note(self, story: Story) -> None:
         """What the chain does not tell: the result's metrics, and why a market refused a run."""

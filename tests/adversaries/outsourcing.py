@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic, sleep
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -19,8 +20,10 @@ from protocol.commitments.digests import Digester, seat_digest
 from protocol.errors import ExitCode
 from protocol.node.home import Home
 from protocol.node.settings import load
+from protocol.tasks.bundles import BundleError
 from tests.adversaries.machines import Machine
 from verifier.context import Context
+from verifier.errors import Unserved
 from verifier.replaying import Committed, Equal
 from verifier.salts import salted
 from verifier.strategy import Strategy
@@ -28,7 +31,23 @@ from verifier.strategy import Strategy
 OUTSOURCER = "outsourcer"
 POLL_SECONDS = 0.2
 PATIENCE = 1_800.0
-"""Seconds until a seat is drawn, and a salt taken: as long as a demo may take."""
+"""Seconds for each thing that another party has to do, such as to draw a seat, or serve: as long as a demo may take."""
+BUSY = (BundleError, Unserved, OSError)
+"""What a party says, or what is heard of it, while it is busy. URLError is an OSError."""
+
+
+def until(what: str, done: Callable[[], bool | None]) -> None:
+    """Try until it is done: False, or an error of a busy party, calls for another try."""
+    end = monotonic() + PATIENCE
+    while True:
+        try:
+            if done() is not False:
+                return
+            assert monotonic() < end, f"no end of waiting for {what}"
+        except BUSY:
+            if monotonic() >= end:
+                raise
+        sleep(POLL_SECONDS)
 
 
 class DigestService:
@@ -43,11 +62,11 @@ class DigestService:
         for url in self._informers:
             until_taken(url, task, seat, salt)
         context, view = self._context, self._context.client.market.task(task)
-        context.fetch(task, 0)
+        until("the bundle", partial(context.fetch, task, 0))
         material, committed = context.load(task), Committed(view.root, view.size)
         digests: list[bytes] = []
         for segment in (*context.segments(task, seat), view.size):
-            material.auditor.ask(committed, [segment])
+            until("the solver", partial(material.auditor.ask, committed, [segment]))
             found = material.auditor.audit(committed, segment, [Digester(salt, material.terms.thinning)])
             assert isinstance(found, Equal), "this service's solver is honest"
             digests += found.digests
@@ -67,10 +86,7 @@ def offer(url: str, task: int, seat: int, salt: bytes) -> int:
 
 def until_taken(url: str, task: int, seat: int, salt: bytes) -> None:
     """Offer a salt until it is taken: the verifier may not have seen the draw yet."""
-    end = monotonic() + PATIENCE
-    while offer(url, task, seat, salt) != 202:
-        assert monotonic() < end, "nobody takes the salt"
-        sleep(POLL_SECONDS)
+    until("somebody to take the salt", lambda: offer(url, task, seat, salt) == 202)
 
 
 def attest_by(service: DigestService, client: Client, task: int) -> Seat:
@@ -95,10 +111,7 @@ def outsource(options: Namespace, home: Home, _machine: Machine) -> ExitCode:
     settings = load(VerifierSettings, "verifier", home.config, flags).values
     with connect(settings.rpc, settings.deployment, settings.account) as client:
         context = Context.at(home, client, settings, Strategy())
-        end = monotonic() + PATIENCE
-        while not any(seat.account == client.address for seat in client.audit.seats(task)):
-            assert monotonic() < end, "no seat is drawn"
-            sleep(POLL_SECONDS)
+        until("a seat", lambda: any(seat.account == client.address for seat in client.audit.seats(task)))
         attest_by(DigestService(context, options.service), client, task)
         context.database.close()
     return ExitCode.FINE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from protocol.chain.views import BOUND, TaskStatus
 from protocol.dispute.view import Phase
 from protocol.tasks.bundles import Limits
 from solver.strategy import Strategy as SolverStrategy
+from tests.adversaries.solvers import says_nothing
 from tests.adversaries.tiny import moves_a_weight_far
 from tests.chain.solver_stage import PARAMETERS, Solver, Stage, over, stage
 from tests.chain.test_verifier_watch import Watcher, until_registered, wait
@@ -131,12 +133,14 @@ def test_one_process_sits_in_a_seat_for_each_of_its_accounts(alone: Stage) -> No
         solver.close()
 
 
-def test_who_finds_fraud_in_a_seat_is_not_silent_in_it(alone: Stage) -> None:
+@pytest.mark.parametrize("serving", [True, False])
+def test_who_finds_fraud_in_a_seat_is_not_silent_in_it(alone: Stage, serving: bool) -> None:
     """Its game may last longer than its time, so it attests what it has computed: its stake stays whole."""
     scene, audit = alone, alone.submitter.audit
     watcher = Watcher(scene)
     until_registered(scene)
-    solver = Solver(scene, SolverStrategy(executor=moves_a_weight_far, defence=lambda _game, _run: ()))
+    cheat = SolverStrategy(executor=moves_a_weight_far, defence=lambda _game, _run: ())
+    solver = Solver(scene, cheat if serving else replace(cheat, app=says_nothing))
     try:
         task = scene.sold(segments_per_verifier=tiny.SEGMENTS, seat_lock=4 * TOKEN)
         scene.until_drawn(task)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from examples.demo.children import Children
 from examples.demo.command import costs
 from examples.demo.errors import StageError
 from examples.demo.event_lines import EventLines
@@ -126,3 +128,17 @@ def test_only_a_folder_of_an_earlier_demo_is_emptied(tmp_path: Path) -> None:
     with pytest.raises(StageError, match="name a new one"):
         clear(folder)
     assert kept.read_text() == "years of work"
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_process_that_may_finish_ends_with_exit_code_0(tmp_path: Path, code: int) -> None:
+    with Children(tmp_path / "logs", {}, tmp_path) as children:
+        children.start("one", [sys.executable, "-c", f"raise SystemExit({code})"], tmp_path / "home").wait()
+        children.require_alive({"one"})
+        with pytest.raises(StageError, match=f"exit code {code}"):
+            children.require_alive()
+        if code == 0:
+            children.require_alive((), {"one"})
+        else:
+            with pytest.raises(StageError, match="exit code 3"):
+                children.require_alive((), {"one"})

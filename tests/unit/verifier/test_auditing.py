@@ -24,7 +24,7 @@ from tests.unit.verifier.test_seats import AUDIT, ME, MINE_TOO, OTHER, VIEW, obs
 from verifier.auditing import _accuse, _replay, attestations, offer
 from verifier.context import Context
 from verifier.database import Database
-from verifier.jobs import Jobs
+from verifier.jobs import Job, Jobs
 from verifier.replaying import Committed, Different, Equal, Finding
 from verifier.salts import salted
 
@@ -101,6 +101,42 @@ class Replays:
         digests = tuple(digest_of(one.salt, segment) for one in digesters)
         assert all(one.thinning == THINNING for one in digesters)
         return Different(segment, (bytes(32),), digests) if segment == self.false else Equal(digests)
+
+
+class Withheld(Replays):
+    """Of a solver that serves nothing, and has committed to what is false."""
+
+    def is_here(self, _committed: Committed, _segment: int) -> bool:
+        return False
+
+    def was_asked(self, _committed: Committed) -> bool:
+        return True
+
+    def ask(self, _committed: Committed, _segments: Sequence[int]) -> None:
+        """In vain."""
+
+    def audit(self, _committed: Committed, _segment: int, _digesters: Sequence[Digester]) -> Finding:
+        return Different(None, ())
+
+    def digest_own(
+        self, _committed: Committed, segment: int, digesters: Sequence[Digester]
+    ) -> tuple[bytes, ...] | None:
+        self.asked.append((segment, len(digesters)))
+        if len(self.asked) == 1:
+            return None  # one's own run goes on
+        return tuple(digest_of(one.salt, segment) for one in digesters)
+
+
+class Order(Jobs):
+    """Notes what is offered, and starts nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1)
+        self.offered: list[tuple[int | None, str]] = []
+
+    def offer(self, job: Job) -> bool:
+        self.offered.append(job.key)
+        return False
 
 
 def digest_of(salt: bytes, segment: int) -> bytes:
@@ -241,3 +277,34 @@ def test_a_solver_that_stands_accused_is_attested_in_its_open_game_alone(databas
     assert scene.attested[0][3:] == scene.expected(DRAWN.seats[0])
     database.update_accusation((1, 0), outcome="challenger_silent")
     assert scene.attest(DRAWN) == []
+
+
+def test_what_an_accused_solver_withholds_is_attested_by_ones_own_run(database: Database) -> None:
+    replays = Withheld()
+    scene = Scene(database, replays)
+    scene.due(DRAWN)
+    assert [row.segment for row in database.accusations(1)] == [None]
+    assert replays.asked == []
+    for _ in range(3):
+        scene.due(DRAWN)
+    assert replays.asked == [(1, 1), (1, 1), (2, 2), (RESULT, 2)]
+    assert len(database.accusations(1)) == 1, "no second bond is risked"
+    assert scene.attest(DRAWN) == []
+    database.update_accusation((1, 0), opening_until=1, game=1)
+    assert scene.attest(DRAWN) == ["attest 0", "attest 2"]
+    assert [sent[3:] for sent in scene.attested] == [scene.expected(DRAWN.seats[n]) for n in (0, 2)]
+
+
+def test_an_accused_task_is_run_after_all_others_and_only_for_a_seat_that_can_attest(
+    database: Database,
+) -> None:
+    scene = Scene(database, Withheld(), whistleblow=True)
+    scene.due(DRAWN)
+    other = replace(observation(), view=replace(VIEW, task=2))
+    replays = Order()
+    offer(scene.context, [DRAWN, other], Order(), replays)
+    assert replays.offered == [(2, "run")] * (RESULT - 1) + [(1, "run")] * 5
+    late = replace(DRAWN, now=DRAWN.seats[0].until + 1)
+    replays = Order()
+    offer(scene.context, [late], Order(), replays)
+    assert replays.offered == []

@@ -16,14 +16,15 @@ from torch import Tensor
 
 from protocol.commitments import BlobStore, CommitmentError, segment_tree, state_root, step_tree, tensor_root
 from protocol.commitments.digests import Digester
+from protocol.dispute.provider import Frame
 from protocol.execution.replay import HonestExecutor
 from protocol.node.database import Identity
 from protocol.numerics.types import to_bytes
 from protocol.program.execute import Interpreter
-from protocol.program.step import State
+from protocol.program.step import State, StepProgram
 from tests.unit.solver import tiny
 from verifier.database import Database
-from verifier.errors import Unserved
+from verifier.errors import TwoReplays, Unserved
 from verifier.replaying import Auditor, Committed, Different, Equal, Finding
 from verifier.states import States
 
@@ -143,6 +144,24 @@ def test_an_honest_segment_is_equal_and_its_states_are_digested(tmp_path: Path, 
     assert told.asked == ([] if segment == 1 else [segment - 1])
 
 
+def test_digests_are_made_on_as_many_threads_as_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[int] = []
+    honest = StepProgram.salted_state_root
+
+    def noted(self: StepProgram, state: State, digester: Digester, step: int, threads: int = 1) -> bytes:
+        used.append(threads)
+        return honest(self, state, digester, step, threads)
+
+    monkeypatch.setattr(StepProgram, "salted_state_root", noted)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    found = auditor(tmp_path, Told(HONEST, checkpoint_roots(HONEST)))
+    for segment in (2, RESULT):
+        assert found.audit(committed(HONEST), segment) == Equal(digests(HONEST, segment))
+    assert used == [3] * len(DIGESTERS) * (tiny.STEPS + 2)
+
+
 @pytest.mark.parametrize("segment", [1, 2, 3])
 def test_a_false_segment_is_different_and_its_neighbours_are_not(tmp_path: Path, segment: int) -> None:
     roots = checkpoint_roots(CHEATING)
@@ -236,6 +255,46 @@ def test_a_run_from_the_start_goes_on_where_it_was_left(tmp_path: Path) -> None:
     again = auditor(tmp_path, told)  # after a restart
     assert Auditor.audit(again, committed(HONEST), 1) == Equal(), "nobody asked for digests"
     assert Auditor.audit(again, committed(HONEST), 1, DIGESTERS) == Equal(digests(HONEST, 1))
+
+
+class Flipping:
+    """Runs honestly, but for one step whose state has a wrong bit."""
+
+    def __init__(self, wrong_step: int) -> None:
+        self._wrong_step = wrong_step
+
+    def step(self, state: State, number: int, /) -> State:
+        after = dict(EXECUTOR.step(state, number))
+        if number == self._wrong_step:
+            after["count"] = after["count"] ^ 1
+            self._wrong_step = 0
+        return after
+
+    def trace(self, state: State, number: int, /) -> Frame:
+        return EXECUTOR.trace(state, number)
+
+
+def test_a_bit_that_flips_while_digests_are_made_is_in_no_digest(tmp_path: Path) -> None:
+    """The run from the start was as committed; the segment is replayed once more for its digests."""
+    told = Told(HONEST)
+    auditor(tmp_path, told).audit(committed(HONEST), 2, ())
+    flipping = Auditor(PROGRAM, Flipping(6), tiny.STEPS, auditor(tmp_path, told)._states, told)
+    with pytest.raises(TwoReplays, match="segment 2: expected"):
+        flipping.audit(committed(HONEST), 2, DIGESTERS)
+    assert flipping.audit(committed(HONEST), 2, DIGESTERS) == Equal(digests(HONEST, 2))
+
+
+@pytest.mark.parametrize("segment", [1, 2, 3, RESULT])
+@pytest.mark.parametrize("roots", [None, checkpoint_roots(CHEATING)])
+def test_ones_own_run_is_digested_whatever_was_committed(
+    tmp_path: Path, segment: int, roots: Sequence[bytes] | None
+) -> None:
+    told = Told(CHEATING, roots)
+    found = auditor(tmp_path, told)
+    for _ in range(tiny.SEGMENTS - 1):
+        assert found.digest_own(committed(CHEATING), segment, DIGESTERS) is None
+    assert found.digest_own(committed(CHEATING), segment, DIGESTERS) == digests(HONEST, segment)
+    assert told.asked == []
 
 
 def test_a_state_that_was_served_once_is_kept(tmp_path: Path) -> None:
