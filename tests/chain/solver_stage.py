@@ -102,7 +102,8 @@ class Stage:
             "replay_allowance": 0,
             "verifiers": 1,
             "segments_per_verifier": 1,
-            "thinning": 2,
+            # A segment of one step may leave out no chunk.
+            "thinning": min(2, int(changes.get("segment_steps", tiny.STEPS))),
             "seat_lock": 2 * TOKEN,
             "bond": 20 * TOKEN,
             "retrain_reward": 60 * TOKEN,

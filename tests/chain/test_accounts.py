@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from protocol.chain.accounts import (
+    DEVELOPMENT_ACCOUNTS,
     create_account,
     development_account,
     key_file,
@@ -75,5 +76,5 @@ def test_development_keys_are_those_that_everybody_knows() -> None:
 def test_development_keys_are_refused_on_every_other_chain() -> None:
     with pytest.raises(AccountError, match="everybody has the development keys"):
         open_account("dev:0", 1)
-    with pytest.raises(AccountError, match="index below 40"):
-        open_account("dev:40", 31337)
+    with pytest.raises(AccountError, match=f"index below {DEVELOPMENT_ACCOUNTS}"):
+        open_account(f"dev:{DEVELOPMENT_ACCOUNTS}", 31337)
