@@ -84,7 +84,11 @@ def test_make_resumes_a_suite_that_was_begun(tmp_path: Path) -> None:
     (line,) = (line for line in said.stdout.splitlines() if "--resume" in line)
     command = shlex.split(line.replace("build/heavy-passed.list", str(passed)))
     run = subprocess.run(
-        [*command, "--collect-only", "-q", "-n", "0"], cwd=REPOSITORY, check=False, capture_output=True, text=True
+        [*command, "--collect-only", "-q", "-n", "0"],
+        cwd=REPOSITORY,
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "tests/same_bits/test_matrix.py" in run.stdout
