@@ -62,12 +62,11 @@ def attestations(context: Context, seen: Observation) -> Iterator[Job]:
 def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, replays: Jobs) -> None:
     """Offer the next step of every segment that is due: fetches first to the tasks that have cost the least time.
 
-    Runs from the start of tasks whose solver stands accused come after all other replays: they find nothing more.
+    Where the solver stands accused, a run from the start finds nothing more: it is made only for an own seat's digests.
     """
     turns = sorted(observed, key=lambda seen: _turn(context, seen, replays))
     accused = {seen.view.task for seen in turns if context.database.accusations(seen.view.task)}
     missing: dict[int, tuple[Material | None, Committed, list[int]]] = {}
-    last: list[Job] = []
     for seen, segment in _due(context, turns, accused):
         task, committed = seen.view.task, Committed(seen.view.root, seen.view.size)
         material = context.materials.find(task)
@@ -84,14 +83,10 @@ def offer(context: Context, observed: Sequence[Observation], fetches: Jobs, repl
             missing.setdefault(task, (material, committed, []))[2].append(segment)
             if material.auditor.was_asked(committed):
                 # One run from the start serves all segments of its task.
-                if task not in accused:
-                    work = partial(_replay, context, seen, material, committed, segment)
+                run = _digest_own if task in accused else _replay
+                if task not in accused or attestable(seen, context.clients):
+                    work = partial(run, context, seen, material, committed, segment)
                     replays.offer(Job(task, "run", work))
-                elif attestable(seen, context.clients):
-                    work = partial(_digest_own, context, seen, material, committed, segment)
-                    last.append(Job(task, "run", work))
-    for job in last:
-        replays.offer(job)
     for task in sorted(missing, key=fetches.rests.lost):
         material, committed, segments = missing[task]
         if material is None:

@@ -62,7 +62,8 @@ class Clock:
     def _audited(self, story: Story, task: TaskView) -> int | None:
         """Until when the seats of an honest solver's task are attested, or silent; then until when it is challenged."""
         audit = self._stage.client.audit
-        if not audit.audit(task.task).drawn_at or audit.audit(task.task).pending:
+        draws = audit.audit(task.task)
+        if not draws.drawn_at or draws.pending:
             return None
         if story.outsourced and not self._ledger.events("Informed", task=task.task):
             return None

@@ -146,9 +146,8 @@ def blocks(count: int) -> Iterator[Block]:
     while first < count:
         height = (count - first).bit_length() - 1
         last = first + (1 << height) == count
-        turned = (
-            left if last else left << 1
-        )  # other blocks than the last have all that follow them on their right
+        # Other blocks than the last have all that follow them on their right.
+        turned = left if last else left << 1
         yield Block(first, height, turned << height, height + above + (not last))
         first, above, left = first + (1 << height), above + 1, left << 1 | 1
 

@@ -18,9 +18,8 @@ from protocol.commitments.native import salted_row_hasher
 
 PIECE = 32
 """Bytes of a chunk that share a block with the salt."""
-_BATCH_ROWS = (
-    128  # as messages 264 KiB: they stay in a core's second-level cache between the copy and the hash
-)
+_BATCH_ROWS = 128
+"""As messages 264 KiB: they stay in a core's second-level cache between the copy and the hash."""
 
 
 def leaf(salt: bytes, chunk: bytes) -> bytes:
@@ -60,9 +59,8 @@ def hash_rows_by_hashlib(salt: bytes, rows: NDArray[np.uint8]) -> bytes:
     count, width = rows.shape
     pieces = width // PIECE
     batch = min(count, _BATCH_ROWS)
-    scratch = np.empty(
-        (batch, pieces + 1, 2, PIECE), np.uint8
-    )  # blocks of salt and piece, the last of salt and length
+    # Blocks of salt and piece, the last of salt and length.
+    scratch = np.empty((batch, pieces + 1, 2, PIECE), np.uint8)
     scratch[:, :, 0] = np.frombuffer(salt, np.uint8)
     scratch[:, pieces, 1] = np.frombuffer(width.to_bytes(PIECE, "big"), np.uint8)
     flat, stride = scratch.reshape(-1).data, 2 * PIECE * (pieces + 1)

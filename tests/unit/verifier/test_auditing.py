@@ -295,15 +295,16 @@ def test_what_an_accused_solver_withholds_is_attested_by_ones_own_run(database: 
     assert [sent[3:] for sent in scene.attested] == [scene.expected(DRAWN.seats[n]) for n in (0, 2)]
 
 
-def test_an_accused_task_is_run_after_all_others_and_only_for_a_seat_that_can_attest(
+def test_an_accused_task_is_run_after_other_own_seats_and_only_for_one_that_can_attest(
     database: Database,
 ) -> None:
+    """Before the segments of others, of which a whistleblower may never run out."""
     scene = Scene(database, Withheld(), whistleblow=True)
     scene.due(DRAWN)
-    other = replace(observation(), view=replace(VIEW, task=2))
+    other = replace(DRAWN, view=replace(VIEW, task=2))
     replays = Order()
     offer(scene.context, [DRAWN, other], Order(), replays)
-    assert replays.offered == [(2, "run")] * (RESULT - 1) + [(1, "run")] * 5
+    assert replays.offered == [(2, "run")] * 5 + [(1, "run")] * 5 + [(2, "run")] * (RESULT - 1)
     late = replace(DRAWN, now=DRAWN.seats[0].until + 1)
     replays = Order()
     offer(scene.context, [late], Order(), replays)
