@@ -22,8 +22,9 @@ from protocol.chain.views import TaskStatus
 LIMIT_SECONDS = 1800.0
 """Then what has not ended is reported as it is, and the demo has failed. Ten times what two quiet cores need."""
 POLL_SECONDS = 0.5
-WHOLE = ("opened late", "moot")
-"""Ends of what a seat has staked that give it back."""
+WHOLE = ("opened late", "moot", "solver_false")
+"""Ends of what a seat has staked that give it back: also where its own game comes to the judgment first, for then too
+the reward is the accomplice's, whose commitment is older."""
 
 Say = Callable[[str], None]
 
