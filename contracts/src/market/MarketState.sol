@@ -39,7 +39,7 @@ abstract contract MarketState is ITaskMarket {
     }
 
     /// @inheritdoc ITaskMarket
-    function seatTermsOf(TaskId task) public view returns (SeatTerms memory asked) {
+    function seatTermsOf(TaskId task) external view returns (SeatTerms memory asked) {
         Task storage entry = _existing(task);
         Terms storage terms = _terms[task];
         uint256 segments = terms.segmentsPerVerifier;
@@ -48,6 +48,10 @@ abstract contract MarketState is ITaskMarket {
         asked.operations = segments * terms.segmentSteps * terms.stepOperations;
         (asked.stateBytes, asked.lock) = (terms.stateBytes, terms.seatLock);
         asked.fee = Fees.ofSeat(terms.auditFee, segments);
+        (asked.segmentSteps, asked.stateTensors) = (terms.segmentSteps, terms.stateTensors);
+        (asked.segmentsPerVerifier, asked.thinning) = (uint16(segments), terms.thinning);
+        (asked.moveTime, asked.lookChance) = (terms.moveTime, terms.lookChance);
+        asked.gameCost = terms.gameCost;
     }
 
     /// @inheritdoc ITaskMarket

@@ -71,11 +71,11 @@ abstract contract Deployment is Rounds {
         _show();
         market = _newMarket(vault, _newArbiter(), beacon, pauser, _parameters());
         board = _newBoard(vault, market, beacon);
-        looks = _newLooks(board);
+        looks = _newLooks(vault, market, board);
         vm.etch(game, hex"00");
         vm.etch(commitments, hex"00");
         market.initialise(board, game, commitments, address(looks));
-        vault.initialise(address(market), address(board), game, commitments);
+        vault.initialise(address(market), address(board), game, commitments, address(looks));
         _fund(submitter);
         _fund(solver);
         _fund(rival);
@@ -135,6 +135,8 @@ abstract contract Deployment is Rounds {
             segmentsPerVerifier: 2,
             arithmetic: 1,
             thinning: 4,
+            moveTime: 50,
+            lookChance: 0,
             seatLock: 40 * UNIT,
             bond: 20 * UNIT,
             retrainReward: RETRAIN_REWARD,
