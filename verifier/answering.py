@@ -1,5 +1,6 @@
-"""Answering an accusation of an own seat, or look, with its leaf's siblings; or, where one's own states have another chunk in
-that place, playing against the solver, whose step tree is false then (dispute.md section 3).
+"""Answering an accusation of an own seat, or look, with its leaf's siblings (dispute.md section 3).
+
+Where one's own states have another chunk in that place the solver's step tree is false: then a game is played instead.
 """
 
 from __future__ import annotations
@@ -35,7 +36,13 @@ def contests(context: Context, seen: Observation) -> Iterator[Job]:
         stands = context.looks.of(seen.view.task, look.number)
         row = context.database.accusation(seen.view.task, seat.number)
         playing = row is not None and row.game is not None and row.outcome is None
-        if row is not None and playing and stands is not None and not stands.game and seen.now <= stands.until:
+        if (
+            row is not None
+            and playing
+            and stands is not None
+            and not stands.game
+            and seen.now <= stands.until
+        ):
             work = partial(_contest, context, seen.view.task, look.number, row)
             yield Job(seen.view.task, f"contest {look.number}", work)
 

@@ -144,9 +144,7 @@ def due_segments(context: Context, seen: Observation, seat: Seat) -> tuple[int, 
     return tuple(segments) if is_look(seat.number) else (*segments, seen.view.size)
 
 
-def digest_parts(
-    context: Context, seen: Observation, own: Salted
-) -> tuple[list[bytes], bytes | None] | None:
+def digest_parts(context: Context, seen: Observation, own: Salted) -> tuple[list[bytes], bytes | None] | None:
     """The digests of an own seat's segments, and that of the result (None for a look); None until all are here."""
     view = seen.view
     due = due_segments(context, seen, own.seat)
@@ -169,9 +167,7 @@ def compared(context: Context, seen: Observation) -> list[Salted]:
     """Own looks with the salts of what they look at, as far as these are revealed."""
     own = [look for look in seen.looks if look.account in context.clients]
     found = [(look, context.looks.revealed(seen.view.task, look.number)) for look in own]
-    return [
-        Salted(look, told.salt, salt_hash(told.salt)) for look, told in found if told is not None
-    ]
+    return [Salted(look, told.salt, salt_hash(told.salt)) for look, told in found if told is not None]
 
 
 def looked_at(context: Context, seen: Observation) -> list[Salted]:

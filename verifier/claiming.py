@@ -71,7 +71,10 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
 def _pays(context: Context, game: int, segments: list[int]) -> bool:
     """Whether a game is one on these segments, or blind, that was not dismissed."""
     state = context.client.game.game(game)
-    return state.verdict not in (Verdict.CHALLENGER_SILENT, Verdict.DROPPED) and state.segment in (0, *segments)
+    return state.verdict not in (Verdict.CHALLENGER_SILENT, Verdict.DROPPED) and state.segment in (
+        0,
+        *segments,
+    )
 
 
 def _fetch(context: Context, task: int, claim: Claim) -> None:

@@ -88,5 +88,3 @@ def _confront(
     context.log.warning(
         "accused a seat", task=task, look=number, segment=segment, step=at.step, gas=receipt.gas_used
     )
-
-

@@ -53,8 +53,8 @@ COMMITTING = 0
 class Accusation:
     """A task's first false segment, None if it is to be found on-chain, and how far the challenge of one account is.
 
-    `seat` is the account's, or a look of it, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind challenge.
-    `opening_until` is the last second in which the commitment can be opened, None before the commitment, `COMMITTING`
+    `seat` is the account's, or a look of it, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind
+    challenge. `opening_until` is the last second in which the commitment can be opened, None before the commitment, `COMMITTING`
     while it may be on its way; `game` is None before the game is open, `outcome` before it is over.
 
     One that only `asks` is a look's: the game is to bring the solver's step tree, under which the look accuses a seat;
@@ -257,12 +257,14 @@ class Database(NodeDatabase):
         )
 
     def turn_on_solver(self, asking: Accusation) -> None:
-        """The step tree that was asked for is false: let the accusation, which is noted now if it was not, go on against
-        the solver."""
+        """The step tree that was asked for is false: the accusation goes on against the solver. It is noted now if it
+        was not before.
+        """
         with self._transaction():
             self.accuse(replace(asking, asks=False))
             self._execute(
-                "UPDATE accusations SET asks = FALSE WHERE task = ? AND seat = ? AND outcome IS NULL", asking.key
+                "UPDATE accusations SET asks = FALSE WHERE task = ? AND seat = ? AND outcome IS NULL",
+                asking.key,
             )
 
     def renew_accusation(self, key: tuple[int, int], salt: bytes) -> None:
@@ -319,5 +321,5 @@ class Database(NodeDatabase):
 
 
 def _accusation(row: tuple[Any, ...]) -> Accusation:
-    *fields, asks = row
-    return Accusation(*fields, asks=bool(asks))
+    task, seat, account, segment, salt, roots, until, game, outcome, asks = row
+    return Accusation(task, seat, account, segment, salt, roots, until, game, outcome, bool(asks))

@@ -16,6 +16,7 @@ from protocol.chain.views import Seat, TaskStatus
 from protocol.commitments.digests import seat_digest, segment_path
 from protocol.dispute.keys import steps_key
 from protocol.dispute.looks import Look
+from protocol.dispute.view import Phase
 from protocol.node.party.exits import Observation
 from verifier import auditing
 from verifier.context import Context
@@ -35,23 +36,28 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
         return
     task = seen.view.task
     until = seen.audit.picked_at + context.terms(task).move_time
-    for look, seat in auditing.unopened(context, seen):
+    for number, seat in auditing.unopened(context, seen):
         (own,) = auditing.salted_seats(context, seen, [seat])
         parts = auditing.digest_parts(context, seen, own)
         if parts is not None and seen.now <= until:
-            yield Job(task, f"reveal {look}", partial(_reveal, context, seen, look, own, parts))
+            yield Job(task, f"reveal {number}", partial(_reveal, context, seen, number, own, parts))
     for look in own_looks(context, seen):
         stands = context.looks.of(task, look.number)
         if stands is None or looked_at(context, seen, look).caught:
             continue
         if stands.revealed is None and seen.now > until:
             yield Job(task, f"take {look.number}", partial(_take_unrevealed, context, task, look))
-        elif stands.accused is not None and seen.now > stands.until and not _is_contested(context, stands.game):
+        elif (
+            stands.accused is not None and seen.now > stands.until and not _is_contested(context, stands.game)
+        ):
             yield Job(task, f"take {look.number}", partial(_take_unanswered, context, task, look))
 
 
 def asks(context: Context, seen: Observation) -> Iterator[Job]:
-    """Asking for the solver's step tree where an own look has found another root than was revealed. Raises ChainError."""
+    """Asking for the solver's step tree where an own look has found another root than was revealed.
+
+    Raises ChainError.
+    """
     for look, _ in different(context, seen):
         segment, number = context.segments(seen.view.task, look.number)[0], look.number
         if context.database.accusation(seen.view.task, number) is not None:
@@ -94,7 +100,7 @@ def looked_at(context: Context, seen: Observation, look: Seat) -> Seat:
 
 
 def _is_contested(context: Context, game: int) -> bool:
-    return bool(game) and not context.client.game.game(game).is_closed
+    return bool(game) and context.client.game.game(game).phase is not Phase.CLOSED
 
 
 def _ask(context: Context, seen: Observation, look: Seat) -> None:

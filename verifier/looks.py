@@ -61,7 +61,9 @@ class Looks:
         if told is None:
             first = first_block(self._client, seen.audit.drawn_at)
             topics = [None, task.to_bytes(32)]
-            told = _Told(Follower(self._client.connection, {calls.address: calls.contract}, first, topics=topics))
+            told = _Told(
+                Follower(self._client.connection, {calls.address: calls.contract}, first, topics=topics)
+            )
         for event in told.follower.poll().events:
             about = event.arguments
             if event.name == "Revealed":

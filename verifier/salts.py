@@ -30,7 +30,9 @@ class Salted:
 def salted(client: Client, task: int, seat: Seat, seed: bytes) -> Salted:
     """The salt of a seat of the client's account, under the seed of the task's first draw."""
     chain, board = client.deployment.chain_id, client.audit.address
-    salt = seat_salt(chain, board, task, seat.number, seat.account, seed, secret_of(client, task, seat.number))
+    salt = seat_salt(
+        chain, board, task, seat.number, seat.account, seed, secret_of(client, task, seat.number)
+    )
     return Salted(seat, salt, salt_hash(salt))
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from protocol.chain.client import Client
 from protocol.chain.parameters import TOKEN
+from protocol.chain.views import GameState
 from protocol.commitments import ProgressTree
 from protocol.dispute.accusing import choose_place, evidence
 from protocol.dispute.keys import priority_commitment, steps_key
@@ -141,7 +142,7 @@ def test_a_rubber_stamp_loses_its_lock(scene: Stage) -> None:
         lazy.close()
 
 
-def games_ended(scene: Stage) -> list[object]:
+def games_ended(scene: Stage) -> list[GameState]:
     calls = scene.submitter.game
     states = [calls.game(number) for number in range(1, calls.games() + 1)]
     return [state for state in states if state.phase is Phase.CLOSED]
@@ -219,7 +220,7 @@ def accuse(scene: Stage, client: Client, task: int, look: int, salt: bytes, root
 
 
 def test_a_look_reveals_what_it_attested_when_it_is_looked_at(scene: Stage) -> None:
-    """Two seats: there may be as many looks as segments of seats, so the second level has room only if the first left some."""
+    """There may be as many looks as segments of seats: where the first level took all, there is no second."""
     watcher = Watcher(scene, further=3)
     wait(lambda: scene.submitter.audit.registered() == 4)
     solver = Solver(scene)

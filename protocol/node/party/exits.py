@@ -35,8 +35,8 @@ class Exit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks` and the number of
-    open `accusations` by looks are those of a submitted task, None, empty and 0 for others.
+    """A task as the chain shows it at one moment; `now` is the chain's time. `audit`, `seats`, `looks` and the number
+    of open `accusations` by looks are those of a submitted task, None, empty and 0 for others.
     """
 
     view: TaskView
@@ -139,7 +139,9 @@ def perform(
             if seen.audit is None:
                 raise
             looks = bool(seen.audit.level)
-            if not (looks_stalled(seen, client.deployment) if looks else _is_undrawn(seen, client.deployment)):
+            if not (
+                looks_stalled(seen, client.deployment) if looks else _is_undrawn(seen, client.deployment)
+            ):
                 raise
             call = Exit.LAPSE if looks else Exit.STALL
         else:
