@@ -46,6 +46,8 @@ def jobs(context: Context, seen: Observation) -> Iterator[Job]:
     if view.status is not TaskStatus.SUBMITTED:
         return
     for look, told in different(context, seen):
+        if not look.attested:
+            continue  # whoever accuses could be silent, and another be paid for it: the contract refuses
         stands = context.looks.of(view.task, look.number)
         if stands is None or stands.accused is not None or stands.accusations >= MOST_ACCUSATIONS:
             continue

@@ -54,8 +54,8 @@ class Accusation:
     """A task's first false segment, None if it is to be found on-chain, and how far the challenge of one account is.
 
     `seat` is the account's, or a look of it, or NO_SEAT. `roots` are the solver's r_0 … side by side, empty for a blind
-    challenge. `opening_until` is the last second in which the commitment can be opened, None before the commitment, `COMMITTING`
-    while it may be on its way; `game` is None before the game is open, `outcome` before it is over.
+    challenge. `opening_until` is the last second in which the commitment can be opened, None before the commitment,
+    `COMMITTING` while it may be on its way; `game` is None before the game is open, `outcome` before it is over.
 
     One that only `asks` is a look's: the game is to bring the solver's step tree, under which the look accuses a seat;
     it goes on only if that tree is false.
