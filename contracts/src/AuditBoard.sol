@@ -65,7 +65,6 @@ contract AuditBoard is Draws {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         Audit storage audit = _audits[task];
         if (audit.pending) revert Errors.DrawPending(task);
-        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
         // All that have an account and are not attested were in the last draw.
         if (block.timestamp <= audit.until) revert Errors.TooEarly(audit.until, block.timestamp);
         if (audit.level == 0) _redrawSeats(task, audit, terms);
@@ -82,7 +81,7 @@ contract AuditBoard is Draws {
         (audit.pending, audit.looking) = (false, 0);
         if (audit.attested < terms.verifiers) audit.level = 0;
         else audit.audited = true;
-        MARKET.drawn(task, msg.sender, audit.until);
+        MARKET.drawn(task, msg.sender, uint64(block.timestamp));
     }
 
     // ------------------------------------------------------------------ seats
@@ -119,8 +118,9 @@ contract AuditBoard is Draws {
         (cell, account) = _seat(task, seat);
         if (cell & Cells.ATTESTED == 0 || seat >= terms.verifiers) revert Errors.NotAttested(task, seat);
         Audit storage audit = _audits[task];
-        // From then on salts are revealed.
-        if (audit.pickedAt != 0 || (audit.level != 0 && !audit.pending)) revert Errors.LooksDrawn(task);
+        // From then on salts are revealed. A seat that knows what is picked would lose half of its lock where it owes all.
+        bool over = audit.level != 0 && (!audit.pending || block.timestamp >= BEACON.timeOf(audit.round));
+        if (over || audit.pickedAt != 0) revert Errors.LooksDrawn(task);
         _seats[task].set(seat, 0);
         delete attestationOf[task][seat];
         --audit.attested;
@@ -142,9 +142,6 @@ contract AuditBoard is Draws {
         (cell, account) = _seat(task, seat);
         if (cell & (Cells.ATTESTED | Cells.CAUGHT) != Cells.ATTESTED) revert Errors.NotAttested(task, seat);
         _seats[task].set(seat, cell | Cells.CAUGHT);
-        (uint256 level, uint256 slot) = Cells.placeOf(seat);
-        Audit storage audit = _audits[task];
-        if (level != 0 && level == audit.level) audit.looked &= ~uint32(1 << slot);
         paid = VAULT.pay(_accounts[Cells.holder(cell)].lock, to, terms.lock / 2);
         _suspend(cell, terms.lock - paid, false);
     }
@@ -186,6 +183,23 @@ contract AuditBoard is Draws {
         seats = new Seat[](MARKET.seatTermsOf(task).verifiers);
         for (uint256 i; i < seats.length; ++i) {
             seats[i] = seatOf(task, i);
+        }
+    }
+
+    /// @inheritdoc IAuditBoard
+    function looksOf(TaskId task) external view returns (uint256[] memory numbers, Seat[] memory looks) {
+        uint256 last = _audits[task].level == 0 ? 0 : Cells.number(_audits[task].level, 31);
+        numbers = new uint256[](_audits[task].looks);
+        uint256 count;
+        for (uint256 i = Cells.number(1, 0); i <= last && count < numbers.length; ++i) {
+            if (_seats[task].get(i) != 0) numbers[count++] = i;
+        }
+        assembly ("memory-safe") {
+            mstore(numbers, count)
+        }
+        looks = new Seat[](count);
+        for (uint256 i; i < count; ++i) {
+            looks[i] = seatOf(task, numbers[i]);
         }
     }
 
@@ -270,6 +284,7 @@ contract AuditBoard is Draws {
     }
 
     function _redrawSeats(TaskId task, Audit storage audit, ITaskMarket.SeatTerms memory terms) private {
+        if (audit.draws == type(uint8).max) revert Errors.NoDrawsLeft(task, type(uint8).max);
         uint32 seats;
         // Left by an informed seat, which is empty since then.
         uint48 purse = audit.purse;
@@ -296,7 +311,7 @@ contract AuditBoard is Draws {
         uint32 slots = audit.looking;
         if (slots == 0) revert Errors.NothingToRedraw(task);
         uint8 level = audit.level;
-        bool last = audit.lookDraws == LOOK_TRIES;
+        bool last = audit.lookDraws == LOOK_TRIES || audit.draws == type(uint8).max;
         uint48 purse;
         for (uint256 i; slots >> i != 0; ++i) {
             if (slots >> i & 1 == 0) continue;

@@ -135,6 +135,7 @@ contract Commitments is ICommitments {
         address account = BOARD.seatOf(task, seat).account;
         bool its = TaskId.unwrap(played.task) == TaskId.unwrap(task) && played.challenger == account
             && played.verdict != IDisputeGame.Verdict.ChallengerSilent
+            && played.verdict != IDisputeGame.Verdict.Dropped
             && (played.segment == NO_SEGMENT || _has(task, seat, played.segment));
         // A game that does not exist has no challenger, and neither has an empty seat.
         if (!its || account == address(0)) revert Errors.NotOfSeat(task, seat, game);
@@ -224,7 +225,8 @@ contract Commitments is ICommitments {
         Paid storage paid = _paid[task];
         uint256 bit = 1 << seat;
         bool cost = spokeUp && paid.costs & bit == 0;
-        bool fee = paid.fees & bit == 0 && (seat < FIRST_LOOK || !BOARD.seatOf(task, seat).attested);
+        Seat memory found = BOARD.seatOf(task, seat);
+        bool fee = paid.fees & bit == 0 && !found.caught && (seat < FIRST_LOOK || !found.attested);
         if (!cost && !fee) revert Errors.NothingOwed(task, seat);
         if (cost) paid.costs |= bit;
         if (fee) paid.fees |= bit;

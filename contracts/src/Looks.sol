@@ -12,11 +12,17 @@ import {Errors} from "./libraries/Errors.sol";
 import {Proofs} from "./libraries/Proofs.sol";
 import {Rfc9162} from "./libraries/Rfc9162.sol";
 import {GameId, SegmentIndex, TaskId} from "./types/Ids.sol";
-import {Audit} from "./types/Seats.sol";
+import {Audit, Seat} from "./types/Seats.sol";
 
 /// @title Looks: who may take a seat's lock for what its attestation shows (dispute.md section 3).
 contract Looks is ILooks {
     uint256 private constant MAX_ACCUSATIONS = 5;
+
+    /// @dev Accusations of a task that are not over, and the last second of the latest answer.
+    struct Open {
+        uint32 count;
+        uint40 until;
+    }
 
     IStakeVault private immutable VAULT;
     ITaskMarket private immutable MARKET;
@@ -25,8 +31,7 @@ contract Looks is ILooks {
     /// @inheritdoc ILooks
     /// @dev Per account, so that nobody can take another's commitment by copying it.
     mapping(address informer => mapping(bytes32 commitment => uint256)) public committedIn;
-    /// @inheritdoc ILooks
-    mapping(TaskId task => uint256) public openAccusations;
+    mapping(TaskId task => Open) private _open;
     mapping(TaskId task => mapping(uint256 look => Look)) private _looks;
 
     constructor(IStakeVault vault, ITaskMarket market, IAuditBoard board) {
@@ -88,7 +93,7 @@ contract Looks is ILooks {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
         _requireTime(task, look, terms.moveTime, false);
         if (_looks[task][look].revealed != 0) revert Errors.AlreadyRevealed(task, look);
-        (address account, address looker, uint256 paid) = _forfeit(task, look, terms);
+        (address account, address looker, uint256 paid) = _forfeit(task, look, terms, false);
         emit Unrevealed(task, look, account, looker, paid);
     }
 
@@ -105,8 +110,10 @@ contract Looks is ILooks {
         ChunkProof calldata proof
     ) external {
         ITaskMarket.SeatTerms memory terms = _submitted(task);
-        address looker = BOARD.seatOf(task, look).account;
-        if (msg.sender != looker) revert Errors.NotAllowed(looker, msg.sender);
+        Seat memory looker = BOARD.seatOf(task, look);
+        if (msg.sender != looker.account) revert Errors.NotAllowed(looker.account, msg.sender);
+        // Else it could be silent, and another be paid for what it locks here.
+        if (!looker.attested) revert Errors.NotAttested(task, look);
         Look storage entry = _looks[task][look];
         if (entry.revealed != keccak256(abi.encode(salt, segmentRoot))) revert Errors.NotRevealed(task, look);
         if (entry.accused != 0) revert Errors.AlreadyAccused(task, look);
@@ -171,7 +178,7 @@ contract Looks is ILooks {
             revert Errors.GameGoesOn(game);
         }
         _close(task, entry, BOARD.seatOf(task, look).account);
-        (address account, address looker, uint256 paid) = _forfeit(task, look, terms);
+        (address account, address looker, uint256 paid) = _forfeit(task, look, terms, true);
         emit Unanswered(task, look, account, looker, paid);
     }
 
@@ -186,6 +193,16 @@ contract Looks is ILooks {
     }
 
     // ------------------------------------------------------------------ views
+
+    /// @inheritdoc ILooks
+    function openAccusations(TaskId task) external view returns (uint256) {
+        return _open[task].count;
+    }
+
+    /// @inheritdoc ILooks
+    function answersUntil(TaskId task) external view returns (uint64) {
+        return _open[task].until;
+    }
 
     /// @inheritdoc ILooks
     function lookOf(TaskId task, uint256 look) external view returns (Look memory) {
@@ -243,13 +260,17 @@ contract Looks is ILooks {
     }
 
     /// @dev What the look looks at loses its lock, half of it to the look's account.
-    function _forfeit(TaskId task, uint256 look, ITaskMarket.SeatTerms memory terms)
+    /// @param again Another look may have taken the lock: then there is nothing to lose.
+    function _forfeit(TaskId task, uint256 look, ITaskMarket.SeatTerms memory terms, bool again)
         private
         returns (address account, address looker, uint256 paid)
     {
         (uint256 level, uint256 slot) = Cells.placeOf(look);
+        uint256 seat = _lookedAt(level, slot, terms.segmentsPerVerifier);
         looker = BOARD.seatOf(task, look).account;
-        (account, paid) = BOARD.forfeit(task, _lookedAt(level, slot, terms.segmentsPerVerifier), looker);
+        Seat memory found = BOARD.seatOf(task, seat);
+        if (again && found.caught) return (found.account, looker, 0);
+        (account, paid) = BOARD.forfeit(task, seat, looker);
     }
 
     /// @dev The chunk is in that place of the segment's step tree, and a digest has it: its leaf under the salt.
@@ -286,7 +307,10 @@ contract Looks is ILooks {
         (entry.until, entry.game) = (uint40(until), 0);
         ++entry.accusations;
         entry.lock = uint48(VAULT.lock(msg.sender, terms.gameCost));
-        ++openAccusations[task];
+        Open storage open = _open[task];
+        ++open.count;
+        // Every accusation of a task is answered within the same time, so the latest ends last.
+        open.until = uint40(until);
         emit Accused(task, look, accusation, until);
     }
 
@@ -302,7 +326,7 @@ contract Looks is ILooks {
     /// @dev Its bond goes to `to`.
     function _close(TaskId task, Look storage entry, address to) private {
         entry.accused = 0;
-        --openAccusations[task];
+        --_open[task].count;
         VAULT.pay(entry.lock, to, type(uint256).max);
     }
 }

@@ -38,8 +38,6 @@ contract TaskMarket is Ends, Pausable {
     /// @inheritdoc ITaskMarket
     address public game;
     /// @inheritdoc ITaskMarket
-    address public looks;
-    /// @inheritdoc ITaskMarket
     mapping(address party => string) public endpointOf;
 
     modifier only(address due) {

@@ -16,6 +16,7 @@ import {TaskId} from "../types/Ids.sol";
 import {Parameters} from "../types/Parameters.sol";
 import {Audit, PendingDraw} from "../types/Seats.sol";
 import {Registrations} from "./Registrations.sol";
+import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 
 /// @title The queue of draws, of seats and of looks, and how one is executed: dispute.md section 3.
 /// @notice A draw cannot be chosen. Its round is fixed before it is published. Draws are executed in the order in which they were
@@ -84,25 +85,30 @@ abstract contract Draws is Registrations {
             keccak256(abi.encode(block.chainid, address(this), task, drawing.terms.root, number, word));
         (drawing.task, drawing.fixedAt) = (task, entry.fixedAt);
         // A draw of looks may have lapsed.
-        drawing.live = drawing.terms.status == ITaskMarket.Status.Submitted && audit.pending
-            && audit.round == entry.round;
+        bool due = audit.pending && audit.round == entry.round;
+        drawing.live = due && drawing.terms.status == ITaskMarket.Status.Submitted;
         drawing.choice = Pool.choose(audit.version, audit.pool, STAKE_UNIT, drawing.terms.lock);
         drawing.stream = DrawWords.start(seed);
         emit Drawn(task, number, seed, msg.sender);
         uint256 seats = entry.seats;
+        bool picks = seats == 0;
+        uint256 count;
+        if (picks) (seats, count) = _pick(audit, drawing, entry.level);
+        uint64 until;
         if (drawing.live) {
             audit.pending = false;
             if (audit.drawnAt == 0) (audit.drawnAt, audit.seed) = (uint40(block.timestamp), seed);
-            if (entry.level != 0) seats = _lookedAt(audit, drawing, seats);
-            if (seats != 0) audit.until = uint40(_until(drawing.terms.attestPeriod));
+            if (picks) drawing.live = _take(audit, drawing.terms, seats, count);
+            if (drawing.live && seats != 0) audit.until = uint40(_until(drawing.terms.attestPeriod));
             drawing.until = audit.until;
+            // Who has just committed to a challenge has the time to open it.
+            until = uint64(Math.max(drawing.until, block.timestamp));
         }
-        MARKET.drawn(task, msg.sender, drawing.until);
+        if (due) MARKET.drawn(task, msg.sender, until);
         for (uint256 i; seats >> i != 0; ++i) {
             if (seats >> i & 1 == 0) continue;
-            if (!_fill(drawing, Cells.number(entry.level, i)) && entry.level != 0) {
-                audit.looking &= ~uint32(1 << i);
-            }
+            bool found = _fill(drawing, Cells.number(entry.level, i));
+            if (drawing.live && !found && entry.level != 0) audit.looking &= ~uint32(1 << i);
         }
         if (drawing.live && audit.level != 0 && audit.looking == 0) _stageOver(task, audit, drawing.terms);
     }
@@ -133,7 +139,7 @@ abstract contract Draws is Registrations {
         uint8 level = audit.level;
         bool more = terms.lookChance != 0 && level < MAX_LEVELS && (level == 0 || audit.looked != 0)
             && audit.looks < terms.verifiers * terms.segmentsPerVerifier
-            && audit.escrowDraws < Fees.ESCROW_DRAWS + Fees.LOOK_DRAWS;
+            && audit.escrowDraws < Fees.ESCROW_DRAWS + Fees.LOOK_DRAWS && audit.draws != type(uint8).max;
         if (!more) {
             audit.audited = true;
             return;
@@ -146,26 +152,33 @@ abstract contract Draws is Registrations {
 
     // ------------------------------------------------------------------ executing
 
-    /// @dev The slots of the level's looks that a draw fills: those that were silent, or in its first draw those that its word picks.
-    function _lookedAt(Audit storage audit, Drawing memory drawing, uint256 silent)
+    /// @dev The slots of a level's looks that the word of its first draw picks: of a task that is over too, whose draw then finds the
+    /// same accounts.
+    function _pick(Audit storage audit, Drawing memory drawing, uint256 level)
         private
-        returns (uint256 slots)
+        view
+        returns (uint256 slots, uint256 count)
     {
-        if (silent != 0) return silent;
         ITaskMarket.SeatTerms memory terms = drawing.terms;
+        uint256 most = uint256(terms.verifiers) * terms.segmentsPerVerifier;
+        uint256 candidates = level == 1 ? (1 << most) - 1 : audit.looked;
+        return Picks.among(drawing.stream, candidates, terms.lookChance, most - audit.looks);
+    }
+
+    /// @dev These looks are drawn, unless an informer has emptied a seat since they were asked for: then they are asked for again once it
+    /// is attested.
+    function _take(Audit storage audit, ITaskMarket.SeatTerms memory terms, uint256 slots, uint256 count)
+        private
+        returns (bool taken)
+    {
         if (audit.attested < terms.verifiers) {
-            // An informer has emptied a seat since: the looks are asked for again once it is attested.
             audit.level = 0;
-            return 0;
+            return false;
         }
-        uint256 most = terms.verifiers * terms.segmentsPerVerifier;
-        uint256 candidates = audit.level == 1 ? (1 << most) - 1 : audit.looked;
-        uint256 count;
-        (slots, count) = Picks.among(drawing.stream, candidates, terms.lookChance, most - audit.looks);
         (audit.looking, audit.looked) = (uint32(slots), 0);
-        if (count == 0) return 0;
         audit.looks += uint8(count);
-        audit.pickedAt = uint40(block.timestamp);
+        if (count != 0) audit.pickedAt = uint40(block.timestamp);
+        return true;
     }
 
     /// @dev Looks for an account for the seat.

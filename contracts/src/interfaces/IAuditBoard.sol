@@ -73,12 +73,12 @@ interface IAuditBoard {
     /// @notice The account of a seat or a look, once: "I replayed its segments, I challenge what is not as committed, and, in a seat, I hold
     /// the result". When the last seat, or look of a level, attests, looks are asked for, if the terms have any. A look is paid here.
     /// @param digest Of all states that it passed and, of a seat, of the result, under its salt (encoding.md section 8).
-    /// @param saltHash keccak256 of the salt. Until looks are drawn who shows a seat's salt has half of its lock.
+    /// @param saltHash keccak256 of the salt. Until the round of the first looks is published who shows a seat's salt has half of its lock.
     function attest(TaskId task, uint256 seat, bytes32 digest, bytes32 saltHash) external;
 
     /// @notice Looks only: the seat's salt was shown. Half of the seat's lock, rounded down, goes to `to`; the rest burns but for a draw
     /// fee, which stays for the task's next draw, unless there is one. The account is suspended and the seat empty. Reverts
-    /// unless the task is Submitted, the seat attested, and no look drawn.
+    /// unless the task is Submitted, the seat attested, and the round of the first looks not published.
     function caught(TaskId task, uint256 seat, address to) external returns (address account, uint256 paid);
 
     /// @notice Looks only: what a seat, or a look, attested is false, or was not shown. Half of the seat's lock, rounded down, goes to `to`,
@@ -107,6 +107,9 @@ interface IAuditBoard {
 
     /// @notice The task's V seats; empty before its first draw.
     function seatsOf(TaskId task) external view returns (Seat[] memory);
+
+    /// @notice The task's looks that somebody was drawn for, and their numbers, ascending; without those that were given up.
+    function looksOf(TaskId task) external view returns (uint256[] memory numbers, Seat[] memory looks);
 
     /// @notice One of them, or look 32 level + slot; empty before its draw, and if there is no such seat.
     function seatOf(TaskId task, uint256 seat) external view returns (Seat memory);

@@ -75,7 +75,7 @@ interface ILooks {
     function commitInforming(bytes32 commitment) external;
 
     /// @notice Who has committed to it in an earlier block: "this is the seat's salt". Takes half of the seat's lock (`IAuditBoard.caught`)
-    /// while the task is Submitted and no look drawn.
+    /// while the task is Submitted and the round of the first looks not published.
     /// @param digest That the seat attested. @param salt Whose hash it attested.
     function inform(TaskId task, uint256 seat, bytes32 digest, bytes32 salt) external;
 
@@ -97,7 +97,7 @@ interface ILooks {
     /// @notice Anyone: it was not opened in time. Its account loses its lock, half of it to the look's account.
     function takeUnrevealed(TaskId task, uint256 look) external;
 
-    /// @notice The look's account: "what I look at passed another chunk than the solver's in this place". The chunk is proved under the step
+    /// @notice The look's account, once it has attested: "what I look at passed another chunk than the solver's in this place". The chunk is proved under the step
     /// tree that the solver has posted. Locks `gameCost` until it is answered, or not. At most 5 times a look, one at a time.
     /// @param game The caller's game that brought the step tree, which is dropped (`IDisputeGame.drop`); 0: there is none.
     /// @param salt That was revealed. @param segmentRoot That was revealed.
@@ -127,7 +127,7 @@ interface ILooks {
     function contest(TaskId task, uint256 look, GameId game) external;
 
     /// @notice Anyone: the accusation was not answered in time. The accused account loses its lock, half of it to the look's account, whose
-    /// bond goes back.
+    /// bond goes back. Where another look has taken the lock only that.
     function takeUnanswered(TaskId task, uint256 look) external;
 
     /// @notice Anyone: the task was convicted while the accusation was open. Its bond is the accused account's.
@@ -143,4 +143,8 @@ interface ILooks {
 
     /// @notice Accusations of the task that are not over.
     function openAccusations(TaskId task) external view returns (uint256);
+
+    /// @notice Last second of the latest answer that is due, or was; 0: there was no accusation. Until then challenges are taken, so that an
+    /// accused account can contest.
+    function answersUntil(TaskId task) external view returns (uint64);
 }

@@ -178,7 +178,7 @@ interface ITaskMarket {
     function closeStalled(TaskId task) external;
 
     /// @notice DisputeGame only: a game on the task opened. Reverts unless the task is Submitted or Unpaid, within its challenge
-    /// window. Every opened game is closed once, in any status, by `gameClosed` or `convict`.
+    /// window or while an accusation may be answered. Every opened game is closed once, in any status, by `gameClosed` or `convict`.
     function gameOpened(TaskId task) external returns (Played memory);
 
     /// @notice DisputeGame only: a game on the task ended without a conviction.
@@ -201,9 +201,9 @@ interface ITaskMarket {
     /// challenge period after it is over. `owed`: the escrow pays it.
     function drawAsked(TaskId task, bool owed) external;
 
-    /// @notice AuditBoard only: a draw was executed. Restarts the challenge window of a submitted task: it ends as long after the last
-    /// second of attestations, `until`, as challengePeriod is longer than attestPeriod; 0: the window stays. Pays the draw fee if the
-    /// escrow owes it, in any status.
+    /// @notice AuditBoard only: a draw was executed. Restarts the challenge window of a submitted task: it ends as long after `until`, the last
+    /// second of attestations or now if that is later, as challengePeriod is longer than attestPeriod; 0: the window stays. Pays the
+    /// draw fee if the escrow owes it, in any status.
     function drawn(TaskId task, address drawer, uint64 until) external;
 
     /// @notice AuditBoard only: pays the account of a look that is attested its fee, that of one segment.
@@ -219,7 +219,7 @@ interface ITaskMarket {
     function seatTermsOf(TaskId task) external view returns (SeatTerms memory);
 
     /// @notice The bond of a challenge, and whether it doubles for those without a seat: not where the task is Unpaid. Reverts unless
-    /// the task is Submitted or Unpaid, within its challenge window.
+    /// the task is Submitted or Unpaid, within its challenge window or while an accusation may be answered.
     function bondOf(TaskId task) external view returns (uint128 bond, bool doubles);
 
     /// @notice The winner of the bidding; zero while it goes on, without a bid, and for a task that does not exist.

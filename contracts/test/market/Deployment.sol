@@ -336,8 +336,9 @@ abstract contract Deployment is Rounds {
     }
 
     function _escrowOf(Terms memory terms) internal pure returns (uint256) {
-        uint256 segments = uint256(terms.verifiers) * terms.segmentsPerVerifier;
-        return terms.budget + segments * terms.auditFee + 8 * uint256(DRAW_FEE);
+        uint256 fees = uint256(terms.verifiers) * terms.segmentsPerVerifier * terms.auditFee;
+        if (terms.lookChance == 0) return terms.budget + fees + 8 * uint256(DRAW_FEE);
+        return terms.budget + 2 * fees + 12 * uint256(DRAW_FEE);
     }
 
     function _remaining(uint256 lock) internal view returns (uint256 remaining) {
