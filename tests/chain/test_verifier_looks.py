@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from protocol.chain.accounts import development_account
 from protocol.chain.client import Client
 from protocol.chain.parameters import TOKEN
 from protocol.chain.views import GameState
@@ -35,9 +37,9 @@ LOCK = 20 * TOKEN
 GAME_COST = 3 * TOKEN
 ALWAYS = 10_000
 MOVE_TIME = 200
-IDLER = "dev:5"
-IDLER_LEVEL = 10
-"""1,024 slots beside those of one or two others: it has the only seat but once in several hundred runs."""
+ACCOUNTS = ("dev:2", "dev:5")
+LEVEL = 1
+"""20 tokens: as much as the lock."""
 SALT = bytes(32)
 
 
@@ -48,20 +50,40 @@ def scene(tmp_path: Path) -> Iterator[Stage]:
         yield made
 
 
-def idler(scene: Stage) -> Client:
-    """The account that will have the seat, and does nothing by itself."""
-    client = scene.client(IDLER)
-    client.fund(scene.deployment.parameters.stake_unit << IDLER_LEVEL)
-    client.audit.register(IDLER_LEVEL, ANYTHING)
-    return client
-
-
 def sold(scene: Stage, **changes: int) -> int:
     """A drawn task with one seat of one segment, which is always looked at."""
     terms = {"look_chance": ALWAYS, "move_time": MOVE_TIME, "seat_lock": LOCK, **changes}
     task = scene.sold(**terms)
     scene.until_drawn(task)
     return task
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A drawn task whose only seat is `seat`'s; `other` is free to look at it."""
+
+    task: int
+    seat: str
+    other: str
+
+
+@pytest.fixture
+def pair(scene: Stage) -> Iterator[Pair]:
+    """Which of the two has the seat is the beacon's choice."""
+    for account in ACCOUNTS:
+        client = scene.client(account)
+        client.fund(100_000 * TOKEN)
+        client.audit.register(LEVEL, ANYTHING)
+        client.close()
+    solver = Solver(scene)
+    try:
+        task = sold(scene)
+        seated = scene.submitter.audit.seat(task, 0).account
+        addresses = [str(development_account(int(name[4:]), 31337).address) for name in ACCOUNTS]
+        first = addresses.index(seated)
+        yield Pair(task, ACCOUNTS[first], ACCOUNTS[1 - first])
+    finally:
+        solver.close()
 
 
 def until_picked(scene: Stage, task: int) -> list[int]:
@@ -106,21 +128,17 @@ def test_honest_seats_are_looked_at_and_paid_and_so_are_their_looks(scene: Stage
         solver.close()
 
 
-def test_a_rubber_stamp_loses_its_lock(scene: Stage) -> None:
-    lazy = idler(scene)
-    watcher = Watcher(scene)
-    wait(lambda: scene.submitter.audit.registered() == 2)
-    solver = Solver(scene)
-    audit = scene.submitter.audit
+def test_a_rubber_stamp_loses_its_lock(scene: Stage, pair: Pair) -> None:
+    task, audit, lazy = pair.task, scene.submitter.audit, scene.client(pair.seat)
+    watcher = Watcher(scene, account=pair.other)
     try:
-        task = sold(scene)
         stamp = RubberStamp(lazy, task)
         stamp.attest()
         (look,) = until_picked(scene, task)
         assert stamp.reveal()
         wait(lambda: bool(happened(scene, "Accused", task)))
-        scene.skip_to(scene.submitter.looks.look(task, look).until)
         before = wealth(scene, watcher.client.address)
+        scene.skip_to(scene.submitter.looks.look(task, look).until)
         wait(lambda: bool(happened(scene, "Unanswered", task)))
         (unanswered,) = happened(scene, "Unanswered", task)
         assert unanswered.arguments["account"] == lazy.address
@@ -128,17 +146,16 @@ def test_a_rubber_stamp_loses_its_lock(scene: Stage) -> None:
         assert unanswered.arguments["paid"] == LOCK // 2
         # Half of the lock, and the bond that it had put up.
         assert wealth(scene, watcher.client.address) - before == LOCK // 2 + GAME_COST
-        ((challenged,), (ended,)) = happened(scene, "Challenged", task), games_ended(scene)
-        assert ended.verdict is Verdict.DROPPED, challenged
+        (ended,) = games_ended(scene)
+        assert (ended.verdict, ended.challenger) == (Verdict.DROPPED, watcher.client.address)
         assert audit.seat(task, 0).caught
-        scene.end_challenges(task)
         free = scene.submitter.vault.free(lazy.address)
+        scene.end_challenges(task)
         assert scene.until(task, over).status.name == "SETTLED"
         assert scene.submitter.vault.free(lazy.address) == free, "it has no fee"
         assert watcher.node.context.metrics.registry.get_sample_value("verifier_caught_total") == 1
     finally:
         watcher.close()
-        solver.close()
         lazy.close()
 
 
@@ -148,42 +165,32 @@ def games_ended(scene: Stage) -> list[GameState]:
     return [state for state in states if state.phase is Phase.CLOSED]
 
 
-def test_a_seat_that_does_not_open_its_digest_loses_its_lock(scene: Stage) -> None:
-    lazy = idler(scene)
-    watcher = Watcher(scene)
-    wait(lambda: scene.submitter.audit.registered() == 2)
-    solver = Solver(scene)
+def test_a_seat_that_does_not_open_its_digest_loses_its_lock(scene: Stage, pair: Pair) -> None:
+    task, audit, lazy = pair.task, scene.submitter.audit, scene.client(pair.seat)
+    watcher = Watcher(scene, account=pair.other)
     try:
-        task = sold(scene)
         RubberStamp(lazy, task).attest()
         until_picked(scene, task)
-        wait(lambda: scene.submitter.audit.audit(task).audited)
-        scene.skip_to(scene.submitter.audit.audit(task).picked_at + MOVE_TIME)
+        wait(lambda: audit.audit(task).audited)
+        scene.skip_to(audit.audit(task).picked_at + MOVE_TIME)
         wait(lambda: bool(happened(scene, "Unrevealed", task)))
         (unrevealed,) = happened(scene, "Unrevealed", task)
         assert unrevealed.arguments["account"] == lazy.address
         assert unrevealed.arguments["paid"] == LOCK // 2
     finally:
         watcher.close()
-        solver.close()
         lazy.close()
 
 
-def test_an_honest_seat_answers_a_false_accusation_and_keeps_the_bond(scene: Stage) -> None:
-    """The idler is the look this time: it finds the seat's digest as it must be, and accuses all the same."""
-    watcher = Watcher(scene)
-    wait(lambda: scene.submitter.audit.registered() == 1)
-    solver = Solver(scene)
-    audit, false = scene.submitter.audit, scene.client(IDLER)
+def test_an_honest_seat_answers_a_false_accusation_and_keeps_the_bond(scene: Stage, pair: Pair) -> None:
+    """The look finds the seat's digest as it must be, and accuses all the same."""
+    task, audit, false = pair.task, scene.submitter.audit, scene.client(pair.other)
+    watcher = Watcher(scene, account=pair.seat)
     try:
-        false.fund(100_000 * TOKEN)
-        false.audit.register(0, ANYTHING)
-        task = sold(scene, verifiers=1)
-        if audit.seat(task, 0).account == false.address:
-            pytest.fail("the idler has the seat")
         (look,) = until_picked(scene, task)
         wait(lambda: bool(happened(scene, "Revealed", task)))
         (revealed,) = happened(scene, "Revealed", task)
+        false.audit.attest(task, look, bytes([1]) * 32, bytes([2]) * 32)
         accuse(scene, false, task, look, revealed.arguments["salt"], revealed.arguments["segmentRoot"])
         before = wealth(scene, watcher.client.address)
         wait(lambda: bool(happened(scene, "Answered", task)))
@@ -191,7 +198,6 @@ def test_an_honest_seat_answers_a_false_accusation_and_keeps_the_bond(scene: Sta
         assert not audit.seat(task, 0).caught
     finally:
         watcher.close()
-        solver.close()
         false.close()
 
 
@@ -221,7 +227,7 @@ def accuse(scene: Stage, client: Client, task: int, look: int, salt: bytes, root
 
 def test_a_look_reveals_what_it_attested_when_it_is_looked_at(scene: Stage) -> None:
     """There may be as many looks as segments of seats: where the first level took all, there is no second."""
-    watcher = Watcher(scene, further=3)
+    watcher = Watcher(scene, further=3, stake=30)
     wait(lambda: scene.submitter.audit.registered() == 4)
     solver = Solver(scene)
     audit = scene.submitter.audit
