@@ -277,7 +277,8 @@ contract MarketHandler is Deployment {
         if (fee) _claimed[task][seat][1] = true;
         address account = board.seatOf(task, seat).account;
         vm.prank(commitments);
-        claimed[task] += market.compensate(task, account == address(0) ? challenger : account, cost, fee);
+        uint256 segments = fee ? market.termsOf(task).segmentsPerVerifier : 0;
+        claimed[task] += market.compensate(task, account == address(0) ? challenger : account, cost, segments);
     }
 
     /// @notice The time for claims is over.
